@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "lockkeeper/clock.h"
+#include "lockkeeper/listener.h"
+#include "lockkeeper/random.h"
+
+namespace lockkeeper {
+
+/// What managers and drivers take from outside. Share one among all that work together, so that a test or a
+/// simulation replaces the world in one place. No member may be null.
+struct Environment {
+  std::shared_ptr<Clock> clock = systemClock();
+  std::shared_ptr<Random> random = systemRandom();
+  std::shared_ptr<Listener> listener = std::make_shared<Listener>();
+};
+
+}  // namespace lockkeeper

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace lockkeeper {
+
+/// What went wrong, for callers that switch on it. Contention is a value, never an error.
+enum class ErrorCode {
+  storeUnavailable,  ///< The store could not be reached. The operation was certainly not applied.
+  outcomeUnknown,    ///< The request was sent, its outcome was not seen. It may have been applied.
+  lockTimeout,       ///< The lock stayed busy for the whole `waitFor`.
+  lockLost,          ///< The lease ended, or another holder has the key.
+  cancelled,         ///< The caller's stop_token was triggered while it waited.
+  deadlock,          ///< The store found a cycle of waiting holders and refused this one.
+  config,            ///< A setting, a credential or the store's own set-up is not usable.
+  protocol,          ///< The peer does not speak the store's protocol. It may have applied the request.
+  forked,            ///< The object was made before fork(); the child must make its own.
+};
+
+/// Stable lower-case name of a code ("store unavailable"), for logs and metrics.
+const char* toString(ErrorCode code) noexcept;
+
+/// Base of every exception that lockkeeper throws for reasons outside the calling code. Messages are one
+/// line and never hold a password, a token or a full URI.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+/// One class for each code that callers catch by type.
+template <ErrorCode Code>
+class ErrorOf : public Error {
+ public:
+  explicit ErrorOf(const std::string& message) : Error(Code, message) {}
+};
+
+using StoreUnavailable = ErrorOf<ErrorCode::storeUnavailable>;
+using OutcomeUnknown = ErrorOf<ErrorCode::outcomeUnknown>;
+using LockTimeout = ErrorOf<ErrorCode::lockTimeout>;
+using LockLost = ErrorOf<ErrorCode::lockLost>;
+using Cancelled = ErrorOf<ErrorCode::cancelled>;
+using Deadlock = ErrorOf<ErrorCode::deadlock>;
+using ConfigError = ErrorOf<ErrorCode::config>;
+using ProtocolError = ErrorOf<ErrorCode::protocol>;
+using ForkedError = ErrorOf<ErrorCode::forked>;
+
+}  // namespace lockkeeper

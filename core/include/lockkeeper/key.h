@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lockkeeper {
+
+/// Keys are bytes: every sequence of 1 to 512 bytes names a lock of its own, on every driver.
+inline constexpr std::size_t maxKeyBytes = 512;
+
+/// Marks the names that lockkeeper keeps for itself beside a lock (its fence counter, for one). Keys that
+/// contain it are refused on every driver, so that no lock can be mistaken for another one's companion.
+inline constexpr std::string_view reservedMark = ":lockkeeper:";
+
+/// Throws std::invalid_argument, naming the fault, unless `key` is one that every driver accepts.
+void checkKey(std::string_view key);
+
+/// Throws ConfigError unless `name` is empty or 1 to 64 characters of [A-Za-z0-9_.-].
+void checkNamespace(std::string_view name);
+
+/// `text` between quotes, unprintable bytes as \xNN, at most 64 characters of it: how messages show a key.
+std::string quoted(std::string_view text);
+
+}  // namespace lockkeeper

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+
+#include "lockkeeper/driver.h"
+
+namespace lockkeeper {
+
+namespace detail {
+class Engine;
+struct Lease;
+}  // namespace detail
+
+enum class LockState {
+  held,      ///< The lease runs and the store answers.
+  suspect,   ///< A renewal failed; the lease still runs.
+  lost,      ///< The lease has ended, or is within its safety margin, or is somebody else's. Final.
+  released,  ///< release() was called. Final.
+};
+
+enum class ReleaseResult {
+  released,     ///< The store confirmed it: the key is free.
+  notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
+  unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease ends.
+  unknown,      ///< Sent, but the answer was not seen; likewise.
+  notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
+};
+
+const char* toString(ReleaseResult result) noexcept;
+
+/// A held lock. Movable, not copyable; one thread at a time, except valid(), remaining(), state(), lost() and
+/// fence(), which any thread may call. May outlive the LockManager that made it.
+class Lock {
+ public:
+  Lock(Lock&&) noexcept;
+  Lock& operator=(Lock&&) noexcept;
+
+  /// Releases, unless released already. Never throws; blocks for the manager's operationTimeout plus one I/O
+  /// timeout at most.
+  ~Lock();
+
+  /// True while work under the lock may go on. Local, no I/O. Once false it stays false.
+  bool valid() const noexcept;
+
+  /// How long valid() stays true if no renewal succeeds any more; 0 when it is false.
+  std::chrono::nanoseconds remaining() const noexcept;
+
+  LockState state() const noexcept;
+
+  /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on the
+  /// manager's watching thread and must be quick.
+  std::stop_token lost() const noexcept;
+
+  /// Give it to the resource with each write; empty when the driver promises none.
+  std::optional<Fence> fence() const noexcept;
+
+  /// The key as the caller gave it, without the namespace.
+  std::string_view key() const noexcept;
+
+  /// Extends the lease to a full ttl from now, in one attempt. Blocks like release(). Throws LockLost,
+  /// StoreUnavailable (the old lease runs on), OutcomeUnknown (it runs on at least).
+  void renew();
+
+  /// Frees the key, in one attempt that is sent again once if its outcome was not seen. Never throws.
+  ReleaseResult release() noexcept;
+
+ private:
+  friend class detail::Engine;
+  Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept;
+
+  std::shared_ptr<detail::Engine> engine_;
+  std::shared_ptr<detail::Lease> lease_;
+};
+
+}  // namespace lockkeeper

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/lock.h"
+#include "lockkeeper/lock_options.h"
+
+namespace lockkeeper {
+
+/// How a manager works, for all of its locks.
+struct ManagerOptions {
+  /// Put before each key with a ':', so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
+  std::string keyNamespace;
+
+  /// The label under which others see who holds a lock; "" for "host:pid". At most 64 printable characters
+  /// without '@'. Not secret.
+  std::string owner;
+
+  /// How long one attempt at the store may take: 1 ms to 1 h.
+  std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
+
+  /// Waits between attempts at a busy key: the n-th one is random in [d/2, d], d = initial * 2^n, at most cap.
+  std::chrono::milliseconds backoffInitial{5};
+  std::chrono::milliseconds backoffCap{250};
+
+  Environment environment;
+};
+
+/// Takes locks from one store. Thread-safe; make one for each store and share it. It has one thread that renews the
+/// leases of all its locks and one that watches their ends; both start with the first lock.
+///
+/// Callers of one manager queue for a key in FIFO order inside the process, and only the first of them goes to the
+/// store. Locks are not re-entrant: a second lock() of a held key waits like anyone else; pass the Lock on instead.
+///
+/// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new one.
+class LockManager {
+ public:
+  explicit LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options = {});
+  LockManager(LockManager&&) noexcept;
+  LockManager& operator=(LockManager&&) noexcept;
+  ~LockManager();
+
+  /// The lock, or nothing when the key stayed busy for options.waitFor or options.stop was triggered. Throws
+  /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the end.
+  /// Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
+  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
+
+  /// Like tryLock, but throws LockTimeout (busy) or Cancelled (stopped) instead of returning nothing.
+  [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
+
+  /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when the lock
+  /// was lost meanwhile: what fn did was then not protected to its end.
+  template <class Fn>
+  auto withLock(std::string_view key, const LockOptions& options, Fn&& fn) {
+    Lock held = lock(key, options);
+    auto call = [&]() -> decltype(auto) {
+      if constexpr (std::is_invocable_v<Fn, Lock&>) {
+        return std::invoke(std::forward<Fn>(fn), held);
+      } else {
+        return std::invoke(std::forward<Fn>(fn));
+      }
+    };
+    if constexpr (std::is_void_v<decltype(call())>) {
+      call();
+      releaseHeld(held);
+    } else {
+      auto result = call();
+      releaseHeld(held);
+      return result;
+    }
+  }
+
+  /// Who holds the key now; empty when it is free. One attempt.
+  std::optional<Holder> holder(std::string_view key);
+
+  Promises promises() const;
+
+ private:
+  static void releaseHeld(Lock& held);
+
+  std::shared_ptr<detail::Engine> engine_;
+};
+
+}  // namespace lockkeeper

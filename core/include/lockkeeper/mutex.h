@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper {
+
+/// A key as a standard mutex: meets TimedLockable, so that std::unique_lock and std::scoped_lock work. Share one
+/// among threads like a std::mutex. Unlike that, ownership can be lost: look at lost() in long sections.
+///
+/// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they say.
+/// lock() and the try functions throw what LockManager::tryLock throws.
+class Mutex {
+ public:
+  Mutex(LockManager& manager, std::string key, LockOptions options = {});
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock();
+  bool try_lock();
+
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
+    return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
+  }
+
+  template <class OtherClock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
+    return try_lock_for(until - OtherClock::now());
+  }
+
+  /// Releases the calling thread's lock. Never throws, not even when the lock was lost meanwhile.
+  void unlock() noexcept;
+
+  /// The calling thread's loss signal; a token that never fires when it does not hold the mutex.
+  std::stop_token lost() const;
+
+ private:
+  bool tryLockFor(std::chrono::milliseconds length);
+
+  LockManager& manager_;
+  const std::string key_;
+  const LockOptions options_;
+  mutable std::mutex mutex_;
+  // By thread, because a holder that has lost its lease and the next one may be in their sections at once.
+  std::unordered_map<std::thread::id, Lock> held_;
+};
+
+}  // namespace lockkeeper

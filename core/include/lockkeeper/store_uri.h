@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockkeeper {
+
+/// One server in a store's URI. IPv6 addresses stand in brackets in the URI, and without them here.
+struct Endpoint {
+  std::string user;
+  std::string password;  ///< Secret: never put it, or the whole URI, in a message.
+  std::string host;
+  std::optional<std::uint16_t> port;
+};
+
+/// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…]. Percent-encoded
+/// bytes are decoded in user, password, path and values. A password may be ${NAME}, the environment variable NAME.
+class StoreUri {
+ public:
+  /// Throws ConfigError that says which part is wrong, without repeating a secret.
+  static StoreUri parse(std::string_view text);
+
+  const std::string& scheme() const { return scheme_; }
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }
+  /// The part after the endpoints, with its leading '/'; empty when there is none.
+  const std::string& path() const { return path_; }
+
+  /// Throws ConfigError that names the first parameter not in `known`, and all of `known`.
+  void allowOnly(std::initializer_list<std::string_view> known) const;
+
+  std::optional<std::string> parameter(std::string_view name) const;
+  /// Throws ConfigError when present and not what it should be.
+  bool flag(std::string_view name, bool otherwise) const;  ///< true|false|on|off
+  std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
+                       std::uint64_t most) const;
+
+  /// The text for messages: scheme, hosts and path; no user, password or parameters.
+  std::string display() const;
+
+ private:
+  std::string scheme_;
+  std::vector<Endpoint> endpoints_;
+  std::string path_;
+  std::map<std::string, std::string, std::less<>> parameters_;
+};
+
+}  // namespace lockkeeper
