@@ -34,14 +34,15 @@ struct AcquireRequest {
 
 /// The store granted the claim.
 struct Granted {
-  Instant leasedFrom;          ///< Not later than the moment from which the store counts the ttl: read from the
-                               ///< clock before the first byte of the request was sent.
+  Instant leasedFrom;  ///< Not later than the moment from which the store counts the ttl: read from the
+                       ///< clock before the first byte of the request was sent.
   std::optional<Fence> fence;  ///< Empty when the driver promises none.
 };
 
 /// Somebody else holds the key.
 struct Busy {
-  std::optional<std::chrono::milliseconds> retryAfter;  ///< When the present lease ends, where the store tells.
+  std::optional<std::chrono::milliseconds>
+      retryAfter;  ///< When the present lease ends, where the store tells.
 };
 
 using AcquireResult = std::variant<Granted, Busy>;
@@ -88,8 +89,8 @@ struct Promises {
 };
 
 /// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. All calls are
-/// thread-safe, block until `deadline` plus one I/O timeout at most, and are idempotent per token: a claim that
-/// is sent again has the effect of being sent once.
+/// thread-safe, block until `deadline` plus one I/O timeout at most, and are idempotent per token: a claim
+/// that is sent again has the effect of being sent once.
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
 /// Deadlock, ConfigError. A reply that was lost, cut or late is never taken for an answer.
@@ -97,8 +98,8 @@ class LockDriver {
  public:
   virtual ~LockDriver() = default;
 
-  /// Claims the key for `ttl` if it is free. When the same claim holds it already (a resend), grants again with
-  /// the same fence and a full ttl.
+  /// Claims the key for `ttl` if it is free. When the same claim holds it already (a resend), grants again
+  /// with the same fence and a full ttl.
   virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
   /// Renews all of `renewals` and writes each one's outcome. Never throws for reasons of the store.

@@ -18,14 +18,16 @@ enum class LossReason {
 
 const char* toString(LossReason reason) noexcept;
 
-/// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only during
-/// the call. Calls come from the threads that use locks and from the manager's own, several at a time, outside
-/// all internal mutexes. They must be quick, since renewals wait for them; what they throw is dropped.
+/// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only
+/// during the call. Calls come from the threads that use locks and from the manager's own, several at a time,
+/// outside all internal mutexes. They must be quick, since renewals wait for them; what they throw is
+/// dropped.
 class Listener {
  public:
   virtual ~Listener() = default;
 
-  virtual void acquired(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/, std::optional<Fence>) {}
+  virtual void acquired(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/, std::optional<Fence>) {
+  }
   /// Not acquired within its waitFor, because it was busy.
   virtual void timedOut(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/) {}
   virtual void renewed(std::string_view /*key*/) {}

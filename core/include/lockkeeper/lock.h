@@ -25,7 +25,8 @@ enum class LockState {
 enum class ReleaseResult {
   released,     ///< The store confirmed it: the key is free.
   notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
-  unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease ends.
+  unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease
+                ///< ends.
   unknown,      ///< Sent, but the answer was not seen; likewise.
   notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
 };
@@ -51,8 +52,8 @@ class Lock {
 
   LockState state() const noexcept;
 
-  /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on the
-  /// manager's watching thread and must be quick.
+  /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
+  /// the manager's watching thread and must be quick.
   std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.

@@ -29,20 +29,23 @@ struct ManagerOptions {
   /// How long one attempt at the store may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
 
-  /// Waits between attempts at a busy key: the n-th one is random in [d/2, d], d = initial * 2^n, at most cap.
+  /// Waits between attempts at a busy key: the n-th one is random in [d/2, d], d = initial * 2^n, at most
+  /// cap.
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
   Environment environment;
 };
 
-/// Takes locks from one store. Thread-safe; make one for each store and share it. It has one thread that renews the
-/// leases of all its locks and one that watches their ends; both start with the first lock.
+/// Takes locks from one store. Thread-safe; make one for each store and share it. It has one thread that
+/// renews the leases of all its locks and one that watches their ends; both start with the first lock.
 ///
-/// Callers of one manager queue for a key in FIFO order inside the process, and only the first of them goes to the
-/// store. Locks are not re-entrant: a second lock() of a held key waits like anyone else; pass the Lock on instead.
+/// Callers of one manager queue for a key in FIFO order inside the process, and only the first of them goes
+/// to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else; pass the
+/// Lock on instead.
 ///
-/// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new one.
+/// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new
+/// one.
 class LockManager {
  public:
   explicit LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options = {});
@@ -51,15 +54,15 @@ class LockManager {
   ~LockManager();
 
   /// The lock, or nothing when the key stayed busy for options.waitFor or options.stop was triggered. Throws
-  /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the end.
-  /// Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
+  /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the
+  /// end. Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
   /// Like tryLock, but throws LockTimeout (busy) or Cancelled (stopped) instead of returning nothing.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
 
-  /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when the lock
-  /// was lost meanwhile: what fn did was then not protected to its end.
+  /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when
+  /// the lock was lost meanwhile: what fn did was then not protected to its end.
   template <class Fn>
   auto withLock(std::string_view key, const LockOptions& options, Fn&& fn) {
     Lock held = lock(key, options);

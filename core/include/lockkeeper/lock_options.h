@@ -14,8 +14,8 @@ enum class Renew {
 /// How one lock is taken and kept. All lengths are milliseconds; values outside their range are refused with
 /// std::invalid_argument before anything is sent.
 struct LockOptions {
-  /// How long the store keeps the lock for a holder that has gone silent: 10 ms to 24 h. Shorter frees the key
-  /// of a dead holder sooner; longer rides out longer outages of the store.
+  /// How long the store keeps the lock for a holder that has gone silent: 10 ms to 24 h. Shorter frees the
+  /// key of a dead holder sooner; longer rides out longer outages of the store.
   std::chrono::milliseconds ttl{std::chrono::seconds{30}};
 
   /// How long to wait for a busy key, or for a store that is down: 0 (one attempt) to 24 h.
@@ -23,12 +23,12 @@ struct LockOptions {
 
   Renew renew = Renew::automatic;
 
-  /// The longest that the lock may be held: then it is Lost, however well its renewals went. A bound on holders
-  /// that hang. Default: none. At least 1 ms.
+  /// The longest that the lock may be held: then it is Lost, however well its renewals went. A bound on
+  /// holders that hang. Default: none. At least 1 ms.
   std::optional<std::chrono::milliseconds> maxHold;
 
-  /// How long before the end of the lease lost() fires and valid() turns false, so that work can stop in time.
-  /// Default: a tenth of ttl. Must leave at least half of ttl to work in.
+  /// How long before the end of the lease lost() fires and valid() turns false, so that work can stop in
+  /// time. Default: a tenth of ttl. Must leave at least half of ttl to work in.
   std::optional<std::chrono::milliseconds> safetyMargin;
 
   /// Ends a wait early.

@@ -11,11 +11,11 @@
 
 namespace lockkeeper {
 
-/// A key as a standard mutex: meets TimedLockable, so that std::unique_lock and std::scoped_lock work. Share one
-/// among threads like a std::mutex. Unlike that, ownership can be lost: look at lost() in long sections.
+/// A key as a standard mutex: meets TimedLockable, so that std::unique_lock and std::scoped_lock work. Share
+/// one among threads like a std::mutex. Unlike that, ownership can be lost: look at lost() in long sections.
 ///
-/// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they say.
-/// lock() and the try functions throw what LockManager::tryLock throws.
+/// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they
+/// say. lock() and the try functions throw what LockManager::tryLock throws.
 class Mutex {
  public:
   Mutex(LockManager& manager, std::string key, LockOptions options = {});

@@ -18,8 +18,9 @@ struct Endpoint {
   std::optional<std::uint16_t> port;
 };
 
-/// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…]. Percent-encoded
-/// bytes are decoded in user, password, path and values. A password may be ${NAME}, the environment variable NAME.
+/// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…].
+/// Percent-encoded bytes are decoded in user, password, path and values. A password may be ${NAME}, the
+/// environment variable NAME.
 class StoreUri {
  public:
   /// Throws ConfigError that says which part is wrong, without repeating a secret.

@@ -8,8 +8,8 @@
 
 namespace lockkeeper {
 
-/// The secret that proves ownership of one grant: 128 random bits, used once. Whoever knows it can release the
-/// lock, so it goes to the store and nowhere else: it has no stream operator, and no message contains it.
+/// The secret that proves ownership of one grant: 128 random bits, used once. Whoever knows it can release
+/// the lock, so it goes to the store and nowhere else: it has no stream operator, and no message contains it.
 class Token {
  public:
   static constexpr std::size_t size = 16;

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "local_queue.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/listener.h"
+#include "lockkeeper/lock.h"
+#include "lockkeeper/lock_options.h"
+
+namespace lockkeeper::detail {
+
+/// How much the clocks of client and store may drift apart during one ttl (Redis's own allowance for
+/// Redlock).
+constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
+  return ttl / 100 + std::chrono::milliseconds{2};
+}
+
+/// Throws std::invalid_argument that names the first option out of range, and what is allowed.
+void checkOptions(const LockOptions& options);
+
+/// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
+/// and state are written under the keeper's mutex only; those below the line belong to the keeper.
+struct Lease {
+  std::string key;  ///< With the namespace.
+  std::size_t namespaceBytes = 0;
+  Token token;
+  std::string_view owner;  ///< The engine's label.
+  std::chrono::nanoseconds ttl{};
+  std::chrono::nanoseconds margin{};
+  Renew renew = Renew::automatic;
+  std::optional<Fence> fence;
+  Instant acquiredAt{};
+  Instant holdUntil = Instant::max();
+
+  std::atomic<Instant> validUntil{Instant{}};
+  std::atomic<LockState> state{LockState::held};
+  std::stop_source lost;
+  LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  // ------------------------------------------------------------
+  static constexpr std::size_t untracked = std::numeric_limits<std::size_t>::max();
+  std::size_t place = untracked;  ///< Its index among the keeper's leases.
+  Instant renewAt = Instant::max();
+  LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
+
+  Lease(std::string fullKey, std::size_t prefix, const Token& secret, std::string_view label,
+        const LockOptions& options);
+
+  Claim claim() const { return {key, token, owner}; }
+  std::chrono::milliseconds ttlMilliseconds() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
+  }
+
+  /// Held or suspect: neither released nor lost.
+  bool alive() const noexcept {
+    const LockState now = state.load(std::memory_order_acquire);
+    return now == LockState::held || now == LockState::suspect;
+  }
+
+  /// The lease counts from `leasedFrom` anew: sets validUntil and the next renewal.
+  void leased(Instant leasedFrom) noexcept;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper::detail {
+
+/// `options` with its defaults filled in. Throws ConfigError that names the first value out of range.
+ManagerOptions completed(ManagerOptions options);
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,57 @@
+#include "lockkeeper/mutex.h"
+
+#include <algorithm>
+
+#include "lockkeeper/key.h"
+
+namespace lockkeeper {
+
+namespace {
+
+// The longest single wait that LockOptions allows; longer ones are cut into such.
+constexpr std::chrono::milliseconds longestWait = std::chrono::hours{24};
+
+LockOptions withoutWait(LockOptions options) {
+  options.waitFor = std::chrono::milliseconds::zero();
+  options.stop = {};
+  return options;
+}
+
+}  // namespace
+
+Mutex::Mutex(LockManager& manager, std::string key, LockOptions options)
+    : manager_(manager), key_(std::move(key)), options_(withoutWait(std::move(options))) {
+  checkKey(key_);
+}
+
+void Mutex::lock() {
+  while (!tryLockFor(longestWait)) {
+  }
+}
+
+bool Mutex::try_lock() { return tryLockFor(std::chrono::milliseconds::zero()); }
+
+bool Mutex::tryLockFor(std::chrono::milliseconds length) {
+  LockOptions options = options_;
+  options.waitFor = std::clamp(length, std::chrono::milliseconds::zero(), longestWait);
+  auto held = manager_.tryLock(key_, options);
+  if (!held) return false;
+  const std::lock_guard guard(mutex_);
+  held_.insert_or_assign(std::this_thread::get_id(), std::move(*held));
+  return true;
+}
+
+void Mutex::unlock() noexcept {
+  std::unique_lock guard(mutex_);
+  auto held = held_.extract(std::this_thread::get_id());
+  guard.unlock();
+  if (!held.empty()) held.mapped().release();
+}
+
+std::stop_token Mutex::lost() const {
+  const std::lock_guard guard(mutex_);
+  const auto held = held_.find(std::this_thread::get_id());
+  return held == held_.end() ? std::stop_token() : held->second.lost();
+}
+
+}  // namespace lockkeeper
