@@ -25,14 +25,14 @@ struct LockOptions {
 
   /// The longest that the lock may be held: then it is Lost, however well its renewals went. A bound on
   /// holders that hang. Default: none. At least 1 ms.
-  std::optional<std::chrono::milliseconds> maxHold;
+  std::optional<std::chrono::milliseconds> maxHold{};
 
   /// How long before the end of the lease lost() fires and valid() turns false, so that work can stop in
   /// time. Default: a tenth of ttl. Must leave at least half of ttl to work in.
-  std::optional<std::chrono::milliseconds> safetyMargin;
+  std::optional<std::chrono::milliseconds> safetyMargin{};
 
   /// Ends a wait early.
-  std::stop_token stop;
+  std::stop_token stop{};
 };
 
 }  // namespace lockkeeper

@@ -1,0 +1,87 @@
+#include "lockkeeper/duration.h"
+#include "lockkeeper/key.h"
+#include "lockkeeper/store_registry.h"
+#include "manager_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+template <class Exception, class Fn>
+std::string messageOf(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+class BadInputTest : public ManagerFixture {
+ protected:
+  std::string refusal(std::string_view key, const LockOptions& lockOptions) {
+    const auto message = messageOf<std::invalid_argument>([&] { (void)manager.tryLock(key, lockOptions); });
+    EXPECT_EQ(network->calls(Call::acquire), 0) << "something was sent";
+    return message;
+  }
+};
+
+TEST_F(BadInputTest, OptionsOutOfRangeAreNamedWithWhatIsAllowed) {
+  EXPECT_EQ(refusal("k", {.ttl = 0ms}), "ttl is 0 ms: it must be 10ms to 24h");
+  EXPECT_EQ(refusal("k", {.ttl = -5ms}), "ttl is -5 ms: it must be 10ms to 24h");
+  EXPECT_EQ(refusal("k", {.ttl = 25h}), "ttl is 90000000 ms: it must be 10ms to 24h");
+  EXPECT_EQ(refusal("k", {.waitFor = -1ms}), "waitFor is -1 ms: it must be 0s to 24h");
+  EXPECT_EQ(refusal("k", {.maxHold = 0ms}).substr(0, 33), "maxHold is 0 ms: it must be 1ms t");
+  EXPECT_EQ(refusal("k", {.ttl = 10s, .safetyMargin = 5s}),
+            "safetyMargin is 5000 ms: it must be 0s to 4898ms");
+}
+
+TEST_F(BadInputTest, KeysThatNoDriverTakesAreRefused) {
+  EXPECT_EQ(refusal("", {}), "the key is empty: it must have 1 to 512 bytes");
+  EXPECT_EQ(refusal(std::string(513, 'x'), {}),
+            "the key '" + std::string(64, 'x') + "…' has 513 bytes: at most 512 are allowed");
+  EXPECT_EQ(refusal("a:lockkeeper:b", {}),
+            "the key 'a:lockkeeper:b' contains the reserved text ':lockkeeper:'");
+  EXPECT_TRUE(manager.tryLock(std::string(512, '\0')));
+}
+
+TEST_F(BadInputTest, ManagersWithBadOptionsAreNotMade) {
+  const auto made = [&](auto change) {
+    auto bad = options();
+    change(bad);
+    return messageOf<ConfigError>([&] { LockManager(store, bad); });
+  };
+  EXPECT_EQ(made([](auto& o) { o.keyNamespace = "a b"; }),
+            "the namespace 'a b' is not 1 to 64 characters of [A-Za-z0-9_.-]");
+  EXPECT_EQ(made([](auto& o) { o.owner = "me@home"; }),
+            "the owner 'me@home' is not 1 to 64 printable characters without '@'");
+  EXPECT_EQ(made([](auto& o) { o.operationTimeout = 0ms; }),
+            "operationTimeout is 0 ms: it must be 1ms to 1h");
+  EXPECT_THROW(LockManager(nullptr), std::invalid_argument);
+}
+
+TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {
+  for (const auto* text : {"250ms", "30s", "5m", "1h", "0s", "24h", "1500ms"}) {
+    EXPECT_EQ(formatDuration(parseDuration("ttl", text)), text);
+  }
+  for (const auto* text :
+       {"", "5", "s", "5 s", "-5s", "5.5s", "5d", "5sx", "99999999999999999999s", "9223372036854775807h"}) {
+    EXPECT_EQ(messageOf<ConfigError>([&] { parseDuration("lock.ttl", text); }),
+              "lock.ttl: " + quoted(text) +
+                  " is not a duration: a whole number with a unit is, such as 250ms, 30s, 5m or 1h");
+  }
+}
+
+TEST(StoreRegistry, OpensRegisteredSchemesAndNamesThemOtherwise) {
+  StoreRegistry registry;
+  EXPECT_TRUE(registry.open("memory:"));
+  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("zookeeper://host"); }),
+            "no driver is registered for the scheme 'zookeeper': this program knows memory");
+  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory:?size=3"); }),
+            "the store's parameter 'size' is unknown: memory knows none");
+  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory://host"); }),
+            "the store 'memory:' takes no host and no path");
+  EXPECT_THROW(registry.add("memory", nullptr), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

@@ -1,0 +1,245 @@
+#include "manager_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+// With a ttl of 30 s: drift is 1% + 2 ms, the margin 10%.
+constexpr auto ttl = 30s;
+constexpr auto valid = 30s - 302ms - 3s;
+
+class LeaseTest : public ManagerFixture {
+ protected:
+  /// Moves the clock to `when`, and on only after the renewer has done what was due.
+  void advanceTo(Instant when) { clock->advance(when - clock->now()); }
+  void awaitRenewalAt(Instant when) { ASSERT_TRUE(clock->awaitWakeUpAt(when)); }
+
+  const Instant start = clock->now();
+};
+
+TEST_F(LeaseTest, IsValidToTheNanosecondAndNeverAfter) {
+  const auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
+  EXPECT_EQ(held.remaining(), valid);
+  advanceTo(start + valid - 1ns);
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.state(), LockState::held);
+  advanceTo(start + valid);
+  EXPECT_FALSE(held.valid());
+  EXPECT_EQ(held.remaining(), 0ns);
+  EXPECT_EQ(held.state(), LockState::lost);
+  // The store still keeps the key from others: the margin is for the holder to stop in.
+  EXPECT_FALSE(other.tryLock("order"));
+}
+
+TEST_F(LeaseTest, CountsFromBeforeTheRequestWasSent) {
+  network->onAcquired = [&] { clock->advance(10s); };
+  const auto held = manager.lock("order", {.ttl = ttl});
+  EXPECT_EQ(held.remaining(), valid - 10s);
+}
+
+TEST_F(LeaseTest, TheMarginIsTheCallers) {
+  const auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual, .safetyMargin = 1s});
+  EXPECT_EQ(held.remaining(), 30s - 302ms - 1s);
+}
+
+TEST_F(LeaseTest, IsRenewedAtAThirdOfItsTtl) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  for (int i = 1; i <= 5; ++i) {
+    awaitRenewalAt(start + i * 10s);
+    EXPECT_EQ(network->calls(Call::renew), i - 1);
+    advanceTo(start + i * 10s);
+  }
+  awaitRenewalAt(start + 60s);
+  EXPECT_EQ(held.remaining(), valid);
+  EXPECT_EQ(listener->heard().back(), "renewed order");
+}
+
+TEST_F(LeaseTest, RenewalsOfManyLocksGoInFewCalls) {
+  std::vector<Lock> held;
+  for (int i = 0; i < 300; ++i) held.push_back(manager.lock(std::to_string(i), {.ttl = ttl}));
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  awaitRenewalAt(start + 20s);
+  EXPECT_EQ(network->calls(Call::renew), 3);
+  for (const auto& lock : held) EXPECT_EQ(lock.remaining(), valid);
+}
+
+TEST_F(LeaseTest, IsSuspectWhileRenewalsFailAndHeldAgainAfterwards) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  network->fail(Call::renew, {Fault::unavailable, Fault::requestLost});
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  awaitRenewalAt(start + 13s);
+  EXPECT_EQ(held.state(), LockState::suspect);
+  EXPECT_TRUE(held.valid());
+  advanceTo(start + 13s);
+  awaitRenewalAt(start + 16s);
+  EXPECT_EQ(held.state(), LockState::suspect);
+  advanceTo(start + 16s);
+  awaitRenewalAt(start + 26s);
+  EXPECT_EQ(held.state(), LockState::held);
+  EXPECT_EQ(held.remaining(), valid);
+}
+
+TEST_F(LeaseTest, IsLostBeforeItsEndWhenTheStoreStaysAway) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  network->failAlways(Call::renew, Fault::unavailable);
+  awaitRenewalAt(start + 10s);
+  for (auto due = start + 10s; due < start + valid; due += 3s) {
+    advanceTo(due);
+    EXPECT_TRUE(held.valid());
+    EXPECT_FALSE(held.lost().stop_requested());
+    if (due + 3s < start + valid) awaitRenewalAt(due + 3s);
+  }
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + valid));
+  advanceTo(start + valid);
+  listener->await("lost: lease ended order");
+  EXPECT_TRUE(held.lost().stop_requested());
+  network->heal();
+  clock->advance(1s);
+  EXPECT_FALSE(held.valid());
+  EXPECT_EQ(held.state(), LockState::lost);
+}
+
+TEST_F(LeaseTest, ALossIsToldInTimeEvenWhileTheStoreHangs) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  network->hang(Call::renew);
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  network->awaitHanging();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + valid));
+  advanceTo(start + valid);
+  listener->await("lost: lease ended order");
+  network->resume();  // the renewal succeeds now: too late
+  network->awaitCalls(Call::renew, 1);
+  EXPECT_FALSE(held.valid());
+  EXPECT_EQ(held.state(), LockState::lost);
+}
+
+TEST_F(LeaseTest, WhatWasInvalidOnceStaysInvalidThoughItsRenewalSucceeds) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  network->hang(Call::renew);
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  network->awaitHanging();
+  clock->advance(valid);
+  EXPECT_FALSE(held.valid());
+  network->resume();
+  network->awaitCalls(Call::renew, 1);
+  EXPECT_FALSE(held.valid());
+}
+
+TEST_F(LeaseTest, IsLostWhenTheStoreNamesAnotherOwner) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  ASSERT_TRUE(store->breakLock("order", {}));
+  const auto thief = other.lock("order");
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  listener->await("lost: not the owner any more order");
+  EXPECT_TRUE(held.lost().stop_requested());
+  EXPECT_FALSE(held.valid());
+  EXPECT_TRUE(thief.valid());
+}
+
+TEST_F(LeaseTest, UncertainOwnershipIsALossAndNothingIsDeleted) {
+  auto held = manager.lock("order", {.ttl = ttl});
+  network->fail(Call::renew, {Fault::uncertain});
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  listener->await("lost: ownership uncertain order");
+  EXPECT_EQ(held.release(), ReleaseResult::notOwner);
+  EXPECT_EQ(network->calls(Call::release), 0);
+}
+
+TEST_F(LeaseTest, ALossLetsTheNextCallerOfTheProcessGo) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  store->breakLock("order", {});
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  listener->await("lost: not the owner any more order");
+  EXPECT_TRUE(manager.tryLock("order"));
+}
+
+TEST_F(LeaseTest, EndsAtMaxHoldHoweverWellItIsRenewed) {
+  auto held = manager.lock("order", {.ttl = ttl, .maxHold = 45s});
+  for (int i = 1; i <= 4; ++i) {
+    awaitRenewalAt(start + i * 10s);
+    advanceTo(start + i * 10s);
+  }
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 45s));
+  EXPECT_TRUE(held.valid());
+  advanceTo(start + 45s);
+  listener->await("lost: maximum hold time reached order");
+  EXPECT_FALSE(held.valid());
+  EXPECT_FALSE(
+      other.tryLock("order"));  // until the store's lease ends, or the holder says that it has stopped
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LeaseTest, RenewsByHand) {
+  auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
+  clock->advance(20s);
+  held.renew();
+  EXPECT_EQ(held.remaining(), valid);
+
+  network->fail(Call::renew, {Fault::unavailable});
+  EXPECT_THROW(held.renew(), StoreUnavailable);
+  EXPECT_EQ(held.state(), LockState::suspect);
+  network->fail(Call::renew, {Fault::replyLost});
+  EXPECT_THROW(held.renew(), OutcomeUnknown);
+  EXPECT_TRUE(held.valid());
+  held.renew();
+  EXPECT_EQ(held.state(), LockState::held);
+
+  clock->advance(ttl);
+  EXPECT_THROW(held.renew(), LockLost);
+  held.release();
+  EXPECT_THROW(held.renew(), LockLost);
+}
+
+TEST_F(LeaseTest, RenewByHandFindsThatTheKeyIsGone) {
+  auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
+  store->breakLock("order", {});
+  EXPECT_THROW(held.renew(), LockLost);
+  EXPECT_TRUE(held.lost().stop_requested());
+}
+
+TEST_F(LeaseTest, ReleaseSaysWhatHappened) {
+  auto broken = manager.lock("order");
+  store->breakLock("order", {});
+  const auto next = other.lock("order");
+  EXPECT_EQ(broken.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(next.valid());
+  EXPECT_FALSE(manager.tryLock("order"));  // the next holder still has it
+
+  auto answeredLate = manager.lock("a");
+  network->fail(Call::release, {Fault::replyLost});
+  EXPECT_EQ(answeredLate.release(), ReleaseResult::released);
+
+  auto unanswered = manager.lock("b");
+  network->fail(Call::release, {Fault::requestLost, Fault::requestLost});
+  EXPECT_EQ(unanswered.release(), ReleaseResult::unknown);
+
+  auto cut = manager.lock("c");
+  network->fail(Call::release, {Fault::unavailable});
+  EXPECT_EQ(cut.release(), ReleaseResult::unavailable);
+  network->awaitCalls(Call::release, 7);  // the two that failed were sent again in the background
+  EXPECT_TRUE(other.tryLock("b"));
+  EXPECT_TRUE(other.tryLock("c"));
+}
+
+TEST_F(LeaseTest, ARenewalInFlightDoesNotReviveAReleasedLock) {
+  auto held = manager.lock("order", {.ttl = ttl});
+  network->hang(Call::renew);
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  network->awaitHanging();
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  network->resume();
+  network->awaitCalls(Call::renew, 1);
+  EXPECT_EQ(held.state(), LockState::released);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

@@ -1,0 +1,309 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "manager_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+class LockManagerTest : public ManagerFixture {};
+
+TEST_F(LockManagerTest, GivesAKeyToOneHolderAtATime) {
+  auto first = manager.tryLock("order");
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->valid());
+  EXPECT_EQ(first->key(), "order");
+  EXPECT_FALSE(manager.tryLock("order"));
+  EXPECT_FALSE(other.tryLock("order"));
+  EXPECT_TRUE(other.tryLock("another order"));
+
+  EXPECT_EQ(first->release(), ReleaseResult::released);
+  EXPECT_FALSE(first->valid());
+  EXPECT_EQ(first->release(), ReleaseResult::notHeld);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, ReleasesWhenTheHandleGoes) {
+  { const auto held = manager.lock("order"); }
+  EXPECT_TRUE(other.tryLock("order"));
+  std::optional<Lock> held = manager.lock("order");
+  held = manager.lock("another");  // assignment releases what was there
+  EXPECT_TRUE(other.tryLock("order"));
+  EXPECT_FALSE(other.tryLock("another"));
+}
+
+TEST_F(LockManagerTest, FencesIncreaseFromGrantToGrant) {
+  Fence last = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto held = (i % 2 == 0 ? manager : other).lock("order");
+    ASSERT_TRUE(held.fence());
+    EXPECT_GT(*held.fence(), last);
+    last = *held.fence();
+  }
+}
+
+TEST_F(LockManagerTest, NamespacesKeepApplicationsApart) {
+  auto made = options();
+  made.keyNamespace = "shop";
+  LockManager shop(store, made);
+  const auto held = shop.lock("order");
+  EXPECT_EQ(held.key(), "order");
+  EXPECT_TRUE(manager.tryLock("order"));
+  EXPECT_FALSE(manager.tryLock("shop:order"));
+}
+
+TEST_F(LockManagerTest, WaitsExactlyTheJitteredBackoffBetweenAttempts) {
+  const auto held = other.lock("order");
+  const Instant start = clock->now();
+  auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 60ms}); });
+
+  // The same random numbers, drawn in the same order: the token first.
+  FakeRandom twin(seed);
+  Token::generate(twin);
+  Instant expected = start;
+  int attempts = 1;
+  for (std::chrono::nanoseconds longest = 5ms; expected < start + 60ms; longest *= 2) {
+    const auto half = longest / 2;
+    const auto jitter = twin.upTo(static_cast<std::uint64_t>((longest - half).count()));
+    expected = std::min<Instant>(expected + half + std::chrono::nanoseconds(jitter), start + 60ms);
+    ASSERT_TRUE(clock->awaitWakeUpAt(expected)) << "after attempt " << attempts;
+    EXPECT_EQ(network->calls(Call::acquire), attempts);
+    clock->advance(expected - clock->now());
+    ++attempts;
+  }
+  EXPECT_FALSE(waiting.get());
+  EXPECT_EQ(network->calls(Call::acquire), attempts);
+  EXPECT_EQ(clock->now(), start + 60ms);
+}
+
+TEST_F(LockManagerTest, TriesAgainWhenTheHoldersLeaseEndsIfThatIsSooner) {
+  const auto held = other.lock("order", {.ttl = 10ms, .renew = Renew::manual});
+  const Instant start = clock->now();
+  auto made = options();
+  made.backoffInitial = 10s;
+  made.backoffCap = 10s;
+  LockManager patient(network, made);
+  auto waiting = std::async(std::launch::async, [&] { return patient.tryLock("order", {.waitFor = 20s}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 11ms));
+  clock->advance(11ms);
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(LockManagerTest, TellsTimeoutAndCancellationApart) {
+  const auto held = other.lock("order");
+  EXPECT_THROW((void)manager.lock("order"), LockTimeout);
+
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async,
+                            [&] { return manager.lock("order", {.waitFor = 1h, .stop = stop.get_token()}); });
+  ASSERT_TRUE(clock->awaitWaiters(3));
+  stop.request_stop();
+  EXPECT_THROW((void)waiting.get(), Cancelled);
+}
+
+TEST_F(LockManagerTest, CallersOfOneProcessTakeTurnsInOrder) {
+  auto held = manager.tryLock("order");
+  std::mutex mutex;
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) {
+    const std::size_t before = clock->waiters();
+    threads.emplace_back([&, i] {
+      const auto mine = manager.lock("order", {.waitFor = 1h});
+      const std::lock_guard guard(mutex);
+      order.push_back(i);
+    });
+    ASSERT_TRUE(clock->awaitWaiters(before + 1));
+  }
+  const int asked = network->calls(Call::acquire);
+  held->release();
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+  // Those in line did not bother the store, and nobody had to wait out a pause.
+  EXPECT_EQ(network->calls(Call::acquire), asked + 5);
+}
+
+TEST_F(LockManagerTest, ASecondLockOfTheSameThreadWaitsLikeAnyoneElse) {
+  const auto held = manager.lock("order");
+  EXPECT_FALSE(manager.tryLock("order"));
+  EXPECT_EQ(network->calls(Call::acquire), 1);
+}
+
+TEST_F(LockManagerTest, AStoreThatIsDownIsNotBusy) {
+  network->failAlways(Call::acquire, Fault::unavailable);
+  EXPECT_THROW((void)manager.tryLock("order"), StoreUnavailable);
+  EXPECT_THROW((void)manager.lock("order"), StoreUnavailable);
+  EXPECT_EQ(network->calls(Call::acquire), 2);
+}
+
+TEST_F(LockManagerTest, AWaitOutlivesAnOutage) {
+  network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
+  auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 1h}); });
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(clock->awaitWaiters(3));
+    clock->advance(10ms);
+  }
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(LockManagerTest, AnOutageToTheEndIsReportedAsSuch) {
+  network->failAlways(Call::acquire, Fault::unavailable);
+  auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 20ms}); });
+  while (waiting.wait_for(0s) != std::future_status::ready) {
+    if (clock->awaitWaiters(3, 10ms)) clock->advance(5ms);
+  }
+  EXPECT_THROW((void)waiting.get(), StoreUnavailable);
+}
+
+TEST_F(LockManagerTest, ALostReplyIsResolvedWithTheSameTokenAtOnce) {
+  network->fail(Call::acquire, {Fault::replyLost});
+  const auto held = manager.tryLock("order");
+  ASSERT_TRUE(held);
+  EXPECT_EQ(network->calls(Call::acquire), 2);
+  EXPECT_EQ(held->fence(), Fence{1});  // one grant, not two
+  EXPECT_FALSE(other.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, ALostRequestToABusyKeyIsBusy) {
+  const auto held = other.lock("order");
+  network->fail(Call::acquire, {Fault::requestLost});
+  EXPECT_FALSE(manager.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, WhatStaysUnknownIsThrownAndGivenBack) {
+  network->fail(Call::acquire, {Fault::replyLost, Fault::requestLost});
+  EXPECT_THROW((void)manager.tryLock("order"), OutcomeUnknown);
+  network->awaitCalls(Call::release, 1);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, GoesOnGivingBackUntilTheStoreAnswers) {
+  network->fail(Call::acquire, {Fault::replyLost, Fault::unavailable});
+  network->fail(Call::release, {Fault::unavailable, Fault::requestLost});
+  EXPECT_THROW((void)manager.tryLock("order"), StoreUnavailable);
+  for (int tries = 1; tries <= 2; ++tries) {
+    network->awaitCalls(Call::release, tries);
+    EXPECT_FALSE(other.tryLock("order"));
+    ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 250ms));
+    clock->advance(250ms);
+  }
+  network->awaitCalls(Call::release, 3);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, AGrantThatComesTooLateIsGivenBack) {
+  network->onAcquired = [&] { clock->advance(30s); };
+  EXPECT_THROW((void)manager.tryLock("order", {.ttl = 30s}), OutcomeUnknown);
+  network->onAcquired = [] {};
+  EXPECT_TRUE(manager.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, ConfigurationFaultsAreNotRetried) {
+  network->failAlways(Call::acquire, Fault::config);
+  EXPECT_THROW((void)manager.tryLock("order", {.waitFor = 1h}), ConfigError);
+  EXPECT_EQ(network->calls(Call::acquire), 1);
+}
+
+TEST_F(LockManagerTest, WithLockRunsUnderTheLockAndReturnsTheResult) {
+  EXPECT_EQ(
+      manager.withLock("order", {}, [&](Lock& held) { return held.valid() && !other.tryLock("order"); }),
+      true);
+  bool ran = false;
+  manager.withLock("order", {}, [&] { ran = true; });
+  EXPECT_TRUE(ran);
+  EXPECT_THROW(manager.withLock("order", {}, [&] { throw std::range_error("work failed"); }),
+               std::range_error);
+  EXPECT_TRUE(other.tryLock("order"));
+  EXPECT_THROW(manager.withLock("order", {}, [&] { store->breakLock("order", {}); }), LockLost);
+}
+
+TEST_F(LockManagerTest, ALockOutlivesItsManager) {
+  auto brief = std::make_unique<LockManager>(store, options());
+  auto held = brief->lock("order");
+  brief.reset();
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LockManagerTest, TheLastLockMayGoInsideItsOwnLossCallback) {
+  auto brief = std::make_unique<LockManager>(store, options());
+  auto held = std::make_unique<Lock>(brief->lock("order", {.ttl = 1s, .renew = Renew::manual}));
+  brief.reset();
+  std::promise<void> gone;
+  std::optional<std::stop_callback<std::function<void()>>> onLost;
+  onLost.emplace(held->lost(), [&] {
+    held.reset();
+    gone.set_value();
+  });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s - 12ms - 100ms));
+  clock->advance(1s);
+  gone.get_future().get();
+}
+
+TEST_F(LockManagerTest, ThousandsOfLocksNeedNoMoreThreadsThanOne) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto first = manager.lock("first");
+  const auto before = threads();
+  std::vector<Lock> held;
+  for (int i = 0; i < 2000; ++i) held.push_back(manager.lock(std::to_string(i)));
+  EXPECT_EQ(threads(), before);
+}
+
+TEST_F(LockManagerTest, TellsTheListenerAndSurvivesWhatItThrows) {
+  struct Throwing : Listener {
+    void acquired(std::string_view, std::chrono::nanoseconds, std::optional<Fence>) override { throw 1; }
+    void released(std::string_view, std::chrono::nanoseconds) override { throw 2; }
+  };
+  auto made = options();
+  made.environment.listener = std::make_shared<Throwing>();
+  LockManager careless(store, made);
+  EXPECT_EQ(careless.lock("order").release(), ReleaseResult::released);
+
+  { const auto held = manager.lock("order"); }
+  const auto held = other.lock("order");
+  EXPECT_FALSE(manager.tryLock("order"));
+  EXPECT_EQ(listener->heard(), (std::vector<std::string>{"acquired order", "released order", "acquired order",
+                                                         "timedOut order"}));
+}
+
+TEST_F(LockManagerTest, ShowsTheHolderByItsLabel) {
+  EXPECT_FALSE(manager.holder("order"));
+  const auto held = manager.lock("order");
+  const auto holder = other.holder("order");
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->owner, "tester");
+  EXPECT_EQ(holder->remaining, 30s);
+  EXPECT_EQ(holder->fence, held.fence());
+}
+
+TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
+  LockManager real(std::make_shared<MemoryDriver>());
+  auto held = real.lock("order");
+  const pid_t child = fork();
+  if (child == 0) {
+    bool refused = false;
+    try {
+      (void)real.tryLock("another");
+    } catch (const ForkedError&) {
+      refused = true;
+    }
+    const bool right = refused && !held.valid() && held.release() == ReleaseResult::notHeld;
+    { const LockManager gone = std::move(real); }
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(held.valid());
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

@@ -1,0 +1,78 @@
+#include "lockkeeper/mutex.h"
+
+#include <shared_mutex>
+#include <thread>
+
+#include "manager_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+class MutexTest : public ManagerFixture {
+ protected:
+  Mutex mutex{manager, "order"};
+};
+
+TEST_F(MutexTest, WorksWithTheStandardGuards) {
+  {
+    std::unique_lock held(mutex);
+    EXPECT_TRUE(held.owns_lock());
+    EXPECT_FALSE(other.tryLock("order"));
+  }
+  Mutex second(manager, "another");
+  {
+    std::scoped_lock both(mutex, second);
+    EXPECT_FALSE(other.tryLock("order"));
+    EXPECT_FALSE(other.tryLock("another"));
+  }
+  std::unique_lock tried(mutex, std::try_to_lock);
+  EXPECT_TRUE(tried.owns_lock());
+  tried.unlock();
+  std::unique_lock timed(mutex, 10ms);
+  EXPECT_TRUE(timed.owns_lock());
+  timed.unlock();
+  std::unique_lock until(mutex, std::chrono::steady_clock::now() + 10ms);
+  EXPECT_TRUE(until.owns_lock());
+}
+
+TEST_F(MutexTest, ExcludesTheThreadsThatShareIt) {
+  int counter = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 200; ++n) {
+        const std::lock_guard held(mutex);
+        ++counter;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(counter, 800);
+}
+
+TEST_F(MutexTest, TryLockForGivesUpInTime) {
+  const auto held = other.lock("order");
+  const Instant start = clock->now();
+  auto waiting = std::async(std::launch::async, [&] { return mutex.try_lock_for(3ms); });
+  ASSERT_TRUE(clock->awaitWaiters(3));
+  while (waiting.wait_for(0s) != std::future_status::ready) {
+    if (clock->awaitWaiters(3, 10ms)) clock->advance(1ms);
+  }
+  EXPECT_FALSE(waiting.get());
+  EXPECT_GE(clock->now() - start, 3ms);
+}
+
+TEST_F(MutexTest, UnlockAfterALossDisturbsNobody) {
+  mutex.lock();
+  EXPECT_FALSE(mutex.lost().stop_requested());
+  const auto lost = mutex.lost();
+  store->breakLock("order", {});
+  const auto next = other.lock("order");
+  mutex.unlock();
+  EXPECT_TRUE(next.valid());
+  EXPECT_FALSE(other.tryLock("order"));
+  EXPECT_FALSE(mutex.lost().stop_possible());
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
