@@ -99,7 +99,7 @@ TEST_F(LockManagerTest, TellsTimeoutAndCancellationApart) {
   std::stop_source stop;
   auto waiting = std::async(std::launch::async,
                             [&] { return manager.lock("order", {.waitFor = 1h, .stop = stop.get_token()}); });
-  ASSERT_TRUE(clock->awaitWaiters(3));
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
   stop.request_stop();
   EXPECT_THROW((void)waiting.get(), Cancelled);
 }
@@ -107,21 +107,20 @@ TEST_F(LockManagerTest, TellsTimeoutAndCancellationApart) {
 TEST_F(LockManagerTest, CallersOfOneProcessTakeTurnsInOrder) {
   auto held = manager.tryLock("order");
   std::mutex mutex;
-  std::vector<int> order;
+  std::vector<std::size_t> order;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 5; ++i) {
-    const std::size_t before = clock->waiters();
+  for (std::size_t i = 0; i < 5; ++i) {
     threads.emplace_back([&, i] {
       const auto mine = manager.lock("order", {.waitFor = 1h});
       const std::lock_guard guard(mutex);
       order.push_back(i);
     });
-    ASSERT_TRUE(clock->awaitWaiters(before + 1));
+    ASSERT_TRUE(clock->awaitWaiters(managerThreads + i + 1));
   }
   const int asked = network->calls(Call::acquire);
   held->release();
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
   // Those in line did not bother the store, and nobody had to wait out a pause.
   EXPECT_EQ(network->calls(Call::acquire), asked + 5);
 }
@@ -143,7 +142,7 @@ TEST_F(LockManagerTest, AWaitOutlivesAnOutage) {
   network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
   auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 1h}); });
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(clock->awaitWaiters(3));
+    ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1));
     clock->advance(10ms);
   }
   EXPECT_TRUE(waiting.get());
@@ -153,7 +152,7 @@ TEST_F(LockManagerTest, AnOutageToTheEndIsReportedAsSuch) {
   network->failAlways(Call::acquire, Fault::unavailable);
   auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 20ms}); });
   while (waiting.wait_for(0s) != std::future_status::ready) {
-    if (clock->awaitWaiters(3, 10ms)) clock->advance(5ms);
+    if (clock->awaitWaiters(managerThreads + 1, 10ms)) clock->advance(5ms);
   }
   EXPECT_THROW((void)waiting.get(), StoreUnavailable);
 }
@@ -284,18 +283,18 @@ TEST_F(LockManagerTest, ShowsTheHolderByItsLabel) {
 }
 
 TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
-  LockManager real(std::make_shared<MemoryDriver>());
-  auto held = real.lock("order");
+  auto held = manager.lock("order");
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // none of them is inside malloc, say, during fork()
   const pid_t child = fork();
   if (child == 0) {
     bool refused = false;
     try {
-      (void)real.tryLock("another");
+      (void)manager.tryLock("another");
     } catch (const ForkedError&) {
       refused = true;
     }
     const bool right = refused && !held.valid() && held.release() == ReleaseResult::notHeld;
-    { const LockManager gone = std::move(real); }
+    { const LockManager gone = std::move(manager); }
     _exit(right ? 0 : 1);
   }
   int status = -1;

@@ -54,9 +54,9 @@ TEST_F(MutexTest, TryLockForGivesUpInTime) {
   const auto held = other.lock("order");
   const Instant start = clock->now();
   auto waiting = std::async(std::launch::async, [&] { return mutex.try_lock_for(3ms); });
-  ASSERT_TRUE(clock->awaitWaiters(3));
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
   while (waiting.wait_for(0s) != std::future_status::ready) {
-    if (clock->awaitWaiters(3, 10ms)) clock->advance(1ms);
+    if (clock->awaitWaiters(2 * managerThreads + 1, 10ms)) clock->advance(1ms);
   }
   EXPECT_FALSE(waiting.get());
   EXPECT_GE(clock->now() - start, 3ms);
