@@ -1,0 +1,78 @@
+// One Redis through the whole of core, beside raw hiredis on the same server in the same run.
+
+#include <benchmark/benchmark.h>
+
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "ratio_report.h"
+#include "raw_redis.h"
+#include "redis_server.h"
+
+namespace lockkeeper {
+namespace {
+
+using namespace std::chrono_literals;
+
+testing::RedisServer& server() {
+  static testing::RedisServer started;
+  return started;
+}
+
+LockManager& manager(const std::string& parameters) {
+  static std::map<std::string, LockManager> managers;
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  const auto found = managers.find(parameters);
+  if (found != managers.end()) return found->second;
+  StoreRegistry registry;
+  redis::use(registry);
+  return managers.try_emplace(parameters, registry.open(server().uri() + parameters)).first->second;
+}
+
+std::string keyOf(const benchmark::State& state) { return "order:" + std::to_string(state.thread_index()); }
+
+void raw(benchmark::State& state) {
+  bench::RawRedis redis(server().port());
+  const std::string key = keyOf(state);
+  for (auto _ : state) redis.pair(key);
+  state.SetItemsProcessed(state.iterations());
+}
+
+void pairs(benchmark::State& state, const std::string& parameters) {
+  LockManager& locks = manager(parameters);
+  const std::string key = keyOf(state);
+  for (auto _ : state) {
+    auto held = locks.tryLock(key);
+    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void oneHotKey(benchmark::State& state, const std::string& parameters) {
+  LockManager& locks = manager(parameters);
+  LockOptions options;
+  options.waitFor = 1min;
+  for (auto _ : state) auto held = locks.lock("hot", options);
+  state.SetItemsProcessed(state.iterations());
+}
+
+BENCHMARK(raw)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(oneHotKey, plain, "?fence=off")->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(oneHotKey, fenced, "")->Threads(16)->UseRealTime();
+
+}  // namespace
+}  // namespace lockkeeper
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16";
+  lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw" + one, "at most 1.15x"},
+                                         {"pairs/fenced" + one, "raw" + one, "at most 1.15x"},
+                                         {"pairs/plain" + sixteen, "raw" + sixteen, "at most 1x"},
+                                         {"pairs/fenced" + sixteen, "raw" + sixteen, "at most 1x"}});
+  benchmark::RunSpecifiedBenchmarks(&report);
+  return 0;
+}
