@@ -229,6 +229,15 @@ TEST_F(LeaseTest, ReleaseSaysWhatHappened) {
   EXPECT_TRUE(other.tryLock("c"));
 }
 
+TEST_F(LeaseTest, ReleasingALostLockTwiceDoesNotClaimSuccess) {
+  auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
+  clock->advance(ttl);
+  const auto next = other.lock("order");
+  network->fail(Call::release, {Fault::requestLost});
+  EXPECT_EQ(held.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(next.valid());
+}
+
 TEST_F(LeaseTest, ARenewalInFlightDoesNotReviveAReleasedLock) {
   auto held = manager.lock("order", {.ttl = ttl});
   network->hang(Call::renew);

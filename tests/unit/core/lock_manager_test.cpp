@@ -200,6 +200,23 @@ TEST_F(LockManagerTest, AGrantThatComesTooLateIsGivenBack) {
   EXPECT_TRUE(manager.tryLock("order"));
 }
 
+TEST_F(LockManagerTest, GivingBackALateGrantDoesNotFreeTheNextOne) {
+  int grants = 0;
+  network->onAcquired = [&] {
+    if (++grants == 1) clock->advance(30s);
+  };
+  network->hang(Call::release);
+  auto waiting = std::async(std::launch::async, [&] { return manager.lock("order", {.waitFor = 1h}); });
+  network->awaitHanging();
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // the watchman, and the pause before the second attempt
+  clock->advance(5ms);
+  auto held = waiting.get();
+  network->resume();
+  network->awaitCalls(Call::release, 1);
+  EXPECT_FALSE(other.tryLock("order"));
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+}
+
 TEST_F(LockManagerTest, ConfigurationFaultsAreNotRetried) {
   network->failAlways(Call::acquire, Fault::config);
   EXPECT_THROW((void)manager.tryLock("order", {.waitFor = 1h}), ConfigError);
