@@ -21,7 +21,7 @@ std::string hostAndPid() {
   std::string name(host);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !fitsOwner(c); }, '_');
-  const std::string pid = std::string(1, ':').append(std::to_string(getpid()));
+  const std::string pid = ":" + std::to_string(getpid());
   return name.substr(0, longestOwner - pid.size()) + pid;
 }
 
