@@ -2,6 +2,9 @@
 
 #include <benchmark/benchmark.h>
 
+#include <map>
+#include <mutex>
+
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -14,11 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-testing::RedisServer& server() {
-  static testing::RedisServer started;
+test::RedisServer& server() {
+  static test::RedisServer started;
   return started;
 }
 
+// One for each set of URI parameters, for all threads.
 LockManager& manager(const std::string& parameters) {
   static std::map<std::string, LockManager> managers;
   static std::mutex mutex;

@@ -128,6 +128,27 @@ TEST_F(LeaseTest, WhatWasInvalidOnceStaysInvalidThoughItsRenewalSucceeds) {
   EXPECT_FALSE(held.valid());
 }
 
+TEST_F(LeaseTest, ARenewalThatComesTooLateIsALossThoughNobodyHasLookedYet) {
+  const auto held = manager.lock("order", {.ttl = ttl});
+  const auto brief = manager.lock("brief", {.ttl = 5s, .renew = Renew::manual});
+  std::promise<void> entered, leave;
+  const std::stop_callback keepsTheWatchman(brief.lost(), [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 5s - 52ms - 500ms));
+  clock->advance(5s);
+  entered.get_future().wait();
+  awaitRenewalAt(start + 10s);
+  network->hang(Call::renew);
+  advanceTo(start + 10s);
+  network->awaitHanging();
+  advanceTo(start + valid);
+  network->resume();  // the store renews: its own lease has not ended yet
+  listener->await("lost: lease ended order");
+  leave.set_value();
+}
+
 TEST_F(LeaseTest, IsLostWhenTheStoreNamesAnotherOwner) {
   const auto held = manager.lock("order", {.ttl = ttl});
   ASSERT_TRUE(store->breakLock("order", {}));
