@@ -1,6 +1,7 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 
 #include "backoff.h"
@@ -38,8 +39,8 @@ Engine::~Engine() {
   if (inherited()) {
     // The threads are not here, the mutexes may be held by them for ever, the sockets are the parent's: let
     // go of all of it without touching it.
-    new auto(keeper_);
-    new auto(driver_);
+    new (std::nothrow) auto(keeper_);
+    new (std::nothrow) auto(driver_);
     return;
   }
   keeper_->shutDown();

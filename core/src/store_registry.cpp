@@ -11,8 +11,10 @@ namespace lockkeeper {
 StoreRegistry::StoreRegistry() { memory::use(*this); }
 
 void StoreRegistry::add(std::string scheme, Factory factory) {
-  const auto [place, added] = factories_.try_emplace(std::move(scheme), std::move(factory));
-  if (!added) throw std::invalid_argument("the scheme " + quoted(place->first) + " is registered already");
+  if (factories_.contains(scheme)) {
+    throw std::invalid_argument("the scheme " + quoted(scheme) + " is registered already");
+  }
+  factories_[std::move(scheme)] = std::move(factory);
 }
 
 std::shared_ptr<LockDriver> StoreRegistry::open(std::string_view uri, const Environment& environment) const {
