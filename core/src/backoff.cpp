@@ -6,7 +6,7 @@ namespace lockkeeper::detail {
 
 std::chrono::nanoseconds Backoff::next(Random& random) {
   const auto longest = std::min(next_, cap_);
-  next_ = std::min(2 * longest, cap_);
+  next_ = 2 * longest;
   const auto fixed = longest / 2;
   const auto jitter = random.upTo(static_cast<std::uint64_t>((longest - fixed).count()));
   return fixed + std::chrono::nanoseconds(jitter);

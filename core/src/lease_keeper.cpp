@@ -209,8 +209,6 @@ void LeaseKeeper::renewBatch(std::unique_lock<std::mutex>& held) {
   for (const auto& lease : leases_) {
     // Those due soon come along: one round trip for all.
     if (lease->renewAt == Instant::max() || lease->renewAt - lease->ttl / 30 > now) continue;
-    // Not due again before this attempt is over, whatever comes of it.
-    lease->renewAt = Instant::max();
     // A renewal that comes after the lease's end is of no use to anyone.
     deadline = std::min(deadline, lease->validUntil.load(std::memory_order_relaxed));
     batch.push_back(lease);

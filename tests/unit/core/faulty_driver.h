@@ -67,6 +67,12 @@ class FaultyDriver final : public LockDriver {
     return calls_[index(call)];
   }
 
+  /// What the last renewal was given.
+  Instant renewDeadline() const {
+    const std::lock_guard guard(mutex_);
+    return renewDeadline_;
+  }
+
   /// Runs inside acquire, after the store has answered.
   std::function<void()> onAcquired = [] {};
 
@@ -83,6 +89,10 @@ class FaultyDriver final : public LockDriver {
   void renew(std::span<Renewal> renewals, Instant deadline) override {
     const Ended ended(*this, Call::renew);
     const auto fault = begin(Call::renew);
+    {
+      const std::lock_guard guard(mutex_);
+      renewDeadline_ = deadline;
+    }
     if (!fault || fault == Fault::replyLost) inner_->renew(renewals, deadline);
     if (!fault) return;
     for (auto& renewal : renewals) {
@@ -149,6 +159,7 @@ class FaultyDriver final : public LockDriver {
   std::array<int, 3> calls_{};
   std::array<int, 3> ended_{};
   int inside_ = 0;
+  Instant renewDeadline_{};
 };
 
 }  // namespace lockkeeper::testing

@@ -53,6 +53,18 @@ TEST_F(LeaseTest, IsRenewedAtAThirdOfItsTtl) {
   EXPECT_EQ(listener->heard().back(), "renewed order");
 }
 
+TEST_F(LeaseTest, ARenewalIsGivenNoLongerThanItsLeaseRuns) {
+  const auto held = manager.lock("order", {.ttl = 3s});
+  awaitRenewalAt(start + 1s);
+  advanceTo(start + 1s);
+  network->awaitCalls(Call::renew, 1);
+  EXPECT_EQ(network->renewDeadline(), start + 3s - 32ms - 300ms);
+
+  const auto lasting = manager.lock("another", {.ttl = ttl});
+  awaitRenewalAt(start + 2s);
+  EXPECT_EQ(held.remaining(), 3s - 32ms - 300ms);
+}
+
 TEST_F(LeaseTest, RenewalsOfManyLocksGoInFewCalls) {
   std::vector<Lock> held;
   for (int i = 0; i < 300; ++i) held.push_back(manager.lock(std::to_string(i), {.ttl = ttl}));

@@ -193,6 +193,18 @@ TEST_F(LockManagerTest, GoesOnGivingBackUntilTheStoreAnswers) {
   EXPECT_TRUE(other.tryLock("order"));
 }
 
+TEST_F(LockManagerTest, GivesUpGivingBackWhenTheStoresLeaseHasEnded) {
+  network->fail(Call::acquire, {Fault::replyLost, Fault::unavailable});
+  network->failAlways(Call::release, Fault::unavailable);
+  EXPECT_THROW((void)manager.tryLock("order", {.ttl = 1s}), StoreUnavailable);
+  network->awaitCalls(Call::release, 1);
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 250ms));
+  clock->advance(1s);
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // for ever: nothing is left to do
+  const auto lock = manager.tryLock("another");
+  EXPECT_EQ(network->calls(Call::release), 1);
+}
+
 TEST_F(LockManagerTest, AGrantThatComesTooLateIsGivenBack) {
   network->onAcquired = [&] { clock->advance(30s); };
   EXPECT_THROW((void)manager.tryLock("order", {.ttl = 30s}), OutcomeUnknown);
@@ -319,6 +331,26 @@ TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(held.valid());
   EXPECT_EQ(held.release(), ReleaseResult::released);
+}
+
+TEST(SystemRandom, AForkedChildDoesNotRepeatItsParentsBytes) {
+  const auto random = systemRandom();
+  (void)Token::generate(*random);  // fills this thread's block
+  int channel[2];
+  ASSERT_EQ(pipe(channel), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto text = Token::generate(*random).hex();
+    _exit(write(channel[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  char text[2 * Token::size];
+  ASSERT_EQ(read(channel[0], text, sizeof(text)), static_cast<ssize_t>(sizeof(text)));
+  EXPECT_NE(Token::generate(*random).hex(), std::string(text, sizeof(text)));
+  close(channel[0]);
+  close(channel[1]);
 }
 
 }  // namespace
