@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "lockkeeper/environment.h"
+
+namespace lockkeeper::inventory {
+
+/// How a deduction keeps other deductions of the same article out. In every way the database has the last
+/// word: stock never gets negative, and an order is never lost or booked twice. docs/inventory.md compares
+/// them.
+enum class Way {
+  lockOnly,   ///< Takes the lock, reads, decides, and writes only if the row is still the one that it read.
+  fencedRow,  ///< Takes the lock and claims the row with its fence before it reads, so that the row refuses a
+              ///< former holder whose lease has ended. Needs a lock store that promises fences.
+  conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity. The baseline.
+};
+
+/// "lock only", "fenced row" or "conditional update".
+const char* toString(Way way) noexcept;
+
+/// How a StockService works. Values outside their range are refused by its constructor.
+struct StockOptions {
+  /// For the ways that lock. One lock guards one article; its key is "stock:" and the sku. As in LockOptions.
+  std::chrono::milliseconds lockTtl{std::chrono::seconds{10}};
+  std::chrono::milliseconds lockWait{std::chrono::seconds{1}};
+
+  /// How long one connect, one wait for a free session and one wait for a row lock may take: 1 s to 1 h;
+  /// databases count whole seconds. A whole transaction on a server is cut off after twice as long.
+  std::chrono::seconds operationTimeout{2};
+
+  /// Most database sessions open at once: 1 to 256. SQLite has one writer at a time, and gets one session.
+  std::size_t sessions = 8;
+
+  Environment environment{};
+};
+
+}  // namespace lockkeeper::inventory

@@ -1,0 +1,84 @@
+#include "options.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/inventory/stock_service.h"
+#include "lockkeeper/key.h"
+
+namespace lockkeeper::inventory {
+namespace {
+
+constexpr std::size_t maxNameBytes = 64;
+constexpr std::int64_t maxQuantity = 1'000'000;
+constexpr std::size_t maxSessions = 256;
+constexpr std::chrono::seconds leastOperationTimeout{1};
+constexpr std::chrono::seconds mostOperationTimeout{std::chrono::hours{1}};
+
+void checkName(std::string_view field, std::string_view value) {
+  if (value.empty() || value.size() > maxNameBytes) {
+    throw std::invalid_argument(std::string(field) + " is " + quoted(value) + " (" +
+                                std::to_string(value.size()) + " bytes): 1 to 64 bytes are allowed");
+  }
+}
+
+}  // namespace
+
+const char* toString(Way way) noexcept {
+  switch (way) {
+    case Way::lockOnly:
+      return "lock only";
+    case Way::fencedRow:
+      return "fenced row";
+    case Way::conditionalUpdate:
+      return "conditional update";
+  }
+  return "unknown";
+}
+
+const char* toString(Deduction deduction) noexcept {
+  switch (deduction) {
+    case Deduction::deducted:
+      return "deducted";
+    case Deduction::soldOut:
+      return "sold out";
+    case Deduction::busy:
+      return "busy";
+    case Deduction::duplicate:
+      return "duplicate";
+    case Deduction::conflict:
+      return "conflict";
+    case Deduction::unknownSku:
+      return "unknown sku";
+  }
+  return "unknown";
+}
+
+void checkOptions(const StockOptions& options) {
+  if (options.operationTimeout < leastOperationTimeout || options.operationTimeout > mostOperationTimeout) {
+    throw std::invalid_argument("operationTimeout is " + formatDuration(options.operationTimeout) +
+                                ": 1s to 1h are allowed");
+  }
+  if (options.sessions < 1 || options.sessions > maxSessions) {
+    throw std::invalid_argument("sessions is " + std::to_string(options.sessions) + ": 1 to 256 are allowed");
+  }
+}
+
+void checkSku(std::string_view sku) {
+  checkName("sku", sku);
+  checkKey(lockKey(sku));  // In every way, so that an article does not depend on how it is sold.
+}
+
+void checkOrderId(std::string_view orderId) { checkName("orderId", orderId); }
+
+std::string lockKey(std::string_view sku) { return "stock:" + std::string(sku); }
+
+void checkQuantity(std::int64_t quantity, std::int64_t least) {
+  if (quantity < least || quantity > maxQuantity) {
+    throw std::invalid_argument("quantity is " + std::to_string(quantity) + ": " + std::to_string(least) +
+                                " to 1000000 are allowed");
+  }
+}
+
+}  // namespace lockkeeper::inventory

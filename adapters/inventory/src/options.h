@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/inventory/stock_options.h"
+
+namespace lockkeeper::inventory {
+
+// What is refused before anything is sent: each throws std::invalid_argument that names the value and what is
+// allowed.
+
+void checkOptions(const StockOptions& options);
+void checkSku(std::string_view sku);
+void checkOrderId(std::string_view orderId);
+void checkQuantity(std::int64_t quantity, std::int64_t least);
+
+/// The lock that guards an article.
+std::string lockKey(std::string_view sku);
+
+}  // namespace lockkeeper::inventory

@@ -1,0 +1,131 @@
+#include "commands.h"
+
+#include <Poco/Util/Option.h>
+
+#include <iostream>
+
+#include "completion_script.h"
+#include "exit_codes.h"
+#include "lockkeeper/store_registry.h"
+
+#ifdef LOCKKEEPER_WITH_REDIS
+#include "lockkeeper/redis/use.h"
+#endif
+
+namespace lockkeeper::cli {
+namespace {
+
+using Poco::Util::Option;
+using Poco::Util::OptionSet;
+
+OptionSet helpOnly() {
+  OptionSet options;
+  options.addOption(Option("help", "h", "explain this command"));
+  return options;
+}
+
+OptionSet storeOptions() {
+  OptionSet options = helpOnly();
+  options.addOption(
+      Option("store", "s",
+             "the store, such as redis://host:6379/0. Everybody on the machine can read a command "
+             "line: passwords belong in ${NAME} (an environment variable), in passwordFile=PATH, or "
+             "in the file of --config")
+          .argument("URI"));
+  options.addOption(
+      Option("config", "c",
+             "a .properties file with lockkeeper.store, lockkeeper.namespace, lockkeeper.lock.ttl and "
+             "lockkeeper.lock.waitFor; options given here go before it")
+          .argument("FILE"));
+  options.addOption(Option("namespace", "n", "put before each key, as applications do that share a store")
+                        .argument("NAME"));
+  return options;
+}
+
+OptionSet runOptions() {
+  OptionSet options = storeOptions();
+  options.addOption(
+      Option("ttl", "t", "how long the key stays locked if this machine dies (30s)").argument("TIME"));
+  options.addOption(
+      Option("wait", "w", "how long to wait for a busy key or an unreachable store (0s)").argument("TIME"));
+  options.addOption(
+      Option("grace", "g",
+             "how long the command has to end by itself when the lock is lost, between SIGTERM and "
+             "SIGKILL (5s)")
+          .argument("TIME"));
+  return options;
+}
+
+OptionSet breakOptions() {
+  OptionSet options = storeOptions();
+  options.addOption(Option("yes", "y", "do not ask; needed where there is no terminal"));
+  return options;
+}
+
+int printCompletion(const CommandLine& line) {
+  if (line.operandsOf(1, 1, "the name of a shell").front() != "bash") {
+    throw UsageError("completion is there for bash");
+  }
+  std::cout << bashCompletion;
+  return exitOk;
+}
+
+constexpr const char* storeNote =
+    "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+    "Exit: 0 done, 64 wrong usage, 69 store not reachable, 78 wrong configuration.";
+
+const Command all[] = {
+    {"run", "run a command while holding a lock", "[options] KEY -- COMMAND [ARG...]",
+     "Takes the lock KEY, runs COMMAND, renews the lock as long as COMMAND runs, and releases it.\n"
+     "COMMAND finds the key in LOCKKEEPER_KEY and the fence, where the store gives one, in LOCKKEEPER_FENCE: "
+     "a number "
+     "that grows with each grant, for resources that refuse late writers. When the lock is lost, COMMAND and "
+     "all of "
+     "its process group get SIGTERM, and after the grace SIGKILL. SIGTERM, SIGINT and SIGHUP are passed on "
+     "to it.",
+     "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
+     "Examples:\n"
+     "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
+     "  lockkeeper run --config shop.properties --ttl 1m reindex -- sh -c 'work \"$LOCKKEEPER_FENCE\"'\n\n"
+     "Exit: COMMAND's own code, or\n"
+     "  64   wrong usage\n"
+     "  69   the store was not reached\n"
+     "  75   the key was busy for as long as --wait says: COMMAND was not started\n"
+     "  76   the lock was lost while COMMAND ran\n"
+     "  78   wrong configuration\n"
+     "  126  COMMAND could not be started\n"
+     "  127  COMMAND was not found\n"
+     "  128+n  signal n ended COMMAND",
+     runOptions, runUnderLock},
+    {"show", "show who holds a key", "[options] KEY",
+     "Shows who holds KEY, for how long if nobody renews it, and with which fence.", storeNote, storeOptions,
+     showKey},
+    {"list", "list the keys that are held", "[options] [PREFIX]",
+     "Lists the keys that are held and start with PREFIX, and who holds them.", storeNote, storeOptions,
+     listKeys},
+    {"break", "take a lock from its holder", "[options] KEY",
+     "Frees KEY, whoever holds it. The holder finds out when it renews next and works on until then, so that "
+     "two may "
+     "be at work for a while: make sure first that it is gone.",
+     "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+     "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no, 78 wrong "
+     "configuration.",
+     breakOptions, breakKey},
+    {"completion", "print the completion script of a shell", "bash",
+     "Prints a script that completes lockkeeper's command lines.",
+     "\nExample:\n  source <(lockkeeper completion bash)", helpOnly, printCompletion},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return all; }
+
+std::shared_ptr<LockDriver> openStore(const Settings& settings) {
+  StoreRegistry registry;
+#ifdef LOCKKEEPER_WITH_REDIS
+  redis::use(registry);
+#endif
+  return registry.open(settings.store);
+}
+
+}  // namespace lockkeeper::cli

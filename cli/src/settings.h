@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "command_line.h"
+
+namespace lockkeeper::cli {
+
+/// Where the locks are and how they are taken: from the command line, else from the file that --config names,
+/// else from the environment or the default.
+struct Settings {
+  std::string store;  ///< May hold a password: not for messages.
+  std::string keyNamespace;
+  std::chrono::milliseconds ttl;
+  std::chrono::milliseconds waitFor;
+
+  /// The key as the store knows it.
+  std::string fullKey(const std::string& key) const;
+};
+
+/// Throws UsageError for what the command line, ConfigError for what the file has wrong.
+Settings readSettings(const CommandLine& line);
+
+/// The length that an option gives. Throws UsageError.
+std::chrono::milliseconds durationOption(const CommandLine& line, const std::string& name,
+                                         std::chrono::milliseconds otherwise);
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/redis/redis_options.h"
+
+namespace lockkeeper::redis {
+
+/// Locks on one Redis server (6 or later) or Valkey. A lock is the plain string `key`, set by
+/// `SET key value NX PX ttl`, so that any other client that does the same excludes and is excluded by us; the
+/// value is the token in hexadecimal, then '@' and the owner's label. The fence counter is a companion key in
+/// the same hash slot.
+///
+/// All threads share one connection, made by the first call and made again when it is lost; there is no
+/// background thread. A connection is used only for a master that evicts nothing (see
+/// RedisOptions::allowEviction). Thread-safe.
+///
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class RedisDriver final : public LockDriver, public Browsable, public Breakable {
+ public:
+  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  explicit RedisDriver(RedisOptions options, Environment environment = {});
+  RedisDriver(const RedisDriver&) = delete;
+  RedisDriver& operator=(const RedisDriver&) = delete;
+  ~RedisDriver() override;
+
+  AcquireResult acquire(const AcquireRequest& request) override;
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+
+  /// The durability is that of the server which was last connected.
+  Promises promises() const override;
+
+  /// Lists the locks of lockkeeper only: those of foreign clients look like any other string.
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+
+  bool breakLock(std::string_view key, Instant deadline) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::redis

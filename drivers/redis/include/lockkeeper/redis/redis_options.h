@@ -1,0 +1,52 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::redis {
+
+/// Which Redis, and how to talk to it. Each field says its URI parameter where the name differs.
+struct RedisOptions {
+  std::string host = "127.0.0.1";  ///< A name, an IPv4 or an IPv6 address (without brackets).
+  std::uint16_t port = 6379;
+  std::string unixPath;  ///< The path of a Unix socket, in place of host and port.
+  std::uint32_t database = 0;
+
+  std::string user;      ///< Of an ACL; empty for the default user.
+  std::string password;  ///< Empty for none. From the URI, or `passwordFile` (its first line).
+
+  bool tls = false;    ///< Encrypted, with the host name verified: the scheme `rediss`.
+  std::string caFile;  ///< PEM file of the authorities to trust; empty for the system's own.
+
+  /// Grants carry a fence. Without (`fence=off`), taking a lock is the bare `SET key value NX PX ttl`.
+  bool fence = true;
+
+  /// Accept a server that may evict locks when its memory is full. For caches whose locks only save work.
+  bool allowEviction = false;
+
+  /// How many replicas must have a grant before it counts; 0 for none.
+  std::uint32_t minReplicas = 0;
+  std::chrono::milliseconds replicaTimeout{100};  ///< How long to wait for them: 1 ms to 10 s.
+
+  /// For connecting, TLS and log-in together: 1 ms to 1 h. Where the host is a name, the system's resolver
+  /// comes on top, with time limits of its own.
+  std::chrono::milliseconds connectTimeout{2000};
+
+  std::chrono::milliseconds ioTimeout{
+      2000};  ///< For one command; then the connection is given up: 1 ms to 1 h.
+
+  std::string clientName = "lockkeeper";  ///< What CLIENT LIST shows: printable, without spaces.
+
+  /// Reads redis://, rediss:// and redis+unix:// URIs. Throws ConfigError that names the wrong part and what
+  /// is allowed. Reads passwordFile; connects nowhere.
+  static RedisOptions fromUri(const StoreUri& uri);
+
+  /// For messages: scheme, address and database, no secret.
+  std::string display() const;
+};
+
+}  // namespace lockkeeper::redis

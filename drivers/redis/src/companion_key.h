@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lockkeeper::redis {
+
+/// The slot of a key in a Redis Cluster: CRC16 of its hash tag, or of all of it, modulo 16384
+/// (https://redis.io/docs/reference/cluster-spec/#key-distribution-model).
+std::uint16_t hashSlot(std::string_view key);
+
+/// The key under which `name` (such as "fence") is kept beside `key`: in the same hash slot, different for
+/// different keys, and with the mark that no lock's key may contain.
+std::string companionKey(std::string_view key, std::string_view name);
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockkeeper::redis {
+
+struct RedisOptions;
+
+/// What INFO and CONFIG GET tell of a server; fields that it does not tell are empty.
+struct ServerFacts {
+  std::string role{};
+  std::string version{};
+  std::string runId{};
+  std::string evictionPolicy{};
+  std::string aofEnabled{};   ///< "0" or "1".
+  std::string appendFsync{};  ///< "always", "everysec" or "no"; empty where CONFIG is not permitted.
+};
+
+/// Takes the facts from the text of INFO.
+ServerFacts parseInfo(std::string_view info);
+
+/// Throws ConfigError unless locks can be kept on this server: a master, version 6 or later, that evicts no
+/// keys (or `options.allowEviction`).
+void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
+
+/// One line for people: what a crash of this server does to its locks.
+std::string durabilityOf(const ServerFacts& facts);
+
+}  // namespace lockkeeper::redis

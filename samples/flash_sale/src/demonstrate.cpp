@@ -1,0 +1,59 @@
+#include <iostream>
+#include <vector>
+
+#include "lockkeeper/store_uri.h"
+#include "modes.h"
+#include "report.h"
+#include "sale.h"
+
+namespace flash_sale {
+namespace {
+
+using lockkeeper::inventory::Way;
+
+constexpr int unlockedRounds = 10;
+constexpr int notProved = 1;
+
+int judge(const std::vector<SaleResult>& sales) {
+  int faults = 0;
+  const auto blame = [&](const SaleResult& sale, const char* fault) {
+    std::cerr << "flash_sale: " << sale.way << ": " << fault << '\n';
+    ++faults;
+  };
+  if (sales.front().oversold == 0) blame(sales.front(), "did not oversell, so this run has proved nothing");
+  for (auto sale = sales.begin() + 1; sale != sales.end(); ++sale) {
+    if (sale->rush.unanswered > 0) blame(*sale, "some orders got no answer");
+    if (sale->oversold > 0) blame(*sale, "oversold");
+    if (!sale->balanced) blame(*sale, "what is left and what was sold is not what was there");
+  }
+  if (faults > 0) return notProved;
+  std::cout << "\nProved: without a lock " << sales.front().oversold
+            << " pieces were sold that did not exist; with lockkeeper none, and each time what was left + "
+               "what was "
+               "sold = what was there.\n";
+  return 0;
+}
+
+}  // namespace
+
+int demonstrate(const Settings& settings, const std::string& database, lockkeeper::LockManager& locks) {
+  const bool embedded = database.starts_with("sqlite:");
+  std::cout << settings.stock << " pieces, " << settings.orders << " orders from " << settings.customers
+            << " customers at once; locks in " << lockkeeper::StoreUri::parse(settings.store).display()
+            << ", stock in " << (embedded ? "SQLite" : lockkeeper::StoreUri::parse(database).display())
+            << "\n\n";
+  (void)locks.holder("anything");  // Better to find out now that the store is not there.
+  SaleRoom room(settings, database, locks);
+  std::vector<SaleResult> sales;
+  // The race is a matter of luck, though seldom of bad luck.
+  for (int round = 0; round == 0 || (round < unlockedRounds && sales.front().oversold == 0); ++round) {
+    sales.assign(1, room.sellWithoutLock());
+  }
+  for (const Way way : {Way::lockOnly, Way::fencedRow, Way::conditionalUpdate}) {
+    sales.push_back(room.sell(way));
+  }
+  printTable(std::cout, sales, settings.orders);
+  return judge(sales);
+}
+
+}  // namespace flash_sale

@@ -1,0 +1,59 @@
+#include "sale.h"
+
+#include <Poco/UUIDGenerator.h>
+
+#include <algorithm>
+
+#include "order_server.h"
+#include "progress.h"
+#include "unlocked_shop.h"
+
+namespace flash_sale {
+
+using lockkeeper::inventory::StockService;
+using lockkeeper::inventory::Way;
+
+SaleRoom::SaleRoom(const Settings& settings, std::string database, lockkeeper::LockManager& locks)
+    : settings_(settings),
+      database_(std::move(database)),
+      locks_(locks),
+      run_(Poco::UUIDGenerator::defaultGenerator().createRandom().toString()) {
+  service(Way::conditionalUpdate).createSchema();
+}
+
+StockService SaleRoom::service(Way way) {
+  return StockService(database_, locks_, way, settings_.stockOptions());
+}
+
+SaleResult SaleRoom::sellWithoutLock() {
+  UnlockedShop shop(database_, settings_.customers);
+  return hold("no lock", shop);
+}
+
+SaleResult SaleRoom::sell(Way way) {
+  LockedShop shop(service(way));
+  return hold(toString(way), shop);
+}
+
+SaleResult SaleRoom::hold(const std::string& way, Shop& shop) {
+  const std::string sku = run_ + "-" + std::to_string(++sales_);
+  service(Way::conditionalUpdate).restock(sku, settings_.stock);
+  OrderServer server(shop, 0, settings_.customers + 1);
+  SaleResult result{.way = way};
+  {
+    std::atomic<int> answered = 0;
+    const Progress progress(way, answered, settings_.orders);
+    result.rush = rush({.port = server.port(),
+                        .sku = sku,
+                        .orderPrefix = sku + "-",
+                        .orders = settings_.orders,
+                        .customers = settings_.customers},
+                       answered);
+  }
+  const std::int64_t left = levelOverHttp(server.port(), sku);
+  result.oversold = std::max<std::int64_t>(0, result.rush.sold - settings_.stock);
+  result.balanced = left + result.rush.sold == settings_.stock && result.rush.unanswered == 0;
+  return result;
+}
+
+}  // namespace flash_sale

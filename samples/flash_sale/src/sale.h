@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "clients.h"
+#include "lockkeeper/lock_manager.h"
+#include "settings.h"
+#include "shop.h"
+
+namespace flash_sale {
+
+/// One row of the table.
+struct SaleResult {
+  std::string way;
+  Rush rush{};
+  std::int64_t oversold = 0;  ///< How many more were sold than there were.
+  bool balanced = false;      ///< What is left + what was sold = what was there.
+};
+
+/// Holds flash sales, each of a fresh article, on one database.
+class SaleRoom {
+ public:
+  /// Makes the tables if need be.
+  SaleRoom(const Settings& settings, std::string database, lockkeeper::LockManager& locks);
+
+  SaleResult sellWithoutLock();
+  SaleResult sell(lockkeeper::inventory::Way way);
+
+ private:
+  SaleResult hold(const std::string& way, Shop& shop);
+  lockkeeper::inventory::StockService service(lockkeeper::inventory::Way way);
+
+  const Settings& settings_;
+  const std::string database_;
+  lockkeeper::LockManager& locks_;
+  const std::string run_;  ///< Keeps the articles of this run apart from those of earlier ones.
+  int sales_ = 0;
+};
+
+}  // namespace flash_sale

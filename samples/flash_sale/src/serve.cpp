@@ -1,0 +1,31 @@
+#include <signal.h>
+
+#include <iostream>
+
+#include "modes.h"
+#include "order_server.h"
+
+namespace flash_sale {
+
+int serve(const Settings& settings, const std::string& database, lockkeeper::LockManager& locks) {
+  // Before any thread starts, so that all of them leave these signals to us.
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  ::sigaddset(&ends, SIGINT);
+  ::sigaddset(&ends, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  lockkeeper::inventory::StockService stock(database, locks, settings.way, settings.stockOptions());
+  stock.createSchema();
+  if (!stock.level("pen")) stock.restock("pen", settings.stock);
+  LockedShop shop(std::move(stock));
+  const OrderServer server(shop, settings.port, settings.customers + 1);
+  const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  std::cout << "Selling pens, " << toString(settings.way) << ". Try:\n  curl " << url
+            << R"(/orders -d '{"sku":"pen","quantity":1,"orderId":"o-1"}')"
+            << "\n  curl " << url << "/stock/pen\nEnd with Ctrl-C." << std::endl;
+  int signal = 0;
+  ::sigwait(&ends, &signal);
+  return 0;
+}
+
+}  // namespace flash_sale

@@ -1,0 +1,77 @@
+#include "settings.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+
+namespace flash_sale {
+namespace {
+
+using lockkeeper::ConfigError;
+using lockkeeper::quoted;
+using lockkeeper::inventory::Way;
+using Poco::Util::AbstractConfiguration;
+
+void refuseUnknown(const AbstractConfiguration& config, const std::string& root,
+                   std::initializer_list<std::string_view> known) {
+  AbstractConfiguration::Keys keys;
+  config.keys(root, keys);
+  for (const auto& key : keys) {
+    if (std::ranges::find(known, key) == known.end())
+      throw ConfigError("unknown setting " + root + "." + key);
+  }
+}
+
+int number(const AbstractConfiguration& config, const std::string& key, int otherwise, int least, int most) {
+  if (!config.has(key)) return otherwise;
+  const std::string text = config.getString(key);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most)
+    return value;
+  throw ConfigError(key + " is " + quoted(text) + ": " + std::to_string(least) + " to " +
+                    std::to_string(most) + " are allowed");
+}
+
+Way readWay(const AbstractConfiguration& config) {
+  const std::string text = config.getString("flashSale.way", "fencedRow");
+  if (text == "lockOnly") return Way::lockOnly;
+  if (text == "fencedRow") return Way::fencedRow;
+  if (text == "conditionalUpdate") return Way::conditionalUpdate;
+  throw ConfigError("flashSale.way is " + quoted(text) +
+                    ": lockOnly, fencedRow or conditionalUpdate are allowed");
+}
+
+}  // namespace
+
+Settings Settings::read(const AbstractConfiguration& config) {
+  refuseUnknown(config, "lockkeeper", {"store", "namespace", "lock"});
+  refuseUnknown(config, "lockkeeper.lock", {"ttl", "waitFor"});
+  refuseUnknown(config, "flashSale", {"database", "stock", "orders", "customers", "port", "way"});
+  const auto duration = [&](const std::string& key, const char* otherwise) {
+    return lockkeeper::parseDuration(key, config.getString(key, otherwise));
+  };
+  // Raw, because ${NAME} in a URI is not one of Poco's references to another setting.
+  const auto uri = [&](const std::string& key, const char* otherwise) {
+    return config.has(key) ? config.getRawString(key) : std::string(otherwise);
+  };
+  return {.store = uri("lockkeeper.store", "memory:"),
+          .keyNamespace = config.getString("lockkeeper.namespace", ""),
+          .lockTtl = duration("lockkeeper.lock.ttl", "10s"),
+          .lockWait = duration("lockkeeper.lock.waitFor", "2s"),
+          .database = uri("flashSale.database", ""),
+          .stock = number(config, "flashSale.stock", 500, 1, 1'000'000),
+          .orders = number(config, "flashSale.orders", 3000, 1, 1'000'000),
+          .customers = number(config, "flashSale.customers", 16, 1, 256),
+          .port = static_cast<std::uint16_t>(number(config, "flashSale.port", 8080, 0, 65535)),
+          .way = readWay(config)};
+}
+
+lockkeeper::inventory::StockOptions Settings::stockOptions() const {
+  return {.lockTtl = lockTtl, .lockWait = lockWait, .sessions = 16};
+}
+
+}  // namespace flash_sale

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/inventory/stock_service.h"
+
+namespace flash_sale {
+
+/// What the HTTP server sells from. Thread-safe.
+class Shop {
+ public:
+  virtual ~Shop() = default;
+  virtual lockkeeper::inventory::Deduction order(const std::string& sku, std::int64_t quantity,
+                                                 const std::string& orderId) = 0;
+  virtual std::optional<std::int64_t> level(const std::string& sku) = 0;
+};
+
+/// The shop as it should be.
+class LockedShop final : public Shop {
+ public:
+  explicit LockedShop(lockkeeper::inventory::StockService stock) : stock_(std::move(stock)) {}
+
+  lockkeeper::inventory::Deduction order(const std::string& sku, std::int64_t quantity,
+                                         const std::string& orderId) override {
+    return stock_.deduct(sku, quantity, orderId);
+  }
+  std::optional<std::int64_t> level(const std::string& sku) override { return stock_.level(sku); }
+
+ private:
+  lockkeeper::inventory::StockService stock_;
+};
+
+}  // namespace flash_sale

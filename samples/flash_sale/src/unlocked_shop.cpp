@@ -1,0 +1,64 @@
+#include "unlocked_shop.h"
+
+#include <Poco/Data/Session.h>
+#include <Poco/Data/Statement.h>
+
+#include <chrono>
+#include <thread>
+
+#include "lockkeeper/store_uri.h"
+
+namespace flash_sale {
+namespace {
+
+using lockkeeper::inventory::Deduction;
+using Poco::Data::Session;
+using Poco::Data::Statement;
+using Poco::Data::Keywords::bind;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
+
+// What a real shop does between reading and writing: prices, vouchers, a call to the payment service.
+constexpr std::chrono::milliseconds businessLogic{1};
+
+bool isSqlite(const std::string& database) { return database.starts_with("sqlite:"); }
+
+std::string connectionString(const std::string& database) {
+  if (isSqlite(database)) return database.substr(std::string("sqlite:").size());
+  const auto uri = lockkeeper::StoreUri::parse(database);
+  const auto& server = uri.endpoints().at(0);
+  return "host=" + (server.host == "localhost" ? "127.0.0.1" : server.host) +
+         ";port=" + std::to_string(server.port.value_or(3306)) + ";user=" + server.user +
+         ";password=" + server.password + ";db=" + uri.path().substr(1);
+}
+
+std::optional<std::int64_t> read(Session& session, const std::string& sku) {
+  std::int64_t level = 0;
+  Statement select(session);
+  select << "SELECT level FROM lockkeeper_stock WHERE sku = ?", into(level), bind(sku);
+  return select.execute() == 1 ? std::optional(level) : std::nullopt;
+}
+
+}  // namespace
+
+UnlockedShop::UnlockedShop(const std::string& database, int sessions)
+    : sessions_(isSqlite(database) ? "SQLite" : "MySQL", connectionString(database), 1, sessions) {}
+
+Deduction UnlockedShop::order(const std::string& sku, std::int64_t quantity, const std::string& orderId) {
+  Session session(sessions_.get());
+  const auto level = read(session, sku);
+  if (!level) return Deduction::unknownSku;
+  if (*level < quantity) return Deduction::soldOut;
+  std::this_thread::sleep_for(businessLogic);
+  session << "UPDATE lockkeeper_stock SET level = ? WHERE sku = ?", bind(*level - quantity), bind(sku), now;
+  session << "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, ?, ?, 0)",
+      bind(orderId), bind(sku), bind(quantity), now;
+  return Deduction::deducted;
+}
+
+std::optional<std::int64_t> UnlockedShop::level(const std::string& sku) {
+  Session session(sessions_.get());
+  return read(session, sku);
+}
+
+}  // namespace flash_sale

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/testing/contract/driver_fixture.h"
+
+namespace lockkeeper::testing {
+
+TEST_P(DriverContract, BreakingALockFreesItsKey) {
+  if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
+  ASSERT_TRUE(grant({key}));
+  EXPECT_TRUE(breakLock(key));
+  EXPECT_FALSE(holder(key));
+  EXPECT_TRUE(grant({key}));
+}
+
+TEST_P(DriverContract, BreakingAFreeKeySaysThatThereWasNothing) {
+  if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
+  EXPECT_FALSE(breakLock(key));
+  EXPECT_TRUE(grant({key}));
+}
+
+TEST_P(DriverContract, ABrokenHolderOwnsNothing) {
+  if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
+  const Claimant broken{key};
+  ASSERT_TRUE(grant(broken));
+  ASSERT_TRUE(breakLock(key));
+  EXPECT_EQ(renew(broken), RenewOutcome::notOwner);
+  EXPECT_EQ(release(broken), ReleaseOutcome::notOwner);
+}
+
+TEST_P(DriverContract, BreakingOneLockLeavesTheOthers) {
+  if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
+  const Claimant neighbour{key + "/1"};
+  ASSERT_TRUE(grant({key}));
+  ASSERT_TRUE(grant(neighbour));
+  ASSERT_TRUE(breakLock(key));
+  EXPECT_EQ(release(neighbour), ReleaseOutcome::released);
+}
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/random.h"
+#include "lockkeeper/testing/driver_factory.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::testing {
+
+/// A key with a token: somebody who wants, or holds, a lock.
+struct Claimant {
+  std::string key;
+  std::string owner = "contract:1";
+  Token token = Token::generate(*systemRandom());
+
+  Claim claim() const { return {key, token, owner}; }
+};
+
+/// A claim that waits in the store's queue. Told to stop when the object ends, so that a failed test does not
+/// hang.
+class Waiting {
+ public:
+  explicit Waiting(std::function<AcquireResult(std::stop_token)> call)
+      : result_(std::async(std::launch::async, std::move(call), stop_.get_token())) {}
+  Waiting(Waiting&&) = default;
+  ~Waiting() { stop(); }
+
+  void stop() { stop_.request_stop(); }
+
+  /// Fails the test when the wait has no end.
+  AcquireResult get() {
+    if (result_.wait_for(std::chrono::seconds{20}) != std::future_status::ready) {
+      ADD_FAILURE() << "the claim still waits";
+      stop();
+    }
+    return result_.get();
+  }
+
+ private:
+  std::stop_source stop_;
+  std::future<AcquireResult> result_;
+};
+
+/// The suite. Each test has a key of its own, and two clients of the store.
+class DriverContract : public ::testing::TestWithParam<DriverFactory> {
+ protected:
+  static constexpr const char* notBrowsable = "the driver is not Browsable";
+  static constexpr const char* notBreakable = "the driver is not Breakable";
+  static constexpr const char* notWaitable = "the driver is not Waitable";
+  static constexpr std::chrono::milliseconds longTtl = std::chrono::minutes{10};
+
+  static std::string uniqueKey() { return "contract-" + Token::generate(*systemRandom()).hex(); }
+
+  Instant now() const { return GetParam().clock->now(); }
+  Instant deadline() const { return now() + std::chrono::seconds{10}; }
+  std::chrono::milliseconds shortTtl() const { return GetParam().shortTtl; }
+  static std::chrono::nanoseconds drift(std::chrono::milliseconds ttl) {
+    return std::chrono::nanoseconds{ttl} / 100 + std::chrono::milliseconds{2};
+  }
+
+  AcquireResult ask(const Claimant& who, std::chrono::milliseconds ttl = longTtl, bool resend = false) {
+    return ask(*driver, who, ttl, resend);
+  }
+  AcquireResult ask(LockDriver& at, const Claimant& who, std::chrono::milliseconds ttl = longTtl,
+                    bool resend = false) {
+    return at.acquire({.claim = who.claim(), .ttl = ttl, .deadline = deadline(), .resend = resend});
+  }
+  std::optional<Granted> grant(const Claimant& who, std::chrono::milliseconds ttl = longTtl,
+                               bool resend = false) {
+    const AcquireResult result = ask(who, ttl, resend);
+    const auto* granted = std::get_if<Granted>(&result);
+    return granted == nullptr ? std::nullopt : std::optional{*granted};
+  }
+  bool isBusy(const Claimant& who) { return std::holds_alternative<Busy>(ask(who)); }
+
+  ReleaseOutcome release(const Claimant& who) { return driver->release(who.claim(), deadline()); }
+  std::optional<Holder> holder(const std::string& of) { return driver->holder(of, deadline()); }
+
+  RenewOutcome renew(const Claimant& who, std::chrono::milliseconds ttl = longTtl) {
+    Renewal renewal{.claim = who.claim(), .ttl = ttl};
+    driver->renew({&renewal, 1}, deadline());
+    return renewal.outcome;
+  }
+
+  bool breakLock(const std::string& which) {
+    return dynamic_cast<Breakable&>(*driver).breakLock(which, deadline());
+  }
+
+  /// Waits in the store's queue, on a thread of its own. `who` must outlive the result.
+  Waiting waitFor(const Claimant& who, Instant until) {
+    return Waiting([this, &who, until](std::stop_token stop) {
+      const Instant end = until + std::chrono::seconds{10};
+      return dynamic_cast<Waitable&>(*driver).acquireWaiting(
+          {.claim = who.claim(), .ttl = longTtl, .deadline = end}, until, std::move(stop));
+    });
+  }
+
+  /// Returns when `count` claims wait in the store's queue, where the factory can tell.
+  ::testing::AssertionResult queued(std::size_t count) {
+    if (!GetParam().queued) return ::testing::AssertionSuccess();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (GetParam().queued() != count) {
+      if (std::chrono::steady_clock::now() > end) {
+        return ::testing::AssertionFailure() << GetParam().queued() << " claims wait, not " << count;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return ::testing::AssertionSuccess();
+  }
+  Instant farAway() const { return now() + std::chrono::minutes{1}; }
+
+  /// Lets time pass until the key is free. Fails when that takes far longer than the lease.
+  ::testing::AssertionResult expires(const std::string& which, std::chrono::milliseconds ttl) {
+    constexpr int patience = 100;
+    GetParam().advance(ttl + std::chrono::milliseconds{1});
+    for (int attempt = 0; attempt < patience; ++attempt) {
+      if (!holder(which)) return ::testing::AssertionSuccess();
+      GetParam().advance(ttl / 10);
+    }
+    return ::testing::AssertionFailure() << "the lease has not ended after ten times its length";
+  }
+
+  const std::string key = uniqueKey();
+  const std::shared_ptr<LockDriver> driver = GetParam().open();
+  const std::shared_ptr<LockDriver> otherClient = GetParam().open();
+};
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/testing/contract/driver_fixture.h"
+
+namespace lockkeeper::testing {
+
+TEST_P(DriverContract, KeepsThePromiseOfFencesThatItGives) {
+  EXPECT_EQ(driver->promises().fence, GetParam().fence);
+  EXPECT_FALSE(driver->promises().durability.empty());
+  const auto granted = grant({key});
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->fence.has_value(), GetParam().fence != FencePromise::none);
+}
+
+TEST_P(DriverContract, FencesIncreaseFromGrantToGrantHoweverTheLastOneEnded) {
+  if (GetParam().fence == FencePromise::none) GTEST_SKIP() << "the driver promises no fences";
+  Fence highest = 0;
+  const auto grantsAHigherOne = [&](const Claimant& who, std::chrono::milliseconds ttl) {
+    const auto granted = grant(who, ttl);
+    ASSERT_TRUE(granted);
+    ASSERT_TRUE(granted->fence);
+    EXPECT_GT(*granted->fence, highest);
+    highest = std::max(highest, *granted->fence);
+  };
+  const Claimant releases{key};
+  grantsAHigherOne(releases, longTtl);
+  EXPECT_TRUE(isBusy({key}));
+  EXPECT_EQ(release(releases), ReleaseOutcome::released);
+  grantsAHigherOne(releases, longTtl);
+  EXPECT_EQ(release(releases), ReleaseOutcome::released);
+  grantsAHigherOne({key}, shortTtl());
+  ASSERT_TRUE(expires(key, shortTtl()));
+  const Claimant broken{key};
+  grantsAHigherOne(broken, longTtl);
+  if (GetParam().breakable) {
+    EXPECT_TRUE(breakLock(key));
+  } else {
+    EXPECT_EQ(release(broken), ReleaseOutcome::released);
+  }
+  grantsAHigherOne({key}, longTtl);
+}
+
+TEST_P(DriverContract, FencesIncreaseAcrossClients) {
+  if (GetParam().fence == FencePromise::none) GTEST_SKIP() << "the driver promises no fences";
+  Fence highest = 0;
+  for (int round = 0; round < 6; ++round) {
+    LockDriver& client = round % 2 == 0 ? *driver : *otherClient;
+    const Claimant who{key};
+    const AcquireResult result = ask(client, who);
+    ASSERT_TRUE(std::holds_alternative<Granted>(result));
+    const auto fence = std::get<Granted>(result).fence;
+    ASSERT_TRUE(fence);
+    EXPECT_GT(*fence, highest);
+    highest = *fence;
+    ASSERT_EQ(client.release(who.claim(), deadline()), ReleaseOutcome::released);
+  }
+}
+
+}  // namespace lockkeeper::testing

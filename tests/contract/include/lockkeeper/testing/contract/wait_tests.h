@@ -1,0 +1,91 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/testing/contract/driver_fixture.h"
+
+namespace lockkeeper::testing {
+
+TEST_P(DriverContract, GrantsAFreeKeyWithoutWaiting) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  const Claimant who{key};
+  const AcquireResult result = waitFor(who, farAway()).get();
+  ASSERT_TRUE(std::holds_alternative<Granted>(result));
+  EXPECT_EQ(release(who), ReleaseOutcome::released);
+}
+
+TEST_P(DriverContract, GrantsAWaitingClaimAFullLeaseWhenTheHolderReleases) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  const Claimant holds{key};
+  const Claimant waits{key};
+  ASSERT_TRUE(grant(holds));
+  auto result = waitFor(waits, farAway());
+  ASSERT_TRUE(queued(1));
+  const Instant before = now();
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  const AcquireResult granted = result.get();
+  ASSERT_TRUE(std::holds_alternative<Granted>(granted));
+  EXPECT_GE(std::get<Granted>(granted).leasedFrom, before) << "the wait must not eat the lease";
+  EXPECT_EQ(release(waits), ReleaseOutcome::released);
+}
+
+TEST_P(DriverContract, GrantsAWaitingClaimWhenTheHoldersLeaseEnds) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  const Claimant waits{key};
+  ASSERT_TRUE(grant({key}, shortTtl()));
+  auto result = waitFor(waits, farAway());
+  ASSERT_TRUE(queued(1));
+  GetParam().advance(shortTtl() + std::chrono::milliseconds{1});
+  EXPECT_TRUE(std::holds_alternative<Granted>(result.get()));
+}
+
+TEST_P(DriverContract, ServesWaitingClaimsInTheirOrder) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  if (!GetParam().queued) GTEST_SKIP() << "the factory cannot tell how many claims wait";
+  const Claimant holds{key};
+  const std::vector<Claimant> inOrder{{key}, {key}, {key}, {key}};
+  ASSERT_TRUE(grant(holds));
+  std::vector<Waiting> results;
+  for (std::size_t i = 0; i < inOrder.size(); ++i) {
+    results.push_back(waitFor(inOrder[i], farAway()));
+    ASSERT_TRUE(queued(i + 1));
+  }
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  for (std::size_t i = 0; i < inOrder.size(); ++i) {
+    ASSERT_TRUE(std::holds_alternative<Granted>(results[i].get()));
+    EXPECT_TRUE(queued(inOrder.size() - 1 - i)) << "only the first of the queue may have been served";
+    ASSERT_EQ(release(inOrder[i]), ReleaseOutcome::released);
+  }
+}
+
+TEST_P(DriverContract, EndsTheWaitWhenItsTimeHasCome) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  const Claimant holds{key};
+  ASSERT_TRUE(grant(holds));
+  const std::chrono::milliseconds length{100};
+  const Instant until = now() + length;
+  const Claimant waits{key};
+  auto result = waitFor(waits, until);
+  GetParam().advance(length);
+  EXPECT_TRUE(std::holds_alternative<Busy>(result.get()));
+  EXPECT_GE(now(), until);
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  EXPECT_FALSE(holder(key)) << "a claim that has given up must not be served";
+}
+
+TEST_P(DriverContract, EndsTheWaitWhenToldToStop) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  const Claimant holds{key};
+  ASSERT_TRUE(grant(holds));
+  const Claimant waits{key};
+  auto result = waitFor(waits, farAway());
+  ASSERT_TRUE(queued(1));
+  result.stop();
+  EXPECT_TRUE(std::holds_alternative<Busy>(result.get()));
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  EXPECT_FALSE(holder(key)) << "a claim that has given up must not be served";
+}
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+
+#include "lockkeeper/clock.h"
+#include "lockkeeper/driver.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::testing {
+
+/// A store on which the contract suites run. It should be one that nothing else uses: the suites lock
+/// whatever key they like.
+struct DriverFactory {
+  /// [A-Za-z0-9_]: part of the tests' names.
+  std::string name;
+
+  /// A client of the store; a second call gives a second client of the same store. Called while tests run,
+  /// not when they are listed: start servers in it, not before.
+  std::function<std::shared_ptr<LockDriver>()> open;
+
+  /// What the driver is expected to promise and to be able to do.
+  FencePromise fence = FencePromise::none;
+  bool waitable = false;
+  bool browsable = false;
+  bool breakable = false;
+
+  /// A lease that ends while a test waits for it: the shortest that the store can keep well.
+  std::chrono::milliseconds shortTtl{200};
+
+  /// The clock of the drivers that open() makes.
+  std::shared_ptr<Clock> clock = systemClock();
+
+  /// Lets the store's time pass. A store with a clock of its own can only be waited for.
+  std::function<void(std::chrono::milliseconds)> advance = [](std::chrono::milliseconds length) {
+    std::this_thread::sleep_for(length);
+  };
+
+  /// How many claims wait in the store's queue, for stores that are Waitable and can tell. Without it the
+  /// suite cannot check the order in which they are served.
+  std::function<std::size_t()> queued{};
+};
+
+inline void PrintTo(const DriverFactory& factory, std::ostream* out) { *out << factory.name; }
+
+/// The last argument of INSTANTIATE_TEST_SUITE_P.
+inline std::string factoryName(const ::testing::TestParamInfo<DriverFactory>& info) {
+  return info.param.name;
+}
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,203 @@
+#pragma once
+
+// What LockManager must keep on a driver, as a GoogleTest suite: mutual exclusion, bounded waits, renewal and
+// loss from end to end. Instantiate ManagerContract as driver_contract.h says for DriverContract, for stores
+// on the machine's own clock.
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/key.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/mutex.h"
+#include "lockkeeper/testing/driver_factory.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::testing {
+
+/// The suite. Each test has a key of its own, and two managers that know nothing of each other, as in two
+/// processes.
+class ManagerContract : public ::testing::TestWithParam<DriverFactory> {
+ protected:
+  using ms = std::chrono::milliseconds;
+
+  static ManagerOptions options(std::string keyNamespace, std::string owner) {
+    ManagerOptions result;
+    result.keyNamespace = std::move(keyNamespace);
+    result.owner = std::move(owner);
+    return result;
+  }
+
+  Instant now() const { return GetParam().clock->now(); }
+
+  template <class Condition>
+  bool eventually(Condition condition, ms bound = std::chrono::seconds{30}) {
+    const Instant end = now() + bound;
+    while (!condition() && now() < end) std::this_thread::sleep_for(ms{2});
+    return condition();
+  }
+
+  const std::string key = "manager-" + Token::generate(*systemRandom()).hex();
+  const std::shared_ptr<LockDriver> driver = GetParam().open();
+  LockManager manager{driver};
+  LockManager other{GetParam().open()};
+};
+
+TEST_P(ManagerContract, ManyThreadsOfTwoManagersNeverLoseACount) {
+  constexpr int threadsOfEach = 4;
+  constexpr int rounds = 40;
+  // Read, then written: atomic only so that a broken lock shows as a lost count and not as undefined
+  // behaviour.
+  std::atomic<int> counter{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2 * threadsOfEach; ++i) {
+      threads.emplace_back([&, mine = i % 2 == 0 ? &manager : &other] {
+        for (int round = 0; round < rounds; ++round) {
+          Lock lock = mine->lock(key, {.waitFor = std::chrono::minutes{2}});
+          const int seen = counter.load();
+          std::this_thread::yield();
+          counter.store(seen + 1);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(counter, 2 * threadsOfEach * rounds);
+}
+
+TEST_P(ManagerContract, AHeldLockIsRefusedToOthersUntilItIsReleased) {
+  Lock lock = manager.lock(key);
+  EXPECT_TRUE(lock.valid());
+  EXPECT_EQ(lock.key(), key);
+  EXPECT_EQ(lock.fence().has_value(), GetParam().fence != FencePromise::none);
+  EXPECT_FALSE(other.tryLock(key));
+  EXPECT_FALSE(manager.tryLock(key)) << "locks are not re-entrant";
+  EXPECT_EQ(lock.release(), ReleaseResult::released);
+  EXPECT_FALSE(lock.valid());
+  EXPECT_EQ(lock.release(), ReleaseResult::notHeld);
+  EXPECT_TRUE(other.tryLock(key));
+}
+
+TEST_P(ManagerContract, TheEndOfTheHandleFreesTheKey) {
+  { Lock lock = manager.lock(key); }
+  EXPECT_TRUE(other.tryLock(key));
+}
+
+TEST_P(ManagerContract, WaitsAsLongAsItWasToldAndNoShorter) {
+  Lock lock = manager.lock(key);
+  const Instant start = now();
+  EXPECT_THROW((void)other.lock(key, {.waitFor = ms{120}}), LockTimeout);
+  EXPECT_GE(now() - start, ms{120});
+  EXPECT_FALSE(manager.tryLock(key, {.waitFor = ms{120}}));
+  EXPECT_TRUE(lock.valid());
+}
+
+TEST_P(ManagerContract, AWaiterGetsTheLockWhenTheHolderReleases) {
+  Lock lock = manager.lock(key);
+  std::atomic<bool> got{false};
+  std::jthread waiter([&] {
+    Lock mine = other.lock(key, {.waitFor = std::chrono::minutes{1}});
+    got = mine.valid();
+  });
+  std::this_thread::sleep_for(ms{20});
+  EXPECT_FALSE(got);
+  EXPECT_EQ(lock.release(), ReleaseResult::released);
+  waiter.join();
+  EXPECT_TRUE(got);
+}
+
+TEST_P(ManagerContract, AWaiterLeavesWhenToldToStop) {
+  Lock lock = manager.lock(key);
+  std::stop_source stop;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(ms{20});
+    stop.request_stop();
+  });
+  EXPECT_THROW((void)other.lock(key, {.waitFor = std::chrono::minutes{2}, .stop = stop.get_token()}),
+               Cancelled);
+}
+
+TEST_P(ManagerContract, RenewsALockForAsLongAsItIsHeld) {
+  constexpr ms ttl{1500};
+  Lock lock = manager.lock(key, {.ttl = ttl});
+  const Instant twoLeasesLater = now() + 2 * ttl;
+  while (now() < twoLeasesLater) {
+    ASSERT_TRUE(lock.valid());
+    ASSERT_FALSE(other.tryLock(key));
+    std::this_thread::sleep_for(ms{50});
+  }
+  EXPECT_FALSE(lock.lost().stop_requested());
+  EXPECT_EQ(lock.release(), ReleaseResult::released);
+}
+
+TEST_P(ManagerContract, ALockThatIsNotRenewedIsLostBeforeAnotherCanHaveIt) {
+  constexpr ms ttl{400};
+  Lock lock = manager.lock(key, {.ttl = ttl, .renew = Renew::manual});
+  Lock next = other.lock(key, {.waitFor = std::chrono::minutes{1}});
+  EXPECT_FALSE(lock.valid());
+  EXPECT_EQ(lock.remaining(), std::chrono::nanoseconds{0});
+  EXPECT_TRUE(eventually([&] { return lock.lost().stop_requested(); }));
+  EXPECT_THROW(lock.renew(), LockLost);
+  EXPECT_EQ(lock.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(next.valid());
+  if (GetParam().fence != FencePromise::none) {
+    EXPECT_GT(*next.fence(), *lock.fence());
+  }
+}
+
+TEST_P(ManagerContract, AHolderLearnsThatItsLockWasBroken) {
+  auto* breakable = dynamic_cast<Breakable*>(driver.get());
+  if (breakable == nullptr) GTEST_SKIP() << "the driver is not Breakable";
+  Lock lock = manager.lock(key, {.ttl = ms{900}});
+  ASSERT_TRUE(breakable->breakLock(key, now() + std::chrono::seconds{10}));
+  EXPECT_TRUE(eventually([&] { return lock.lost().stop_requested(); }));
+  EXPECT_FALSE(lock.valid());
+  EXPECT_EQ(lock.state(), LockState::lost);
+  EXPECT_EQ(lock.release(), ReleaseResult::notOwner);
+}
+
+TEST_P(ManagerContract, NamespacesKeepApplicationsApart) {
+  LockManager shop{driver, options("shop", "")};
+  LockManager bank{GetParam().open(), options("bank", "")};
+  Lock lock = shop.lock(key);
+  EXPECT_TRUE(bank.tryLock(key));
+  EXPECT_TRUE(other.tryLock(key));
+  EXPECT_FALSE(other.tryLock("shop:" + key));
+}
+
+TEST_P(ManagerContract, ShowsTheHolderByItsLabel) {
+  LockManager named{driver, options("", "worker:7")};
+  EXPECT_FALSE(other.holder(key));
+  Lock lock = named.lock(key);
+  const auto holder = other.holder(key);
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->owner, "worker:7");
+}
+
+TEST_P(ManagerContract, RefusesKeysThatNoDriverTakes) {
+  EXPECT_THROW((void)manager.tryLock(""), std::invalid_argument);
+  EXPECT_THROW((void)manager.tryLock(std::string(maxKeyBytes + 1, 'k')), std::invalid_argument);
+  EXPECT_THROW((void)manager.tryLock(key + std::string(reservedMark) + "fence"), std::invalid_argument);
+  EXPECT_TRUE(manager.tryLock(std::string(maxKeyBytes, 'k')));
+}
+
+TEST_P(ManagerContract, ServesStandardLockCode) {
+  Mutex mutex{manager, key};
+  Mutex second{other, key + "/second"};
+  {
+    std::scoped_lock both(mutex, second);
+    EXPECT_FALSE(other.tryLock(key));
+    EXPECT_FALSE(manager.tryLock(key + "/second"));
+  }
+  std::unique_lock<Mutex> timed(mutex, std::chrono::seconds{5});
+  EXPECT_TRUE(timed.owns_lock());
+}
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,57 @@
+#include <signal.h>
+
+#include <string>
+
+#include "cli_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// `lockkeeper run` whose lock is taken away while its command runs.
+using LossOfTheLock = CommandTest;
+
+TEST_F(LossOfTheLock, EndsTheCommandAndSaysSo) {
+  const std::string script = "trap 'touch " + file("told") + "; exit 3' TERM; touch " + file("up") +
+                             "; while :; do sleep 0.02; done";
+  Process holder = start({"run", "--ttl", "1s", "k", "--", "sh", "-c", script});
+  ASSERT_TRUE(fileAppears("up"));
+  EXPECT_EQ(lockkeeper({"break", "--yes", "k"}).exitCode, 0);
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{30}), 76);
+  EXPECT_TRUE(std::filesystem::exists(folder / "told"));
+  EXPECT_NE(readFile(folder / "errors").find("lost"), std::string::npos);
+}
+
+TEST_F(LossOfTheLock, KillsWhatDoesNotEndByItself) {
+  writeFile(folder / "stubborn",
+            "trap '' TERM\necho $$ > " + file("child") + "\nwhile :; do sleep 0.02; done\n");
+  for (const std::string leader : {"trap '' TERM", "trap 'exit 3' TERM"}) {
+    SCOPED_TRACE(leader);
+    std::filesystem::remove(folder / "child");
+    writeFile(folder / "leader", leader + "\nsh " + file("stubborn") + " &\nwhile :; do sleep 0.02; done\n");
+    Process holder = start({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")});
+    ASSERT_TRUE(waitUntil([&] { return !readFile(folder / "child").empty(); }));
+    EXPECT_EQ(redis.command({"DEL", "k"}), "1");
+    EXPECT_EQ(holder.waitFor(std::chrono::seconds{30}), 76);
+    const pid_t child = std::stoi(readFile(folder / "child"));
+    EXPECT_TRUE(waitUntil([&] { return ::kill(child, 0) != 0; })) << "a process of the command still runs";
+  }
+}
+
+TEST_F(LossOfTheLock, IsToldEvenWhenTheCommandHasJustEnded) {
+  const std::string script = "redis-cli -p " + std::to_string(redis.port()) + " set k stolen";
+  const Finished finished = lockkeeper({"run", "k", "--", "sh", "-c", script});
+  EXPECT_EQ(finished.exitCode, 76);
+  EXPECT_NE(finished.errors.find("lost"), std::string::npos) << finished.errors;
+  EXPECT_EQ(redis.command({"GET", "k"}), "stolen") << "the next holder's lock is not ours to release";
+}
+
+TEST_F(LossOfTheLock, ComesWhenTheStoreDies) {
+  Process holder =
+      start({"run", "--ttl", "2s", "k", "--", "sh", "-c", "touch " + file("up") + "; exec sleep 60"});
+  ASSERT_TRUE(fileAppears("up"));
+  redis.kill();
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{30}), 76);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

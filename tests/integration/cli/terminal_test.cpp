@@ -1,0 +1,109 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "cli_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// The command with a terminal on its standard input, on which the test types.
+class OnATerminal : public CommandTest {
+ protected:
+  OnATerminal() : keyboard_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    if (keyboard_ < 0 || ::grantpt(keyboard_) != 0 || ::unlockpt(keyboard_) != 0) {
+      throw std::runtime_error("this machine has no pseudo terminals");
+    }
+    // Somebody must have it open, or what is typed before the command opens it is lost.
+    terminal_ = ::open(::ptsname(keyboard_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  }
+  ~OnATerminal() override {
+    ::close(terminal_);
+    ::close(keyboard_);
+  }
+
+  void type(const std::string& text) const {
+    ASSERT_EQ(::write(keyboard_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+
+  /// The process group that the terminal listens to.
+  pid_t foreground() const { return ::tcgetpgrp(keyboard_); }
+
+  /// In the foreground of the terminal, as a shell starts it.
+  Process startForeground(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> line{"setsid", "--ctty"};
+    for (const std::string& word : commandLine(arguments)) line.push_back(word);
+    return Process(line, onTerminal());
+  }
+
+  ProcessOptions onTerminal() const {
+    ProcessOptions result = options();
+    result.standardInput = ::ptsname(keyboard_);
+    result.standardOutput = folder / "output";
+    result.standardError = folder / "errors";
+    return result;
+  }
+
+ private:
+  int keyboard_;
+  int terminal_ = -1;
+};
+
+TEST_F(OnATerminal, BreakAsksAndTakesNoForAnAnswer) {
+  holdForeign("k");
+  type("n\n");
+  Process process(commandLine({"break", "k"}), onTerminal());
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 75);
+  EXPECT_NE(readFile(folder / "errors").find("[y/N]"), std::string::npos);
+  EXPECT_FALSE(isFree("k"));
+}
+
+TEST_F(OnATerminal, BreakFreesTheKeyAfterAYes) {
+  holdForeign("k");
+  type("y\n");
+  Process process(commandLine({"break", "k"}), onTerminal());
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0);
+  EXPECT_TRUE(isFree("k"));
+}
+
+TEST_F(OnATerminal, TheCommandReadsFromIt) {
+  Process process = startForeground({"run", "k", "--", "sh", "-c", "read line; echo \"heard $line\""});
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, CtrlCEndsTheCommandAndFreesTheKey) {
+  Process process =
+      startForeground({"run", "k", "--", "sh", "-c", "touch " + file("up") + "; exec sleep 60"});
+  ASSERT_TRUE(fileAppears("up"));
+  EXPECT_FALSE(isFree("k"));
+  type("\x03");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 128 + SIGINT);
+  EXPECT_TRUE(isFree("k"));
+}
+
+TEST_F(OnATerminal, CtrlZStopsLockkeeperWithItsCommandAndGoingOnResumesBoth) {
+  const std::string script = "touch " + file("up") + "; read line; echo \"heard $line\"";
+  Process process = startForeground({"run", "k", "--", "sh", "-c", script});
+  ASSERT_TRUE(fileAppears("up"));
+  const auto state = [&] {
+    const std::string stat = readFile("/proc/" + std::to_string(process.pid()) + "/stat");
+    return stat.substr(stat.rfind(')') + 2, 1);
+  };
+  EXPECT_NE(foreground(), process.pid());
+  type("\x1a");
+  ASSERT_TRUE(waitUntil([&] { return state() == "T"; }));
+  EXPECT_EQ(foreground(), process.pid()) << "a shell must find its job as it left it";
+  process.signal(SIGCONT);
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,124 @@
+// What is refused before anything is sent, and what a database's refusal turns into.
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "free_port.h"
+#include "shop.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using inventory::Deduction;
+using inventory::StockService;
+using inventory::Way;
+using testing::HasSubstr;
+using testing::Not;
+
+LockManager& anyManager() {
+  static LockManager manager(std::make_shared<MemoryDriver>());
+  return manager;
+}
+
+template <class Exception, class Call>
+std::string messageOf(Call&& call) {
+  try {
+    call();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string refusalOf(const std::string& uri) {
+  return messageOf<ConfigError>([&] { StockService(uri, anyManager(), Way::lockOnly); });
+}
+
+TEST(DatabaseUri, MustNameAKnownDatabase) {
+  EXPECT_THAT(refusalOf(""), HasSubstr("sqlite:/ or mysql://"));
+  EXPECT_THAT(refusalOf("postgres://bob:secret@host/db"), HasSubstr("sqlite:/ or mysql://"));
+  EXPECT_THAT(refusalOf("postgres://bob:secret@host/db"), Not(HasSubstr("secret")));
+}
+
+TEST(DatabaseUri, NeedsAnAbsolutePathForSqlite) {
+  EXPECT_THAT(refusalOf("sqlite:shop.db"), HasSubstr("'shop.db'"));
+  EXPECT_THAT(refusalOf("sqlite::memory:"), HasSubstr("':memory:'"));
+  EXPECT_THAT(refusalOf("sqlite:"), HasSubstr("absolute path"));
+}
+
+TEST(DatabaseUri, NeedsOneHostAndAPlainDatabaseName) {
+  EXPECT_THAT(refusalOf("mysql://a,b/shop"), HasSubstr("exactly one host"));
+  EXPECT_THAT(refusalOf("mysql://a"), HasSubstr("the database name is ''"));
+  EXPECT_THAT(refusalOf("mysql://a/shop;x=1"), HasSubstr("'shop;x=1'"));
+  EXPECT_THAT(refusalOf("mysql://a/" + std::string(65, 'x')), HasSubstr("1 to 64"));
+  EXPECT_THAT(refusalOf("mysql://a/shop?compress=true"), HasSubstr("'compress'"));
+  EXPECT_THAT(refusalOf("mysql://a:0/shop"), HasSubstr("port"));
+}
+
+TEST(DatabaseUri, RefusesWhatCannotBeHandedOver) {
+  EXPECT_THAT(refusalOf("mysql://bob:se%3Bcret@a/shop"), HasSubstr("password must not contain ';'"));
+  EXPECT_THAT(refusalOf("mysql://bob:se%3Bcret@a/shop"), Not(HasSubstr("se;cret")));
+  EXPECT_THAT(refusalOf("mysql://bob:secret%20@a/shop"), HasSubstr("end with a space"));
+  EXPECT_THAT(refusalOf("mysql://b%3Bob:secret@a/shop"), HasSubstr("user must not contain"));
+  EXPECT_THAT(refusalOf("mysql://bob:secret@a%3Bauto-reconnect=true/shop"),
+              HasSubstr("host must not contain"));
+}
+
+TEST(StockOptions, AreCheckedWhenTheServiceIsMade) {
+  const auto refusal = [](const inventory::StockOptions& options) {
+    return messageOf<std::invalid_argument>(
+        [&] { StockService("sqlite:/x", anyManager(), Way::lockOnly, options); });
+  };
+  EXPECT_EQ(refusal({.sessions = 0}), "sessions is 0: 1 to 256 are allowed");
+  EXPECT_EQ(refusal({.sessions = 257}), "sessions is 257: 1 to 256 are allowed");
+  EXPECT_EQ(refusal({.operationTimeout = std::chrono::seconds{0}}),
+            "operationTimeout is 0s: 1s to 1h are allowed");
+}
+
+TEST(SqliteDatabase, SaysWhatIsWrongWithTheFile) {
+  TempFolder folder;
+  writeFile(folder / "text.db", std::string(4096, 'x'));
+  const auto failure = [&](const std::string& file) {
+    return messageOf<ConfigError>(
+        [&] { (void)StockService("sqlite:" + file, anyManager(), Way::lockOnly).level("pen"); });
+  };
+  EXPECT_THAT(failure(folder / "text.db"), HasSubstr("not a database"));
+  EXPECT_THAT(failure(folder / "none/shop.db"), HasSubstr("unable to open database file"));
+  EXPECT_THAT(failure(folder / "new.db"), HasSubstr("no such table: lockkeeper_stock"));
+}
+
+TEST(MariaDbDatabase, SaysWhatIsWrongInOneLineWithoutThePassword) {
+  const auto refusal = [&](const std::string& uri) {
+    return messageOf<ConfigError>([&] { (void)StockService(uri, anyManager(), Way::lockOnly).level("pen"); });
+  };
+  const std::string port = std::to_string(mariaDb().port());
+  const std::string denied = refusal("mysql://shop:secret@127.0.0.1:" + port + "/mysql");
+  EXPECT_THAT(denied, HasSubstr("Access denied"));
+  EXPECT_THAT(denied, Not(HasSubstr("secret")));
+  EXPECT_THAT(denied, Not(HasSubstr("\n")));
+  EXPECT_THAT(refusal(mariaDb().uri("nowhere")), HasSubstr("Unknown database 'nowhere'"));
+  const std::string missing = refusal(mariaDb().uri(mariaDb().newDatabase()));
+  EXPECT_THAT(missing, HasSubstr("lockkeeper_stock' doesn't exist (error 1146)"));
+  EXPECT_THAT(missing, Not(HasSubstr("SELECT")));
+}
+
+TEST(MariaDbDatabase, ReachesLocalhostByTcp) {
+  const std::string database = mariaDb().newDatabase();
+  const std::string port = std::to_string(mariaDb().port());
+  StockService service("mysql://shop:p%40ss%2Fword@localhost:" + port + "/" + database, anyManager(),
+                       Way::lockOnly);
+  service.createSchema();
+  EXPECT_EQ(service.level("pen"), std::nullopt);
+}
+
+TEST(MariaDbDatabase, IsUnavailableWhenNobodyListens) {
+  const std::string uri = "mysql://shop:secret@127.0.0.1:" + std::to_string(freePort()) + "/shop";
+  StockService service(uri, anyManager(), Way::conditionalUpdate);
+  const auto message = messageOf<StoreUnavailable>([&] { service.deduct("pen", 1, "order-1"); });
+  EXPECT_THAT(message, HasSubstr("Can't connect to server"));
+  EXPECT_THAT(message, Not(HasSubstr("secret")));
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

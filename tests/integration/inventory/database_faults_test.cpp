@@ -1,0 +1,223 @@
+// What becomes of an order when the server, or the way to it, fails in the middle.
+
+#include <Poco/Data/Statement.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "fault_proxy.h"
+#include "shop.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using inventory::Deduction;
+using inventory::StockOptions;
+using inventory::StockService;
+using inventory::Way;
+using Poco::Data::Keywords::now;
+
+const StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
+
+class DatabaseFaults : public testing::Test {
+ protected:
+  Shop shop{Backend::mariadb};
+  StockService service = shop.service(Way::conditionalUpdate, impatient);
+};
+
+// The cut may hit any statement, or the answer to COMMIT: in the end the answer and the books must agree.
+TEST_F(DatabaseFaults, EveryCutReplyEndsInTheTruth) {
+  FaultProxy proxy(mariaDb().port());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  StockService distant(MariaDbServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+                       impatient);
+  constexpr int stock = 1'000'000;
+  service.restock("pen", stock);
+  ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
+  proxy.passThrough();
+  ASSERT_EQ(distant.deduct("pen", 1, "measure"), Deduction::deducted);
+  const std::size_t replyBytes = proxy.replyBytes();
+  ASSERT_GT(replyBytes, 50U);
+
+  for (const Ending ending : {Ending::fin, Ending::rst}) {
+    for (std::size_t bytes = 0; bytes < replyBytes; ++bytes) {
+      const std::string id = std::to_string(static_cast<int>(ending)) + ":" + std::to_string(bytes);
+      proxy.cutReplies(bytes, ending);
+      EXPECT_EQ(distant.deduct("pen", 1, id), Deduction::deducted) << "cut after " << bytes << " bytes";
+      EXPECT_EQ(proxy.fired(), 1U) << "nothing was cut after " << bytes << " bytes";
+      EXPECT_TRUE(shop.booked(id)) << "cut after " << bytes << " bytes";
+    }
+  }
+  EXPECT_EQ(shop.level("pen") + shop.sold("pen"), stock);
+}
+
+/// Orders from four threads go on, each until its fate is known, while `fault` strikes again and again: until
+/// it has counted `leastFaults`, and some orders got through after each.
+void orderThrough(Shop& shop, StockService& service, int leastFaults, const std::function<int()>& fault) {
+  constexpr int stock = 1'000'000;
+  constexpr int threadCount = 4;
+  constexpr int ordersBetweenFaults = 20;
+  service.restock("pen", stock);
+  std::atomic<bool> done = false;
+  std::atomic<int> deducted = 0;
+  std::atomic<int> inDoubt = 0;
+  const auto order = [&](const std::string& id) {
+    for (bool mayBeBooked = false; !done;) {
+      try {
+        switch (service.deduct("pen", 1, id)) {
+          case Deduction::deducted:
+            ++deducted;
+            return;
+          case Deduction::duplicate:
+            EXPECT_TRUE(mayBeBooked) << "nobody else orders " << id;
+            return;
+          case Deduction::conflict:
+            break;
+          default:
+            ADD_FAILURE() << "there is enough of it";
+        }
+      } catch (const StoreUnavailable&) {  // Certainly not booked.
+      } catch (const OutcomeUnknown&) {
+        ++inDoubt;
+        mayBeBooked = true;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < threadCount; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int count = 0; !done; ++count) order(std::to_string(thread) + "-" + std::to_string(count));
+    });
+  }
+  int faults = 0;
+  int goodUntil = 0;
+  EXPECT_TRUE(waitUntil(
+      [&] {
+        if (deducted < goodUntil) return false;
+        goodUntil = deducted + ordersBetweenFaults;
+        return (faults += fault()) >= leastFaults;
+      },
+      std::chrono::seconds{100}))
+      << faults << " faults, " << deducted << " orders";
+  EXPECT_TRUE(waitUntil([&] { return deducted >= goodUntil; })) << "no orders after the last fault";
+  done = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(shop.orders("pen"), deducted);
+  EXPECT_LE(shop.orders("pen"), deducted + inDoubt);
+  EXPECT_EQ(shop.level("pen") + shop.sold("pen"), stock);
+}
+
+TEST_F(DatabaseFaults, KilledSessionsLoseAndDoubleNothing) {
+  orderThrough(shop, service, 50, [] { return mariaDb().killSessions(); });
+}
+
+TEST_F(DatabaseFaults, ServersThatDieInTheMiddleLoseAndDoubleNothing) {
+  orderThrough(shop, service, 3, [] {
+    mariaDb().restart();
+    return 1;
+  });
+}
+
+TEST_F(DatabaseFaults, AKilledServerIsUnavailableUntilItIsBack) {
+  service.restock("pen", 10);
+  EXPECT_EQ(service.deduct("pen", 1, "before"), Deduction::deducted);
+  mariaDb().kill();
+  EXPECT_THROW(service.deduct("pen", 1, "while down"), StoreUnavailable);
+  EXPECT_THROW((void)service.level("pen"), StoreUnavailable);
+  mariaDb().restart();
+  EXPECT_EQ(service.deduct("pen", 1, "before"), Deduction::duplicate);
+  EXPECT_EQ(service.deduct("pen", 1, "while down"), Deduction::deducted);
+  EXPECT_EQ(service.level("pen"), 8);
+}
+
+TEST_F(DatabaseFaults, ManyDeadSessionsAreNoReasonToFail) {
+  constexpr int sessions = 8;
+  service.restock("pen", 10);
+  Poco::Data::Session blocker = shop.session();
+  blocker << "START TRANSACTION", now;
+  blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < sessions; ++thread) {
+    threads.emplace_back([&, thread] { service.deduct("pen", 1, std::to_string(thread)); });
+  }
+  // The shop's services may have idle sessions besides.
+  EXPECT_TRUE(waitUntil([&] { return mariaDb().sessions() >= sessions; })) << "they queue for the row";
+  blocker << "ROLLBACK", now;
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(mariaDb().killSessions(), sessions);
+  EXPECT_EQ(service.deduct("pen", 1, "after"), Deduction::deducted);
+}
+
+TEST_F(DatabaseFaults, AFrozenServerHoldsNoCallForEver) {
+  service.restock("pen", 10);
+  mariaDb().pause();
+  EXPECT_THROW(service.deduct("pen", 1, "frozen"), StoreUnavailable);
+  EXPECT_THROW(service.deduct("pen", 1, "frozen"), StoreUnavailable) << "now without a connection";
+  mariaDb().resume();
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      return service.deduct("pen", 1, "frozen") == Deduction::deducted;
+    } catch (const StoreUnavailable&) {
+      return false;  // It works off what came in meanwhile.
+    }
+  }));
+  EXPECT_EQ(shop.level("pen"), 9);
+}
+
+TEST_F(DatabaseFaults, ARowThatStaysLockedIsAConflict) {
+  service.restock("pen", 10);
+  Poco::Data::Session blocker = shop.session();
+  blocker << "START TRANSACTION", now;
+  blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
+  EXPECT_EQ(service.deduct("pen", 1, "order"), Deduction::conflict);
+  EXPECT_THROW(service.restock("pen", 1), StoreUnavailable);
+  blocker << "ROLLBACK", now;
+  EXPECT_EQ(service.deduct("pen", 1, "order"), Deduction::deducted);
+}
+
+TEST_F(DatabaseFaults, CallersWaitForASessionOnlyForSoLong) {
+  StockService narrow =
+      shop.service(Way::conditionalUpdate, {.operationTimeout = std::chrono::seconds{1}, .sessions = 1});
+  narrow.restock("pen", 10);
+  Poco::Data::Session blocker = shop.session();
+  blocker << "START TRANSACTION", now;
+  blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
+  std::atomic<bool> done = false;
+  std::thread holder([&] {
+    while (!done) {
+      EXPECT_NE(narrow.deduct("pen", 1, "holder"), Deduction::soldOut);
+    }
+  });
+  std::string message;
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      (void)narrow.level("pen");
+    } catch (const StoreUnavailable& error) {
+      message = error.what();
+    }
+    return !message.empty();
+  }));
+  done = true;
+  blocker << "ROLLBACK", now;
+  holder.join();
+  EXPECT_NE(message.find("all 1 sessions stayed in use"), std::string::npos) << message;
+}
+
+TEST(SqliteFaults, ADatabaseThatStaysLockedIsAConflict) {
+  Shop shop(Backend::sqlite);
+  StockService service = shop.service(Way::conditionalUpdate, impatient);
+  service.restock("pen", 10);
+  Poco::Data::Session blocker = shop.session();
+  blocker << "BEGIN IMMEDIATE", now;
+  EXPECT_EQ(service.deduct("pen", 1, "order"), Deduction::conflict);
+  EXPECT_EQ(service.level("pen"), 10) << "reading goes on";
+  blocker << "ROLLBACK", now;
+  EXPECT_EQ(service.deduct("pen", 1, "order"), Deduction::deducted);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

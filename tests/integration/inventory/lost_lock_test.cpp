@@ -1,0 +1,193 @@
+// A holder is paused, its lease ends, somebody else sells; then the former holder wakes up.
+
+#include <Poco/Data/Statement.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+
+#include "shop.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using inventory::Deduction;
+using inventory::StockOptions;
+using inventory::StockService;
+using inventory::Way;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
+
+Instant soon() { return systemClock()->now() + std::chrono::seconds{10}; }
+
+/// Another process's view of the same lock store, in which a holder can be paused between its grant and
+/// whatever it does next.
+class PausedHolderDriver final : public LockDriver {
+ public:
+  explicit PausedHolderDriver(MemoryDriver& store) : store_(store) {}
+
+  /// Runs once, when the next lock has been granted and its holder does not know yet.
+  std::function<void()> duringThePause;
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    const AcquireResult result = store_.acquire(request);
+    if (duringThePause) std::exchange(duringThePause, nullptr)();
+    return result;
+  }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { store_.renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return store_.release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return store_.holder(key, deadline);
+  }
+  Promises promises() const override { return promised; }
+
+  Promises promised{FencePromise::durable, "for tests"};
+
+ private:
+  MemoryDriver& store_;
+};
+
+class LostLockTest : public testing::TestWithParam<Backend> {
+ protected:
+  Shop shop{GetParam()};
+  std::shared_ptr<PausedHolderDriver> pausing = std::make_shared<PausedHolderDriver>(shop.locks());
+  LockManager otherProcess{pausing};
+};
+
+TEST_P(LostLockTest, TheRowRefusesAFormerHolder) {
+  StockService former(shop.uri(), otherProcess, Way::fencedRow);
+  StockService next = shop.service(Way::fencedRow);
+  next.restock("pen", 10);
+  pausing->duringThePause = [&] {
+    ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon())) << "the former holder has the lock";
+    EXPECT_EQ(next.deduct("pen", 4, "next"), Deduction::deducted);
+  };
+  EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::conflict);
+  EXPECT_EQ(shop.level("pen"), 6);
+  EXPECT_FALSE(shop.booked("former"));
+  EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::deducted) << "with a lock of its own it may";
+}
+
+TEST_P(LostLockTest, LockOnlySellsWhatIsThereAndNoMore) {
+  StockService former(shop.uri(), otherProcess, Way::lockOnly);
+  StockService next = shop.service(Way::lockOnly);
+  next.restock("pen", 5);
+  pausing->duringThePause = [&] {
+    ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
+    EXPECT_EQ(next.deduct("pen", 4, "next"), Deduction::deducted);
+  };
+  EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::soldOut);
+  EXPECT_EQ(shop.level("pen"), 1);
+}
+
+TEST_P(LostLockTest, RowsAcceptFencesFromANewCounterAfterAReset) {
+  StockService first = shop.service(Way::fencedRow);
+  first.restock("pen", 10);
+  EXPECT_EQ(first.deduct("pen", 1, "1"), Deduction::deducted);
+  EXPECT_EQ(first.deduct("pen", 1, "2"), Deduction::deducted);
+  LockManager forgetful(std::make_shared<MemoryDriver>());
+  StockService second(shop.uri(), forgetful, Way::fencedRow);
+  EXPECT_EQ(second.deduct("pen", 1, "3"), Deduction::conflict);
+  second.resetFences();
+  EXPECT_EQ(second.deduct("pen", 1, "3"), Deduction::deducted);
+}
+
+TEST_P(LostLockTest, FencedRowNeedsAStoreWithFences) {
+  pausing->promised.fence = FencePromise::none;
+  EXPECT_THROW(StockService(shop.uri(), otherProcess, Way::fencedRow), ConfigError);
+  EXPECT_NO_THROW(StockService(shop.uri(), otherProcess, Way::lockOnly));
+}
+
+TEST_P(LostLockTest, ALockStoreThatIsDownMeansNothingWasBooked) {
+  StockService service(shop.uri(), otherProcess, Way::lockOnly, {.lockWait = std::chrono::milliseconds{0}});
+  service.restock("pen", 10);
+  const auto fail = [&] { throw OutcomeUnknown("cut off"); };
+  // Each attempt of the manager fails anew.
+  std::function<void()> always = [&] {
+    pausing->duringThePause = always;
+    fail();
+  };
+  pausing->duringThePause = always;
+  EXPECT_THROW(service.deduct("pen", 1, "order"), StoreUnavailable);
+  EXPECT_EQ(shop.level("pen"), 10);
+}
+
+/// Counts the locks that were found to be lost.
+class LossCounter final : public Listener {
+ public:
+  void lost(std::string_view, LossReason) override { ++count; }
+  std::atomic<int> count = 0;
+};
+
+TEST_P(LostLockTest, LockOnlyRollsBackWhenItsLockWasLostBeforeTheCommit) {
+  const auto losses = std::make_shared<LossCounter>();
+  ManagerOptions managing;
+  managing.environment.listener = losses;
+  LockManager watched(pausing, managing);
+  StockService service(
+      shop.uri(), watched, Way::lockOnly,
+      {.lockTtl = std::chrono::milliseconds{300}, .operationTimeout = std::chrono::seconds{30}});
+  service.restock("pen", 10);
+
+  // Somebody holds the row up, so that the holder waits for it in the middle of its transaction.
+  Poco::Data::Session blocker = shop.session();
+  blocker << (GetParam() == Backend::sqlite ? "BEGIN IMMEDIATE" : "START TRANSACTION"), now;
+  blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
+  auto result = std::async(std::launch::async, [&] { return service.deduct("pen", 1, "order"); });
+  ASSERT_TRUE(waitUntil([&] { return watched.holder("stock:pen").has_value(); }));
+  ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
+  ASSERT_TRUE(waitUntil([&] { return losses->count == 1; }));
+  blocker << "ROLLBACK", now;
+
+  EXPECT_EQ(result.get(), Deduction::conflict);
+  EXPECT_EQ(shop.level("pen"), 10);
+  EXPECT_FALSE(shop.booked("order"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LostLockTest, testing::ValuesIn(allBackends),
+                         [](const auto& each) { return nameOf(each.param); });
+
+/// On a server the next holder may write between the former one's read and its write: the transaction goes on
+/// with what it has read. (SQLite lets nobody in between.)
+class OvertakenTest : public testing::TestWithParam<Way> {
+ protected:
+  /// deduct() stands in the middle of its transaction when `meanwhile` is committed.
+  Deduction deductOvertakenBy(const std::string& meanwhile) {
+    Poco::Data::Session other = shop.session();
+    other << "START TRANSACTION", now;
+    other << meanwhile, now;
+    auto result = std::async(std::launch::async, [&] { return service.deduct("pen", 4, "order"); });
+    Poco::Data::Session watching = shop.session();
+    const bool waiting = waitUntil([&] {
+      std::int64_t waits = 0;
+      watching << "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status "
+                  "WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
+          into(waits), now;
+      return waits == 1;
+    });
+    EXPECT_TRUE(waiting) << "nobody waits for the row";
+    other << "COMMIT", now;
+    return result.get();
+  }
+
+  Shop shop{Backend::mariadb};
+  StockService service = shop.service(GetParam(), {.operationTimeout = std::chrono::seconds{30}});
+};
+
+TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
+  service.restock("pen", 10);
+  const auto result = deductOvertakenBy(
+      "UPDATE lockkeeper_stock SET level = 5, fence = 1000, version = version + 1 WHERE sku = 'pen'");
+  EXPECT_EQ(result, GetParam() == Way::conditionalUpdate ? Deduction::deducted : Deduction::conflict);
+  EXPECT_EQ(shop.level("pen"), GetParam() == Way::conditionalUpdate ? 1 : 5);
+  EXPECT_EQ(shop.booked("order"), GetParam() == Way::conditionalUpdate);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OvertakenTest, testing::ValuesIn(allWays),
+                         [](const auto& each) { return nameOf(each.param); });
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,90 @@
+#include "shop.h"
+
+#include <Poco/Data/MySQL/Connector.h>
+#include <Poco/Data/SQLite/Connector.h>
+#include <Poco/Data/Statement.h>
+
+#include <mutex>
+
+namespace lockkeeper::test {
+
+using inventory::StockService;
+using inventory::Way;
+using Poco::Data::Keywords::bind;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
+
+std::string nameOf(Backend backend) { return backend == Backend::sqlite ? "Sqlite" : "Mariadb"; }
+
+std::string nameOf(Way way) {
+  switch (way) {
+    case Way::lockOnly:
+      return "LockOnly";
+    case Way::fencedRow:
+      return "FencedRow";
+    case Way::conditionalUpdate:
+      break;
+  }
+  return "ConditionalUpdate";
+}
+
+MariaDbServer& mariaDb() {
+  static MariaDbServer server;
+  return server;
+}
+
+Shop::Shop(Backend backend)
+    : backend_(backend), driver_(std::make_shared<MemoryDriver>()), manager_(driver_) {
+  static std::once_flag registered;
+  std::call_once(registered, [] {
+    Poco::Data::SQLite::Connector::registerConnector();
+    Poco::Data::MySQL::Connector::registerConnector();
+  });
+  if (backend == Backend::sqlite) {
+    connection_ = folder_ / "shop.db";
+    uri_ = "sqlite:" + connection_;
+  } else {
+    const std::string database = mariaDb().newDatabase();
+    connection_ = mariaDb().connectionString(database);
+    uri_ = mariaDb().uri(database);
+  }
+  service(Way::lockOnly).createSchema();
+}
+
+StockService Shop::service(Way way, inventory::StockOptions options) {
+  return StockService(uri_, manager_, way, std::move(options));
+}
+
+Poco::Data::Session Shop::session() const {
+  Poco::Data::Session session(backend_ == Backend::sqlite ? "SQLite" : "MySQL", connection_, 10);
+  if (backend_ == Backend::sqlite) session << "PRAGMA busy_timeout = 20000", now;
+  return session;
+}
+
+std::int64_t Shop::level(const std::string& sku) const {
+  return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
+}
+
+std::int64_t Shop::orders(const std::string& sku) const {
+  return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE sku = ?", sku);
+}
+
+std::int64_t Shop::sold(const std::string& sku) const {
+  return number("SELECT CAST(COALESCE(SUM(quantity), 0) AS SIGNED) FROM lockkeeper_orders WHERE sku = ?",
+                sku);
+}
+
+bool Shop::booked(const std::string& orderId) const {
+  return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
+}
+
+std::int64_t Shop::number(const std::string& query, const std::string& argument) const {
+  std::int64_t value = 0;
+  Poco::Data::Session reading = session();
+  Poco::Data::Statement select(reading);
+  select << query, into(value), bind(argument);
+  EXPECT_EQ(select.execute(), 1U) << query;
+  return value;
+}
+
+}  // namespace lockkeeper::test

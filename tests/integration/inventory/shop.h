@@ -1,0 +1,64 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <Poco/Data/Session.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lockkeeper/inventory/stock_service.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/memory_driver.h"
+#include "mariadb_server.h"
+#include "temp_folder.h"
+
+namespace lockkeeper::test {
+
+enum class Backend { sqlite, mariadb };
+
+inline const auto allBackends = {Backend::sqlite, Backend::mariadb};
+inline const auto allWays = {inventory::Way::lockOnly, inventory::Way::fencedRow,
+                             inventory::Way::conditionalUpdate};
+
+/// "Sqlite" or "Mariadb"; "LockOnly", …: for names of tests.
+std::string nameOf(Backend backend);
+std::string nameOf(inventory::Way way);
+
+/// The server of this test program, started when first asked for.
+MariaDbServer& mariaDb();
+
+/// An empty database with the tables in it, and a lock store beside it. What tests claim about the books they
+/// read through sessions of their own, not through the service.
+class Shop {
+ public:
+  explicit Shop(Backend backend);
+
+  Backend backend() const { return backend_; }
+  const std::string& uri() const { return uri_; }
+  MemoryDriver& locks() { return *driver_; }
+  LockManager& manager() { return manager_; }
+
+  inventory::StockService service(inventory::Way way, inventory::StockOptions options = {});
+
+  Poco::Data::Session session() const;
+
+  std::int64_t level(const std::string& sku) const;
+  /// How many orders of the article are booked, and the sum of their quantities.
+  std::int64_t orders(const std::string& sku) const;
+  std::int64_t sold(const std::string& sku) const;
+  bool booked(const std::string& orderId) const;
+
+ private:
+  std::int64_t number(const std::string& query, const std::string& argument) const;
+
+  const Backend backend_;
+  TempFolder folder_;
+  std::string uri_;
+  std::string connection_;
+  std::shared_ptr<MemoryDriver> driver_;
+  LockManager manager_;
+};
+
+}  // namespace lockkeeper::test

@@ -1,0 +1,100 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lockkeeper/lock_manager.h"
+#include "redis_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Runs `child` in a forked process and returns its result, or 128 + the signal that ended it.
+template <class Child>
+int inForkedChild(Child child) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(30);
+    try {
+      ::_exit(child());
+    } catch (...) {  // It must not unwind into the tests, which the child would then go on with.
+      ::_exit(99);
+    }
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+template <class Call>
+bool throwsForked(Call call) {
+  try {
+    call();
+  } catch (const ForkedError&) {
+    return true;
+  }
+  return false;
+}
+
+using Fork = RedisFaultTest;
+
+TEST_F(Fork, TheChildOwnsNothingAndTheParentsLockLivesOn) {
+  auto manager = std::make_unique<LockManager>(openProxied());
+  std::optional<Lock> lock = manager->lock("k", {.ttl = 1500ms});
+  const std::string holder = server.command({"GET", "k"});
+  const int failedCheck = inForkedChild([&] {
+    if (lock->valid()) return 1;
+    if (!throwsForked([&] { (void)manager->tryLock("k"); })) return 2;
+    if (!throwsForked([&] { (void)manager->holder("k"); })) return 3;
+    if (!throwsForked([&] { lock->renew(); })) return 4;
+    if (lock->release() != ReleaseResult::notHeld) return 5;
+    lock.reset();
+    manager.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  EXPECT_EQ(server.command({"GET", "k"}), holder) << "the child has released its parent's lock";
+  EXPECT_EQ(proxy.connections(), 1U) << "the child has connected";
+  const Instant later = in(2s);
+  while (now() < later) {
+    ASSERT_TRUE(lock->valid()) << "the parent goes on renewing";
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(proxy.connections(), 1U) << "the child has ended the parent's connection";
+  EXPECT_EQ(lock->release(), ReleaseResult::released);
+}
+
+TEST_F(Fork, AnInheritedDriverTouchesNoSocket) {
+  auto driver = openProxied();
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  const int failedCheck = inForkedChild([&] {
+    if (!throwsForked([&] { (void)driver->acquire(who.request()); })) return 1;
+    if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 2;
+    if (!throwsForked([&] { (void)driver->holder(who.key, soon()); })) return 3;
+    driver.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(proxy.connections(), 1U);
+}
+
+TEST_F(Fork, TheChildMayMakeItsOwn) {
+  LockManager manager(direct);
+  const Lock lock = manager.lock("k", {.ttl = longTtl});
+  const int failedCheck = inForkedChild([&] {
+    const auto driver = openRedis(server.port());
+    const Claimant own;
+    if (!granted(driver->acquire(own.request()))) return 1;
+    Claimant busy;
+    busy.key = "k";
+    if (granted(driver->acquire(busy.request()))) return 2;
+    return driver->release(own.claim(), soon()) == ReleaseOutcome::released ? 0 : 3;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  EXPECT_TRUE(lock.valid());
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

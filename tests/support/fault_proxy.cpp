@@ -1,0 +1,212 @@
+#include "fault_proxy.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "proxy_connection.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using Kind = ProxyFault::Kind;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t floodBytes = 65536;
+
+short interest(bool read, bool write) {
+  return static_cast<short>((read ? POLLIN : 0) | (write ? POLLOUT : 0));
+}
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+
+}  // namespace
+
+FaultProxy::FaultProxy(std::uint16_t upstreamPort) : upstreamPort_(upstreamPort) {
+  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (listener_ < 0 || ::bind(listener_, generic, length) != 0 || ::listen(listener_, 128) != 0 ||
+      ::getsockname(listener_, generic, &length) != 0) {
+    fail("fault proxy");
+  }
+  port_ = ntohs(address.sin_port);
+  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_ < 0) fail("eventfd");
+  thread_ = std::thread([this] { run(); });
+}
+
+FaultProxy::~FaultProxy() {
+  {
+    std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wakeUp();
+  thread_.join();
+  ::close(listener_);
+  ::close(wake_);
+}
+
+void FaultProxy::set(ProxyFault fault) {
+  {
+    std::lock_guard guard(mutex_);
+    fault_ = std::move(fault);
+    replyBytes_ = 0;
+    fired_ = 0;
+    for (const auto& connection : open_) {
+      connection->hasSent = false;
+      connection->notBefore.reset();
+    }
+  }
+  wakeUp();
+}
+
+void FaultProxy::endConnections(Ending ending) {
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& connection : open_) connection->end(ending);
+  }
+  wakeUp();
+}
+
+std::size_t FaultProxy::connections() const {
+  std::lock_guard guard(mutex_);
+  return connected_;
+}
+
+std::size_t FaultProxy::replyBytes() const {
+  std::lock_guard guard(mutex_);
+  return replyBytes_;
+}
+
+std::size_t FaultProxy::fired() const {
+  std::lock_guard guard(mutex_);
+  return fired_;
+}
+
+void FaultProxy::run() {
+  std::unique_lock guard(mutex_);
+  while (!stopping_) {
+    std::erase_if(open_, [](const auto& connection) { return connection->ended(); });
+    std::vector<pollfd> events{{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
+    for (const auto& connection : open_) {
+      const bool mayRead =
+          connection->outgoing.size() < floodBytes && connection->replies.size() < floodBytes;
+      const bool flooded = fault_.kind == Kind::flood && connection->hasSent;
+      events.push_back({connection->client(), interest(true, flooded || !connection->outgoing.empty()), 0});
+      events.push_back({connection->server(), interest(mayRead, !connection->requests.empty()), 0});
+    }
+    const int timeout = pollTimeout();
+    guard.unlock();
+    ::poll(events.data(), events.size(), timeout);
+    guard.lock();
+
+    std::uint64_t wakeUps = 0;
+    (void)!::read(wake_, &wakeUps, sizeof wakeUps);
+    // Nobody else adds to or removes from open_, though endConnections() may have ended some meanwhile.
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      serve(*open_[i], events[2 + 2 * i].revents, events[3 + 2 * i].revents);
+    }
+    if (events[1].revents != 0) accept();
+  }
+  open_.clear();
+}
+
+void FaultProxy::accept() {
+  const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (client < 0) return;
+  ++connected_;
+  open_.push_back(std::make_unique<ProxyConnection>(client, upstreamPort_));
+}
+
+void FaultProxy::serve(ProxyConnection& connection, short clientEvents, short serverEvents) {
+  if (connection.ended()) return;
+  if ((serverEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readServer();
+  if ((clientEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readClient();
+  if (connection.ended()) return;
+  spoil(connection);
+  if (connection.ended()) return;
+  connection.write();
+  connection.endIfDrained();
+}
+
+/// Applies the present fault to what has come in.
+void FaultProxy::spoil(ProxyConnection& connection) {
+  const auto now = SteadyClock::now();
+  const bool waiting = !connection.replies.empty();
+  const auto pass = [&](std::size_t count) {
+    connection.pass(count);
+    replyBytes_ += count;
+  };
+  switch (fault_.kind) {
+    case Kind::none:
+      pass(connection.replies.size());
+      break;
+    case Kind::cut:
+      if (connection.replies.size() > fault_.bytes) {
+        pass(fault_.bytes);
+        connection.write();
+        connection.end(fault_.ending);
+        fault_ = {};
+        ++fired_;
+      } else {
+        fault_.bytes -= connection.replies.size();
+        pass(connection.replies.size());
+      }
+      break;
+    case Kind::delay:
+    case Kind::drip:
+      if (!waiting) break;
+      if (!connection.notBefore) {
+        connection.notBefore = now + fault_.pause;
+        ++fired_;
+      } else if (now >= *connection.notBefore) {
+        pass(fault_.kind == Kind::drip ? 1 : connection.replies.size());
+        connection.notBefore.reset();
+      }
+      break;
+    case Kind::blackhole:
+    case Kind::dropReplies:
+      if (waiting || (fault_.kind == Kind::blackhole && !connection.requests.empty())) ++fired_;
+      connection.replies.clear();
+      if (fault_.kind == Kind::blackhole) connection.requests.clear();
+      break;
+    case Kind::replace:
+      if (!waiting) break;
+      connection.replies = fault_.text;
+      pass(connection.replies.size());
+      fault_ = {};
+      ++fired_;
+      break;
+    case Kind::flood:
+      connection.replies.clear();
+      if (!connection.hasSent) break;
+      while (connection.outgoing.size() < floodBytes) connection.outgoing += fault_.text;
+      ++fired_;
+      break;
+  }
+}
+
+int FaultProxy::pollTimeout() const {
+  const bool timed = fault_.kind == Kind::delay || fault_.kind == Kind::drip;
+  for (const auto& connection : open_) {
+    if (timed && !connection->replies.empty()) return 1;
+  }
+  return -1;
+}
+
+void FaultProxy::wakeUp() const {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_, &one, sizeof one);
+}
+
+}  // namespace lockkeeper::test

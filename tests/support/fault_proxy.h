@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "proxy_fault.h"
+
+namespace lockkeeper::test {
+
+class ProxyConnection;
+
+/// A TCP proxy between a driver and its server that spoils the traffic when told to. Runs on a thread of its
+/// own. Thread-safe. After a fault that happens once, traffic passes untouched again.
+class FaultProxy {
+ public:
+  /// Listens on a free port of 127.0.0.1 and connects each client to `upstreamPort` there.
+  explicit FaultProxy(std::uint16_t upstreamPort);
+  FaultProxy(const FaultProxy&) = delete;
+  FaultProxy& operator=(const FaultProxy&) = delete;
+  ~FaultProxy();
+
+  std::uint16_t port() const { return port_; }
+
+  /// Replaces the present fault, for the connections that are open and for those to come, and starts the
+  /// counts of replyBytes() and fired() anew.
+  void set(ProxyFault fault);
+  void passThrough() { set({}); }
+  void cutReplies(std::size_t afterBytes, Ending ending) {
+    set({.kind = ProxyFault::Kind::cut, .bytes = afterBytes, .ending = ending});
+  }
+
+  /// Ends all connections that are open.
+  void endConnections(Ending ending);
+
+  /// How many clients have connected since the proxy was made.
+  std::size_t connections() const;
+  /// Bytes of replies passed to clients since the last set().
+  std::size_t replyBytes() const;
+  /// How often the fault has really hit something since the last set(): 0 means that a test has shown
+  /// nothing.
+  std::size_t fired() const;
+
+ private:
+  void run();
+  void accept();
+  void serve(ProxyConnection& connection, short clientEvents, short serverEvents);
+  void spoil(ProxyConnection& connection);
+  int pollTimeout() const;
+  void wakeUp() const;
+
+  const std::uint16_t upstreamPort_;
+  std::uint16_t port_ = 0;
+  int listener_ = -1;
+  int wake_ = -1;
+
+  mutable std::mutex mutex_;
+  bool stopping_ = false;
+  ProxyFault fault_;
+  std::size_t connected_ = 0;
+  std::size_t replyBytes_ = 0;
+  std::size_t fired_ = 0;
+  std::vector<std::unique_ptr<ProxyConnection>> open_;
+
+  std::thread thread_;
+};
+
+}  // namespace lockkeeper::test

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "process.h"
+#include "temp_folder.h"
+
+namespace lockkeeper::test {
+
+/// A real mariadbd of its own on a free loopback port, with its data in a folder of its own. Killed when the
+/// object ends. One thread at a time, except uri() and execute().
+class MariaDbServer {
+ public:
+  /// Returns when the server lets us in. Throws std::runtime_error, with the server's log, when it cannot be
+  /// started.
+  MariaDbServer();
+  MariaDbServer(const MariaDbServer&) = delete;
+  MariaDbServer& operator=(const MariaDbServer&) = delete;
+  ~MariaDbServer();
+
+  std::uint16_t port() const { return port_; }
+
+  /// mysql://shop:password@127.0.0.1:port/database, for the code under test; `port` may be a proxy's.
+  std::string uri(const std::string& database) const { return uri(database, port_); }
+  static std::string uri(const std::string& database, std::uint16_t port);
+
+  /// For sessions of the tests themselves: in Poco's words, as another user.
+  std::string connectionString(const std::string& database) const;
+
+  /// Makes an empty database of a new name, and returns the name.
+  std::string newDatabase();
+
+  /// Runs one statement on a session of its own. Throws std::runtime_error when it fails.
+  void execute(const std::string& statement) const;
+
+  /// How many sessions the code under test has open.
+  int sessions() const { return static_cast<int>(sessionIds().size()); }
+
+  /// Ends all sessions of the code under test, as an operator would; returns how many.
+  int killSessions() const;
+
+  void pause();   ///< SIGSTOP; returns when the kernel has stopped it.
+  void resume();  ///< SIGCONT.
+  void kill();    ///< SIGKILL.
+  /// Kills it if it runs and starts it on the same port, with the same data.
+  void restart();
+
+  std::string log() const { return readFile(folder_ / "log"); }
+
+ private:
+  void install();
+  bool startOnce();
+  bool answers() const;
+  std::vector<std::int64_t> sessionIds() const;
+
+  TempFolder folder_;
+  std::uint16_t port_ = 0;
+  int databases_ = 0;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace lockkeeper::test

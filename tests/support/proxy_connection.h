@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "proxy_fault.h"
+
+namespace lockkeeper::test {
+
+/// A client of a FaultProxy and its connection to the server: two sockets and the bytes between them. Used by
+/// the proxy's thread alone. Never blocks.
+class ProxyConnection {
+ public:
+  /// Owns `client`; connects to 127.0.0.1:upstreamPort.
+  ProxyConnection(int client, std::uint16_t upstreamPort);
+  ProxyConnection(const ProxyConnection&) = delete;
+  ProxyConnection& operator=(const ProxyConnection&) = delete;
+  ~ProxyConnection();
+
+  int client() const { return client_; }
+  int server() const { return server_; }
+  bool ended() const { return client_ < 0; }
+
+  void readClient();
+  void readServer();
+  void write();
+  void end(Ending ending);
+
+  /// Hands the first `count` bytes of the waiting replies over to be sent to the client.
+  void pass(std::size_t count);
+  /// Ends the connection in order once the server has closed it and all of its bytes have been passed.
+  void endIfDrained();
+
+  std::string requests;  ///< From the client, not yet sent to the server.
+  std::string replies;   ///< From the server, not yet passed.
+  std::string outgoing;  ///< Passed, not yet sent to the client.
+  bool hasSent = false;  ///< The client has sent something since this was last set to false.
+  std::optional<std::chrono::steady_clock::time_point> notBefore;  ///< When the next replies may pass.
+
+ private:
+  int client_;
+  int server_;
+  bool serverClosed_ = false;
+};
+
+}  // namespace lockkeeper::test

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace lockkeeper::test {
+
+/// How a connection is ended.
+enum class Ending {
+  fin,  ///< In order, as by a server that exits.
+  rst,  ///< By a reset, as by a crashed host or a firewall.
+};
+
+/// What a FaultProxy does to the bytes that pass it.
+struct ProxyFault {
+  enum class Kind {
+    none,
+    cut,    ///< Once: passes `bytes` bytes of replies, then ends that connection instead of passing the next.
+    delay,  ///< Holds each batch of replies back for `pause`.
+    drip,   ///< Passes one byte of a reply each `pause`.
+    blackhole,    ///< Takes everything from both sides and passes nothing on.
+    dropReplies,  ///< Requests reach the server, replies are thrown away.
+    replace,      ///< Once: sends `text` instead of the next batch of replies.
+    flood,        ///< Sends `text` again and again, without end, to every client that sends something.
+  };
+
+  Kind kind = Kind::none;
+  std::size_t bytes = 0;
+  Ending ending = Ending::fin;
+  std::chrono::milliseconds pause{0};
+  std::string text{};
+};
+
+}  // namespace lockkeeper::test
