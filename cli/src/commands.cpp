@@ -77,12 +77,10 @@ constexpr const char* storeNote =
 const Command all[] = {
     {"run", "run a command while holding a lock", "[options] KEY -- COMMAND [ARG...]",
      "Takes the lock KEY, runs COMMAND, renews the lock as long as COMMAND runs, and releases it.\n"
-     "COMMAND finds the key in LOCKKEEPER_KEY and the fence, where the store gives one, in LOCKKEEPER_FENCE: "
-     "a number "
-     "that grows with each grant, for resources that refuse late writers. When the lock is lost, COMMAND and "
-     "all of "
-     "its process group get SIGTERM, and after the grace SIGKILL. SIGTERM, SIGINT and SIGHUP are passed on "
-     "to it.",
+     "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty where the store gives "
+     "none): a number that grows with each grant, for resources that refuse late writers. When the lock is "
+     "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. SIGTERM, SIGINT "
+     "and SIGHUP are passed on to it. Ctrl-Z stops lockkeeper too: the lock is not renewed meanwhile.",
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
@@ -101,12 +99,13 @@ const Command all[] = {
      "Shows who holds KEY, for how long if nobody renews it, and with which fence.", storeNote, storeOptions,
      showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
-     "Lists the keys that are held and start with PREFIX, and who holds them.", storeNote, storeOptions,
-     listKeys},
+     "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
+     "clients "
+     "than lockkeeper's look like any other string and are not listed.",
+     storeNote, storeOptions, listKeys},
     {"break", "take a lock from its holder", "[options] KEY",
      "Frees KEY, whoever holds it. The holder finds out when it renews next and works on until then, so that "
-     "two may "
-     "be at work for a while: make sure first that it is gone.",
+     "two may be at work for a while: make sure first that it is gone.",
      "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no, 78 wrong "
      "configuration.",

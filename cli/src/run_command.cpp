@@ -85,7 +85,8 @@ int runHolding(Lock& lock, std::vector<std::string> command, SignalQueue& signal
                std::chrono::milliseconds grace) {
   ChildProcess::Setup setup{std::move(command), {}, signals.formerMask()};
   setup.environment["LOCKKEEPER_KEY"] = lock.key();
-  if (const auto fence = lock.fence()) setup.environment["LOCKKEEPER_FENCE"] = std::to_string(*fence);
+  // Empty rather than unset: a command that runs inside another one's lock must not see that one's fence.
+  setup.environment["LOCKKEEPER_FENCE"] = lock.fence() ? std::to_string(*lock.fence()) : "";
   const Terminal terminal;
   try {
     ChildProcess child(setup, terminal);

@@ -16,7 +16,7 @@ std::size_t poolSize(const DatabaseUri& uri, std::size_t sessions) {
 
 }  // namespace
 
-Database::Database(DatabaseUri uri, std::size_t sessions, std::chrono::seconds operationTimeout,
+Database::Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
                    Environment environment)
     : environment_(std::move(environment)),
       pool_(uri, poolSize(uri, sessions), operationTimeout, environment_.clock) {}

@@ -10,7 +10,7 @@ namespace lockkeeper::inventory {
 /// The database, and the patience to try a transaction again where that is safe. Thread-safe.
 class Database {
  public:
-  Database(DatabaseUri uri, std::size_t sessions, std::chrono::seconds operationTimeout,
+  Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
            Environment environment);
 
   ConnectionPool& pool() { return pool_; }

@@ -35,6 +35,14 @@ TEST_F(RunCommand, TellsTheCommandItsKeyAndFence) {
   EXPECT_GT(fence(), first);
 }
 
+TEST_F(RunCommand, DoesNotPassOnTheFenceOfAnotherLock) {
+  ProcessOptions inner = options();
+  inner.environment["LOCKKEEPER_FENCE"] = "99";
+  const auto line = commandLine(
+      {"run", "--store", redis.uri() + "?fence=off", "k", "--", "sh", "-c", "echo \"<$LOCKKEEPER_FENCE>\""});
+  EXPECT_EQ(runToEnd(line, inner).output, "<>\n");
+}
+
 TEST_F(RunCommand, HoldsTheLockWhileTheCommandRunsAndNoLonger) {
   Process holder =
       start({"run", "--ttl", "20s", "k", "--", "sh", "-c", "touch " + file("up") + "; sleep 60"});

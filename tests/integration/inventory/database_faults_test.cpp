@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,7 @@ using inventory::Deduction;
 using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
+using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
 const StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
@@ -53,6 +55,40 @@ TEST_F(DatabaseFaults, EveryCutReplyEndsInTheTruth) {
     }
   }
   EXPECT_EQ(shop.level("pen") + shop.sold("pen"), stock);
+}
+
+// The connection is gone, but the server is still at the COMMIT: whoever looks too early sees no order.
+TEST_F(DatabaseFaults, ACommitThatTakesLongIsWaitedFor) {
+  FaultProxy proxy(mariaDb().port());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  StockService distant(MariaDbServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+                       {.operationTimeout = std::chrono::seconds{30}});
+  service.restock("pen", 10);
+  Poco::Data::Session backup = shop.session();
+  for (const char* stage : {"START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"}) {
+    backup << std::string("BACKUP STAGE ") + stage, now;
+  }
+  auto result = std::async(std::launch::async, [&] { return distant.deduct("pen", 1, "order"); });
+  Poco::Data::Session watching = shop.session();
+  const auto counts = [&](const std::string& query) {
+    std::int64_t count = 0;
+    watching << query, into(count), now;
+    return count;
+  };
+  EXPECT_TRUE(waitUntil([&] {
+    return counts(
+               "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'shop' AND info = "
+               "'COMMIT'") == 1;
+  })) << "it hangs in COMMIT";
+  proxy.endConnections(Ending::rst);
+  EXPECT_TRUE(waitUntil([&] {
+    return counts(
+               "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status "
+               "WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'") == 1;
+  })) << "it waits for what becomes of the order";
+  backup << "BACKUP STAGE END", now;
+  EXPECT_EQ(result.get(), Deduction::deducted);
+  EXPECT_EQ(shop.level("pen"), 9);
 }
 
 /// Orders from four threads go on, each until its fate is known, while `fault` strikes again and again: until

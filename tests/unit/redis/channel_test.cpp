@@ -275,6 +275,7 @@ TEST(Channel, WhoLeavesMakesAnotherOneRead) {
   std::promise<void> last;
   ScriptedServer server([&](Peer& peer, int) {
     peer.logIn();
+    peer.say(bulk(peer.command()[1]));
     for (int command = 0; command < 3; ++command) peer.command();
     firstTwo.get_future().wait();
     peer.say("+1\r\n+2\r\n");
@@ -286,6 +287,7 @@ TEST(Channel, WhoLeavesMakesAnotherOneRead) {
   Environment environment;
   environment.clock = clock;
   Client client(server.port(), 1h, environment);
+  client.ask("0", 1h);  // Else some would wait for the connection, not for their replies.
   const auto ask = [&] { return client.ask("x", 1h).text; };
   auto one = std::async(std::launch::async, ask);
   auto two = std::async(std::launch::async, ask);

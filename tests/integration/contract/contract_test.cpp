@@ -1,15 +1,40 @@
+// Every store that there is, in one program: the suites are long to compile.
+
 #include <memory>
 #include <string>
 
+#include "lockkeeper/memory_driver.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/driver_contract.h"
+#include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/manager_contract.h"
 #include "redis_server.h"
 #include "tls_files.h"
 
 namespace lockkeeper::testing {
 namespace {
+
+/// Each call gives stores of its own, so all clients of one store are one object.
+DriverFactory memory(std::string name, std::shared_ptr<Clock> clock) {
+  return {.name = std::move(name),
+          .open = [driver = std::make_shared<MemoryDriver>(clock)] { return driver; },
+          .fence = FencePromise::whileStoreKeepsWrites,
+          .waitable = true,
+          .browsable = true,
+          .breakable = true,
+          .clock = clock};
+}
+
+DriverFactory memoryOnFakeClock() {
+  const auto clock = std::make_shared<FakeClock>();
+  DriverFactory factory = memory("FakeClock", clock);
+  factory.advance = [clock](std::chrono::milliseconds length) { clock->advance(length); };
+  factory.queued = [clock] { return clock->waiters(); };
+  return factory;
+}
+
+DriverFactory memoryOnSystemClock() { return memory("SystemClock", systemClock()); }
 
 using test::RedisOptions;
 using test::RedisServer;
@@ -65,11 +90,13 @@ DriverFactory aclUser() {
                [](const RedisServer& server) { return "redis://keeper:let-me-in@" + address(server); });
 }
 
-const auto everyWay = ::testing::Values(tcp(), withoutFence(), unixSocket(), tls(), password(), aclUser());
+const auto onTheirOwnClock = ::testing::Values(memoryOnSystemClock(), tcp(), withoutFence(), unixSocket(),
+                                               tls(), password(), aclUser());
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(Redis, DriverContract, everyWay, factoryName);
-INSTANTIATE_TEST_SUITE_P(Redis, ManagerContract, everyWay, factoryName);
+INSTANTIATE_TEST_SUITE_P(Stores, DriverContract, onTheirOwnClock, factoryName);
+INSTANTIATE_TEST_SUITE_P(Stores, ManagerContract, onTheirOwnClock, factoryName);
+INSTANTIATE_TEST_SUITE_P(Fake, DriverContract, ::testing::Values(memoryOnFakeClock()), factoryName);
 
 }  // namespace lockkeeper::testing
