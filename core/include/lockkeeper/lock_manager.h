@@ -20,11 +20,11 @@ namespace lockkeeper {
 /// How a manager works, for all of its locks.
 struct ManagerOptions {
   /// Put before each key with a ':', so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
-  std::string keyNamespace;
+  std::string keyNamespace{};
 
   /// The label under which others see who holds a lock; "" for "host:pid". At most 64 printable characters
   /// without '@'. Not secret.
-  std::string owner;
+  std::string owner{};
 
   /// How long one attempt at the store may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
@@ -34,7 +34,7 @@ struct ManagerOptions {
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
-  Environment environment;
+  Environment environment{};
 };
 
 /// Takes locks from one store. Thread-safe; make one for each store and share it. It has one thread that
