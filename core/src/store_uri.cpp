@@ -119,10 +119,11 @@ StoreUri StoreUri::parse(std::string_view text) {
     const auto slash = std::min(text.find('/'), text.size());
     std::string_view hosts = text.substr(0, slash);
     text.remove_prefix(slash);
-    while (!hosts.empty()) {
-      const auto comma = std::min(hosts.find(','), hosts.size());
+    for (bool more = !hosts.empty(); more;) {
+      const auto comma = hosts.find(',');
       uri.endpoints_.push_back(endpointFrom(hosts.substr(0, comma)));
-      hosts.remove_prefix(std::min(comma + 1, hosts.size()));
+      more = comma != std::string_view::npos;
+      if (more) hosts.remove_prefix(comma + 1);
     }
   }
   uri.path_ = decode(text, "path");

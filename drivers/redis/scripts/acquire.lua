@@ -5,9 +5,12 @@
 -- than the server's present second in microseconds (below 2^53 until 2255). So a counter that was lost, or is behind
 -- after a failover or a restart from a snapshot, does not repeat fences of earlier seconds while the server's clock
 -- does not go back. The counter is kept ARGV[3] ms from the last time that it was set by the clock.
+
+-- First, so that a user without this right is refused before anything is done.
+local time = KEYS[2] and redis.call('TIME')
+
 local function nextFence()
   local fence = tonumber(redis.pcall('INCR', KEYS[2])) or 0
-  local time = redis.call('TIME')
   if fence < time[1] * 1000000 then
     fence = time[1] * 1000000 + time[2]
     redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])

@@ -108,7 +108,8 @@ void Channel::ensureConnected(Lock& lock, Instant deadline) {
 }
 
 void Channel::connect(Lock& lock, Instant deadline) {
-  backoff_.check(clock_.now());
+  const Instant started = clock_.now();
+  backoff_.check(started);
   connecting_ = true;
   lock.unlock();
   std::unique_ptr<Stream> stream;
@@ -130,7 +131,9 @@ void Channel::connect(Lock& lock, Instant deadline) {
     backoff_.succeeded();
     return;
   }
-  backoff_.failed(failure, failureText, clock_.now(), *connector_.environment().random);
+  // A caller that gave the server less time than others may does not speak for them.
+  const bool impatient = deadline < started + connector_.options().connectTimeout && clock_.now() >= deadline;
+  if (!impatient) backoff_.failed(failure, failureText, clock_.now(), *connector_.environment().random);
   throwError(failure, failureText);
 }
 

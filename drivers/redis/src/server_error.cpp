@@ -36,7 +36,7 @@ ServerFault faultOf(const std::string& store, const Reply& error) {
   if (name == "WRONGPASS") return {ErrorCode::config, store + " refused the user name or the password"};
   if (name == "DENIED")
     return {ErrorCode::config, store + " is in protected mode and refuses remote clients"};
-  if (name == "NOPERM") {
+  if (name == "NOPERM" || error.text.starts_with("ERR The user executing the script")) {
     return {ErrorCode::config, store + " does not permit what locks need: " + std::string(neededPermissions)};
   }
   if (std::find(refusals.begin(), refusals.end(), name) != refusals.end()) {

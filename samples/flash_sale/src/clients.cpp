@@ -110,6 +110,7 @@ Rush rush(const RushPlan& plan, std::atomic<int>& answered) {
   std::atomic<int> next = 0;
   std::vector<Rush> seen(static_cast<std::size_t>(plan.customers));
   std::vector<std::thread> threads;
+  threads.reserve(seen.size());
   const auto start = Clock::now();
   for (auto& mine : seen) {
     threads.emplace_back([&] {

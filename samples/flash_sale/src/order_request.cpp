@@ -10,7 +10,7 @@ namespace {
 
 using Poco::Dynamic::Var;
 
-constexpr std::size_t maxBodyBytes = 16 * 1024;
+constexpr std::size_t maxBodyBytes = 16384;
 constexpr std::size_t maxNameBytes = 64;
 constexpr std::int64_t maxQuantity = 1'000'000;
 constexpr std::size_t maxDepth = 8;
@@ -44,7 +44,7 @@ Var field(const Poco::JSON::Object& object, const std::string& name) {
 std::string readName(const Poco::JSON::Object& object, const std::string& what) {
   const Var value = field(object, what);
   if (!value.isString()) throw BadRequest(what, what + " is not a string");
-  const auto text = value.extract<std::string>();
+  auto text = value.extract<std::string>();
   if (text.empty() || text.size() > maxNameBytes) {
     throw BadRequest(what, what + " has " + std::to_string(text.size()) + " bytes: 1 to 64 are allowed");
   }

@@ -20,8 +20,8 @@ void refuseUnknown(const AbstractConfiguration& config, const std::string& root,
   AbstractConfiguration::Keys keys;
   config.keys(root, keys);
   for (const auto& key : keys) {
-    if (std::ranges::find(known, key) == known.end())
-      throw ConfigError("unknown setting " + root + "." + key);
+    if (std::ranges::find(known, key) != known.end()) continue;
+    throw ConfigError(std::string("unknown setting ").append(root).append(".").append(key));
   }
 }
 

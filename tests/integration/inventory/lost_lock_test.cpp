@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(All, LostLockTest, testing::ValuesIn(allBackends),
 
 /// On a server the next holder may write between the former one's read and its write: the transaction goes on
 /// with what it has read. (SQLite lets nobody in between.)
-class OvertakenTest : public testing::TestWithParam<Way> {
+class OvertakenOnMariadbTest : public testing::TestWithParam<Way> {
  protected:
   /// deduct() stands in the middle of its transaction when `meanwhile` is committed.
   Deduction deductOvertakenBy(const std::string& meanwhile) {
@@ -177,7 +177,7 @@ class OvertakenTest : public testing::TestWithParam<Way> {
   StockService service = shop.service(GetParam(), {.operationTimeout = std::chrono::seconds{30}});
 };
 
-TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
+TEST_P(OvertakenOnMariadbTest, WritesNothingThatWasReadTooEarly) {
   service.restock("pen", 10);
   const auto result = deductOvertakenBy(
       "UPDATE lockkeeper_stock SET level = 5, fence = 1000, version = version + 1 WHERE sku = 'pen'");
@@ -186,7 +186,7 @@ TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
   EXPECT_EQ(shop.booked("order"), GetParam() == Way::conditionalUpdate);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OvertakenTest, testing::ValuesIn(allWays),
+INSTANTIATE_TEST_SUITE_P(All, OvertakenOnMariadbTest, testing::ValuesIn(allWays),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

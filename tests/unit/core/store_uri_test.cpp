@@ -57,6 +57,8 @@ TEST(StoreUri, SaysWhichPartIsWrong) {
             "the port '99999' of the store's host 'h' is not a number from 1 to 65535");
   EXPECT_EQ(refusal("redis://h:0"), "the port '0' of the store's host 'h' is not a number from 1 to 65535");
   EXPECT_EQ(refusal("redis://u@:6379"), "the store's URI has no host where one is needed");
+  EXPECT_EQ(refusal("redlock://a,,b"), "the store's URI has no host where one is needed");
+  EXPECT_EQ(refusal("redlock://a,b,"), "the store's URI has no host where one is needed");
   EXPECT_EQ(refusal("redis://[::1:6379"), "the store's IPv6 address has no closing ']'");
   EXPECT_EQ(refusal("redis://h?x"), "the store's URI has a parameter that is not written name=value");
   EXPECT_EQ(refusal("redis://h?x=1&x=2"), "the store's parameter 'x' is given twice");

@@ -108,7 +108,10 @@ TEST(Channel, AReplyThatComesTooLateIsNobodyElses) {
     echoRest(peer);
   });
   Client client(server.port());
-  EXPECT_THROW(client.ask("late", 30ms), OutcomeUnknown);
+  Request late;
+  late.add({"PING", "late"});
+  client.channel.submit(late, client.in(5s));
+  EXPECT_THROW(client.channel.await(late, client.in(30ms)), OutcomeUnknown);
   {
     Request abandoned;
     abandoned.add({"PING", "abandoned"});
@@ -125,7 +128,7 @@ TEST(Channel, AServerThatFallsSilentIsLeftAfterTheIoTimeout) {
     peer.logIn();
     while (true) peer.command();
   });
-  Client client(server.port(), 50ms);
+  Client client(server.port(), 500ms);
   try {
     client.ask("1", 1h);
     ADD_FAILURE() << "answered";
@@ -216,6 +219,13 @@ void answer(Peer& peer, int count) {
     peer.command();
     peer.say("+OK\r\n");
   }
+}
+
+TEST(Channel, ACallerWithoutPatienceIsNoReasonForOthersToWait) {
+  ScriptedServer server(echo);
+  Client client(server.port());
+  EXPECT_THROW(client.ask("late already", -1s), StoreUnavailable);
+  EXPECT_EQ(client.ask("in time").text, "in time");
 }
 
 TEST(Channel, WhatWasNotHandedToTheSocketIsNeverSent) {
