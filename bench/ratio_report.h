@@ -9,8 +9,8 @@
 
 namespace lockkeeper::bench {
 
-/// The console report of Google Benchmark, and after it the median time of some benchmarks over that of their raw
-/// floor, measured in the same run.
+/// The console report of Google Benchmark, and after it the median time of some benchmarks over that of their
+/// raw floor, measured in the same run.
 class RatioReport final : public benchmark::ConsoleReporter {
  public:
   struct Line {
@@ -34,8 +34,8 @@ class RatioReport final : public benchmark::ConsoleReporter {
     for (const Line& line : lines_) {
       const auto ours = times_.find(line.name), floor = times_.find(line.floor);
       if (ours == times_.end() || floor == times_.end()) continue;
-      std::printf("%-44s %.2fx the time of %s (wanted: %s)\n", line.name.c_str(), ours->second / floor->second,
-                  line.floor.c_str(), line.wanted.c_str());
+      std::printf("%-44s %.2fx the time of %s (wanted: %s)\n", line.name.c_str(),
+                  ours->second / floor->second, line.floor.c_str(), line.wanted.c_str());
     }
   }
 

@@ -37,7 +37,8 @@ RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port
 void RawRedis::pair(const std::string& key) {
   const auto set = call(context_.get(), "SET %s %s NX PX %s", key.c_str(), token, "30000");
   const auto freed = call(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
-  if (set->type != REDIS_REPLY_STATUS || freed->integer != 1) throw std::runtime_error("the raw lock was busy");
+  if (set->type != REDIS_REPLY_STATUS || freed->integer != 1)
+    throw std::runtime_error("the raw lock was busy");
 }
 
 }  // namespace lockkeeper::bench

@@ -8,7 +8,8 @@ struct redisContext;
 
 namespace lockkeeper::bench {
 
-/// The floor: two hiredis round trips a pair, a plain SET NX PX and a compare-and-delete script. Not thread-safe.
+/// The floor: two hiredis round trips a pair, a plain SET NX PX and a compare-and-delete script. Not
+/// thread-safe.
 class RawRedis {
  public:
   explicit RawRedis(std::uint16_t port);

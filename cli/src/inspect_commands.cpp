@@ -76,7 +76,7 @@ int showKey(const CommandLine& line) {
   const Settings settings = readSettings(line);
   const std::string full = settings.fullKey(key);
   checkNamespace(settings.keyNamespace);
-  checkKey(full);
+  checkKey(key);
   const auto holder = openStore(settings)->holder(full, within(lookBound));
   if (holder) {
     print({row(key, *holder)});
@@ -112,7 +112,7 @@ int breakKey(const CommandLine& line) {
   const Settings settings = readSettings(line);
   const std::string full = settings.fullKey(key);
   checkNamespace(settings.keyNamespace);
-  checkKey(full);
+  checkKey(key);
   const auto driver = openStore(settings);
   auto& breakable = capability<Breakable>(*driver, "break locks");
   const auto holder = driver->holder(full, within(lookBound));

@@ -1,7 +1,7 @@
-#include <iostream>
 #include <lockkeeper/lock_manager.h>
 #include <lockkeeper/memory_driver.h>
 #include <lockkeeper/mutex.h>
+#include <iostream>
 #include <mutex>
 
 int main() {
