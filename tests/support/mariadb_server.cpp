@@ -100,19 +100,9 @@ int MariaDbServer::killSessions() const {
   return killed;
 }
 
-void MariaDbServer::pause() {
-  process_->signal(SIGSTOP);
-  const std::string status = "/proc/" + std::to_string(process_->pid()) + "/stat";
-  // The state stands behind the program's name, which ends with the last ')'.
-  const bool stopped = waitUntil([&] {
-    const std::string text = readFile(status);
-    const auto name = text.rfind(')');
-    return name != std::string::npos && text.size() > name + 2 && text[name + 2] == 'T';
-  });
-  if (!stopped) throw std::runtime_error("mariadbd does not stop on SIGSTOP");
-}
+void MariaDbServer::pause() { process_->pause(); }
 
-void MariaDbServer::resume() { process_->signal(SIGCONT); }
+void MariaDbServer::resume() { process_->resume(); }
 
 void MariaDbServer::kill() { process_.reset(); }
 

@@ -112,6 +112,18 @@ void Process::signal(int number) const {
   if (!exitCode_ && pid_ > 0) ::kill(pid_, number);
 }
 
+void Process::pause() const {
+  signal(SIGSTOP);
+  const std::string status = "/proc/" + std::to_string(pid_) + "/stat";
+  // The state stands behind the program's name, which ends with the last ')'.
+  const bool stopped = waitUntil([&] {
+    const std::string text = readFile(status);
+    const auto name = text.rfind(')');
+    return name != std::string::npos && text.size() > name + 2 && text[name + 2] == 'T';
+  });
+  if (!stopped) throw std::runtime_error("process " + std::to_string(pid_) + " does not stop on SIGSTOP");
+}
+
 bool Process::running() {
   reap(WNOHANG);
   return !exitCode_;

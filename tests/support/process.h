@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -32,6 +33,9 @@ class Process {
   pid_t pid() const { return pid_; }
   /// Does nothing when the process has been reaped or moved from.
   void signal(int number) const;
+  /// SIGSTOP; returns when the kernel has stopped it. Throws std::runtime_error when it does not stop.
+  void pause() const;
+  void resume() const { signal(SIGCONT); }
   bool running();
 
   /// Its exit code, or 128 + n when signal n ended it; empty when it still runs after `bound`. Blocks.

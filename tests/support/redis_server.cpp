@@ -73,19 +73,9 @@ RedisServer::RedisServer(RedisOptions options) : options_(std::move(options)) {
 
 RedisServer::~RedisServer() = default;
 
-void RedisServer::pause() {
-  process_->signal(SIGSTOP);
-  const std::string status = "/proc/" + std::to_string(process_->pid()) + "/stat";
-  // The state stands behind the program's name, which ends with the last ')'.
-  const bool stopped = waitUntil([&] {
-    const std::string text = readFile(status);
-    const auto name = text.rfind(')');
-    return name != std::string::npos && text.size() > name + 2 && text[name + 2] == 'T';
-  });
-  if (!stopped) throw std::runtime_error("redis-server does not stop on SIGSTOP");
-}
+void RedisServer::pause() { process_->pause(); }
 
-void RedisServer::resume() { process_->signal(SIGCONT); }
+void RedisServer::resume() { process_->resume(); }
 
 void RedisServer::kill() { process_.reset(); }
 

@@ -1,0 +1,24 @@
+#include <lockkeeper/inventory/stock_service.h>
+#include <lockkeeper/memory_driver.h>
+#include <lockkeeper/redis/use.h>
+#include <lockkeeper/store_registry.h>
+#include <lockkeeper/testing/fake_clock.h>
+
+#include <filesystem>
+#include <iostream>
+
+int main() {
+  lockkeeper::StoreRegistry stores;
+  lockkeeper::redis::use(stores);
+  lockkeeper::Environment environment;
+  environment.clock = std::make_shared<lockkeeper::testing::FakeClock>();
+  lockkeeper::LockManager locks(stores.open("memory:", environment), {.environment = environment});
+
+  using namespace lockkeeper::inventory;
+  StockService stock("sqlite:" + (std::filesystem::current_path() / "stock.db").string(), locks,
+                     Way::fencedRow);
+  stock.createSchema();
+  stock.restock("pen", 1);
+  const bool ours = stock.deduct("pen", 1, "order 42") == Deduction::deducted;
+  std::cout << (ours && stock.level("pen") == 0 ? "order 42 is ours\n" : "order 42 failed\n");
+}
