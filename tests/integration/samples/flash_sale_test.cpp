@@ -1,0 +1,149 @@
+#include <Poco/Net/HTTPClientSession.h>
+#include <Poco/Net/HTTPRequest.h>
+#include <Poco/Net/HTTPResponse.h>
+#include <Poco/StreamCopier.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "free_port.h"
+#include "mariadb_server.h"
+#include "process.h"
+#include "redis_server.h"
+#include "temp_folder.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// The demo's table: way -> pieces that were sold and did not exist.
+std::map<std::string, int> oversoldByWay(const std::string& output) {
+  std::map<std::string, int> oversold;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream cells(line);
+    std::string way, orders, sold, over;
+    std::getline(cells, way, '|');
+    std::getline(cells, orders, '|');
+    std::getline(cells, sold, '|');
+    if (!std::getline(cells, over, '|') || way.starts_with("way")) continue;
+    way.erase(way.find_last_not_of(' ') + 1);
+    oversold[way] = std::stoi(over);
+  }
+  return oversold;
+}
+
+void expectDemo(std::vector<std::string> options) {
+  std::vector<std::string> command{FLASH_SALE, "--stock=100", "--orders=600", "--customers=8"};
+  command.insert(command.end(), options.begin(), options.end());
+  const Finished demo = runToEnd(command);
+  EXPECT_EQ(demo.exitCode, 0) << demo.output << demo.errors;
+  const auto oversold = oversoldByWay(demo.output);
+  ASSERT_EQ(oversold.size(), 4U) << demo.output;
+  EXPECT_GT(oversold.at("no lock"), 0);
+  EXPECT_EQ(oversold.at("lock only"), 0);
+  EXPECT_EQ(oversold.at("fenced row"), 0);
+  EXPECT_EQ(oversold.at("conditional update"), 0);
+  EXPECT_NE(demo.output.find("Proved:"), std::string::npos);
+}
+
+TEST(FlashSaleDemo, OversellsWithoutALockOnlyOnEmbeddedParts) { expectDemo({}); }
+
+TEST(FlashSaleDemo, OversellsWithoutALockOnlyOnRealServers) {
+  const RedisServer redis;
+  MariaDbServer database;
+  expectDemo({"--store=" + redis.uri(), "--database=" + database.uri(database.newDatabase())});
+}
+
+struct Answer {
+  int status;
+  std::string body;
+  std::string retryAfter;
+};
+
+/// `flash_sale --serve` on a Redis of its own, with two pens in stock.
+class FlashSaleServer : public ::testing::Test {
+ protected:
+  FlashSaleServer()
+      : server_({FLASH_SALE, "--serve", "--store=" + redis.uri(), "--stock=2", "--way=fencedRow",
+                 "--database=sqlite:" + (folder_ / "stock.db").string(), "--port=" + std::to_string(port_)},
+                {.standardOutput = folder_ / "output", .standardError = folder_ / "output"}) {
+    if (!waitUntil([&] { return readFile(folder_ / "output").find("Selling") != std::string::npos; })) {
+      throw std::runtime_error("flash_sale does not serve: " + readFile(folder_ / "output"));
+    }
+  }
+
+  Answer ask(const std::string& method, const std::string& path, const std::string& body = "") const {
+    Poco::Net::HTTPClientSession session("127.0.0.1", port_);
+    session.setTimeout(Poco::Timespan(30, 0));
+    Poco::Net::HTTPRequest request(method, path, "HTTP/1.1");
+    request.setContentLength(static_cast<std::streamsize>(body.size()));
+    session.sendRequest(request) << body;
+    Poco::Net::HTTPResponse response;
+    std::string text;
+    Poco::StreamCopier::copyToString(session.receiveResponse(response), text);
+    return {response.getStatus(), text, response.get("Retry-After", "")};
+  }
+  Answer order(const std::string& body) const { return ask("POST", "/orders", body); }
+
+  RedisServer redis;
+
+ private:
+  TempFolder folder_;
+  const std::uint16_t port_ = freePort();
+  Process server_;
+};
+
+TEST_F(FlashSaleServer, SellsEachOrderOnceAndSaysWhenNothingIsLeft) {
+  EXPECT_EQ(ask("GET", "/stock/pen").body, R"({"level":2,"sku":"pen"})");
+  EXPECT_EQ(order(R"({"sku":"pen","quantity":1,"orderId":"a"})").status, 201);
+  EXPECT_EQ(order(R"({"sku":"pen","quantity":1,"orderId":"a"})").status, 200);
+  EXPECT_EQ(order(R"({"sku":"pen","quantity":2,"orderId":"b"})").status, 409);
+  EXPECT_EQ(order(R"({"sku":"pen","quantity":1,"orderId":"c"})").status, 201);
+  EXPECT_EQ(order(R"({"sku":"cap","quantity":1,"orderId":"d"})").status, 404);
+  EXPECT_EQ(ask("GET", "/stock/pen").body, R"({"level":0,"sku":"pen"})");
+  EXPECT_EQ(ask("GET", "/stock/cap").status, 404);
+  EXPECT_EQ(ask("GET", "/").status, 404);
+  EXPECT_EQ(ask("GET", "/orders").status, 405);
+}
+
+TEST_F(FlashSaleServer, NamesTheFieldThatIsWrong) {
+  const std::map<std::string, std::string> bad{
+      {R"({"quantity":1,"orderId":"a"})", "sku"},
+      {R"({"sku":"pen","orderId":"a"})", "quantity"},
+      {R"({"sku":"pen","quantity":1})", "orderId"},
+      {R"({"sku":7,"quantity":1,"orderId":"a"})", "sku"},
+      {R"({"sku":"pen","quantity":"1","orderId":"a"})", "quantity"},
+      {R"({"sku":"pen","quantity":0,"orderId":"a"})", "quantity"},
+      {R"({"sku":"pen","quantity":1.5,"orderId":"a"})", "quantity"},
+      {R"({"sku":"pen","quantity":99999999999999999999999,"orderId":"a"})", "quantity"},
+      {R"({"sku":"pen","quantity":1,"orderId":""})", "orderId"},
+      {R"({"sku":"pen","quantity":1,"orderId":"a","price":1})", "price"},
+      {"[1]", "body"},
+      {"{", "body"},
+      {std::string(20000, 'x'), "body"}};
+  for (const auto& [body, field] : bad) {
+    const Answer answer = order(body);
+    EXPECT_EQ(answer.status, 400) << body.substr(0, 100);
+    EXPECT_NE(answer.body.find("\"field\":\"" + field + "\""), std::string::npos) << answer.body;
+  }
+  EXPECT_EQ(ask("GET", "/stock/pen").body, R"({"level":2,"sku":"pen"})");
+}
+
+TEST_F(FlashSaleServer, TellsBusyFromAStoreThatIsDown) {
+  // Another client, not lockkeeper's, holds the lock.
+  ASSERT_EQ(redis.command({"SET", "flash_sale:stock:pen", "somebody", "NX", "PX", "60000"}), "OK");
+  const Answer busy = order(R"({"sku":"pen","quantity":1,"orderId":"a"})");
+  EXPECT_EQ(busy.status, 423);
+  EXPECT_EQ(busy.retryAfter, "1");
+  redis.kill();
+  const Answer down = order(R"({"sku":"pen","quantity":1,"orderId":"a"})");
+  EXPECT_EQ(down.status, 503);
+  EXPECT_EQ(down.retryAfter, "1");
+  redis.restart();
+  EXPECT_EQ(order(R"({"sku":"pen","quantity":1,"orderId":"a"})").status, 201);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
