@@ -11,8 +11,6 @@ namespace {
 
 // One write carries so many renewals at most, so that a batch's reply comes well before its deadline.
 constexpr std::size_t largestBatch = 128;
-// What is abandoned ends with its ttl anyway: in a long outage, forgetting the rest costs only time.
-constexpr std::size_t mostAbandoned = 4096;
 
 }  // namespace
 
@@ -32,9 +30,8 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environ
                          std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
     : driver_(std::move(driver)),
       environment_(std::move(environment)),
-      owner_(std::move(owner)),
       operationTimeout_(operationTimeout),
-      retryPause_(retryPause) {}
+      abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause) {}
 
 void LeaseKeeper::start() {
   std::call_once(started_, [this] {
@@ -129,9 +126,7 @@ bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) {
   const std::lock_guard held(mutex_);
-  if (abandoned_.size() == mostAbandoned) return;
-  abandoned_.push_back({std::string(claim.key), claim.token, until});
-  retryAbandonedAt_ = environment_.clock->now();
+  abandoned_.add(claim, until);
   renewWakeUp_.notify_one();
 }
 
@@ -159,7 +154,7 @@ Instant LeaseKeeper::nextEnd() const {
 }
 
 Instant LeaseKeeper::nextRenewal() const {
-  Instant next = abandoned_.empty() ? Instant::max() : retryAbandonedAt_;
+  Instant next = abandoned_.due();
   for (const auto& lease : leases_) next = std::min(next, lease->renewAt);
   return next;
 }
@@ -190,15 +185,14 @@ void LeaseKeeper::renewAll() {
     const Instant next = nextRenewal();
     if (environment_.clock->now() >= next) {
       renewBatch(held);
-      releaseAbandoned(held);
+      if (environment_.clock->now() >= abandoned_.due()) abandoned_.release(held);
       continue;
     }
     renewSleepsUntil_ = next;
     environment_.clock->wait(held, renewWakeUp_, next);
     renewSleepsUntil_ = Instant::min();
   }
-  retryAbandonedAt_ = Instant::min();
-  releaseAbandoned(held);
+  abandoned_.release(held);
 }
 
 void LeaseKeeper::renewBatch(std::unique_lock<std::mutex>& held) {
@@ -228,32 +222,6 @@ void LeaseKeeper::renewBatch(std::unique_lock<std::mutex>& held) {
   }
   batch.clear();  // What it owns may be the last of a lease: not under the mutex.
   held.lock();
-}
-
-void LeaseKeeper::releaseAbandoned(std::unique_lock<std::mutex>& held) {
-  const Instant started = environment_.clock->now();
-  if (started < retryAbandonedAt_) return;
-  while (!abandoned_.empty()) {
-    const Abandoned claim = std::move(abandoned_.front());
-    abandoned_.pop_front();
-    if (claim.until <= environment_.clock->now()) continue;
-    held.unlock();
-    bool answered = true;
-    try {
-      driver_->release({claim.key, claim.token, owner_}, started + operationTimeout_);
-    } catch (const Error& error) {
-      answered = error.code() == ErrorCode::config;  // will not get better by itself
-      notify([&] { environment_.listener->storeFailed(claim.key, error.code(), error.what()); });
-    }
-    held.lock();
-    if (!answered) {
-      // The store does not answer now: leave the rest for later, too, so that renewals are not held up.
-      abandoned_.push_front(claim);
-      retryAbandonedAt_ = environment_.clock->now() + retryPause_;
-      return;
-    }
-  }
-  retryAbandonedAt_ = Instant::max();
 }
 
 }  // namespace lockkeeper::detail

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "abandoned_claims.h"
 #include "lease.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/listener.h"
@@ -46,17 +46,11 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   void shutDown();
 
  private:
-  struct Abandoned {
-    std::string key;
-    Token token;
-    Instant until;
-  };
   struct Loss;
 
   void watch();
   void renewAll();
   void renewBatch(std::unique_lock<std::mutex>& held);
-  void releaseAbandoned(std::unique_lock<std::mutex>& held);
   Instant nextRenewal() const;
   Instant nextEnd() const;
   Loss lose(Lease& lease, LossReason reason);
@@ -64,14 +58,11 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
 
   const std::shared_ptr<LockDriver> driver_;
   const Environment environment_;
-  const std::string owner_;
   const std::chrono::nanoseconds operationTimeout_;
-  const std::chrono::nanoseconds retryPause_;
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Lease>> leases_;
-  std::deque<Abandoned> abandoned_;
-  Instant retryAbandonedAt_ = Instant::max();
+  AbandonedClaims abandoned_;
   std::condition_variable watchWakeUp_;
   std::condition_variable renewWakeUp_;
   Instant watchSleepsUntil_ = Instant::min();
