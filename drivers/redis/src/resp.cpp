@@ -11,7 +11,7 @@ namespace lockkeeper::redis {
 
 namespace {
 
-constexpr std::size_t leastRoom = 16 * 1024;
+constexpr std::size_t leastRoom = 16'384;
 
 [[noreturn]] void refuse(const char* fault) {
   throw ProtocolError(std::string("the server does not speak the Redis protocol: ") + fault);

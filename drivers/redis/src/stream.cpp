@@ -17,6 +17,7 @@
 #include <chrono>
 #include <climits>
 #include <system_error>
+#include <utility>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
@@ -97,7 +98,7 @@ void Stream::secure(const RedisOptions& options, Poco::Net::Context::Ptr tls, Cl
   Poco::Net::IPAddress address;
   // Server name indication is for names only (RFC 6066).
   const std::string name = Poco::Net::IPAddress::tryParse(options.host, address) ? "" : options.host;
-  SecureStreamSocket secured = SecureStreamSocket::attach(socket_, name, tls);
+  SecureStreamSocket secured = SecureStreamSocket::attach(socket_, name, std::move(tls));
   socket_ = secured;
   secure_ = true;
   while (true) {
