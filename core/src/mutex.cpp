@@ -8,9 +8,6 @@ namespace lockkeeper {
 
 namespace {
 
-// The longest single wait that LockOptions allows; longer ones are cut into such.
-constexpr std::chrono::milliseconds longestWait = std::chrono::hours{24};
-
 LockOptions withoutWait(LockOptions options) {
   options.waitFor = std::chrono::milliseconds::zero();
   options.stop = {};
@@ -33,7 +30,7 @@ bool Mutex::try_lock() { return tryLockFor(std::chrono::milliseconds::zero()); }
 
 bool Mutex::tryLockFor(std::chrono::milliseconds length) {
   LockOptions options = options_;
-  options.waitFor = std::clamp(length, std::chrono::milliseconds::zero(), longestWait);
+  options.waitFor = std::max(length, std::chrono::milliseconds::zero());
   auto held = manager_.tryLock(key_, options);
   if (!held) return false;
   const std::lock_guard guard(mutex_);

@@ -27,6 +27,7 @@ class Mutex {
 
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
+    if (length > longestWait) return tryLockFor(longestWait);  // what would overflow milliseconds, too
     return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
   }
 
@@ -42,6 +43,8 @@ class Mutex {
   std::stop_token lost() const;
 
  private:
+  static constexpr std::chrono::hours longestWait{24};
+
   bool tryLockFor(std::chrono::milliseconds length);
 
   LockManager& manager_;

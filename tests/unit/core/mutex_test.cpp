@@ -31,6 +31,9 @@ TEST_F(MutexTest, WorksWithTheStandardGuards) {
   std::unique_lock timed(mutex, 10ms);
   EXPECT_TRUE(timed.owns_lock());
   timed.unlock();
+  std::unique_lock endless(mutex, std::chrono::hours::max());
+  EXPECT_TRUE(endless.owns_lock());
+  endless.unlock();
   std::unique_lock until(mutex, std::chrono::steady_clock::now() + 10ms);
   EXPECT_TRUE(until.owns_lock());
 }
