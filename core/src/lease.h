@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -44,8 +43,7 @@ struct Lease {
   std::stop_source lost;
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
-  static constexpr std::size_t untracked = std::numeric_limits<std::size_t>::max();
-  std::size_t place = untracked;  ///< Its index among the keeper's leases.
+  std::size_t place = 0;  ///< Its index among the keeper's leases, while it is alive.
   Instant renewAt = Instant::max();
   LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
 

@@ -56,12 +56,9 @@ bool LeaseKeeper::remove(Lease& lease) {
   return true;
 }
 
-void LeaseKeeper::untrack(Lease& lease) {
-  const std::size_t place = std::exchange(lease.place, Lease::untracked);
-  leases_.back()->place = place;
-  std::swap(leases_[place], leases_.back());
-  // The swap above set the last one's place; when that is the lease itself, it is gone all the same.
-  lease.place = Lease::untracked;
+void LeaseKeeper::untrack(const Lease& lease) {
+  leases_.back()->place = lease.place;
+  std::swap(leases_[lease.place], leases_.back());
   leases_.pop_back();
 }
 

@@ -54,7 +54,7 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   Instant nextRenewal() const;
   Instant nextEnd() const;
   Loss lose(Lease& lease, LossReason reason);
-  void untrack(Lease& lease);
+  void untrack(const Lease& lease);
 
   const std::shared_ptr<LockDriver> driver_;
   const Environment environment_;
