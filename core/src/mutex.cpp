@@ -33,8 +33,11 @@ bool Mutex::tryLockFor(std::chrono::milliseconds length) {
   options.waitFor = std::max(length, std::chrono::milliseconds::zero());
   auto held = manager_.tryLock(key_, options);
   if (!held) return false;
-  const std::lock_guard guard(mutex_);
-  held_.insert_or_assign(std::this_thread::get_id(), std::move(*held));
+  std::unique_lock guard(mutex_);
+  // Lost, or this thread could not have taken the key again. Its release is I/O: not under the mutex.
+  const auto former = held_.extract(std::this_thread::get_id());
+  held_.emplace(std::this_thread::get_id(), std::move(*held));
+  guard.unlock();
   return true;
 }
 
