@@ -1,8 +1,8 @@
-#include "backoff.h"
+#include "lockkeeper/backoff.h"
 
 #include <algorithm>
 
-namespace lockkeeper::detail {
+namespace lockkeeper {
 
 std::chrono::nanoseconds Backoff::next(Random& random) {
   const auto longest = std::min(next_, cap_);
@@ -12,7 +12,7 @@ std::chrono::nanoseconds Backoff::next(Random& random) {
   return fixed + std::chrono::nanoseconds(jitter);
 }
 
-bool waitUntil(Clock& clock, Instant until, const std::stop_token& stop) {
+bool pauseUntil(Clock& clock, Instant until, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable wakeUp;
   const std::stop_callback onStop(stop, [&] {
@@ -24,4 +24,4 @@ bool waitUntil(Clock& clock, Instant until, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-}  // namespace lockkeeper::detail
+}  // namespace lockkeeper

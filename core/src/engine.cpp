@@ -4,8 +4,8 @@
 #include <new>
 #include <stdexcept>
 
-#include "backoff.h"
 #include "fork_generation.h"
+#include "lockkeeper/backoff.h"
 #include "lockkeeper/key.h"
 #include "manager_options.h"
 #include "notify.h"
@@ -105,7 +105,6 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
       if (const auto* granted = std::get_if<Granted>(&result)) {
         if (accept(lease, *granted, options)) return true;
         giveBack(lease);
-        lease.token = Token::generate(*environment.random);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late to be used, and is given back"));
       } else {
@@ -125,7 +124,9 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
     auto pause = backoff.next(*environment.random);
     if (retryAfter)
       pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter + std::chrono::milliseconds{1});
-    if (!detail::waitUntil(*environment.clock, std::min(now() + pause, waitUntil), options.stop)) break;
+    if (!pauseUntil(*environment.clock, std::min(now() + pause, waitUntil), options.stop)) break;
+    // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
+    if (!sent) lease.token = Token::generate(*environment.random);
   }
   if (sent) giveBack(lease);
   if (failure && !options.stop.stop_requested()) std::rethrow_exception(failure);
@@ -174,7 +175,14 @@ ReleaseResult Engine::release(Lease& lease) noexcept {
   const ReleaseResult result = sendRelease(lease, wasValid);
   if (wasAlive) {
     { const LocalQueue::Turn ended = std::move(lease.turn); }
-    notify([&] { options_.environment.listener->released(lease.key, now() - lease.acquiredAt); });
+    Listener& listener = *options_.environment.listener;
+    notify([&] {
+      if (result == ReleaseResult::notOwner && wasValid) {
+        listener.lost(lease.key, lease.lossReason);
+      } else {
+        listener.released(lease.key, now() - lease.acquiredAt);
+      }
+    });
   }
   return result;
 }
@@ -183,10 +191,14 @@ ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
   const Instant deadline = now() + options_.operationTimeout;
   for (bool again = false;; again = true) {
     try {
-      if (driver_->release(lease.claim(), deadline) == ReleaseOutcome::released)
-        return ReleaseResult::released;
+      const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
       // A lease that ran until it was released can only have been ended by the first, unanswered request.
-      return again && wasValid ? ReleaseResult::released : ReleaseResult::notOwner;
+      if (outcome == ReleaseOutcome::released || (again && wasValid)) return ReleaseResult::released;
+      if (wasValid) {
+        lease.lossReason =
+            outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
+      }
+      return ReleaseResult::notOwner;
     } catch (const Error& error) {
       reportFailure(lease, error);
       const bool doubt = perhapsApplied(error.code());

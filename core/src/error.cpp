@@ -36,9 +36,25 @@ const char* toString(LossReason reason) noexcept {
     case LossReason::notOwner:
       return "not the owner any more";
     case LossReason::ownershipUncertain:
-      return "ownership uncertain";
+      return "ownership uncertain (legacy client)";
     case LossReason::maxHold:
       return "maximum hold time reached";
+  }
+  return "unknown";
+}
+
+const char* toString(NodeOutcome outcome) noexcept {
+  switch (outcome) {
+    case NodeOutcome::agreed:
+      return "agreed";
+    case NodeOutcome::refused:
+      return "refused";
+    case NodeOutcome::failed:
+      return "failed";
+    case NodeOutcome::unanswered:
+      return "unanswered";
+    case NodeOutcome::leftOut:
+      return "left out";
   }
   return "unknown";
 }

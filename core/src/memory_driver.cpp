@@ -7,6 +7,8 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/store_registry.h"
+#include "memory_notices.h"
+#include "memory_rates.h"
 
 namespace lockkeeper {
 
@@ -35,13 +37,15 @@ using Records = std::unordered_map<std::string, Record, Hash, std::equal_to<>>;
 }  // namespace
 
 struct MemoryDriver::State {
-  explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)) {}
+  explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), board(clock), rates(clock) {}
 
   const std::shared_ptr<Clock> clock;
+  detail::MemoryNotices board;  // with a mutex of its own
   std::mutex mutex;
   Records records;
   Fence lastFence = 0;  // one counter for all keys: it increases for each of them
   std::size_t sweepAt = 1024;
+  detail::MemoryRates rates;
 
   Granted grant(Record& record, const AcquireRequest& request) {
     const Instant now = clock->now();
@@ -200,6 +204,41 @@ bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/) {
   if (state_->current(key) == nullptr) return false;
   state_->free(key);
   return true;
+}
+
+void MemoryDriver::take(std::span<RateCharge> charges, Instant deadline) {
+  state_->rates.take(charges, deadline);
+}
+
+void MemoryDriver::peek(std::span<RateCharge> charges, Instant deadline) {
+  state_->rates.peek(charges, deadline);
+}
+
+bool MemoryDriver::refund(const RateRefund& refund, Instant deadline) {
+  return state_->rates.refund(refund, deadline);
+}
+
+void MemoryDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
+  state_->rates.reset(key, kind, deadline);
+}
+
+std::vector<Notice> MemoryDriver::pin(std::string_view board, std::string_view name, std::string_view text,
+                                      std::optional<std::chrono::milliseconds> keep, Instant /*deadline*/) {
+  return state_->board.pin(board, name, text, keep);
+}
+
+std::vector<Notice> MemoryDriver::notices(std::string_view board, Instant /*deadline*/) {
+  return state_->board.notices(board);
+}
+
+bool MemoryDriver::replace(std::string_view board, std::string_view name,
+                           const std::optional<std::string>& expected, std::string_view text,
+                           Instant /*deadline*/) {
+  return state_->board.replace(board, name, expected, text);
+}
+
+void MemoryDriver::unpin(std::string_view board, std::string_view name, Instant /*deadline*/) {
+  state_->board.unpin(board, name);
 }
 
 void memory::use(StoreRegistry& registry) {

@@ -12,11 +12,23 @@ namespace lockkeeper {
 enum class LossReason {
   leaseEnded,          ///< No renewal succeeded in time.
   notOwner,            ///< The store says that somebody else has the key, or nobody.
-  ownershipUncertain,  ///< The store cannot tell whose the key is.
+  ownershipUncertain,  ///< The store cannot tell whose the key is: a legacy client has overwritten or deleted
+                       ///< it.
   maxHold,             ///< LockOptions::maxHold has passed.
 };
 
 const char* toString(LossReason reason) noexcept;
+
+/// What became of one request to one node of a store that is several nodes.
+enum class NodeOutcome {
+  agreed,      ///< It did what it was asked.
+  refused,     ///< It answered that somebody else has the key, or nobody.
+  failed,      ///< It could not be asked, or its answer was an error or none at all.
+  unanswered,  ///< It had not answered when the others had decided, or its time was up.
+  leftOut,     ///< It was not asked: down, or restarted too recently to count.
+};
+
+const char* toString(NodeOutcome outcome) noexcept;
 
 /// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only
 /// during the call. Calls come from the threads that use locks and from the manager's own, several at a time,
@@ -33,10 +45,17 @@ class Listener {
   virtual void renewed(std::string_view /*key*/) {}
   /// A renewal failed; the lease still runs for `remaining`.
   virtual void suspect(std::string_view /*key*/, std::chrono::nanoseconds /*remaining*/) {}
+  /// Told as soon as it is found, which may be when the holder releases; released() is not called then.
   virtual void lost(std::string_view /*key*/, LossReason) {}
   virtual void released(std::string_view /*key*/, std::chrono::nanoseconds /*held*/) {}
+  /// A rate limit refused a call; `policy` is the one that did.
+  virtual void refused(std::string_view /*key*/, std::string_view /*policy*/,
+                       std::chrono::microseconds /*retryAfter*/) {}
   /// An attempt at the store failed; core may try again.
   virtual void storeFailed(std::string_view /*key*/, ErrorCode, std::string_view /*message*/) {}
+  /// One round of a store that is several nodes, for each node. `latency` counts from the round's start to
+  /// the node's answer, or to the round's end.
+  virtual void nodeAsked(std::string_view /*node*/, NodeOutcome, std::chrono::nanoseconds /*latency*/) {}
   /// A driver has found out something that its operator should know (durability, eviction policy, …).
   virtual void noted(std::string_view /*store*/, std::string_view /*message*/) {}
 };

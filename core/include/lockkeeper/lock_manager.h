@@ -86,6 +86,10 @@ class LockManager {
   /// Who holds the key now; empty when it is free. One attempt.
   std::optional<Holder> holder(std::string_view key);
 
+  /// Whether anybody holds the key now, whoever it is. One attempt that only reads: by the time the answer is
+  /// here it may be wrong, so decide nothing by it that a lock should decide.
+  bool isLocked(std::string_view key) { return holder(key).has_value(); }
+
   Promises promises() const;
 
  private:

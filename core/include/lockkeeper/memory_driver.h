@@ -4,14 +4,20 @@
 
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/clock.h"
+#include "lockkeeper/rate_driver.h"
 
 namespace lockkeeper {
 
 class StoreRegistry;
 
-/// `memory:`, the embedded store: locks of this process, in its memory. Leases end on the given clock,
-/// waiters are served first come, first served, fences increase while the object lives. Thread-safe.
-class MemoryDriver final : public LockDriver, public Waitable, public Browsable, public Breakable {
+/// `memory:`, the embedded store: locks and rate limits of this process, in its memory, on the given clock.
+/// Waiters are served first come, first served, fences increase while the object lives. Thread-safe.
+class MemoryDriver final : public LockDriver,
+                           public Waitable,
+                           public Browsable,
+                           public Breakable,
+                           public Noticeboard,
+                           public RateDriver {
  public:
   explicit MemoryDriver(std::shared_ptr<Clock> clock = systemClock());
   ~MemoryDriver() override;
@@ -27,6 +33,18 @@ class MemoryDriver final : public LockDriver, public Waitable, public Browsable,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline) override;
+  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
+                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+  std::vector<Notice> notices(std::string_view board, Instant deadline) override;
+  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
+               std::string_view text, Instant deadline) override;
+  void unpin(std::string_view board, std::string_view name, Instant deadline) override;
+
+  void take(std::span<RateCharge> charges, Instant deadline) override;
+  void peek(std::span<RateCharge> charges, Instant deadline) override;
+  bool refund(const RateRefund& refund, Instant deadline) override;
+  void reset(std::string_view key, RateKind kind, Instant deadline) override;
+  bool isLocal() const noexcept override { return true; }
 
  private:
   struct State;

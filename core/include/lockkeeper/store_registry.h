@@ -8,6 +8,8 @@
 
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/fence_source.h"
+#include "lockkeeper/rate_driver.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper {
@@ -20,18 +22,37 @@ class StoreRegistry {
   using Factory =
       std::function<std::shared_ptr<LockDriver>(const StoreUri& uri, const Environment& environment)>;
 
+  /// For stores that are made of others: `registry` opens their parts.
+  using Composition = std::function<std::shared_ptr<LockDriver>(
+      const StoreUri& uri, const Environment& environment, const StoreRegistry& registry)>;
+
+  using FenceFactory =
+      std::function<std::shared_ptr<FenceSource>(const StoreUri& uri, const Environment& environment)>;
+
   StoreRegistry();
 
   /// Throws std::invalid_argument when the scheme is taken.
   void add(std::string scheme, Factory factory);
+  void addComposition(std::string scheme, Composition composition);
+
+  /// Registers a place for durable fences, which other stores name in a parameter (`fenceStore=`). Its
+  /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
+  void addFences(std::string scheme, FenceFactory factory);
 
   /// Makes the driver that the URI's scheme names. Connects nowhere yet: the first operation does. Throws
   /// ConfigError for a malformed URI, an unknown parameter, or a scheme that nobody registered (naming those
   /// that are).
   std::shared_ptr<LockDriver> open(std::string_view uri, const Environment& environment = {}) const;
 
+  /// Likewise for the FenceSource that the URI names.
+  std::shared_ptr<FenceSource> openFences(std::string_view uri, const Environment& environment = {}) const;
+
+  /// The same for rate limits. Throws ConfigError also for a store that keeps none.
+  std::shared_ptr<RateDriver> openRates(std::string_view uri, const Environment& environment = {}) const;
+
  private:
-  std::map<std::string, Factory, std::less<>> factories_;
+  std::map<std::string, Composition, std::less<>> stores_;
+  std::map<std::string, FenceFactory, std::less<>> fences_;
 };
 
 }  // namespace lockkeeper

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace lockkeeper {
+
+/// For drivers: knows whether it was made before a fork(), in the parent. Then what it guards belongs to the
+/// parent: no socket of it may be used, and none closed properly. Thread-safe; costs one atomic load.
+class ForkGuard {
+ public:
+  ForkGuard() noexcept;
+
+  bool inherited() const noexcept;
+
+  /// Throws ForkedError when inherited.
+  void check() const;
+
+ private:
+  const std::uint64_t generation_;
+};
+
+}  // namespace lockkeeper

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+
+namespace lockkeeper {
+
+/// How a limit counts. The word behind each is its name in configurations.
+enum class RateKind {
+  tokenBucket,    ///< "token-bucket": bursts up to the bucket's size, then the rate. GCRA.
+  leakyMeter,     ///< "leaky-meter": the same bucket seen from below: what would overflow it is refused.
+  leakyQueue,     ///< "leaky-queue": callers wait for slots at a constant rate, first come, first served.
+  slidingWindow,  ///< "sliding-window": never more than the limit in any window. Keeps each admission.
+  fixedWindow,    ///< "fixed-window": the limit in each window of the calendar; twice that around its ends.
+};
+
+const char* toString(RateKind kind) noexcept;
+
+/// The bucket kinds, which share one state: when the bucket is full again.
+constexpr bool isBucket(RateKind kind) noexcept { return kind <= RateKind::leakyQueue; }
+
+/// A time or a length of time that is exact for every rate: `micros` µs and `parts` / RateLaw::parts of one.
+struct RateTime {
+  std::int64_t micros = 0;
+  std::int64_t parts = 0;  ///< From 0 to below RateLaw::parts.
+
+  friend auto operator<=>(const RateTime&, const RateTime&) = default;
+};
+
+/// A policy as whole numbers, for drivers. Made by RatePolicy, which has checked that no number that a driver
+/// computes from it (the present time in µs added) reaches 2^53, so that doubles hold them exactly.
+struct RateLaw {
+  RateKind kind = RateKind::tokenBucket;
+  std::int64_t limit = 1;   ///< What a full bucket or a window holds.
+  std::int64_t period = 1;  ///< µs: of a window; or in which a bucket gains `parts`, in lowest terms.
+  std::int64_t parts = 1;   ///< 1 for windows.
+
+  /// How long a bucket takes to gain `units`, from 0 to limit.
+  RateTime lengthOf(std::int64_t units) const;
+
+  RateTime plus(RateTime left, RateTime right) const;
+  /// `left` must not be less than `right`.
+  RateTime minus(RateTime left, RateTime right) const;
+  /// How many units a bucket gains in `length`, rounded down; 2^53 at most.
+  std::int64_t unitsIn(RateTime length) const;
+
+  friend bool operator==(const RateLaw&, const RateLaw&) = default;
+};
+
+/// `time`, rounded up to whole microseconds.
+constexpr std::chrono::microseconds roundedUp(RateTime time) {
+  return std::chrono::microseconds{time.micros + (time.parts > 0 ? 1 : 0)};
+}
+
+}  // namespace lockkeeper

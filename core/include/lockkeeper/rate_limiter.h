@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/rate_decision.h"
+#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/rate_policy.h"
+#include "lockkeeper/rate_slot.h"
+
+namespace lockkeeper {
+
+struct RateLimiterOptions {
+  /// Put before each key, so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
+  std::string keyNamespace{};
+
+  /// How long one question to the store may take, before the policy's outage setting answers: 1 ms to 1 h.
+  std::chrono::milliseconds operationTimeout{500};
+
+  Environment environment{};
+};
+
+/// How long takeOrWait() may wait.
+struct RateWait {
+  std::chrono::milliseconds waitFor{0};  ///< 0 to 24 h.
+  std::stop_token stop{};                ///< Ends the wait early.
+};
+
+/// One of several limits that a call must keep; `decision` is written by RateLimiter::take().
+struct RateTake {
+  std::string_view key;
+  const RatePolicy* policy;
+  std::int64_t cost = 1;
+  Decision decision{};  ///< What this limit alone says. Nothing was charged unless all allow.
+};
+
+/// Limits how often things happen, for all processes that use the same store. Thread-safe; make one for each
+/// store and share it.
+///
+/// Keys are bytes, 1 to 512. A cost is 1 or more; more than RatePolicy::limit() could never be allowed and is
+/// a std::invalid_argument, like every bad argument: nothing was charged. 0 is allowed and charges nothing.
+///
+/// Each call blocks for operationTimeout plus one I/O timeout at most (takeOrWait() for its waitFor besides).
+/// While the store is down, only one caller now and then waits that long to see whether it is back.
+///
+/// After fork() the child's copy throws ForkedError: make a new one.
+class RateLimiter {
+ public:
+  explicit RateLimiter(std::shared_ptr<RateDriver> driver, RateLimiterOptions options = {});
+  RateLimiter(RateLimiter&&) noexcept;
+  RateLimiter& operator=(RateLimiter&&) noexcept;
+
+  /// Gives prefetched units back; blocks for one operation at most.
+  ~RateLimiter();
+
+  /// Charges `cost` if it fits. A queue allows only what need not wait.
+  Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+
+  /// Charges all of them or, when one refuses, nobody; at most 16, no key twice under one policy. The
+  /// decision is that of the limit which refuses for longest, or which has the least remaining.
+  Decision take(std::span<RateTake> takes);
+  Decision take(std::initializer_list<RateTake> takes);
+
+  /// Like take(), but waits while that can help: returns at once when the wait would be longer than allowed.
+  /// Callers that wait for a queue are served in the order in which they came; others as it happens.
+  Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
+                      std::int64_t cost = 1);
+
+  /// The next free slot of a leakyQueue, however far; refused when the queue is full.
+  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+
+  /// What take() would say, without charging. Prefetched units count as used. Throws RateDriver's errors.
+  Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+
+  /// Gives back what was taken and not used; never more than that fills the bucket. False when nothing was
+  /// used. Not for queues: see RateSlot::giveBack(). Throws RateDriver's errors.
+  bool refund(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+
+  /// Forgets all use of the key. Throws RateDriver's errors.
+  void reset(std::string_view key, const RatePolicy& policy);
+
+ private:
+  std::shared_ptr<detail::RateEngine> engine_;
+};
+
+}  // namespace lockkeeper
