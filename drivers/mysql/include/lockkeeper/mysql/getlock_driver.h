@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string_view>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::mysql {
+
+/// Locks on one MySQL (8 or later) or MariaDB (10.6 or later) server: GET_LOCK, made a lease. A lock lives on
+/// a session whose wait_timeout is its ttl, in whole seconds: the server ends the session, and with it the
+/// lock, of a holder that has gone silent. A renewal is a statement on that session. Many locks share few
+/// sessions, opened when needed; a waiting claim has one of its own, in the server's FIFO queue.
+///
+/// ttl must be at least 1 s. Names are server-wide, whatever the database. Fences come from the table
+/// lockkeeper_fences in the database.
+///
+/// URI: mysql+getlock://user:password@host:3306/database, with the parameters
+///   connections    16    the most sessions; half of them at most wait
+///   fence          on    off: no table is needed, grants carry no fence, holders no label
+///   createTable    off   makes the table when it is missing
+///   socket         -     path of a unix socket, instead of host and port
+///   connectTimeout 2s    whole seconds
+///   ioTimeout      3s    what a call may take beyond its deadline; with less than 3s, a counter row
+///                        that somebody has locked costs the whole session
+///
+/// There is no background thread but one that cuts off overdue reads. Thread-safe.
+///
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class GetLockDriver final : public LockDriver, public Waitable, public RateTable {
+ public:
+  /// Connects nowhere yet. Throws ConfigError for a wrong URI.
+  explicit GetLockDriver(const StoreUri& uri, Environment environment = {});
+  GetLockDriver(const GetLockDriver&) = delete;
+  GetLockDriver& operator=(const GetLockDriver&) = delete;
+  ~GetLockDriver() override;
+
+  /// Throws ConfigError for a ttl below 1 s.
+  AcquireResult acquire(const AcquireRequest& request) override;
+
+  /// Busy before `waitUntil` when no session is left to wait on.
+  AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+                               std::stop_token stop) override;
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+
+  /// `remaining` is known for locks of this driver object only, the owner's label with fences only.
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+  Promises promises() const override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::mysql

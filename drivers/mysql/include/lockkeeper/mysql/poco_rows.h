@@ -1,0 +1,132 @@
+#pragma once
+
+#include <Poco/Data/LOB.h>
+#include <Poco/Data/RecordSet.h>
+#include <Poco/Data/Session.h>
+#include <Poco/Data/Statement.h>
+#include <Poco/Dynamic/Var.h>
+#include <Poco/Nullable.h>
+#include <Poco/Version.h>
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "lockkeeper/mysql/row_database.h"
+
+// VersionedRow on sessions of Poco::Data. The only public header that needs Poco: it is compiled with the
+// application's own, and is a part of no library.
+
+#define LOCKKEEPER_JOIN(a, b) a##b
+#define LOCKKEEPER_JOIN_VALUES(a, b) LOCKKEEPER_JOIN(a, b)
+#define LOCKKEEPER_POCO_NAMESPACE LOCKKEEPER_JOIN_VALUES(poco_, POCO_VERSION)
+
+namespace lockkeeper::mysql {
+
+/// Named after the version, so that two programs' parts with different ones do not share these functions.
+inline namespace LOCKKEEPER_POCO_NAMESPACE {
+
+inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
+  if (value.isEmpty()) return std::monostate();
+  if (value.isInteger()) return value.convert<Poco::Int64>();
+  if (value.isNumeric()) return value.convert<double>();
+  if (value.type() != typeid(Poco::Data::BLOB)) return value.convert<std::string>();
+  const auto& bytes = value.extract<Poco::Data::BLOB>();
+  return std::string(bytes.begin(), bytes.end());
+}
+
+inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::string& text,
+                                   const SqlRow& values) {
+  using Poco::Data::Keywords::bind;
+  Poco::Data::Statement statement(session);
+  statement << text;
+  for (const SqlValue& value : values) {
+    std::visit(
+        [&](const auto& plain) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(plain)>, std::monostate>) {
+            statement, bind(Poco::Nullable<Poco::Int64>());
+          } else {
+            statement, bind(plain);
+          }
+        },
+        value);
+  }
+  return statement;
+}
+
+/// RowTransaction::select() and execute() for any session.
+inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
+                                       const SqlRow& values) {
+  Poco::Data::Statement statement = bound(session, text, values);
+  if (statement.execute() == 0) return std::nullopt;
+  const Poco::Data::RecordSet rows(statement);
+  SqlRow row;
+  for (std::size_t column = 0; column < rows.columnCount(); ++column)
+    row.push_back(toSqlValue(rows.value(column, 0)));
+  return row;
+}
+
+inline std::size_t executeOn(Poco::Data::Session& session, const std::string& text, const SqlRow& values) {
+  return bound(session, text, values).execute();
+}
+
+/// A transaction on the application's own session, which must have none open. Afterwards the session is in
+/// autocommit mode: Poco's begin() switches it off and leaves it so.
+class PocoRowTransaction {
+ public:
+  explicit PocoRowTransaction(Poco::Data::Session session) : session_(std::move(session)) {
+    session_.begin();
+  }
+  PocoRowTransaction(const PocoRowTransaction&) = delete;
+  PocoRowTransaction& operator=(const PocoRowTransaction&) = delete;
+  ~PocoRowTransaction() {
+    try {
+      if (open_) session_.rollback();
+      session_.setFeature("autoCommit", true);
+    } catch (const std::exception&) {
+      // The session is broken, and its server rolls back.
+    }
+  }
+
+  std::optional<SqlRow> select(const std::string& statement, const SqlRow& values) {
+    return selectRow(session_, statement, values);
+  }
+  std::size_t execute(const std::string& statement, const SqlRow& values) {
+    return executeOn(session_, statement, values);
+  }
+  void commit() {
+    open_ = false;
+    session_.commit();
+  }
+  Poco::Data::Session& session() { return session_; }
+
+ private:
+  Poco::Data::Session session_;
+  bool open_ = true;
+};
+
+/// VersionedRow's database on one MySQL or MariaDB session. One thread at a time.
+class PocoRows {
+ public:
+  explicit PocoRows(Poco::Data::Session session) : session_(std::move(session)) {}
+
+  PocoRowTransaction begin() { return PocoRowTransaction(session_); }
+  static bool isContention(const std::exception& failure) {
+    const auto* known = dynamic_cast<const Poco::Exception*>(&failure);
+    return known != nullptr && tellsContention(known->message());
+  }
+
+ private:
+  Poco::Data::Session session_;
+};
+
+}  // namespace LOCKKEEPER_POCO_NAMESPACE
+}  // namespace lockkeeper::mysql
+
+#undef LOCKKEEPER_POCO_NAMESPACE
+#undef LOCKKEEPER_JOIN_VALUES
+#undef LOCKKEEPER_JOIN

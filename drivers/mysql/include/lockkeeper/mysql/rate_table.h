@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::mysql {
+
+/// Rate limits as rows of the table lockkeeper_rates (schema/rates.sql) on MariaDB or MySQL, decided by the
+/// server on its own clock. A charge of one bucket or calendar window is one batch of statements in one round
+/// trip; several charges, and sliding windows, are one transaction of two round trips that takes the rows in
+/// a fixed order. What is refused writes nothing.
+///
+/// It has sessions of its own, at most 8, opened when needed. Of the URI's parameters it reads `createTable`,
+/// `connectTimeout`, `ioTimeout` and `socket`, with the meaning that they have for locks. Thread-safe. After
+/// fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class RateTable : public RateDriver {
+ public:
+  /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
+  explicit RateTable(const StoreUri& uri, Environment environment = {});
+  RateTable(const RateTable&) = delete;
+  RateTable& operator=(const RateTable&) = delete;
+  ~RateTable() override;
+
+  void take(std::span<RateCharge> charges, Instant deadline) override;
+  void peek(std::span<RateCharge> charges, Instant deadline) override;
+  bool refund(const RateRefund& refund, Instant deadline) override;
+  void reset(std::string_view key, RateKind kind, Instant deadline) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+// The application's own database, as VersionedRow wants it: whatever SQL library it uses, in whatever
+// version. poco_rows.h has it ready for sessions of Poco::Data.
+
+namespace lockkeeper::mysql {
+
+/// What a column holds: NULL, a number, or bytes. Columns of other types come and go as text.
+using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
+using SqlRow = std::vector<SqlValue>;
+
+/// An open transaction; its destructor rolls back unless commit() was called. In statements a '?' stands for
+/// each value, to be bound and never pasted into the text.
+template <class T>
+concept RowTransaction = requires(T& transaction, const std::string& statement, const SqlRow& values) {
+  /// The first row of the result; empty when there is none.
+  { transaction.select(statement, values) } -> std::same_as<std::optional<SqlRow>>;
+  /// How many rows were changed.
+  { transaction.execute(statement, values) } -> std::convertible_to<std::size_t>;
+  transaction.commit();
+};
+
+template <class T>
+concept RowDatabase = requires(T& database, const std::exception& failure) {
+  { database.begin() } -> RowTransaction;
+  /// Whether a new transaction may succeed where this one failed: a deadlock, a wait for a row that took too
+  /// long.
+  { database.isContention(failure) } -> std::convertible_to<bool>;
+};
+
+/// Whether the text of an exception of Poco::Data::MySQL tells of such a failure (errors 1020, 1205, 1213,
+/// 1317).
+bool tellsContention(const std::string& message);
+
+}  // namespace lockkeeper::mysql

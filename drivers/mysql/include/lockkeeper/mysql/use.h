@@ -1,0 +1,13 @@
+#pragma once
+
+namespace lockkeeper {
+class StoreRegistry;
+}
+
+namespace lockkeeper::mysql {
+
+/// Adds the schemes `mysql+getlock` and `mysql+version` to `registry`, and `mysql` for fences of other
+/// stores.
+void use(StoreRegistry& registry);
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::mysql {
+
+/// `mysql+version://user:password@host[:3306]/database`: locks as rows of an InnoDB table on MariaDB or
+/// MySQL. A claim is one statement that takes a row which is free or expired and counts its version up; the
+/// version is the fence. Leases end on the server's clock, in microseconds. Rows stay, so that versions go
+/// on; schema/version.sql says how to purge them.
+///
+/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes it where it does not exist),
+/// `connections` (8: the most open at once, 1 to 256), `connectTimeout` (2s: whole seconds up to 60s).
+///
+/// Connections are made when calls need them, and used only with a server that takes writes and is no node of
+/// a Galera cluster. There is one thread that cuts off calls whose deadline has passed. Thread-safe.
+///
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class VersionDriver final : public LockDriver, public Browsable, public Breakable, public RateTable {
+ public:
+  /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
+  explicit VersionDriver(const StoreUri& uri, Environment environment = {});
+  VersionDriver(const VersionDriver&) = delete;
+  VersionDriver& operator=(const VersionDriver&) = delete;
+  ~VersionDriver() override;
+
+  AcquireResult acquire(const AcquireRequest& request) override;
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+
+  /// The durability is that of the server which was last connected.
+  Promises promises() const override;
+
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+
+  bool breakLock(std::string_view key, Instant deadline) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::mysql
