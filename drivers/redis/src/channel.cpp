@@ -1,7 +1,6 @@
 #include "channel.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 
 #include "server_error.h"
@@ -15,31 +14,7 @@ using std::chrono::milliseconds;
 // A connection that was idle for so long is looked at before it is used again: the server may have ended it.
 constexpr milliseconds idleBeforeLook{1000};
 
-// A request whose replies are due. Those of a connection are in the order of their commands.
-struct Pending {
-  Request* request;  // null when its caller has given up: the replies are read and dropped
-  std::size_t answered = 0;
-  std::size_t replies = 0;
-  Instant sentAt;
-  bool handedOver = false;  // to the socket, perhaps only in part
-};
-
 }  // namespace
-
-struct Channel::Connection {
-  explicit Connection(std::unique_ptr<Stream> connected) : stream(std::move(connected)) {}
-
-  const std::unique_ptr<Stream> stream;
-  std::deque<Pending> pending;
-  std::string out;      // the commands that are not handed over yet
-  std::string sending;  // those that are being sent; belongs to the writer while `writing`
-  ReplyReader reader;   // its room belongs to the reader while `reading`
-  Reply dropped;        // the last reply that nobody waited for
-  Instant lastUse{};
-  bool writing = false;
-  bool reading = false;
-  bool ended = false;
-};
 
 Channel::Channel(Connector& connector)
     : connector_(connector),
@@ -56,10 +31,7 @@ void Channel::submit(Request& request, Instant deadline) {
   const std::shared_ptr<Connection> connection = connection_;
   request.sentAt_ = clock_.now();
   if (request.sentAt_ >= deadline) throw StoreUnavailable(connector_.store() + ": no time was left to send");
-  connection->lastUse = request.sentAt_;
-  connection->out.append(request.commands_);
-  connection->pending.push_back(
-      {.request = &request, .replies = request.replies_.size(), .sentAt = request.sentAt_});
+  connection->add(&request, request.commands_, request.replies_.size(), request.sentAt_, deadline);
   request.channel_ = this;
   write(lock, *connection, request, deadline);
 }
@@ -153,11 +125,7 @@ void Channel::write(Lock& lock, Connection& connection, const Request& request, 
   connection.writing = true;
   while (!connection.out.empty()) {
     if (request.finished_ && wakeWriter(lock, connection)) break;
-    std::swap(connection.out, connection.sending);
-    for (auto each = connection.pending.rbegin(); each != connection.pending.rend() && !each->handedOver;
-         ++each) {
-      each->handedOver = true;
-    }
+    connection.takeOut();
     lock.unlock();
     bool sent = false;
     std::string fault = "sending timed out";
@@ -176,7 +144,7 @@ void Channel::write(Lock& lock, Connection& connection, const Request& request, 
 
 // Whoever has what it came for leaves the writing to the next one that waits for it.
 bool Channel::wakeWriter(Lock& lock, Connection& connection) {
-  for (const Pending& each : connection.pending) {
+  for (const Connection::Pending& each : connection.pending) {
     if (each.handedOver || each.request == nullptr || each.request->waker_ == nullptr) continue;
     lock.wake(*each.request->waker_);
     return true;
@@ -213,17 +181,7 @@ void Channel::read(Lock& lock, Connection& connection, const Request& request, I
 
 void Channel::deliver(Lock& lock, Connection& connection) {
   try {
-    while (!connection.reader.idle()) {
-      if (connection.pending.empty() || !connection.pending.front().handedOver) {
-        throw ProtocolError("the server answers more than it was asked");
-      }
-      Pending& oldest = connection.pending.front();
-      Request* const request = oldest.request;
-      if (!connection.reader.next(request ? request->replies_[oldest.answered] : connection.dropped)) return;
-      if (++oldest.answered < oldest.replies) continue;
-      connection.pending.pop_front();
-      if (request == nullptr) continue;
-      request->finished_ = true;
+    while (const Request* request = connection.nextAnswered()) {
       if (request->waker_ != nullptr) lock.wake(*request->waker_);
     }
   } catch (const ProtocolError& fault) {
@@ -232,33 +190,25 @@ void Channel::deliver(Lock& lock, Connection& connection) {
 }
 
 bool Channel::late(const Connection& connection) const {
-  return !connection.pending.empty() && clock_.now() - connection.pending.front().sentAt >= ioTimeout_;
+  return connection.isLate(clock_.now() - ioTimeout_);
 }
 
 void Channel::drop(Lock& lock, Connection& connection, ErrorCode code, const std::string& why) {
   if (connection.ended) return;
-  connection.ended = true;
-  connection.stream->shutdown();
-  for (const Pending& each : connection.pending) {
-    if (each.request == nullptr) continue;
-    each.request->failure_ = each.handedOver ? code : ErrorCode::storeUnavailable;
-    each.request->failureText_ = connector_.store() + ": " + why;
-    each.request->finished_ = true;
-    if (each.request->waker_ != nullptr) lock.wake(*each.request->waker_);
-  }
-  connection.pending.clear();
-  connection.out.clear();
+  connection.end(code, connector_.store() + ": " + why, [&](const Request& request) {
+    if (request.waker_ != nullptr) lock.wake(*request.waker_);
+  });
   if (connection_.get() == &connection) connection_.reset();
 }
 
 void Channel::giveUp(Connection& connection, Request& request) {
   std::size_t unsentBefore = 0;
-  const auto own =
-      std::find_if(connection.pending.begin(), connection.pending.end(), [&](const Pending& each) {
-        if (each.request == &request) return true;
-        if (!each.handedOver) unsentBefore += each.request->commands_.size();
-        return false;
-      });
+  const auto own = std::find_if(connection.pending.begin(), connection.pending.end(),
+                                [&](const Connection::Pending& each) {
+                                  if (each.request == &request) return true;
+                                  if (!each.handedOver) unsentBefore += each.request->commands_.size();
+                                  return false;
+                                });
   request.finished_ = true;
   request.failureText_ = connector_.store() + " did not answer in time";
   if (own->handedOver) {

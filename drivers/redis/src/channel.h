@@ -7,6 +7,7 @@
 #include <string>
 
 #include "connect_backoff.h"
+#include "connection.h"
 #include "connector.h"
 #include "lockkeeper/error.h"
 #include "request.h"
@@ -47,7 +48,6 @@ class Channel {
 
  private:
   friend class Request;
-  struct Connection;
   using Lock = WakingLock;
 
   void ensureConnected(Lock& lock, Instant deadline);

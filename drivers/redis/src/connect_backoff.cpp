@@ -1,30 +1,29 @@
 #include "connect_backoff.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server_error.h"
 
 namespace lockkeeper::redis {
-
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds first{20};
-constexpr milliseconds longest{500};
-constexpr unsigned mostDoublings = 5;  // more make no difference
+constexpr Backoff initial(std::chrono::milliseconds{20}, std::chrono::milliseconds{500});
 
 }  // namespace
 
+ConnectBackoff::ConnectBackoff() : backoff_(initial) {}
+
 void ConnectBackoff::check(Instant now) const {
-  if (failures_ > 0 && now < next_) throwError(code_, text_);
+  if (now < next_) throwError(code_, text_);
+}
+
+void ConnectBackoff::succeeded() {
+  backoff_ = initial;
+  next_ = Instant::min();
 }
 
 void ConnectBackoff::failed(ErrorCode code, std::string text, Instant now, Random& random) {
-  const milliseconds length = std::min(first * (1 << std::min(failures_, mostDoublings)), longest);
-  ++failures_;
-  next_ = now + length - milliseconds(random.upTo(static_cast<std::uint64_t>(length.count()) / 2));
+  next_ = now + backoff_.next(random);
   code_ = code;
   text_ = std::move(text);
 }

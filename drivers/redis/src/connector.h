@@ -8,21 +8,23 @@
 
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/redis_options.h"
-#include "resp.h"
 #include "server_checks.h"
 #include "stream.h"
 
 namespace lockkeeper::redis {
 
-/// Makes connections that are ready for commands: connected, logged in, in the right database, and checked to
-/// be to a server on which locks can be kept. Thread-safe.
+/// One server, and how to connect to it. Thread-safe.
 class Connector {
  public:
   /// Throws ConfigError for a CA file that cannot be read.
   Connector(RedisOptions options, Environment environment);
 
+  /// Makes a connection that is ready for commands, with a Dial. Blocks until then or until `deadline`.
   /// Throws StoreUnavailable, ConfigError or ProtocolError; nothing but the log-in has been sent then.
   std::unique_ptr<Stream> connect(Instant deadline);
+
+  /// Keeps what a log-in has found out, and tells the listener once for each start of the server.
+  void note(const ServerFacts& facts);
 
   /// What the last connected server keeps after a crash; one line for people.
   std::string durability() const;
@@ -30,15 +32,9 @@ class Connector {
   const RedisOptions& options() const { return options_; }
   const Environment& environment() const { return environment_; }
   const std::string& store() const { return store_; }
+  const Poco::Net::Context::Ptr& tls() const { return tls_; }
 
  private:
-  enum class Step { auth, select, setName, replicaWait, info, appendFsync };
-
-  ServerFacts logIn(Stream& stream, Instant deadline);
-  void judge(Step step, const Reply& reply) const;
-  Reply readReply(Stream& stream, ReplyReader& reader, Instant deadline);
-  void note(const ServerFacts& facts);
-
   const RedisOptions options_;
   const Environment environment_;
   const std::string store_;

@@ -2,19 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "channel.h"
 #include "companion_key.h"
-#include "connector.h"
-#include "fork_guard.h"
+#include "lock_replies.h"
 #include "lock_value.h"
-#include "lockkeeper/key.h"
+#include "rates.h"
+#include "redis_notices.h"
+#include "redis_store.h"
 #include "script.h"
-#include "server_error.h"
 
 namespace lockkeeper::redis {
 
@@ -24,37 +21,16 @@ using std::chrono::milliseconds;
 
 // Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
 constexpr milliseconds fenceKept{std::chrono::days{7}};
-constexpr std::string_view keysPerScan = "500";
 
 std::string decimal(milliseconds length) { return std::to_string(length.count()); }
 
-// `prefix` as a glob pattern that matches exactly what starts with it.
-std::string globOf(std::string_view prefix) {
-  std::string glob;
-  for (const char byte : prefix) {
-    if (std::string_view("*?[]^\\-").find(byte) != std::string_view::npos) glob.push_back('\\');
-    glob.push_back(byte);
-  }
-  return glob + "*";
-}
-
-std::optional<Fence> parseFence(const std::string& text) {
-  Fence fence = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), fence);
-  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return fence;
-}
-
 }  // namespace
 
-/// The connection and what the driver's operations share.
-class RedisDriver::Impl {
+/// What the driver's operations share.
+class RedisDriver::Impl : public RedisStore {
  public:
   Impl(RedisOptions options, Environment environment)
-      : connector(std::move(options), std::move(environment)), channel(connector) {}
-
-  const RedisOptions& options() const { return connector.options(); }
-  Clock& clock() { return *connector.environment().clock; }
+      : RedisStore(std::move(options), std::move(environment)) {}
 
   AcquireResult setResult(const Request& request);
   AcquireResult scriptResult(const Request& request);
@@ -62,22 +38,20 @@ class RedisDriver::Impl {
   std::int64_t replicasOf(const Request& request);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
   std::optional<Holder> holderIn(const Reply& reply, bool oursOnly);
-  bool flagOf(const Reply& reply);
   RenewOutcome renewed(const Reply& reply);
-  [[noreturn]] void refuse(const Reply& reply);
-  [[noreturn]] void unexpected();
 
-  const ForkGuard forkGuard;
-  Connector connector;
-  Channel channel;
+  Rates rates{*this};
 };
 
 RedisDriver::RedisDriver(RedisOptions options, Environment environment)
-    : impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
+    : notices_(std::make_unique<RedisNotices>(options, environment)),
+      impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
 
 RedisDriver::~RedisDriver() {
   // Closing an inherited connection properly would close the parent's: leaking it is right.
-  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+  if (!impl_->forkGuard.inherited()) return;
+  static_cast<void>(impl_.release());
+  static_cast<void>(notices_.release());
 }
 
 AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
@@ -123,10 +97,7 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   std::vector<std::string> values;
   values.reserve(renewals.size());
   for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
-  const auto all = [&](RenewOutcome outcome) {
-    for (Renewal& each : renewals) each.outcome = outcome;
-  };
-  try {
+  renewAll(renewals, [&] {
     Request wire;
     executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
       for (std::size_t index = 0; index < renewals.size(); ++index) {
@@ -145,13 +116,7 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       if (each.outcome == RenewOutcome::renewed && !replicated) each.outcome = RenewOutcome::unavailable;
       each.leasedFrom = wire.sentAt();
     }
-  } catch (const StoreUnavailable&) {
-    all(RenewOutcome::unavailable);
-  } catch (const ConfigError&) {
-    all(RenewOutcome::unavailable);
-  } catch (const Error&) {
-    all(RenewOutcome::unknown);
-  }
+  });
 }
 
 ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
@@ -183,33 +148,17 @@ void RedisDriver::list(std::string_view prefix,
                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                        Instant deadline) {
   impl_->forkGuard.check();
-  const std::string glob = globOf(prefix);
-  std::unordered_set<std::string> seen;  // a scan may meet a key more than once
-  std::string cursor = "0";
-  do {
-    Request scan;
-    scan.add({"SCAN", cursor, "MATCH", glob, "COUNT", keysPerScan, "TYPE", "string"});
-    impl_->channel.execute(scan, deadline);
-    const Reply& page = scan.reply(0);
-    if (page.kind == ReplyKind::error) impl_->refuse(page);
-    if (page.items.size() != 2 || page.items[1].kind != ReplyKind::array) impl_->unexpected();
-    cursor = page.items[0].text;
-
-    std::vector<std::string_view> keys;
-    for (const Reply& key : page.items[1].items) {
-      const bool companion = key.text.find(reservedMark) != std::string::npos;
-      if (!companion && seen.insert(key.text).second) keys.push_back(key.text);
-    }
-    if (keys.empty()) continue;
+  impl_->scan(prefix, "string", deadline, [&](std::span<const std::string_view> keys) {
     Request holders;
     executeScripts(impl_->channel, holders, deadline, [&](Request& call, Script::By by) {
       for (const std::string_view key : keys) impl_->addHolder(call, by, key);
     });
     for (std::size_t index = 0; index < keys.size(); ++index) {
       const auto holder = impl_->holderIn(holders.reply(index), true);
-      if (holder && !visit(keys[index], *holder)) return;
+      if (holder && !visit(keys[index], *holder)) return false;
     }
-  } while (cursor != "0");
+    return true;
+  });
 }
 
 bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
@@ -218,6 +167,45 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
   wire.add({"DEL", key});
   impl_->channel.execute(wire, deadline);
   return impl_->flagOf(wire.reply(0));
+}
+
+void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.decide(charges, "take", deadline);
+}
+
+void RedisDriver::peek(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.decide(charges, "peek", deadline);
+}
+
+bool RedisDriver::refund(const RateRefund& refund, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->rates.refund(refund, deadline);
+}
+
+void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.reset(key, kind, deadline);
+}
+
+std::vector<Notice> RedisDriver::pin(std::string_view board, std::string_view name, std::string_view text,
+                                     std::optional<milliseconds> keep, Instant deadline) {
+  return notices_->pin(board, name, text, keep, deadline);
+}
+
+std::vector<Notice> RedisDriver::notices(std::string_view board, Instant deadline) {
+  return notices_->notices(board, deadline);
+}
+
+bool RedisDriver::replace(std::string_view board, std::string_view name,
+                          const std::optional<std::string>& expected, std::string_view text,
+                          Instant deadline) {
+  return notices_->replace(board, name, expected, text, deadline);
+}
+
+void RedisDriver::unpin(std::string_view board, std::string_view name, Instant deadline) {
+  notices_->unpin(board, name, deadline);
 }
 
 // To the bare SET … NX.
@@ -233,11 +221,11 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request) {
 AcquireResult RedisDriver::Impl::scriptResult(const Request& request) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.items.size() != 2 || reply.items[1].kind != ReplyKind::integer) unexpected();
-  const std::int64_t detail = reply.items[1].integer;
-  if (reply.items[0].isInteger(0)) return detail < 0 ? Busy{} : Busy{milliseconds(detail)};
-  if (!reply.items[0].isInteger(1) || options().fence != (detail > 0)) unexpected();
-  return Granted{request.sentAt(), options().fence ? std::optional<Fence>(detail) : std::nullopt};
+  if (!isAcquireReply(reply)) unexpected();
+  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
+  const std::int64_t fence = reply.items[1].integer;
+  if (options().fence != (fence > 0)) unexpected();
+  return Granted{request.sentAt(), options().fence ? std::optional<Fence>(fence) : std::nullopt};
 }
 
 void RedisDriver::Impl::addReplicaWait(Request& request) const {
@@ -262,42 +250,14 @@ void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_v
 
 std::optional<Holder> RedisDriver::Impl::holderIn(const Reply& reply, bool oursOnly) {
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.kind == ReplyKind::nil) return std::nullopt;
-  if (reply.items.size() != 3 || reply.items[1].kind != ReplyKind::integer) unexpected();
-  const std::optional<std::string> owner = ownerIn(reply.items[0].text);
-  if (!owner && oursOnly) return std::nullopt;
-  Holder holder;
-  holder.owner = owner.value_or("");
-  if (reply.items[1].integer >= 0) holder.remaining = milliseconds(reply.items[1].integer);
-  if (owner && reply.items[2].kind == ReplyKind::bulk) holder.fence = parseFence(reply.items[2].text);
-  return holder;
-}
-
-bool RedisDriver::Impl::flagOf(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!reply.isInteger(0) && !reply.isInteger(1)) unexpected();
-  return reply.integer == 1;
+  if (!isHolderReply(reply)) unexpected();
+  if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
+  return redis::holderIn(reply);
 }
 
 RenewOutcome RedisDriver::Impl::renewed(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) {
-    const ErrorCode code = faultOf(connector.store(), reply).code;
-    return code == ErrorCode::outcomeUnknown ? RenewOutcome::unknown : RenewOutcome::unavailable;
-  }
+  if (reply.kind == ReplyKind::error) return failedRenewal(reply);
   return flagOf(reply) ? RenewOutcome::renewed : RenewOutcome::notOwner;
-}
-
-void RedisDriver::Impl::refuse(const Reply& reply) {
-  const ServerFault fault = faultOf(connector.store(), reply);
-  // It was the master once; the next connection may lead to the one that took over.
-  if (isError(reply, "READONLY")) channel.disconnect("the server is not the master any more");
-  throwError(fault.code, fault.text);
-}
-
-void RedisDriver::Impl::unexpected() {
-  const std::string why = "the server sent a reply of an unexpected form";
-  channel.disconnect(why);
-  throw ProtocolError(connector.store() + ": " + why);
 }
 
 }  // namespace lockkeeper::redis

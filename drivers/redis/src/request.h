@@ -32,6 +32,9 @@ class Request {
   /// Makes it as new, for another submit(). Not between submit() and await().
   void clear();
 
+  /// All that was added, as it is sent.
+  const std::string& commands() const { return commands_; }
+
   /// How many commands were added.
   std::size_t size() const { return replies_.size(); }
 
@@ -41,8 +44,16 @@ class Request {
   /// A moment before the first byte was sent, and after the connection was made. Only after submit().
   Instant sentAt() const { return sentAt_; }
 
+ protected:
+  // For those that are asked on several connections at once, by a NodeGroup.
+  explicit Request(std::size_t replies) : replies_(replies) {}
+  bool finished() const { return finished_; }
+  const std::optional<ErrorCode>& failure() const { return failure_; }
+  const std::string& failureText() const { return failureText_; }
+
  private:
   friend class Channel;
+  friend struct Connection;
 
   std::string commands_;
   std::vector<Reply> replies_;

@@ -41,6 +41,21 @@ const Script& Script::holder() {
   return script;
 }
 
+const Script& Script::rateTake() {
+  static const Script script(scripts::rate_take);
+  return script;
+}
+
+const Script& Script::rateRefund() {
+  static const Script script(scripts::rate_refund);
+  return script;
+}
+
+const Script& Script::legacy() {
+  static const Script script(scripts::legacy);
+  return script;
+}
+
 void Script::addTo(Request& request, By by, std::span<const std::string_view> keys,
                    std::span<const std::string_view> arguments) const {
   const std::string keyCount = std::to_string(keys.size());

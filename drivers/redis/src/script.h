@@ -17,6 +17,9 @@ class Script {
   static const Script& renew();
   static const Script& release();
   static const Script& holder();
+  static const Script& rateTake();
+  static const Script& rateRefund();
+  static const Script& legacy();
 
   enum class By {
     digest,  ///< EVALSHA: short, and refused with NOSCRIPT by a server that has not seen the text.

@@ -38,6 +38,7 @@ ServerFacts parseInfo(std::string_view info) {
   return {.role = field(info, "role"),
           .version = field(info, "redis_version"),
           .runId = field(info, "run_id"),
+          .uptimeSeconds = field(info, "uptime_in_seconds"),
           .evictionPolicy = field(info, "maxmemory_policy"),
           .aofEnabled = field(info, "aof_enabled")};
 }

@@ -12,6 +12,7 @@ struct ServerFacts {
   std::string role{};
   std::string version{};
   std::string runId{};
+  std::string uptimeSeconds{};
   std::string evictionPolicy{};
   std::string aofEnabled{};   ///< "0" or "1".
   std::string appendFsync{};  ///< "always", "everysec" or "no"; empty where CONFIG is not permitted.

@@ -13,9 +13,6 @@ constexpr std::array<std::string_view, 11> refusals = {"LOADING",     "MASTERDOW
                                                        "BUSY",        "READONLY",   "MOVED",     "ASK",
                                                        "CLUSTERDOWN", "TRYAGAIN",   "NOREPLICAS"};
 
-constexpr std::string_view neededPermissions =
-    "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait, on its keys";
-
 }  // namespace
 
 std::string_view errorClass(const Reply& error) {
@@ -30,14 +27,14 @@ bool isError(const Reply& reply, std::string_view name) {
   return reply.kind == ReplyKind::error && errorClass(reply) == name;
 }
 
-ServerFault faultOf(const std::string& store, const Reply& error) {
+ServerFault faultOf(const std::string& store, const Reply& error, std::string_view needs) {
   const std::string_view name = errorClass(error);
   if (name == "NOAUTH") return {ErrorCode::config, store + " asks for a password"};
   if (name == "WRONGPASS") return {ErrorCode::config, store + " refused the user name or the password"};
   if (name == "DENIED")
     return {ErrorCode::config, store + " is in protected mode and refuses remote clients"};
   if (name == "NOPERM" || error.text.starts_with("ERR The user executing the script")) {
-    return {ErrorCode::config, store + " does not permit what locks need: " + std::string(neededPermissions)};
+    return {ErrorCode::config, store + " does not permit what is needed: " + std::string(needs)};
   }
   if (std::find(refusals.begin(), refusals.end(), name) != refusals.end()) {
     return {ErrorCode::storeUnavailable, store + " refused the command: " + std::string(name)};

@@ -4,12 +4,10 @@
 #include <Poco/Net/IPAddress.h>
 #include <Poco/Net/SSLException.h>
 #include <Poco/Net/SecureStreamSocket.h>
-#include <Poco/Net/SocketAddress.h>
 #include <Poco/Net/Utility.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -40,13 +38,6 @@ void setTcpOptions(Poco::Net::StreamSocket& socket) {
   socket.setOption(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-Poco::Net::SocketAddress addressOf(const RedisOptions& options) {
-  if (!options.unixPath.empty()) {
-    return Poco::Net::SocketAddress(Poco::Net::SocketAddress::UNIX_LOCAL, options.unixPath);
-  }
-  return Poco::Net::SocketAddress(options.host, options.port);
-}
-
 // SSL_get_error judges by errno and by OpenSSL's error queue of the thread, so no earlier fault may be left
 // there.
 void forgetEarlierFaults() {
@@ -75,41 +66,63 @@ auto guarded(Call&& call) {
 
 }  // namespace
 
-Stream::Stream(const RedisOptions& options, Poco::Net::Context::Ptr tls, Clock& clock, Instant deadline)
-    : writeEvent_(POLLOUT), readEvent_(POLLIN) {
+bool waitFor(pollfd awaited, Clock& clock, Instant deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now()).count();
+    if (left <= 0) return false;
+    const int ready = ::poll(&awaited, 1, static_cast<int>(std::min<long long>(left, INT_MAX)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) broken(std::generic_category().message(errno));
+  }
+}
+
+Stream::Stream(const RedisOptions& options, const Poco::Net::SocketAddress& address,
+               Poco::Net::Context::Ptr tls)
+    : host_(options.host), tcp_(options.unixPath.empty()), tls_(std::move(tls)) {
   guarded([&] {
-    connect(options, clock, deadline);
-    if (tls) secure(options, tls, clock, deadline);
+    socket_.connectNB(address);
+    fd_ = socket_.impl()->sockfd();
+    ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
   });
 }
 
-void Stream::connect(const RedisOptions& options, Clock& clock, Instant deadline) {
-  socket_.connectNB(addressOf(options));
-  fd_ = socket_.impl()->sockfd();
-  ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
-  if (!wait(POLLOUT, clock, deadline)) broken("connecting timed out");
-  if (const int fault = socket_.impl()->socketError(); fault != 0)
-    broken(std::generic_category().message(fault));
-  if (options.unixPath.empty()) setTcpOptions(socket_);
+bool Stream::connect() {
+  return guarded([&] {
+    if (phase_ == Phase::connecting && !finishTcp()) return false;
+    if (phase_ == Phase::handshaking && !finishTls()) return false;
+    return true;
+  });
 }
 
-void Stream::secure(const RedisOptions& options, Poco::Net::Context::Ptr tls, Clock& clock,
-                    Instant deadline) {
+bool Stream::finishTcp() {
+  pollfd watched = toConnect();
+  if (::poll(&watched, 1, 0) == 0) return false;
+  if (const int fault = socket_.impl()->socketError(); fault != 0)
+    broken(std::generic_category().message(fault));
+  if (tcp_) setTcpOptions(socket_);
+  phase_ = Phase::connected;
+  if (!tls_) return true;
   Poco::Net::IPAddress address;
   // Server name indication is for names only (RFC 6066).
-  const std::string name = Poco::Net::IPAddress::tryParse(options.host, address) ? "" : options.host;
-  SecureStreamSocket secured = SecureStreamSocket::attach(socket_, name, std::move(tls));
-  socket_ = secured;
+  const std::string name = Poco::Net::IPAddress::tryParse(host_, address) ? "" : host_;
+  socket_ = SecureStreamSocket::attach(socket_, name, tls_);
   secure_ = true;
-  while (true) {
-    forgetEarlierFaults();
-    const int result = secured.completeHandshake();
-    if (result > 0) break;
-    if (result == 0) broken("the server ended the TLS handshake");
-    const short event = result == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
-    if (!wait(event, clock, deadline)) broken("the TLS handshake timed out");
+  phase_ = Phase::handshaking;
+  return true;
+}
+
+bool Stream::finishTls() {
+  SecureStreamSocket secured(socket_);
+  forgetEarlierFaults();
+  const int result = secured.completeHandshake();
+  if (result == 0) broken("the server ended the TLS handshake");
+  if (result < 0) {
+    connectEvent_ = result == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
+    return false;
   }
-  secured.verifyPeerCertificate(options.host);
+  secured.verifyPeerCertificate(host_);
+  phase_ = Phase::connected;
+  return true;
 }
 
 std::size_t Stream::send(std::string_view bytes) {
@@ -145,7 +158,7 @@ bool Stream::sendAll(std::string_view bytes, Clock& clock, Instant deadline) {
   while (!bytes.empty()) {
     const std::size_t sent = send(bytes);
     bytes.remove_prefix(sent);
-    if (sent == 0 && !wait(writeEvent_, clock, deadline)) return false;
+    if (sent == 0 && !waitFor(toSend(), clock, deadline)) return false;
   }
   return true;
 }
@@ -164,20 +177,13 @@ std::unique_lock<std::mutex> Stream::secureGuard() {
   return guard;
 }
 
-bool Stream::wait(short event, Clock& clock, Instant deadline) {
+bool Stream::waitReadable(Clock& clock, Instant deadline) {
   // Decrypted bytes that wait inside OpenSSL are invisible to poll.
-  if (secure_ && event == POLLIN) {
+  if (secure_ && readEvent_ == POLLIN) {
     const std::lock_guard guard(secureMutex_);
     if (socket_.available() > 0) return true;
   }
-  pollfd watched{fd_, event, 0};
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now()).count();
-    if (left <= 0) return false;
-    const int ready = ::poll(&watched, 1, static_cast<int>(std::min<long long>(left, INT_MAX)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) broken(std::generic_category().message(errno));
-  }
+  return waitFor(toReceive(), clock, deadline);
 }
 
 }  // namespace lockkeeper::redis

@@ -2,8 +2,12 @@
 
 #include <memory>
 
+#include "lockkeeper/redis/legacy_driver.h"
+#include "lockkeeper/redis/legacy_options.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/redis/redlock_driver.h"
+#include "lockkeeper/redis/redlock_options.h"
 #include "lockkeeper/store_registry.h"
 
 namespace lockkeeper::redis {
@@ -13,6 +17,21 @@ void use(StoreRegistry& registry) {
     return std::make_shared<RedisDriver>(RedisOptions::fromUri(uri), environment);
   };
   for (const char* const scheme : {"redis", "rediss", "redis+unix"}) registry.add(scheme, open);
+
+  registry.addComposition("redlock",
+                          [](const StoreUri& uri, const Environment& environment,
+                             const StoreRegistry& parts) -> std::shared_ptr<LockDriver> {
+                            RedlockOptions options = RedlockOptions::fromUri(uri);
+                            const auto fenceStore = uri.parameter("fenceStore");
+                            return std::make_shared<RedlockDriver>(
+                                std::move(options), environment,
+                                fenceStore ? parts.openFences(*fenceStore, environment) : nullptr);
+                          });
+
+  registry.add("redis+legacy",
+               [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<LockDriver> {
+                 return std::make_shared<LegacyRedisDriver>(LegacyOptions::fromUri(uri), environment);
+               });
 }
 
 }  // namespace lockkeeper::redis

@@ -9,11 +9,12 @@
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/rate_driver.h"
 #include "lockkeeper/redis/redis_options.h"
 
 namespace lockkeeper::redis {
 
-/// Locks on one Redis server (6 or later) or Valkey. A lock is the plain string `key`, set by
+/// Locks and rate limits on one Redis server (6 or later) or Valkey. A lock is the plain string `key`, set by
 /// `SET key value NX PX ttl`, so that any other client that does the same excludes and is excluded by us; the
 /// value is the token in hexadecimal, then '@' and the owner's label. The fence counter is a companion key in
 /// the same hash slot.
@@ -23,7 +24,11 @@ namespace lockkeeper::redis {
 /// RedisOptions::allowEviction). Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class RedisDriver final : public LockDriver, public Browsable, public Breakable {
+class RedisDriver final : public LockDriver,
+                          public Browsable,
+                          public Breakable,
+                          public Noticeboard,
+                          public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
   explicit RedisDriver(RedisOptions options, Environment environment = {});
@@ -46,8 +51,23 @@ class RedisDriver final : public LockDriver, public Browsable, public Breakable 
 
   bool breakLock(std::string_view key, Instant deadline) override;
 
+  /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag.
+  /// They do not wait for replicas.
+  void take(std::span<RateCharge> charges, Instant deadline) override;
+  void peek(std::span<RateCharge> charges, Instant deadline) override;
+  bool refund(const RateRefund& refund, Instant deadline) override;
+  void reset(std::string_view key, RateKind kind, Instant deadline) override;
+
+  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
+                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+  std::vector<Notice> notices(std::string_view board, Instant deadline) override;
+  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
+               std::string_view text, Instant deadline) override;
+  void unpin(std::string_view board, std::string_view name, Instant deadline) override;
+
  private:
   class Impl;
+  std::unique_ptr<Noticeboard> notices_;
   std::unique_ptr<Impl> impl_;
 };
 

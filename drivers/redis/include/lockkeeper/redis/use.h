@@ -6,7 +6,7 @@ class StoreRegistry;
 
 namespace lockkeeper::redis {
 
-/// Adds the schemes `redis`, `rediss` (TLS) and `redis+unix` to `registry`.
+/// Adds the schemes `redis`, `rediss` (TLS), `redis+unix`, `redis+legacy` and `redlock` to `registry`.
 void use(StoreRegistry& registry);
 
 }  // namespace lockkeeper::redis

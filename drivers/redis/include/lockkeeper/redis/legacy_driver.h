@@ -1,0 +1,82 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/redis/legacy_options.h"
+
+namespace lockkeeper::redis {
+
+/// What kind of key an audit has met.
+enum class LegacyClass {
+  held,     ///< A legacy client's lock that has not expired; or one that nobody has any more, until it does.
+  expired,  ///< A lock that has expired, and whose TTL will remove it.
+  phantom,  ///< A lock that has expired and has no TTL: it stays until somebody takes it over.
+  foreign,  ///< Not a value of the scheme: never taken over.
+  ours,     ///< With a token: of lockkeeper, or of a client that was taught to write one.
+};
+
+const char* toString(LegacyClass kind) noexcept;
+
+/// One key under the prefix. The texts live only during the visit.
+struct LegacyKey {
+  std::string_view key;  ///< Without the prefix.
+  LegacyClass kind;
+  std::string owner;  ///< Of ours: the label.
+  std::string what;   ///< Of a foreign value: what it looks like, without its content.
+  /// Until the time that it names; negative: since. Of a foreign value: its TTL, if it has one.
+  std::optional<std::chrono::milliseconds> remaining;
+};
+
+/// `redis+legacy`: the locks of services that keep "unix time at which it ends" in a key, by SETNX, GETSET
+/// and DEL, so that they and we exclude each other as far as their scheme can. We write
+/// "<unix seconds>:<token>@<owner>", on the server's time, with a TTL; take over expired values by comparing
+/// and setting in one step; and renew and release only what is still ours. When our value has turned into
+/// something else or is gone, the outcome is ownershipUncertain and the key stays as it is.
+/// docs/drivers/legacy.md lists the races that remain.
+///
+/// A lease lasts up to 2.5 s longer in the store than its ttl. Grants carry no fence. Shares one connection
+/// among all threads, and treats it and fork(), as RedisDriver does. Thread-safe.
+class LegacyRedisDriver final : public LockDriver, public Browsable, public Breakable {
+ public:
+  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  explicit LegacyRedisDriver(LegacyOptions options, Environment environment = {});
+  LegacyRedisDriver(const LegacyRedisDriver&) = delete;
+  LegacyRedisDriver& operator=(const LegacyRedisDriver&) = delete;
+  ~LegacyRedisDriver() override;
+
+  /// A foreign value is Busy for ever, and told to Listener::noted.
+  AcquireResult acquire(const AcquireRequest& request) override;
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+
+  /// Empty for an expired value too, which stays where it is.
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+  Promises promises() const override;
+
+  /// Lists the locks of legacy clients and of ours, not foreign values.
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+
+  bool breakLock(std::string_view key, Instant deadline) override;
+
+  /// Like list(), but visits every key under the prefix, whatever it holds. Reads only; goes through the
+  /// whole database by SCAN.
+  void audit(std::string_view prefix, const std::function<bool(const LegacyKey& key)>& visit,
+             Instant deadline);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::redis {
+
+/// The locks of a legacy fleet: where they are, and how far its clients may be trusted. Each field is a URI
+/// parameter of the same name.
+struct LegacyOptions {
+  RedisOptions redis;  ///< The server. Its `fence` and `minReplicas` are not used.
+
+  /// What the legacy clients put before each key, byte by byte: at most 256 bytes.
+  std::string keyPrefix;
+
+  /// How much longer than a legacy client says its lock is left alone, because its clock may be behind the
+  /// server's: 0 to 1 h. Longer keeps us out of the lock of a client that died for so much longer.
+  std::chrono::milliseconds skewAllowance{1000};
+
+  /// Write digits only, for fleets with clients that refuse anything else. The token goes to a companion key;
+  /// see docs/drivers/legacy.md for what that loses.
+  bool pure = false;
+
+  /// Reads redis+legacy:// URIs. Throws ConfigError that names the wrong part and what is allowed. Reads
+  /// passwordFile; connects nowhere.
+  static LegacyOptions fromUri(const StoreUri& uri);
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/fence_source.h"
+#include "lockkeeper/redis/redlock_options.h"
+
+namespace lockkeeper::redis {
+
+/// Locks by the vote of several independent Redis masters: the Redlock algorithm
+/// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/), with the delayed restart that it
+/// demands. A lock is held by the claim that a quorum, more than half of all nodes, keeps under its key, each
+/// as RedisDriver does without a fence.
+///
+/// All nodes are asked at once by the calling thread, which waits for all of them in one poll; threads share
+/// one connection to each node. A node that is silent or down is asked again when it has answered what it
+/// owes, or a new log-in; until then it costs nothing, unless no quorum is possible without it. What it must
+/// give back is kept and sent when it is there again.
+///
+/// A node that says for which mistake in its set-up it cannot serve (credentials, a replica, the same server
+/// twice) before it ever could, fails every call with a ConfigError; one that was good before is only down.
+///
+/// Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks
+/// it on purpose.
+class RedlockDriver final : public LockDriver, public Breakable, public Quorate {
+ public:
+  /// Connects nowhere yet. Grants carry a fence if, and only if, there are `fences`. Throws ConfigError as
+  /// RedlockOptions::check(), and for a CA file that cannot be used.
+  explicit RedlockDriver(RedlockOptions options, Environment environment = {},
+                         std::shared_ptr<FenceSource> fences = nullptr);
+  RedlockDriver(const RedlockDriver&) = delete;
+  RedlockDriver& operator=(const RedlockDriver&) = delete;
+  ~RedlockDriver() override;
+
+  /// Never throws OutcomeUnknown: what is not granted by a quorum is given back on all nodes, on those that
+  /// do not answer as soon as they do. Throws ConfigError for a ttl above restartGuard.
+  AcquireResult acquire(const AcquireRequest& request) override;
+  /// Gives the key back to nodes that have lost it, provided that a quorum has kept it and that they have not
+  /// restarted within restartGuard.
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  /// What a quorum agrees on; empty when none agrees on a holder.
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+  Promises promises() const override;
+
+  bool breakLock(std::string_view key, Instant deadline) override;
+  std::vector<View> views(std::string_view key, Instant deadline) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::redis

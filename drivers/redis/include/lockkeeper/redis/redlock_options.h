@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::redis {
+
+/// Which Redis masters vote, and by which rules. Fields are named as their URI parameters.
+struct RedlockOptions {
+  /// At least 3, all different and independent of each other (no replication between them). Their `fence`
+  /// and `minReplicas` are not used.
+  std::vector<RedisOptions> nodes;
+
+  /// How long a node that has restarted does not vote, since it may have forgotten the votes that it gave
+  /// before. Also the longest ttl that a lock may have: 1 s to 24 h. Empty (`off`): a restarted node votes at
+  /// once, and a lock that it had voted for may get a second holder.
+  std::optional<std::chrono::milliseconds> restartGuard{std::chrono::seconds{60}};
+
+  /// The nodes are declared to run with `appendonly yes` and `appendfsync always`, and to have always done
+  /// so: one that is found so votes at once after a restart. (`appendfsync=always`)
+  bool appendFsyncAlways = false;
+
+  /// How much the clocks of nodes and clients may drift apart during one ttl, in percent of it (plus 2 ms): 1
+  /// to 25.
+  std::uint32_t drift = 1;
+
+  /// A grant of which less is left than so many percent of the ttl is given back: 1 to 90.
+  std::uint32_t minValidity = 50;
+
+  /// How long a round waits for a node: 1 ms to 1 h. Default: a twentieth of the ttl, at least 50 ms.
+  std::optional<std::chrono::milliseconds> nodeTimeout{};
+
+  /// Reads redlock://[user:password@]host[:port],…[/db] URIs. Throws ConfigError that names the wrong part
+  /// and what is allowed. Reads passwordFile; connects nowhere.
+  static RedlockOptions fromUri(const StoreUri& uri);
+
+  /// Throws ConfigError for fewer than 3 nodes, for a node that is given twice, and for values out of range.
+  void check() const;
+
+  /// For messages: scheme and addresses, no secret.
+  std::string display() const;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,107 @@
+#include "lockkeeper/redis/redlock_options.h"
+
+#include <algorithm>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+#include "uri_parameters.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t fewestNodes = 3;
+constexpr std::size_t mostNodes = 31;  // more would only cost; a quorum of 16 is out of reach of any outage
+constexpr milliseconds shortestGuard{std::chrono::seconds{1}};
+constexpr milliseconds longestGuard{std::chrono::hours{24}};
+constexpr milliseconds longestNodeTimeout{std::chrono::hours{1}};
+constexpr std::uint32_t mostDrift = 25;
+constexpr std::uint32_t mostValidity = 90;
+
+void readGuard(const StoreUri& uri, RedlockOptions& options) {
+  if (uri.parameter("restartGuard") == "off") {
+    options.restartGuard.reset();
+  } else {
+    readDuration(uri, "restartGuard", shortestGuard, longestGuard, *options.restartGuard);
+  }
+  const auto declared = uri.parameter("appendfsync");
+  if (declared && *declared != "always") {
+    throw ConfigError("appendfsync is " + quoted(*declared) + ": only always can be declared");
+  }
+  options.appendFsyncAlways = declared.has_value();
+}
+
+std::string addressOf(const RedisOptions& node) {
+  const bool bracketed = node.host.find(':') != std::string::npos;
+  return (bracketed ? "[" + node.host + "]" : node.host) + ":" + std::to_string(node.port);
+}
+
+void checkPercent(const char* name, std::uint32_t value, std::uint32_t most) {
+  if (value >= 1 && value <= most) return;
+  throw ConfigError(std::string(name) + " is " + std::to_string(value) + ": 1 to " + std::to_string(most) +
+                    " percent are allowed");
+}
+
+}  // namespace
+
+RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
+  uri.allowOnly({"restartGuard", "appendfsync", "drift", "minValidity", "nodeTimeout", "fenceStore", "tls",
+                 "caFile", "allowEviction", "connectTimeout", "ioTimeout", "passwordFile", "clientName"});
+  RedlockOptions options;
+  RedisOptions common;
+  common.fence = false;
+  common.tls = uri.flag("tls", false);
+  if (!common.tls && uri.parameter("caFile")) throw ConfigError("caFile is given without tls=on");
+  readCommon(uri, common);
+  for (const Endpoint& endpoint : uri.endpoints()) {
+    RedisOptions& node = options.nodes.emplace_back(common);
+    readAddress(uri, endpoint, node);
+    readLogin(uri, &endpoint, node);
+  }
+  readGuard(uri, options);
+  options.drift = static_cast<std::uint32_t>(uri.number("drift", options.drift, 1, mostDrift));
+  options.minValidity =
+      static_cast<std::uint32_t>(uri.number("minValidity", options.minValidity, 1, mostValidity));
+  if (uri.parameter("nodeTimeout")) {
+    readDuration(uri, "nodeTimeout", milliseconds{1}, longestNodeTimeout, options.nodeTimeout.emplace());
+  }
+  options.check();
+  return options;
+}
+
+void RedlockOptions::check() const {
+  if (nodes.size() < fewestNodes || nodes.size() > mostNodes) {
+    throw ConfigError("redlock has " + std::to_string(nodes.size()) +
+                      (nodes.size() == 1 ? " node" : " nodes") + ": " + std::to_string(fewestNodes) + " to " +
+                      std::to_string(mostNodes) + " are allowed, best an odd number");
+  }
+  std::vector<std::string> addresses;
+  for (const RedisOptions& node : nodes) {
+    const std::string address = addressOf(node);
+    if (std::find(addresses.begin(), addresses.end(), address) != addresses.end()) {
+      throw ConfigError("redlock has the node " + address + " twice: every vote needs a server of its own");
+    }
+    addresses.push_back(address);
+  }
+  if (restartGuard && (*restartGuard < shortestGuard || *restartGuard > longestGuard)) {
+    throw ConfigError("restartGuard is " + formatDuration(*restartGuard) + ": " +
+                      formatDuration(shortestGuard) + " to " + formatDuration(longestGuard) +
+                      " or off are allowed");
+  }
+  checkPercent("drift", drift, mostDrift);
+  checkPercent("minValidity", minValidity, mostValidity);
+}
+
+std::string RedlockOptions::display() const {
+  std::string text = "redlock://";
+  for (const RedisOptions& node : nodes) {
+    if (&node != &nodes.front()) text += ",";
+    text += addressOf(node);
+  }
+  return text;
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,88 @@
+#include "uri_parameters.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds longestTimeout{std::chrono::hours{1}};
+constexpr std::uint32_t mostDatabases = 1U << 20;
+constexpr std::size_t longestClientName = 64;
+
+void readClientName(const StoreUri& uri, RedisOptions& options) {
+  options.clientName = uri.parameter("clientName").value_or(options.clientName);
+  const std::string& name = options.clientName;
+  const bool printable = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  if (name.empty() || name.size() > longestClientName || !printable) {
+    throw ConfigError("clientName is " + quoted(name) + ": 1 to " + std::to_string(longestClientName) +
+                      " printable characters without spaces are allowed");
+  }
+}
+
+}  // namespace
+
+void readDuration(const StoreUri& uri, std::string_view name, milliseconds least, milliseconds most,
+                  milliseconds& out) {
+  const auto text = uri.parameter(name);
+  if (!text) return;
+  out = parseDuration(name, *text);
+  if (out < least || out > most) {
+    throw ConfigError(std::string(name) + " is " + quoted(*text) + ": " + formatDuration(least) + " to " +
+                      formatDuration(most) + " are allowed");
+  }
+}
+
+void readDatabase(std::string_view text, std::uint32_t& out) {
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (fault != std::errc{} || end != text.data() + text.size() || out >= mostDatabases) {
+    throw ConfigError("the database is " + quoted(text) + ": 0 to " + std::to_string(mostDatabases - 1) +
+                      " are allowed");
+  }
+}
+
+void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options) {
+  options.host = endpoint.host;
+  options.port = endpoint.port.value_or(options.port);
+  if (options.port == 0) throw ConfigError("the port is 0: 1 to 65535 are allowed");
+  if (uri.path().size() > 1) readDatabase(std::string_view(uri.path()).substr(1), options.database);
+}
+
+void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options) {
+  if (endpoint != nullptr) {
+    options.user = endpoint->user;
+    options.password = endpoint->password;
+  }
+  if (const auto file = uri.parameter("passwordFile")) {
+    if (!options.password.empty()) throw ConfigError("both a password and a passwordFile are given");
+    std::ifstream in(*file);
+    if (!std::getline(in, options.password))
+      throw ConfigError("passwordFile " + quoted(*file) + " cannot be read");
+    if (options.password.ends_with('\r')) options.password.pop_back();
+  }
+  if (!options.user.empty() && options.password.empty()) {
+    throw ConfigError("the user " + quoted(options.user) + " has no password");
+  }
+}
+
+void readCommon(const StoreUri& uri, RedisOptions& options) {
+  if (const auto file = uri.parameter("caFile")) {
+    options.caFile = *file;
+    if (!std::ifstream(*file).good()) throw ConfigError("caFile " + quoted(*file) + " cannot be read");
+  }
+  readClientName(uri, options);
+  options.allowEviction = uri.flag("allowEviction", options.allowEviction);
+  readDuration(uri, "connectTimeout", milliseconds{1}, longestTimeout, options.connectTimeout);
+  readDuration(uri, "ioTimeout", milliseconds{1}, longestTimeout, options.ioTimeout);
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
+
+namespace lockkeeper::redis {
+
+// What the URIs of all stores on Redis have in common. All throw ConfigError that names the value and what is
+// allowed; `out` keeps its value when the URI says nothing.
+
+void readDuration(const StoreUri& uri, std::string_view name, std::chrono::milliseconds least,
+                  std::chrono::milliseconds most, std::chrono::milliseconds& out);
+void readDatabase(std::string_view text, std::uint32_t& out);
+
+/// Host, port and database.
+void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options);
+
+/// User and password, or passwordFile. `endpoint` is null where the URI has none.
+void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options);
+
+/// caFile, clientName, allowEviction, connectTimeout, ioTimeout.
+void readCommon(const StoreUri& uri, RedisOptions& options);
+
+}  // namespace lockkeeper::redis
