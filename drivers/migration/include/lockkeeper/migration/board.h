@@ -1,0 +1,85 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/migration/rules.h"
+
+namespace lockkeeper::migration {
+
+/// What a process says about itself with each heartbeat.
+struct Member {
+  std::string id;                   ///< Its own, for as long as it lives.
+  std::vector<std::string> labels;  ///< Under which its locks are held ("host:pid").
+  std::uint64_t version = 0;        ///< Of the rules that it goes by; 0: of none yet.
+  Rules target;                     ///< Where it wants to go.
+  bool drained = true;              ///< It holds no lock in a phase other than `both` and that of the target.
+  std::chrono::milliseconds lease{};   ///< How long after a heartbeat it takes locks in one store only.
+  std::chrono::milliseconds settle{};  ///< How long after it such locks may live.
+  std::chrono::milliseconds silent{};  ///< Since its last heartbeat, on the board's clock.
+
+  /// Its labels, or its id where it has none.
+  std::string name() const;
+};
+
+/// A holder in the old store that is no member.
+struct Sighting {
+  std::string key;
+  std::chrono::milliseconds ago{};
+};
+
+/// The board at one moment.
+struct BoardState {
+  std::uint64_t version = 0;          ///< Grows with each change of the rules; 0: nobody has written any.
+  Rules settled{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
+  std::optional<Rules> target;        ///< What the operator wants; empty: what each member is configured for.
+  std::chrono::milliseconds since{};  ///< The last change.
+  std::vector<Member> members;
+  std::optional<Sighting> sighting;      ///< The last one, of any key.
+  std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
+  std::optional<std::string> rulesText;  ///< As it stands on the board.
+
+  bool knows(std::string_view label) const;
+};
+
+/// Where the processes of a migration agree on its rules: notices on a store's board. Each call is one
+/// attempt; errors are LockDriver's, and ProtocolError for notices that are not ours. Thread-safe.
+class MigrationBoard {
+ public:
+  MigrationBoard(std::shared_ptr<Noticeboard> board, std::string name);
+
+  /// Pins the member's notice and reads the board, in one step.
+  BoardState beat(const Member& self, Instant deadline);
+  BoardState look(Instant deadline);
+
+  /// Writes the next version if the board's rules are still those of `seen`; false when they are not.
+  bool change(const BoardState& seen, std::uint64_t version, const Rules& settled,
+              const std::optional<Rules>& target, Instant deadline);
+
+  void sighted(std::string_view key, bool inTheWay, Instant deadline);
+  void leave(const std::string& id, Instant deadline);
+
+ private:
+  const std::shared_ptr<Noticeboard> board_;
+  const std::string name_;
+};
+
+/// Something that keeps the target from becoming the settled rules.
+struct Blocker {
+  std::string what;
+  std::optional<std::chrono::milliseconds>
+      left;  ///< It ends by itself after this time, if it is one that does.
+};
+
+/// Why the rules of `state` may not settle on `target` yet; empty when they may. `observation` is how long no
+/// legacy holder must have been seen before keys become modern.
+std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target,
+                                std::chrono::milliseconds observation);
+
+}  // namespace lockkeeper::migration

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "lockkeeper/migration/rules.h"
+
+namespace lockkeeper::migration {
+
+/// How a process takes part in a migration. All processes of one migration should have the same values; the
+/// protocol is safe when they have not, since the more careful ones win.
+struct MigrationOptions {
+  /// Where the process wants to go for as long as nobody has written rules to the board
+  /// (`lockkeeper migrate advance`): those count for all processes, whatever they are configured for.
+  Rules rules{Phase::legacy};
+
+  /// The board's name, 1 to 64 characters of [A-Za-z0-9_.-]: one for all processes that share the keys.
+  std::string name = "migration";
+
+  /// How often the process looks at the board, and thus how soon it follows: 10 ms to 1 min, and at most a
+  /// third of `lease`.
+  std::chrono::milliseconds heartbeat{std::chrono::seconds{1}};
+
+  /// For how long after a heartbeat the process takes and renews locks in only one of the stores: up to 10
+  /// min. While the board is out of reach for longer, it takes them in both. Longer rides out longer outages
+  /// of the board; shorter lets a migration go on sooner after a process has died.
+  std::chrono::milliseconds lease{std::chrono::seconds{15}};
+
+  /// The longest ttl that a lock may have, up to 24 h; longer ones are refused. Each step of the migration
+  /// waits as long, and the lease, for locks of processes that have died.
+  std::chrono::milliseconds maxTtl{std::chrono::minutes{5}};
+
+  /// How long nobody else than members must have been seen in the old store before keys leave it: up to 24 h.
+  std::chrono::milliseconds observation{std::chrono::minutes{10}};
+};
+
+/// Throws ConfigError that names the first value out of range, and what is allowed.
+void checkOptions(const MigrationOptions& options);
+
+}  // namespace lockkeeper::migration

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::migration {
+
+/// The stores of a migration, by URI. They may hold passwords: not for messages.
+struct MigrationStores {
+  std::string from;   ///< The old store.
+  std::string to;     ///< The new store.
+  std::string board;  ///< A store that keeps the board (memory:, redis:); empty: the new store keeps it.
+};
+
+/// Opens both stores and the board. Connects nowhere yet. Throws ConfigError when the two URIs name the same
+/// store, when the board's store keeps no boards, or for what StoreRegistry::open() or MigrationOptions
+/// refuse.
+std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry, const MigrationStores& stores,
+                                      const MigrationOptions& options = {},
+                                      const Environment& environment = {});
+
+/// Only the board, for those who look at a migration and take no locks.
+std::shared_ptr<Noticeboard> openBoard(const StoreRegistry& registry, const MigrationStores& stores,
+                                       const Environment& environment = {});
+
+}  // namespace lockkeeper::migration

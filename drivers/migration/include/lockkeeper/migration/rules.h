@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockkeeper::migration {
+
+/// Which stores a lock is taken in. Neighbours exclude each other; `legacy` and `modern` do not.
+enum class Phase : std::uint8_t {
+  legacy,  ///< Only the old store.
+  both,    ///< The old one, then the new one.
+  modern,  ///< Only the new store.
+};
+
+/// "legacy", "both" or "modern".
+const char* toString(Phase phase) noexcept;
+
+/// One rule: some keys and their phase.
+struct Rule {
+  std::string pattern;     ///< `*` stands for any text, `?` for one byte; the whole key is matched.
+  unsigned percent = 100;  ///< So many of a hundred of these keys, always the same ones.
+  Phase phase = Phase::legacy;
+
+  bool matches(std::string_view key) const;
+  /// "order:* = modern", "25% = both" (of all keys), "order:* 25% = both".
+  std::string text() const;
+};
+
+/// Says for each key in which phase its lock is taken: the first rule that matches it decides, `legacy` where
+/// none does. Patterns see the key as the store does, with the namespace. A value.
+class Rules {
+ public:
+  /// The one phase for all keys.
+  explicit Rules(Phase everywhere = Phase::legacy) : rules_{{"*", 100, everywhere}} {}
+
+  /// Reads rules with commas between them, such as "order:* = modern, 25% = both", or the name of a phase,
+  /// for all keys. Throws ConfigError that names the wrong rule and what is allowed. Patterns have no spaces,
+  /// commas or '=': write '?' for them.
+  static Rules parse(std::string_view text);
+
+  Phase phaseOf(std::string_view key) const;
+
+  /// The text that parse() reads back; the same for the same rules.
+  std::string text() const;
+  const std::vector<Rule>& rules() const { return rules_; }
+  bool mentions(Phase phase) const;
+
+  /// These rules with those of `changes` before them: a rule for the same pattern gives way, one for single
+  /// patterns stands before one for all keys, one for all keys without a percentage stands alone.
+  Rules changedBy(const Rules& changes) const;
+
+  /// The rules that can match nothing: 0 %, or another one before them takes all of their keys.
+  std::vector<std::string> idle() const;
+
+  /// A key that would go from legacy to modern or back without being in both, when there is one. Tries keys
+  /// made from the patterns: it is for the operator, the protocol does not depend on it.
+  static std::optional<std::string> jump(const Rules& from, const Rules& to);
+
+  friend bool operator==(const Rules& a, const Rules& b) { return a.text() == b.text(); }
+
+ private:
+  std::vector<Rule> rules_;
+};
+
+/// Where a key falls among a hundred, by its bytes alone: the same in every process, for ever. FNV-1a, then
+/// the finalizer of MurmurHash3, since the low bits of FNV alone are not even.
+unsigned percentileOf(std::string_view key) noexcept;
+
+}  // namespace lockkeeper::migration

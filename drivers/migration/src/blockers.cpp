@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "lockkeeper/key.h"
+#include "lockkeeper/migration/board.h"
+
+namespace lockkeeper::migration {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+bool entersModern(const Rules& from, const Rules& to) {
+  return std::any_of(to.rules().begin(), to.rules().end(), [&](const Rule& rule) {
+    const auto same = [&](const Rule& before) { return before.text() == rule.text(); };
+    return rule.phase == Phase::modern && std::none_of(from.rules().begin(), from.rules().end(), same);
+  });
+}
+
+std::optional<std::string> whatBlocks(const Member& member, const BoardState& state, const Rules& target) {
+  const bool silent = member.silent > member.lease;
+  const std::string who = member.name() + (silent ? ", which has fallen silent," : "");
+  if (member.version != state.version) return who + " does not go by the present rules yet";
+  if (!(member.target == target) && !(member.target == Rules(Phase::both))) {
+    return who + " is configured for " + quoted(member.target.text());
+  }
+  if (!member.drained) return who + " still holds locks in the phase that is left";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target, milliseconds observation) {
+  std::vector<Blocker> found;
+  milliseconds settle{0};
+  for (const Member& member : state.members) {
+    settle = std::max(settle, member.settle);
+    const auto what = whatBlocks(member, state, target);
+    if (!what) continue;
+    // A silent member's notice disappears when none of its locks can live any more.
+    const bool silent = member.silent > member.lease;
+    found.push_back({*what, silent ? std::optional(member.settle - member.silent) : std::nullopt});
+  }
+  if (state.since < settle) {
+    found.push_back({"locks that were taken before the last change may still live", settle - state.since});
+  }
+  if (!entersModern(state.settled, target)) return found;
+  if (state.since < observation) {
+    found.push_back({"the old store has not been watched for long enough", observation - state.since});
+  }
+  if (state.inTheWay && state.inTheWay->ago < observation) {
+    found.push_back(
+        {"a holder that is no member was seen in the old store, of " + quoted(state.inTheWay->key),
+         observation - state.inTheWay->ago});
+  }
+  return found;
+}
+
+}  // namespace lockkeeper::migration

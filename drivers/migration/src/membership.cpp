@@ -1,0 +1,297 @@
+#include "membership.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+
+namespace lockkeeper::migration {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t mostLabels = 16;
+constexpr std::size_t mostSeen = 16;
+
+std::string randomId(Random& random) { return Token::generate(random).hex().substr(0, 16); }
+
+// As core does for locks: the clocks of process and board may differ in speed.
+std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
+  return lease - lease / 100 - milliseconds{2};
+}
+
+}  // namespace
+
+Membership::Membership(std::shared_ptr<Noticeboard> board, MigrationOptions options, Environment environment,
+                       FindStranger findStranger)
+    : options_(std::move(options)),
+      environment_(std::move(environment)),
+      findStranger_(std::move(findStranger)),
+      board_(std::move(board), options_.name),
+      id_(randomId(*environment_.random)) {}
+
+Membership::~Membership() {
+  std::unique_lock held(mutex_);
+  if (!heart_.joinable()) return;
+  stopping_ = true;
+  wakeUp_.notify_all();
+  held.unlock();
+  heart_.join();
+  const Instant now = environment_.clock->now();
+  if (!holdings_.noneAlone(now)) return;  // then the notice must stand until none can live any more
+  try {
+    board_.leave(id_, now + options_.lease / 3);
+  } catch (const Error&) {
+    // The notice disappears by itself.
+  }
+}
+
+Phase Membership::choose(const AcquireRequest& request) {
+  std::unique_lock held(mutex_);
+  const bool isNew = labelIsNew(request.claim.owner);
+  if (isNew || !heart_.joinable()) {
+    if (isNew) labels_.emplace_back(request.claim.owner);
+    held.unlock();
+    // Before the lock is there to be seen, so that nobody takes us for a stranger.
+    beat(request.deadline);
+    held.lock();
+    if (!heart_.joinable()) heart_ = std::thread([this] { run(); });
+    beatNow_ = true;
+    wakeUp_.notify_all();
+  }
+  const Instant now = environment_.clock->now();
+  const Phase phase = now < leaseUntil_ ? byRules(request.claim.key) : Phase::both;
+  return holdings_.note(request.claim, phase, lease_, now).phase;
+}
+
+bool Membership::labelIsNew(std::string_view label) const {
+  return !label.empty() && labels_.size() < mostLabels &&
+         std::find(labels_.begin(), labels_.end(), label) == labels_.end();
+}
+
+bool Membership::confirm(const AcquireRequest& request, Instant leasedFrom) {
+  const std::lock_guard held(mutex_);
+  const Instant now = environment_.clock->now();
+  Holdings::Holding* holding = holdings_.find(request.claim, now);
+  if (holding == nullptr) return false;
+  holding->end = saturatingAdd(now, request.ttl);
+  return holding->phase == Phase::both || (holding->lease == lease_ && leasedFrom < leaseUntil_);
+}
+
+void Membership::forget(const Claim& claim) {
+  const std::lock_guard held(mutex_);
+  holdings_.erase(claim);
+}
+
+void Membership::doubt(const Claim& claim, milliseconds ttl) {
+  const std::lock_guard held(mutex_);
+  const Instant now = environment_.clock->now();
+  if (auto* holding = holdings_.find(claim, now)) holding->end = saturatingAdd(now, ttl);
+}
+
+std::optional<Phase> Membership::phaseOf(const Claim& claim) {
+  const std::lock_guard held(mutex_);
+  const auto* holding = holdings_.find(claim, environment_.clock->now());
+  return holding == nullptr ? std::nullopt : std::optional(holding->phase);
+}
+
+std::optional<Phase> Membership::beginRenewal(const Claim& claim) {
+  const std::lock_guard held(mutex_);
+  const Instant now = environment_.clock->now();
+  auto* holding = holdings_.find(claim, now);
+  if (holding == nullptr) return byRules(claim.key);
+  if (holding->phase != Phase::both && now >= leaseUntil_) return std::nullopt;
+  holding->end = Instant::max();
+  return holding->phase;
+}
+
+Phase Membership::phaseNow(std::string_view key) {
+  const std::lock_guard held(mutex_);
+  return byRules(key);
+}
+
+Phase Membership::byRules(std::string_view key) const {
+  const Phase phase = settled_.phaseOf(key);
+  return target().phaseOf(key) == phase ? phase : Phase::both;
+}
+
+bool Membership::leasedAt(Instant when) {
+  const std::lock_guard held(mutex_);
+  return when < leaseUntil_;
+}
+
+bool Membership::mayUse(Phase phase) {
+  const std::lock_guard held(mutex_);
+  return settled_.mentions(phase) || target().mentions(phase);
+}
+
+bool Membership::wantsToLook() {
+  const std::lock_guard held(mutex_);
+  const Instant now = environment_.clock->now();
+  if (now < lookAgainAt_) return false;
+  lookAgainAt_ = now + options_.heartbeat / 8;
+  return true;
+}
+
+void Membership::saw(std::string_view key, std::string_view owner) {
+  const std::lock_guard held(mutex_);
+  if (seen_.size() < mostSeen) seen_.push_back({std::string(key), std::string(owner)});
+}
+
+Member Membership::record(Instant now) const {
+  Member self;
+  self.id = id_;
+  self.labels = labels_;
+  self.version = version_;
+  self.target = target();
+  self.drained = holdings_.drained(self.target, now);
+  self.lease = options_.lease;
+  self.settle = options_.lease + options_.maxTtl;
+  return self;
+}
+
+void Membership::run() {
+  std::unique_lock held(mutex_);
+  Instant next = environment_.clock->now();
+  while (!stopping_) {
+    const Instant now = environment_.clock->now();
+    if (now < next && !beatNow_) {
+      environment_.clock->wait(held, wakeUp_, next);
+      continue;
+    }
+    beatNow_ = false;
+    next = now + options_.heartbeat;
+    held.unlock();
+    beat(now + options_.lease / 3);
+    held.lock();
+  }
+}
+
+bool Membership::beat(Instant deadline) {
+  const std::lock_guard alone(beating_);
+  std::unique_lock held(mutex_);
+  const Instant sentAt = environment_.clock->now();
+  const Member self = record(sentAt);
+  const std::vector<Seen> seen = std::exchange(seen_, {});
+  held.unlock();
+  try {
+    const BoardState state = board_.beat(self, deadline);
+    if (state.version == 0 || state.version < self.version) {
+      startAnew(state, deadline);
+      return true;
+    }
+    absorb(state, sentAt);
+    notedFailure_.clear();
+    report(state, seen, deadline);
+    step(state, deadline);
+    return true;
+  } catch (const Error& error) {
+    // Once an outage: a lease lasts for several heartbeats.
+    if (!leasedAt(environment_.clock->now())) {
+      noteOnce(
+          notedFailure_,
+          std::string("takes all locks in both stores, because the board is out of reach: ") + error.what());
+    }
+    return false;
+  }
+}
+
+void Membership::absorb(const BoardState& state, Instant sentAt) {
+  const std::lock_guard held(mutex_);
+  if (sentAt >= leaseUntil_) ++lease_;
+  leaseUntil_ = sentAt + withoutDrift(options_.lease);
+  const bool changed = version_ != state.version;
+  version_ = state.version;
+  settled_ = state.settled;
+  written_ = state.target;
+  // The others wait to hear that we go by it.
+  if (changed) beatNow_ = true;
+  wakeUp_.notify_all();
+}
+
+// The board has no memory, or has lost it: then anybody may be in any phase, and all start in both, for as
+// long as it takes until the locks of those that we do not know of have ended.
+void Membership::startAnew(const BoardState& state, Instant deadline) {
+  std::unique_lock held(mutex_);
+  settled_ = Rules(Phase::both);
+  const std::uint64_t version = std::max(version_, state.version) + 1;
+  const std::optional<Rules> written = written_;
+  const bool lost = version_ > 0;
+  beatNow_ = true;
+  wakeUp_.notify_all();
+  held.unlock();
+  board_.change(state, version, Rules(Phase::both), written, deadline);
+  if (lost)
+    note("the board has lost its memory: all locks are taken in both stores until it is settled again");
+}
+
+void Membership::report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline) {
+  const Rules wanted = state.target.value_or(options_.rules);
+  const Seen* stranger = nullptr;
+  bool inTheWay = false;
+  for (const Seen& each : seen) {
+    if (!each.owner.empty() && state.knows(each.owner)) continue;
+    const bool leaves =
+        wanted.phaseOf(each.key) == Phase::modern && state.settled.phaseOf(each.key) != Phase::modern;
+    if (stranger == nullptr || (leaves && !inTheWay)) stranger = &each;
+    inTheWay = inTheWay || leaves;
+  }
+  if (stranger != nullptr) board_.sighted(stranger->key, inTheWay, deadline);
+}
+
+void Membership::step(const BoardState& state, Instant deadline) {
+  const Rules wanted = state.target.value_or(options_.rules);
+  if (state.settled == wanted) {
+    notedBlockers_.clear();
+    return;
+  }
+  const std::vector<Blocker> blockers = blockersOf(state, wanted, options_.observation);
+  if (!blockers.empty()) {
+    std::string all;
+    for (const Blocker& blocker : blockers) all.append(all.empty() ? "" : "; ").append(blocker.what);
+    noteOnce(notedBlockers_, "stays in both on the way to " + quoted(wanted.text()) + ": " + all);
+  }
+  // Even while something else blocks, so that a stranger is told of in time.
+  const Instant now = environment_.clock->now();
+  const bool seek = blockers.empty() || now >= strangersSoughtAt_ + options_.observation / 4;
+  if (seek && strangerFound(state, wanted)) return;
+  if (!blockers.empty()) return;
+  if (!board_.change(state, state.version + 1, wanted, state.target, deadline)) return;
+  note("the rules are now " + quoted(wanted.text()));
+  const std::lock_guard held(mutex_);
+  beatNow_ = true;
+  wakeUp_.notify_all();
+}
+
+// Errors of the old store count as a stranger: nobody knows that there is none.
+bool Membership::strangerFound(const BoardState& state, const Rules& wanted) {
+  strangersSoughtAt_ = environment_.clock->now();
+  const Instant deadline = strangersSoughtAt_ + options_.lease / 3;
+  try {
+    const auto key = findStranger_(state, wanted, deadline);
+    if (key) board_.sighted(*key, true, deadline);
+    return key.has_value();
+  } catch (const Error& error) {
+    noteOnce(notedBlockers_,
+             std::string("stays in both: the old store could not be looked through: ") + error.what());
+    return true;
+  }
+}
+
+void Membership::noteOnce(std::string& last, const std::string& message) const {
+  if (last == message) return;
+  last = message;
+  note(message);
+}
+
+void Membership::note(const std::string& message) const {
+  try {
+    environment_.listener->noted("migration " + options_.name, message);
+  } catch (...) {
+    // What a listener throws is dropped.
+  }
+}
+
+}  // namespace lockkeeper::migration

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "holdings.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/migration/board.h"
+#include "lockkeeper/migration/migration_options.h"
+
+namespace lockkeeper::migration {
+
+/// This process's part in a migration: says which phase a lock is taken in, and keeps in step with the other
+/// processes through the board (docs/adr/0021, tests/simulation/migration.pml). One thread, which starts with
+/// the first lock, sends the heartbeats. Thread-safe.
+class Membership {
+ public:
+  /// A key in the old store, on its way to modern, whose holder is no member, if there is one now.
+  using FindStranger = std::function<std::optional<std::string>(const BoardState& state, const Rules& target,
+                                                                Instant deadline)>;
+
+  Membership(std::shared_ptr<Noticeboard> board, MigrationOptions options, Environment environment,
+             FindStranger findStranger);
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+  /// Ends the thread and leaves the board. Blocks for two attempts at the board at most.
+  ~Membership();
+
+  /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the board when
+  /// the owner's label is new to it, which is one attempt at the board.
+  Phase choose(const AcquireRequest& request);
+  /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
+  /// which the phase was chosen. Otherwise the caller gives it back.
+  bool confirm(const AcquireRequest& request, Instant leasedFrom);
+  /// Nobody holds the claim any more.
+  void forget(const Claim& claim);
+  /// A renewal is about to be sent, to the stores of this phase: until doubt() the lock lives. Empty: it must
+  /// not be, because the lock is in a single phase and the lease is over.
+  std::optional<Phase> beginRenewal(const Claim& claim);
+  /// What was sent has come back; the lock may live for another ttl, as far as anyone knows.
+  void doubt(const Claim& claim, std::chrono::milliseconds ttl);
+
+  /// The phase in which the claim was taken; empty when it is over.
+  std::optional<Phase> phaseOf(const Claim& claim);
+  /// The phase of the key's present locks, by the rules alone.
+  Phase phaseNow(std::string_view key);
+  /// Whether locks in single phases may be taken or renewed by requests sent at `when`.
+  bool leasedAt(Instant when);
+  /// Whether some lock may be taken in this phase, now or when the target is reached.
+  bool mayUse(Phase phase);
+
+  /// Whether it is time to look whose a busy key in the old store is: now and then.
+  bool wantsToLook();
+  /// Somebody with this label holds a key in the old store.
+  void saw(std::string_view key, std::string_view owner);
+
+ private:
+  struct Seen {
+    std::string key;
+    std::string owner;
+  };
+
+  bool labelIsNew(std::string_view label) const;
+  void run();
+  bool beat(Instant deadline);
+  Member record(Instant now) const;
+  void absorb(const BoardState& state, Instant sentAt);
+  void startAnew(const BoardState& state, Instant deadline);
+  void step(const BoardState& state, Instant deadline);
+  bool strangerFound(const BoardState& state, const Rules& wanted);
+  void report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline);
+  void note(const std::string& message) const;
+  void noteOnce(std::string& last, const std::string& message) const;
+  Rules target() const { return written_.value_or(options_.rules); }
+  Phase byRules(std::string_view key) const;
+
+  const MigrationOptions options_;
+  const Environment environment_;
+  const FindStranger findStranger_;
+  MigrationBoard board_;
+  std::mutex beating_;  // one heartbeat at a time; guards the members down to the line
+  std::string notedBlockers_;
+  std::string notedFailure_;
+  Instant strangersSoughtAt_ = Instant::min();
+  // ------------------------------------------------------------
+  mutable std::mutex mutex_;
+  const std::string id_;
+  std::vector<std::string> labels_;
+  std::uint64_t version_ = 0;
+  Rules settled_{Phase::both};
+  std::optional<Rules> written_;  // the operator's target
+  Instant leaseUntil_ = Instant::min();
+  std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
+  Holdings holdings_;
+  std::vector<Seen> seen_;
+  Instant lookAgainAt_ = Instant::min();
+  bool beatNow_ = false;
+  bool stopping_ = false;
+  std::condition_variable wakeUp_;
+  std::thread heart_;
+};
+
+}  // namespace lockkeeper::migration

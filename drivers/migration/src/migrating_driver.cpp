@@ -1,0 +1,226 @@
+#include "lockkeeper/migration/migrating_driver.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+#include "membership.h"
+#include "outcomes.h"
+#include "strangers.h"
+
+namespace lockkeeper::migration {
+
+MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
+                                 std::shared_ptr<Noticeboard> board, MigrationOptions options,
+                                 Environment environment)
+    : options_(std::move(options)),
+      environment_(std::move(environment)),
+      oldStore_(std::move(oldStore)),
+      newStore_(std::move(newStore)),
+      madeBy_(::getpid()) {
+  if (!oldStore_ || !newStore_ || !board) {
+    throw std::invalid_argument("a migration needs an old store, a new store and a board");
+  }
+  if (oldStore_ == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
+  checkOptions(options_);
+  const auto findStranger = [store = oldStore_](const BoardState& state, const Rules& target,
+                                                Instant deadline) {
+    return strangerIn(*store, state, target, deadline);
+  };
+  membership_ = std::make_unique<Membership>(std::move(board), options_, environment_, findStranger);
+}
+
+MigratingDriver::~MigratingDriver() {
+  // The thread is not here and the mutexes may be held by it for ever: leaking them is right.
+  if (inherited()) static_cast<void>(membership_.release());
+}
+
+bool MigratingDriver::inherited() const noexcept { return ::getpid() != madeBy_; }
+
+void MigratingDriver::refuseInherited() const {
+  if (inherited()) throw ForkedError("this migration belongs to the parent process: open the stores again");
+}
+
+AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
+  refuseInherited();
+  if (request.ttl > options_.maxTtl) {
+    throw std::invalid_argument("ttl is " + formatDuration(request.ttl) + ": during the migration at most " +
+                                formatDuration(options_.maxTtl) + " (maxTtl) is allowed");
+  }
+  const Phase phase = membership_->choose(request);
+  AcquireResult result;
+  try {
+    result = acquireIn(phase, request);
+  } catch (const Error& error) {
+    const bool applied = error.code() == ErrorCode::outcomeUnknown || error.code() == ErrorCode::protocol;
+    if (applied || request.resend) {
+      membership_->doubt(request.claim, request.ttl);
+    } else {
+      membership_->forget(request.claim);
+    }
+    throw;
+  } catch (...) {
+    membership_->doubt(request.claim, request.ttl);
+    throw;
+  }
+  const auto* granted = std::get_if<Granted>(&result);
+  if (granted == nullptr) {
+    membership_->forget(request.claim);
+    return result;
+  }
+  if (membership_->confirm(request, granted->leasedFrom)) return result;
+  giveBack(phase == Phase::legacy ? *oldStore_ : *newStore_, request.claim, request.deadline);
+  membership_->forget(request.claim);
+  throw StoreUnavailable("the process was out of touch with the migration's board: the lock was given back");
+}
+
+AcquireResult MigratingDriver::acquireIn(Phase phase, const AcquireRequest& request) {
+  switch (phase) {
+    case Phase::legacy:
+      return acquireOld(request);
+    case Phase::both:
+      return acquireBoth(request);
+    case Phase::modern:
+      break;
+  }
+  return newStore_->acquire(request);
+}
+
+AcquireResult MigratingDriver::acquireOld(const AcquireRequest& request) {
+  AcquireResult result = oldStore_->acquire(request);
+  if (auto* granted = std::get_if<Granted>(&result)) {
+    granted->fence.reset();
+  } else {
+    lookWhoHolds(request);
+  }
+  return result;
+}
+
+AcquireResult MigratingDriver::acquireBoth(const AcquireRequest& request) {
+  checkApart(request);
+  const AcquireResult first = acquireOld(request);
+  if (std::holds_alternative<Busy>(first)) {
+    // The claim may have got as far as the new store when it was sent before.
+    if (request.resend) giveBack(*newStore_, request.claim, request.deadline);
+    return first;
+  }
+  AcquireResult second;
+  try {
+    second = newStore_->acquire(request);
+  } catch (const OutcomeUnknown&) {
+    throw;  // The claim will be sent again, or given up, to both.
+  } catch (const ProtocolError&) {
+    throw;
+  } catch (const Error&) {
+    giveBack(*oldStore_, request.claim, request.deadline);
+    throw;
+  }
+  if (auto* granted = std::get_if<Granted>(&second)) {
+    granted->leasedFrom = std::min(granted->leasedFrom, std::get<Granted>(first).leasedFrom);
+  } else {
+    giveBack(*oldStore_, request.claim, request.deadline);
+  }
+  return second;
+}
+
+void MigratingDriver::giveBack(LockDriver& store, const Claim& claim, Instant deadline) {
+  try {
+    store.release(claim, deadline);
+  } catch (const Error&) {
+    throw OutcomeUnknown("the lock was taken in one store only, and giving it back failed");
+  }
+}
+
+// Two names may lead to one store, where a lock in `both` would be one lock. A lock of a name that nobody
+// else has must not be seen in the other store.
+void MigratingDriver::checkApart(const AcquireRequest& request) {
+  if (apart_) return;
+  const Token token = Token::generate(*environment_.random);
+  const std::string key = "lockkeeper-migration-probe-" + Token::generate(*environment_.random).hex();
+  const Claim probe{key, token, request.claim.owner};
+  oldStore_->acquire({probe, request.ttl, request.deadline});
+  const bool same = newStore_->holder(key, request.deadline).has_value();
+  oldStore_->release(probe, request.deadline);
+  if (same) throw ConfigError("the old and the new store of the migration are the same");
+  apart_ = true;
+}
+
+void MigratingDriver::lookWhoHolds(const AcquireRequest& request) {
+  if (!membership_->wantsToLook()) return;
+  try {
+    const auto holder = oldStore_->holder(request.claim.key, request.deadline);
+    if (holder) membership_->saw(request.claim.key, holder->owner);
+  } catch (const Error&) {
+    // It was only a look.
+  }
+}
+
+void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
+  refuseInherited();
+  PairedRenewals pairs;
+  for (Renewal& each : renewals) {
+    if (const auto phase = membership_->beginRenewal(each.claim)) {
+      pairs.add(each, *phase);
+    } else {
+      each.outcome = RenewOutcome::unavailable;
+    }
+  }
+  try {
+    pairs.renewIn(*oldStore_, *newStore_, deadline);
+  } catch (...) {
+    // A driver that breaks its contract: the outcomes that it did not write are unknown.
+  }
+  for (const PairedRenewals::Entry& entry : pairs.entries()) {
+    Renewal& each = entry.renewal;
+    // Sent too late: others may have gone by our silence meanwhile.
+    const bool late = entry.phase != Phase::both && !membership_->leasedAt(each.leasedFrom);
+    if (each.outcome == RenewOutcome::renewed && late) each.outcome = RenewOutcome::unknown;
+    membership_->doubt(each.claim, each.ttl);
+  }
+}
+
+ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {
+  refuseInherited();
+  const Phase phase = membership_->phaseOf(claim).value_or(Phase::both);
+  ReleaseOutcome outcome = ReleaseOutcome::released;
+  switch (phase) {
+    case Phase::legacy:
+      outcome = oldStore_->release(claim, deadline);
+      break;
+    case Phase::both:
+      outcome = releaseBoth(*oldStore_, *newStore_, claim, deadline);
+      break;
+    case Phase::modern:
+      outcome = newStore_->release(claim, deadline);
+      break;
+  }
+  membership_->forget(claim);
+  return outcome;
+}
+
+std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant deadline) {
+  refuseInherited();
+  const Phase phase = membership_->phaseNow(key);
+  if (phase != Phase::legacy) {
+    auto found = newStore_->holder(key, deadline);
+    if (found || phase == Phase::modern) return found;
+  }
+  auto found = oldStore_->holder(key, deadline);
+  if (found) found->fence.reset();
+  return found;
+}
+
+Promises MigratingDriver::promises() const {
+  refuseInherited();
+  const Promises before = oldStore_->promises();
+  const Promises after = newStore_->promises();
+  return {.fence = membership_->mayUse(Phase::legacy) ? FencePromise::none : after.fence,
+          .durability = "old store: " + before.durability + "; new store: " + after.durability};
+}
+
+}  // namespace lockkeeper::migration
