@@ -1,42 +1,88 @@
 #include "booking.h"
 
-#include "transaction.h"
-
 namespace lockkeeper::inventory {
 
+using mysql::RowOutcome;
+using mysql::RowWrite;
+using mysql::SqlRow;
+
+mysql::VersionedRow stockRow(const Environment& environment) {
+  // As many attempts as it takes where many sell the same article.
+  return mysql::VersionedRow({.name = "lockkeeper_stock", .key = "sku", .columns = {"level"}},
+                             {.attempts = 20, .environment = environment});
+}
+
 Deduction Booking::run() {
-  Transaction transaction(pool_);
-  StockTables tables(transaction.connection());
+  try {
+    const bool optimistic = way_ == Way::optimistic || way_ == Way::lockedOptimistic;
+    const Deduction result = optimistic ? runOptimistically() : runOnce();
+    if (result != Deduction::duplicate) return result;
+  } catch (const CommitInDoubt& doubt) {
+    return lookUp(doubt);
+  }
+  try {
+    return writtenBy() ? Deduction::duplicate : Deduction::conflict;
+  } catch (const CommitInDoubt& doubt) {
+    doubt.rethrowCause();  // Nothing of ours was at stake.
+  }
+}
+
+Deduction Booking::runOnce() {
+  Transaction transaction = database_.begin();
+  StockTables tables(transaction.sql(), database_.dialect());
   // First of all, so that a second call with the same id waits here for the first one's end.
   if (!tables.insertOrder(order_)) return Deduction::duplicate;
-  const Deduction result = takeStock(tables);
-  if (result != Deduction::deducted) return result;
-  try {
-    transaction.commit();
-  } catch (const Poco::Exception& exception) {
-    return lookUp(exception);
-  }
-  return Deduction::deducted;
+  const Deduction result = takeStock(transaction, tables);
+  if (result == Deduction::deducted) transaction.commit();
+  return result;
 }
 
-Deduction Booking::takeStock(StockTables& tables) {
-  switch (way_) {
-    case Way::lockOnly:
-      return readAndWrite(tables);
-    case Way::fencedRow:
-      return claimAndTake(tables);
-    case Way::conditionalUpdate:
+Deduction Booking::runOptimistically() {
+  Deduction declined = Deduction::soldOut;
+  const auto compute = [&](const SqlRow& row, Transaction& transaction) -> std::optional<SqlRow> {
+    StockTables tables(transaction.sql(), database_.dialect());
+    if (tables.insertOrder(order_)) return lowered(row);
+    declined = Deduction::duplicate;
+    return std::nullopt;
+  };
+  switch (stock_.update(database_, order_.sku, compute)) {
+    case RowOutcome::committed:
+      return Deduction::deducted;
+    case RowOutcome::declined:
+      return declined;
+    case RowOutcome::notFound:
+      return writtenBy() ? Deduction::duplicate : Deduction::unknownSku;
+    case RowOutcome::conflict:
       break;
   }
-  return take(tables);
+  return Deduction::conflict;
 }
 
-Deduction Booking::readAndWrite(StockTables& tables) {
-  const auto row = tables.read(order_.sku);
-  if (!row) return Deduction::unknownSku;
-  if (row->level < order_.quantity) return Deduction::soldOut;
-  const bool unchanged = tables.write(order_.sku, row->level - order_.quantity, row->version);
-  return unchanged && lock_->valid() ? Deduction::deducted : Deduction::conflict;
+Deduction Booking::takeStock(Transaction& transaction, StockTables& tables) {
+  if (way_ == Way::lockOnly) return readAndWrite(transaction);
+  return way_ == Way::fencedRow ? claimAndTake(tables) : take(tables);
+}
+
+Deduction Booking::readAndWrite(Transaction& transaction) {
+  const auto compute = [&](const SqlRow& row, Transaction&) { return lowered(row); };
+  switch (stock_.write(transaction, order_.sku, compute)) {
+    case RowWrite::written:
+      return lock_->valid() ? Deduction::deducted : Deduction::conflict;
+    case RowWrite::missing:
+      return Deduction::unknownSku;
+    case RowWrite::declined:
+      return Deduction::soldOut;
+    case RowWrite::stale:
+      break;
+  }
+  return Deduction::conflict;
+}
+
+/// Empty when there is less in stock than ordered.
+std::optional<SqlRow> Booking::lowered(const SqlRow& row) const {
+  const auto level = std::get<std::int64_t>(row.front());
+  if (level < order_.quantity) return std::nullopt;
+  return SqlRow{level - order_.quantity};
 }
 
 /// Does not ask whether the lock is still valid: that is the point of the fence. Once the row is claimed, the
@@ -54,20 +100,33 @@ Deduction Booking::take(StockTables& tables) {
 }
 
 Deduction Booking::unlessMissing(StockTables& tables, Deduction result) {
-  return tables.read(order_.sku) ? result : Deduction::unknownSku;
+  return tables.level(order_.sku) ? result : Deduction::unknownSku;
+}
+
+/// Which attempt has written the order's row, if any has or still may. The answer outlives a crash: servers
+/// show a commit to others before they have flushed it, but a later commit that they acknowledge has flushed
+/// both.
+std::optional<std::int64_t> Booking::writtenBy() {
+  Transaction transaction = database_.begin();
+  StockTables tables(transaction.sql(), database_.dialect());
+  const auto attempt = tables.attemptOf(order_.orderId);
+  if (attempt) {
+    tables.touchArticleOf(order_.orderId);
+    transaction.commit();
+  }
+  return attempt;
 }
 
 /// COMMIT was sent and its answer was not seen: the order's row tells whether it was done.
-Deduction Booking::lookUp(const Poco::Exception& commitFailure) {
-  std::optional<std::int64_t> writtenBy;
+Deduction Booking::lookUp(const CommitInDoubt& doubt) {
+  std::optional<std::int64_t> attempt;
   try {
-    Transaction transaction(pool_);
-    writtenBy = StockTables(transaction.connection()).attemptOf(order_.orderId);
+    attempt = writtenBy();
   } catch (const std::exception&) {
-    throw OutcomeUnknown(pool_.display() + ": the connection broke during COMMIT");
+    throw OutcomeUnknown(database_.pool().display() + ": " + doubt.what());
   }
-  if (!writtenBy) commitFailure.rethrow();  // Not done, and never will be: as if it had not been sent.
-  return *writtenBy == order_.attempt ? Deduction::deducted : Deduction::duplicate;
+  if (!attempt) doubt.rethrowCause();  // Not done, and never will be: as if it had not been sent.
+  return *attempt == order_.attempt ? Deduction::deducted : Deduction::duplicate;
 }
 
 }  // namespace lockkeeper::inventory

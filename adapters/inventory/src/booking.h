@@ -1,33 +1,40 @@
 #pragma once
 
-#include <Poco/Exception.h>
-
-#include "connection_pool.h"
+#include "database.h"
 #include "lockkeeper/inventory/stock_service.h"
+#include "lockkeeper/mysql/versioned_row.h"
 #include "stock_tables.h"
 
 namespace lockkeeper::inventory {
 
+/// The rows of stock, for the ways that compare versions.
+mysql::VersionedRow stockRow(const Environment& environment);
+
 /// Books one order in one transaction, in one of the ways.
 class Booking {
  public:
-  /// `lock` may be null for Way::conditionalUpdate only.
-  Booking(ConnectionPool& pool, Way way, const Order& order, const Lock* lock)
-      : pool_(pool), way_(way), order_(order), lock_(lock) {}
+  /// `stock` is stockRow(). `lock` may be null for the ways that do not lock.
+  Booking(Database& database, const mysql::VersionedRow& stock, Way way, const Order& order, const Lock* lock)
+      : database_(database), stock_(stock), way_(way), order_(order), lock_(lock) {}
 
   /// Whatever is not `deducted` has been rolled back. Throws Poco's exceptions, after which nothing has
   /// changed either, and OutcomeUnknown.
   Deduction run();
 
  private:
-  Deduction takeStock(StockTables& tables);
-  Deduction readAndWrite(StockTables& tables);
+  Deduction runOnce();
+  Deduction runOptimistically();
+  Deduction takeStock(Transaction& transaction, StockTables& tables);
+  Deduction readAndWrite(Transaction& transaction);
+  std::optional<mysql::SqlRow> lowered(const mysql::SqlRow& row) const;
   Deduction claimAndTake(StockTables& tables);
   Deduction take(StockTables& tables);
   Deduction unlessMissing(StockTables& tables, Deduction result);
-  Deduction lookUp(const Poco::Exception& commitFailure);
+  std::optional<std::int64_t> writtenBy();
+  Deduction lookUp(const CommitInDoubt& doubt);
 
-  ConnectionPool& pool_;
+  Database& database_;
+  const mysql::VersionedRow& stock_;
   const Way way_;
   const Order& order_;
   const Lock* const lock_;

@@ -1,17 +1,37 @@
 #include "database.h"
 
+#include "lockkeeper/backoff.h"
 #include "lockkeeper/error.h"
-#include "sql_fault.h"
+#include "sqlite.h"
 
 namespace lockkeeper::inventory {
 namespace {
 
-constexpr int maxAttempts = 4;
-constexpr std::uint64_t firstPauseMicroseconds = 2000;  // Doubles, and is drawn between half and whole.
+using sql::SqlFault;
 
-// SQLite lets one writer in at a time and makes the others poll: better they queue for its only session.
-std::size_t poolSize(const DatabaseUri& uri, std::size_t sessions) {
-  return uri.dialect == Dialect::sqlite ? 1 : sessions;
+constexpr int maxAttempts = 4;
+constexpr std::chrono::milliseconds firstPause{2};
+constexpr std::chrono::milliseconds longestPause{8};
+
+sql::PoolOptions poolOptions(const DatabaseUri& uri, std::size_t sessions,
+                             std::chrono::seconds operationTimeout, std::shared_ptr<Clock> clock) {
+  sql::PoolOptions options{.open = {},
+                           .size = sessions,
+                           .timeout = operationTimeout,
+                           .display = uri.display(),
+                           .clock = std::move(clock)};
+  if (const auto* file = std::get_if<SqliteFile>(&uri.place)) {
+    options.open = [path = file->path, operationTimeout] { return openSqlite(path, operationTimeout); };
+    // SQLite lets one writer in at a time and makes the others poll: better they queue for its only session.
+    options.size = 1;
+    return options;
+  }
+  options.open = [server = std::get<sql::ServerAddress>(uri.place), operationTimeout] {
+    return sql::Connection::open(server, operationTimeout);
+  };
+  options.setUp =
+      "SET SESSION autocommit = 1, innodb_lock_wait_timeout = " + std::to_string(operationTimeout.count());
+  return options;
 }
 
 }  // namespace
@@ -19,9 +39,20 @@ std::size_t poolSize(const DatabaseUri& uri, std::size_t sessions) {
 Database::Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
                    Environment environment)
     : environment_(std::move(environment)),
-      pool_(uri, poolSize(uri, sessions), operationTimeout, environment_.clock) {}
+      dialect_(uri.dialect()),
+      pool_(poolOptions(uri, sessions, operationTimeout, environment_.clock)) {}
+
+Transaction Database::begin() {
+  return Transaction(pool_, dialect_ == Dialect::sqlite ? "BEGIN IMMEDIATE" : "START TRANSACTION");
+}
+
+bool Database::isContention(const std::exception& failure) {
+  const auto* known = dynamic_cast<const Poco::Exception*>(&failure);
+  return known != nullptr && classify(*known) == SqlFault::contention;
+}
 
 bool Database::attempt(const std::function<void()>& transaction) {
+  Backoff backoff(firstPause, longestPause);
   for (int attempt = 1;; ++attempt) {
     try {
       transaction();
@@ -34,22 +65,13 @@ bool Database::attempt(const std::function<void()>& transaction) {
       const bool again = fault == SqlFault::contention || fault == SqlFault::connectionLost;
       if (!again || last) throwAsError(exception, pool_.display());
     }
-    pause(attempt);
+    Clock& clock = *environment_.clock;
+    pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*environment_.random)));
   }
 }
 
 void Database::run(const std::function<void()>& transaction) {
   if (!attempt(transaction)) throw StoreUnavailable(pool_.display() + ": stayed locked by others");
-}
-
-void Database::pause(int attempt) {
-  const std::uint64_t half = firstPauseMicroseconds << (attempt - 1) >> 1;
-  const std::chrono::microseconds length(half + environment_.random->upTo(half));
-  const Instant until = saturatingAdd(environment_.clock->now(), length);
-  std::mutex mutex;
-  std::condition_variable never;
-  std::unique_lock held(mutex);
-  while (environment_.clock->now() < until) environment_.clock->wait(held, never, until);
 }
 
 }  // namespace lockkeeper::inventory

@@ -2,8 +2,9 @@
 
 #include <functional>
 
-#include "connection_pool.h"
+#include "database_uri.h"
 #include "lockkeeper/environment.h"
+#include "transaction.h"
 
 namespace lockkeeper::inventory {
 
@@ -13,7 +14,15 @@ class Database {
   Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
            Environment environment);
 
-  ConnectionPool& pool() { return pool_; }
+  sql::ConnectionPool& pool() { return pool_; }
+  Dialect dialect() const { return dialect_; }
+
+  /// Begins; on SQLite with the right to write, so that it never has to be upgraded. Throws as
+  /// ConnectionPool::Lease does.
+  Transaction begin();
+
+  /// Whether a new transaction may succeed where this exception ended one.
+  static bool isContention(const std::exception& failure);
 
   /// Runs `transaction` until it returns, a few times at most: again after a contention or a lost connection,
   /// when it must have left nothing behind. False when contention lasted. Throws StoreUnavailable and
@@ -24,10 +33,9 @@ class Database {
   void run(const std::function<void()>& transaction);
 
  private:
-  void pause(int attempt);
-
   const Environment environment_;
-  ConnectionPool pool_;
+  const Dialect dialect_;
+  sql::ConnectionPool pool_;
 };
 
 }  // namespace lockkeeper::inventory

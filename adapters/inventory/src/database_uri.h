@@ -2,16 +2,26 @@
 
 #include <string>
 #include <string_view>
+#include <variant>
+
+#include "lockkeeper/sql/server_address.h"
 
 namespace lockkeeper::inventory {
 
 enum class Dialect { sqlite, mysql };
 
-/// Where the tables are, in Poco::Data's terms.
+struct SqliteFile {
+  std::string path;
+};
+
+/// Where the tables are.
 struct DatabaseUri {
-  Dialect dialect;
-  std::string connection;  ///< Poco's connection string. Holds the password: never show it.
-  std::string display;     ///< For messages: no user, no password.
+  std::variant<SqliteFile, sql::ServerAddress> place;
+
+  Dialect dialect() const { return place.index() == 0 ? Dialect::sqlite : Dialect::mysql; }
+
+  /// For messages: no user, no password.
+  std::string display() const;
 
   /// Throws ConfigError that says what is wrong without repeating a secret.
   static DatabaseUri parse(std::string_view text);

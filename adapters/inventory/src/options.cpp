@@ -33,6 +33,10 @@ const char* toString(Way way) noexcept {
       return "fenced row";
     case Way::conditionalUpdate:
       return "conditional update";
+    case Way::optimistic:
+      return "optimistic";
+    case Way::lockedOptimistic:
+      return "lock + optimistic";
   }
   return "unknown";
 }

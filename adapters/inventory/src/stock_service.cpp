@@ -6,7 +6,6 @@
 #include "booking.h"
 #include "database.h"
 #include "options.h"
-#include "transaction.h"
 
 namespace lockkeeper::inventory {
 
@@ -17,7 +16,8 @@ class StockService::State {
         way_(way),
         options_(std::move(options)),
         database_(DatabaseUri::parse(uri), options_.sessions, options_.operationTimeout,
-                  options_.environment) {}
+                  options_.environment),
+        stock_(stockRow(options_.environment)) {}
 
   Database& database() { return database_; }
   Deduction deduct(const Order& order);
@@ -30,15 +30,16 @@ class StockService::State {
   const Way way_;
   const StockOptions options_;
   Database database_;
+  const mysql::VersionedRow stock_;
 };
 
 Deduction StockService::State::deduct(const Order& order) {
   std::optional<Lock> lock;
-  if (way_ != Way::conditionalUpdate) {
+  if (way_ != Way::conditionalUpdate && way_ != Way::optimistic) {
     lock = takeLock(lockKey(order.sku));
     if (!lock) return Deduction::busy;
   }
-  Booking booking(database_.pool(), way_, order, lock ? &*lock : nullptr);
+  Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
   Deduction result = Deduction::conflict;
   return database_.attempt([&] { result = booking.run(); }) ? result : Deduction::conflict;
 }
@@ -72,8 +73,8 @@ StockService::~StockService() = default;
 void StockService::createSchema() {
   Database& database = state_->database();
   database.run([&] {
-    ConnectionPool::Lease lease(database.pool());
-    StockTables(lease.connection()).createAll();
+    sql::ConnectionPool::Lease lease(database.pool());
+    StockTables(lease.sql(), database.dialect()).createAll();
     lease.keep();
   });
 }
@@ -90,12 +91,12 @@ void StockService::restock(std::string_view sku, std::int64_t quantity) {
   checkQuantity(quantity, 0);
   Database& database = state_->database();
   database.run([&] {
-    Transaction transaction(database.pool());
-    StockTables(transaction.connection()).add(std::string(sku), quantity);
+    Transaction transaction = database.begin();
+    StockTables(transaction.sql(), database.dialect()).add(std::string(sku), quantity);
     try {
       transaction.commit();
-    } catch (const Poco::Exception&) {
-      throw OutcomeUnknown(database.pool().display() + ": the connection broke during COMMIT");
+    } catch (const CommitInDoubt& doubt) {
+      throw OutcomeUnknown(database.pool().display() + ": " + doubt.what());
     }
   });
 }
@@ -103,21 +104,25 @@ void StockService::restock(std::string_view sku, std::int64_t quantity) {
 std::optional<std::int64_t> StockService::level(std::string_view sku) {
   checkSku(sku);
   Database& database = state_->database();
-  std::optional<StockRow> row;
+  std::optional<std::int64_t> level;
   database.run([&] {
-    ConnectionPool::Lease lease(database.pool());
-    row = StockTables(lease.connection()).read(std::string(sku));
+    sql::ConnectionPool::Lease lease(database.pool());
+    level = StockTables(lease.sql(), database.dialect()).level(std::string(sku));
     lease.keep();
   });
-  return row ? std::optional(row->level) : std::nullopt;
+  return level;
 }
 
 void StockService::resetFences() {
   Database& database = state_->database();
   database.run([&] {
-    Transaction transaction(database.pool());
-    StockTables(transaction.connection()).resetFences();
-    transaction.commit();  // Does no harm when it is done twice.
+    Transaction transaction = database.begin();
+    StockTables(transaction.sql(), database.dialect()).resetFences();
+    try {
+      transaction.commit();
+    } catch (const CommitInDoubt& doubt) {
+      doubt.rethrowCause();  // It is tried again, and does no harm when it is done twice.
+    }
   });
 }
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "schema.h"
-#include "sql_fault.h"
+#include "sqlite.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -32,7 +32,7 @@ bool StockTables::insertOrder(const Order& order) {
         bind(order.orderId), bind(order.sku), bind(order.quantity), bind(order.attempt), now;
     return true;
   } catch (const Poco::Exception& exception) {
-    if (classify(exception) == SqlFault::duplicateKey) return false;
+    if (classify(exception) == sql::SqlFault::duplicateKey) return false;
     throw;
   }
 }
@@ -48,20 +48,18 @@ std::optional<std::int64_t> StockTables::attemptOf(const std::string& orderId) {
   return attempt;
 }
 
-std::optional<StockRow> StockTables::read(const std::string& sku) {
-  StockRow row{};
-  Statement select(sql_);
-  select << "SELECT level, version FROM lockkeeper_stock WHERE sku = ?", into(row.level), into(row.version),
-      bind(sku);
-  if (select.execute() == 0) return std::nullopt;
-  return row;
+void StockTables::touchArticleOf(const std::string& orderId) {
+  sql_ << "UPDATE lockkeeper_stock SET version = version + 1 "
+          "WHERE sku = (SELECT sku FROM lockkeeper_orders WHERE order_id = ?)",
+      bind(orderId), now;
 }
 
-bool StockTables::write(const std::string& sku, std::int64_t level, std::int64_t version) {
-  Statement update(sql_);
-  update << "UPDATE lockkeeper_stock SET level = ?, version = version + 1 WHERE sku = ? AND version = ?",
-      bind(level), bind(sku), bind(version);
-  return update.execute() == 1;
+std::optional<std::int64_t> StockTables::level(const std::string& sku) {
+  std::int64_t level = 0;
+  Statement select(sql_);
+  select << "SELECT level FROM lockkeeper_stock WHERE sku = ?", into(level), bind(sku);
+  if (select.execute() == 0) return std::nullopt;
+  return level;
 }
 
 bool StockTables::claim(const std::string& sku, std::int64_t fence) {

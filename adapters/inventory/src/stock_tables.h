@@ -1,10 +1,12 @@
 #pragma once
 
+#include <Poco/Data/Session.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "connection.h"
+#include "database_uri.h"
 
 namespace lockkeeper::inventory {
 
@@ -15,15 +17,10 @@ struct Order {
   std::int64_t attempt;  ///< Random: tells the row that this call wrote from another call's.
 };
 
-struct StockRow {
-  std::int64_t level;
-  std::int64_t version;
-};
-
-/// The statements on our tables, on one connection. All throw Poco's exceptions.
+/// The statements on our tables, on one session. All throw Poco's exceptions.
 class StockTables {
  public:
-  explicit StockTables(Connection& connection) : sql_(connection.sql()), dialect_(connection.dialect()) {}
+  StockTables(Poco::Data::Session& sql, Dialect dialect) : sql_(sql), dialect_(dialect) {}
 
   void createAll();
 
@@ -32,10 +29,10 @@ class StockTables {
   bool insertOrder(const Order& order);
   /// Which attempt has written the order, after waiting for transactions that may still write it.
   std::optional<std::int64_t> attemptOf(const std::string& orderId);
+  /// Counts up the version of a booked order's article, so that there is something to commit.
+  void touchArticleOf(const std::string& orderId);
 
-  std::optional<StockRow> read(const std::string& sku);
-  /// False when the row is not at `version` any more.
-  bool write(const std::string& sku, std::int64_t level, std::int64_t version);
+  std::optional<std::int64_t> level(const std::string& sku);
   /// False when the row has seen a higher fence, or does not exist.
   bool claim(const std::string& sku, std::int64_t fence);
   /// False when there is less in stock than that, or no such row.

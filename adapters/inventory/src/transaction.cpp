@@ -1,32 +1,23 @@
 #include "transaction.h"
 
+#include "lockkeeper/mysql/poco_rows.h"
+
 namespace lockkeeper::inventory {
 
-Transaction::Transaction(ConnectionPool& pool) : lease_(pool) {
-  send(connection().dialect() == Dialect::sqlite ? "BEGIN IMMEDIATE" : "START TRANSACTION");
+std::optional<mysql::SqlRow> Transaction::select(const std::string& statement, const mysql::SqlRow& values) {
+  return mysql::selectRow(sql(), statement, values);
 }
 
-Transaction::~Transaction() {
-  if (!open_) return;
-  try {
-    send("ROLLBACK");
-    lease_.keep();
-  } catch (const Poco::Exception&) {
-    // The lease closes the connection, which rolls back as well.
-  }
+std::size_t Transaction::execute(const std::string& statement, const mysql::SqlRow& values) {
+  return mysql::executeOn(sql(), statement, values);
 }
 
 void Transaction::commit() {
-  open_ = false;
   try {
-    send("COMMIT");
-  } catch (...) {
-    lease_.close();
-    throw;
+    sql::Transaction::commit();
+  } catch (const Poco::Exception&) {
+    throw CommitInDoubt();
   }
-  lease_.keep();
 }
-
-void Transaction::send(const char* statement) { connection().sql() << statement, Poco::Data::Keywords::now; }
 
 }  // namespace lockkeeper::inventory

@@ -1,31 +1,38 @@
 #pragma once
 
-#include "connection_pool.h"
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/mysql/row_database.h"
+#include "lockkeeper/sql/transaction.h"
 
 namespace lockkeeper::inventory {
 
-/// BEGIN … COMMIT on one connection, by statements of our own: Poco's begin() leaves a MySQL session with
-/// autocommit switched off for its next user.
-class Transaction {
+/// Thrown by Transaction::commit() when the connection broke: whether the database has committed is not
+/// known. Its cause is the exception that is being handled when it is made.
+class CommitInDoubt final : public std::exception {
  public:
-  /// Begins. On SQLite with the right to write, so that it never has to be upgraded.
-  explicit Transaction(ConnectionPool& pool);
-  Transaction(const Transaction&) = delete;
-  Transaction& operator=(const Transaction&) = delete;
+  const char* what() const noexcept override { return "the connection broke during COMMIT"; }
 
-  /// Rolls back, unless committed.
-  ~Transaction();
-
-  Connection& connection() { return lease_.connection(); }
-
-  /// When it throws, whether the database has committed is not known; the connection is closed.
-  void commit();
+  /// For who has found out that nothing was committed.
+  [[noreturn]] void rethrowCause() const { std::rethrow_exception(cause_); }
 
  private:
-  void send(const char* statement);
+  std::exception_ptr cause_ = std::current_exception();
+};
 
-  ConnectionPool::Lease lease_;
-  bool open_ = true;
+/// A transaction that VersionedRow can work in as well.
+class Transaction final : public sql::Transaction {
+ public:
+  using sql::Transaction::Transaction;
+
+  std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values);
+  std::size_t execute(const std::string& statement, const mysql::SqlRow& values);
+
+  /// Throws CommitInDoubt.
+  void commit();
 };
 
 }  // namespace lockkeeper::inventory

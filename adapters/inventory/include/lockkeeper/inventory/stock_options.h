@@ -15,9 +15,13 @@ enum class Way {
   fencedRow,  ///< Takes the lock and claims the row with its fence before it reads, so that the row refuses a
               ///< former holder whose lease has ended. Needs a lock store that promises fences.
   conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity. The baseline.
+  optimistic,  ///< Takes no lock: reads, decides, and writes if the row is still the one that it read; else
+               ///< all over again, some times, in new transactions.
+  lockedOptimistic,  ///< Takes the lock so that nobody else is in the way, and then sells as optimistic does,
+                     ///< so that nothing depends on the lock.
 };
 
-/// "lock only", "fenced row" or "conditional update".
+/// "lock only", "fenced row", "conditional update", "optimistic" or "lock + optimistic".
 const char* toString(Way way) noexcept;
 
 /// How a StockService works. Values outside their range are refused by its constructor.

@@ -25,14 +25,15 @@ const char* toString(Deduction deduction) noexcept;
 /// Deducts orders from stock in a database. Except for `deducted`, nothing has changed. Thread-safe.
 ///
 /// All methods block: for options.lockWait where they lock, and then for four transactions of twice
-/// options.operationTimeout at most. Besides the errors named at each, they throw
+/// options.operationTimeout at most, the optimistic ways for four times twenty. Besides the errors named at
+/// each, they throw
 /// - StoreUnavailable: the database or the lock store did not answer; certainly nothing has changed;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
 class StockService {
  public:
   /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database". Connects nowhere
-  /// yet. `locks` must outlive the service; Way::conditionalUpdate does not use it. Throws ConfigError for a
-  /// URI that is not one of these, and for Way::fencedRow on a lock store without fences;
+  /// yet. `locks` must outlive the service; Way::conditionalUpdate and Way::optimistic do not use it. Throws
+  /// ConfigError for a URI that is not one of these, and for Way::fencedRow on a lock store without fences;
   /// std::invalid_argument for options out of range.
   StockService(std::string_view database, LockManager& locks, Way way, StockOptions options = {});
   StockService(StockService&&) noexcept;
