@@ -1,0 +1,55 @@
+#pragma once
+
+#include <Poco/Net/HTTPServerRequest.h>
+
+#include <cstddef>
+#include <istream>
+#include <streambuf>
+#include <string>
+
+namespace lockkeeper::poco {
+
+/// A body, or when it is too long its beginning, the rest of which is still in the stream.
+struct Body {
+  std::string bytes;
+  bool whole = true;
+};
+
+/// Reads a body of at most `most` bytes. Blocks for what the client has not sent yet, within the server's
+/// time limits.
+Body readBody(Poco::Net::HTTPServerRequest& request, std::size_t most);
+
+/// Reads what is left of the body and forgets it; false when that is more than `most` bytes. Blocks likewise.
+bool skipBody(Poco::Net::HTTPServerRequest& request, std::size_t most);
+
+/// First these bytes, then what is left of a stream.
+class ReplayBuffer final : public std::streambuf {
+ public:
+  ReplayBuffer(std::string bytes, std::istream& rest);
+
+ private:
+  int_type underflow() override;
+
+  std::string bytes_;
+  std::istream& rest_;
+};
+
+/// A request whose body was read, for a handler that wants to read it, too. `original` must outlive it.
+class ReplayedRequest final : public Poco::Net::HTTPServerRequest {
+ public:
+  ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body);
+
+  std::istream& stream() override { return stream_; }
+  const Poco::Net::SocketAddress& clientAddress() const override { return original_.clientAddress(); }
+  const Poco::Net::SocketAddress& serverAddress() const override { return original_.serverAddress(); }
+  const Poco::Net::HTTPServerParams& serverParams() const override { return original_.serverParams(); }
+  Poco::Net::HTTPServerResponse& response() const override { return original_.response(); }
+  bool secure() const override { return original_.secure(); }
+
+ private:
+  Poco::Net::HTTPServerRequest& original_;
+  ReplayBuffer body_;
+  std::istream stream_;
+};
+
+}  // namespace lockkeeper::poco

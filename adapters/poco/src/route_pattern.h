@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockkeeper::poco {
+
+/// Which requests a route is for: "POST /sms", "PUT /orders/{id}", "* /api/*". The method is one word in
+/// upper case, or "*" for all; GET stands for HEAD, too. A segment {name} stands for any one segment, a "*"
+/// at the end for whatever follows, be it nothing.
+class RoutePattern {
+ public:
+  /// Throws ConfigError, naming the setting `what`, for a pattern that no request can match.
+  static RoutePattern parse(const std::string& what, const std::string& text);
+
+  bool matches(std::string_view method, const std::vector<std::string>& path) const;
+
+  /// Whether both match the same requests.
+  bool equivalent(const RoutePattern& other) const { return rank() == other.rank(); }
+
+  /// Whether this one decides where both match: at the first segment that differs, a plain one goes before a
+  /// {name}, and that before a "*".
+  bool before(const RoutePattern& other) const { return rank() < other.rank(); }
+
+  /// Which segment of a matching path {name} stands for.
+  std::optional<std::size_t> position(std::string_view name) const;
+
+ private:
+  enum class Kind { plain, named, rest };
+  struct Segment {
+    Kind kind;
+    std::string text;
+  };
+
+  std::vector<std::string> rank() const;
+
+  std::string method_;
+  std::vector<Segment> path_;
+};
+
+/// The segments of the path in a request's target: decoded, without empty ones and with "." and ".."
+/// resolved, so that no other spelling of a path gets round its limit. Throws Poco::SyntaxException for a
+/// target that is not valid.
+std::vector<std::string> pathSegments(const std::string& target);
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,49 @@
+#include "setting.h"
+
+#include <Poco/NumberParser.h>
+
+#include <algorithm>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/key.h"
+
+namespace lockkeeper::poco {
+
+using Poco::Util::AbstractConfiguration;
+
+std::vector<std::string> namesBelow(const AbstractConfiguration& configuration, const std::string& root) {
+  AbstractConfiguration::Keys names;
+  configuration.keys(root, names);
+  return names;
+}
+
+void refuseUnknown(const AbstractConfiguration& configuration, const std::string& root,
+                   std::initializer_list<std::string_view> known) {
+  for (const auto& name : namesBelow(configuration, root)) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    std::string allowed;
+    for (const auto each : known) allowed.append(allowed.empty() ? "" : ", ").append(each);
+    throw ConfigError("the setting " + quoted(root + "." + name) + " is unknown: below " + root + ", " +
+                      allowed + " are known");
+  }
+}
+
+bool readFlag(const AbstractConfiguration& configuration, const std::string& name, bool otherwise) {
+  if (!configuration.has(name)) return otherwise;
+  const std::string text = configuration.getString(name);
+  if (text == "on" || text == "true") return true;
+  if (text == "off" || text == "false") return false;
+  throw ConfigError(name + " is " + quoted(text) + ": on and off are allowed");
+}
+
+unsigned readNumber(const AbstractConfiguration& configuration, const std::string& name, unsigned otherwise,
+                    unsigned least, unsigned most) {
+  if (!configuration.has(name)) return otherwise;
+  const std::string text = configuration.getString(name);
+  unsigned value = 0;
+  if (Poco::NumberParser::tryParseUnsigned(text, value) && value >= least && value <= most) return value;
+  throw ConfigError(name + " is " + quoted(text) + ": " + std::to_string(least) + " to " +
+                    std::to_string(most) + " are allowed");
+}
+
+}  // namespace lockkeeper::poco
