@@ -1,7 +1,7 @@
 # bash completion for lockkeeper: `source <(lockkeeper completion bash)`, or installed with the package.
 _lockkeeper() {
   local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]:-}
-  local commands='run show list break completion' common='--store --config --namespace --help' i
+  local commands='run show list break limit migrate completion' common='--store --config --namespace --help' i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$word")
@@ -26,15 +26,24 @@ _lockkeeper() {
       return
       ;;
     --store | -s)
-      mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// redis+unix:/// memory:' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// redis+unix:/// redis+legacy:// memory:' -- "$word")
       return
       ;;
+    --kind | -k)
+      mapfile -t COMPREPLY < <(compgen -W 'token-bucket leaky-meter leaky-queue sliding-window fixed-window' -- "$word")
+      return
+      ;;
+    --rate | -r | --burst | -b | --name | -m | --cost) return ;;
     --namespace | -n | --ttl | -t | --wait | -w | --grace | -g) return ;;
   esac
   case $command in
     run) mapfile -t COMPREPLY < <(compgen -W "$common --ttl --wait --grace --" -- "$word") ;;
     break) mapfile -t COMPREPLY < <(compgen -W "$common --yes" -- "$word") ;;
+    limit)
+      mapfile -t COMPREPLY < <(compgen -W "$common --rate --burst --kind --name --cost --wait --peek --reset" -- "$word")
+      ;;
     show | list) mapfile -t COMPREPLY < <(compgen -W "$common" -- "$word") ;;
+    migrate) mapfile -t COMPREPLY < <(compgen -W "audit status advance $common --dry-run" -- "$word") ;;
     completion) mapfile -t COMPREPLY < <(compgen -W 'bash --help' -- "$word") ;;
   esac
 }

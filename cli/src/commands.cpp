@@ -6,10 +6,15 @@
 
 #include "completion_script.h"
 #include "exit_codes.h"
-#include "lockkeeper/store_registry.h"
+#include "lockkeeper/migration/open.h"
+#include "migrate.h"
 
 #ifdef LOCKKEEPER_WITH_REDIS
 #include "lockkeeper/redis/use.h"
+#include "migrate.h"
+#endif
+#ifdef LOCKKEEPER_WITH_MYSQL
+#include "lockkeeper/mysql/use.h"
 #endif
 
 namespace lockkeeper::cli {
@@ -34,8 +39,8 @@ OptionSet storeOptions() {
           .argument("URI"));
   options.addOption(
       Option("config", "c",
-             "a .properties file with lockkeeper.store, lockkeeper.namespace, lockkeeper.lock.ttl and "
-             "lockkeeper.lock.waitFor; options given here go before it")
+             "a .properties file with lockkeeper.store, lockkeeper.namespace, lockkeeper.lock.ttl, "
+             "lockkeeper.lock.waitFor and lockkeeper.migration.*; options given here go before it")
           .argument("FILE"));
   options.addOption(Option("namespace", "n", "put before each key, as applications do that share a store")
                         .argument("NAME"));
@@ -59,6 +64,33 @@ OptionSet runOptions() {
 OptionSet breakOptions() {
   OptionSet options = storeOptions();
   options.addOption(Option("yes", "y", "do not ask; needed where there is no terminal"));
+  return options;
+}
+
+OptionSet limitOptions() {
+  OptionSet options = storeOptions();
+  options.addOption(
+      Option("rate", "r", "how much in which time: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
+  options.addOption(Option("burst", "b", "what a full bucket holds (the rate's number)").argument("N"));
+  options.addOption(
+      Option("kind", "k",
+             "token-bucket (the default), leaky-meter, leaky-queue, sliding-window or fixed-window")
+          .argument("KIND"));
+  options.addOption(
+      Option("name", "m",
+             "the limit's name (limit): keys of different limits are apart; with --config, the one "
+             "whose settings are lockkeeper.limits.NAME.*")
+          .argument("NAME"));
+  options.addOption(Option("cost", "", "how much this call takes (1)").argument("N"));
+  options.addOption(Option("wait", "w", "how long to wait to be allowed (0s)").argument("TIME"));
+  options.addOption(Option("peek", "p", "look, but take nothing"));
+  options.addOption(Option("reset", "", "forget all that KEY has used"));
+  return options;
+}
+
+OptionSet migrateOptions() {
+  OptionSet options = storeOptions();
+  options.addOption(Option("dry-run", "", "say what would be done, and do not do it"));
   return options;
 }
 
@@ -96,8 +128,10 @@ const Command all[] = {
      "  128+n  signal n ended COMMAND",
      runOptions, runUnderLock},
     {"show", "show who holds a key", "[options] KEY",
-     "Shows who holds KEY, for how long if nobody renews it, and with which fence.", storeNote, storeOptions,
-     showKey},
+     "Shows who holds KEY, for how long if nobody renews it, and with which fence; for a store that is "
+     "several "
+     "nodes (redlock), also what each of them says.",
+     storeNote, storeOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
      "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
      "clients "
@@ -110,6 +144,34 @@ const Command all[] = {
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no, 78 wrong "
      "configuration.",
      breakOptions, breakKey},
+    {"limit", "limit how often something happens", "[options] KEY",
+     "Takes from the limit of KEY and says whether that is allowed. All who use the same store, namespace, "
+     "name and "
+     "key share the limit, whichever program they are.",
+     "\nExamples:\n"
+     "  lockkeeper limit --store redis://127.0.0.1 --rate 2/s --burst 10 sms:+49170123 && ./send\n"
+     "  lockkeeper limit --config shop.properties --name sms --wait 10s +49170123\n\n"
+     "Exit: 0 allowed (or, with --peek, it would be), 75 refused, 64 wrong usage, 69 store not reachable, 78 "
+     "wrong "
+     "configuration.",
+     limitOptions, limitKey},
+    {"migrate", "move a live fleet to another store", "audit [PREFIX] | status | advance RULE [options]",
+     "Moves locks from the store in lockkeeper.migration.from to lockkeeper.store, while the processes that "
+     "use them run: docs/migrating.md is the way from the first step to the last. audit goes through the "
+     "keys "
+     "of a redis+legacy:// store, by SCAN and reading only, and prints what each holds: a lock that is held; "
+     "one that has expired; a phantom, which has expired and has no TTL; a foreign value, which is never "
+     "taken over; or a value with a token: ours. status says who takes part, in which phase, and what blocks "
+     "the next step. advance writes a rule for all processes, such as 'order:* = modern' or '25% = both'. "
+     "Phases are legacy (the old store), both and modern (the new store); keys go from legacy to modern, and "
+     "back, only through both.",
+     "\nExamples:\n"
+     "  lockkeeper migrate audit --store 'redis+legacy://127.0.0.1:6379/0?keyPrefix=lock:'\n"
+     "  lockkeeper migrate status --config shop.properties\n"
+     "  lockkeeper migrate advance '25% = both' --dry-run --config shop.properties\n\n"
+     "Exit: 0 done or nothing to do, 64 wrong usage or a rule that skips a phase, 69 store not reachable, 75 "
+     "somebody else has changed the rules meanwhile, 78 wrong configuration.",
+     migrateOptions, migrate},
     {"completion", "print the completion script of a shell", "bash",
      "Prints a script that completes lockkeeper's command lines.",
      "\nExample:\n  source <(lockkeeper completion bash)", helpOnly, printCompletion},
@@ -119,12 +181,26 @@ const Command all[] = {
 
 std::span<const Command> commands() { return all; }
 
-std::shared_ptr<LockDriver> openStore(const Settings& settings) {
+StoreRegistry knownStores() {
   StoreRegistry registry;
 #ifdef LOCKKEEPER_WITH_REDIS
   redis::use(registry);
 #endif
-  return registry.open(settings.store);
+#ifdef LOCKKEEPER_WITH_MYSQL
+  mysql::use(registry);
+#endif
+  return registry;
+}
+
+std::shared_ptr<LockDriver> openStore(const Settings& settings) {
+  const StoreRegistry registry = knownStores();
+  if (!settings.migration) return registry.open(settings.store);
+  return migration::open(registry, {settings.migration->from, settings.store, settings.migration->board},
+                         settings.migration->options);
+}
+
+std::shared_ptr<RateDriver> openRates(const Settings& settings) {
+  return knownStores().openRates(settings.store);
 }
 
 }  // namespace lockkeeper::cli

@@ -8,6 +8,8 @@
 
 #include "command_line.h"
 #include "lockkeeper/driver.h"
+#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/store_registry.h"
 #include "settings.h"
 
 namespace lockkeeper::cli {
@@ -30,8 +32,14 @@ int runUnderLock(const CommandLine& line);
 int showKey(const CommandLine& line);
 int listKeys(const CommandLine& line);
 int breakKey(const CommandLine& line);
+int limitKey(const CommandLine& line);
 
-/// The driver that the settings name, from all that this program is built with.
+/// All stores that this program is built with.
+StoreRegistry knownStores();
+
+/// The driver that the settings name: a store, or a migration between two.
 std::shared_ptr<LockDriver> openStore(const Settings& settings);
+/// Likewise for rate limits. Throws ConfigError when that store keeps none.
+std::shared_ptr<RateDriver> openRates(const Settings& settings);
 
 }  // namespace lockkeeper::cli

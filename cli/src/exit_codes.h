@@ -8,7 +8,7 @@ enum ExitCode {
   exitUsage = 64,        ///< The command line is wrong.
   exitUnreachable = 69,  ///< The store was not reached, or does not answer like one.
   exitInternal = 70,     ///< Something that should not happen.
-  exitBusy = 75,         ///< Somebody else holds the key, or the operator said no.
+  exitBusy = 75,         ///< Somebody else holds the key, a limit refused, or the operator said no.
   exitLost = 76,         ///< The lock was lost while the command ran.
   exitConfig = 78,       ///< A setting, a credential or the store's own set-up is not usable.
   exitCannotRun = 126,   ///< The command was found but not started.

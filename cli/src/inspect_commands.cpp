@@ -1,7 +1,5 @@
 #include <unistd.h>
 
-#include <array>
-
 #include <algorithm>
 #include <iostream>
 #include <vector>
@@ -12,46 +10,49 @@
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
+#include "shown_key.h"
+#include "table.h"
 
 namespace lockkeeper::cli {
 namespace {
 
 constexpr std::chrono::seconds lookBound{5};
 constexpr std::chrono::minutes listBound{1};
-constexpr std::size_t columns = 4;
 
-using Row = std::array<std::string, columns>;
+using Row = std::vector<std::string>;
 
 Instant within(std::chrono::nanoseconds bound) { return saturatingAdd(systemClock()->now(), bound); }
 
-/// As it is, so that it can be copied into a command line, unless that would spoil the terminal.
-std::string shown(std::string_view key) {
-  const bool plain =
-      std::none_of(key.begin(), key.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
-  return plain ? std::string(key) : quoted(key);
+std::string shownRemaining(const Holder& holder) {
+  return holder.remaining ? formatDuration(*holder.remaining) : "for ever";
 }
 
 Row row(std::string_view key, const Holder& holder) {
-  return {shown(key), holder.owner.empty() ? "-" : holder.owner,
-          holder.remaining ? formatDuration(*holder.remaining) : "for ever",
+  return {shown(key), holder.owner.empty() ? "-" : holder.owner, shownRemaining(holder),
           holder.fence ? std::to_string(*holder.fence) : "-"};
 }
 
-void print(std::vector<Row> rows) {
+Row row(const Quorate::View& view) {
+  if (!view.fault.empty()) {
+    // Messages name the node; here the first column does.
+    const bool named = view.fault.starts_with(view.node);
+    const auto text = view.fault.find_first_not_of(": ", named ? view.node.size() : 0);
+    return {view.node, "-", text == std::string::npos ? view.fault : view.fault.substr(text)};
+  }
+  if (!view.holder) return {view.node, "-", "free"};
+  return {view.node, shownRemaining(*view.holder),
+          view.holder->owner.empty() ? "held by an unknown client" : "held by " + view.holder->owner};
+}
+
+void printLocks(std::vector<Row> rows) {
   rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE"});
-  std::array<std::size_t, columns> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < columns; ++i) {
-      if (i > 0) line += "  ";
-      line += row[i];
-      if (i + 1 < columns) line.append(widths[i] - row[i].size(), ' ');
-    }
-    std::cout << line << "\n";
-  }
+  printTable(rows);
+}
+
+void printNodes(const std::vector<Quorate::View>& views) {
+  std::vector<Row> rows{{"NODE", "REMAINING", "SAYS"}};
+  for (const Quorate::View& view : views) rows.push_back(row(view));
+  printTable(rows);
 }
 
 template <class Capability>
@@ -77,11 +78,16 @@ int showKey(const CommandLine& line) {
   const std::string full = settings.fullKey(key);
   checkNamespace(settings.keyNamespace);
   checkKey(key);
-  const auto holder = openStore(settings)->holder(full, within(lookBound));
+  const auto driver = openStore(settings);
+  const auto holder = driver->holder(full, within(lookBound));
   if (holder) {
-    print({row(key, *holder)});
+    printLocks({row(key, *holder)});
   } else {
     std::cout << shown(key) << " is free\n";
+  }
+  if (auto* quorate = dynamic_cast<Quorate*>(driver.get())) {
+    std::cout << "\n";
+    printNodes(quorate->views(full, within(lookBound)));
   }
   return exitOk;
 }
@@ -100,7 +106,7 @@ int listKeys(const CommandLine& line) {
   capability<Browsable>(*driver, "list its locks")
       .list(settings.fullKey(operands.empty() ? "" : operands.front()), collect, within(listBound));
   std::sort(rows.begin(), rows.end());
-  print(std::move(rows));
+  printLocks(std::move(rows));
   return exitOk;
 }
 

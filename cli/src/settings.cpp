@@ -6,6 +6,7 @@
 #include <Poco/Util/PropertyFileConfiguration.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -61,7 +62,18 @@ Settings readSettings(const CommandLine& line) {
   return {.store = chooseStore(line, file),
           .keyNamespace = line.option("namespace").value_or(text(file, "lockkeeper.namespace")),
           .ttl = duration(line, "ttl", file, "lockkeeper.lock.ttl", defaults.ttl),
-          .waitFor = duration(line, "wait", file, "lockkeeper.lock.waitFor", defaults.waitFor)};
+          .waitFor = duration(line, "wait", file, "lockkeeper.lock.waitFor", defaults.waitFor),
+          .migration = readMigration(*file)};
+}
+
+std::map<std::string, std::string> readLimit(const CommandLine& line, const std::string& name) {
+  const Configuration file = readFile(line);
+  const std::string prefix = "lockkeeper.limits." + name;
+  std::vector<std::string> names;
+  file->keys(prefix, names);
+  std::map<std::string, std::string> settings;
+  for (const std::string& each : names) settings[each] = file->getRawString(prefix + "." + each);
+  return settings;
 }
 
 milliseconds durationOption(const CommandLine& line, const std::string& name, milliseconds otherwise) {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "command_line.h"
+#include "migration_settings.h"
 
 namespace lockkeeper::cli {
 
@@ -14,6 +17,7 @@ struct Settings {
   std::string keyNamespace;
   std::chrono::milliseconds ttl;
   std::chrono::milliseconds waitFor;
+  std::optional<MigrationSettings> migration{};  ///< To `store`, from another one.
 
   /// The key as the store knows it.
   std::string fullKey(const std::string& key) const;
@@ -21,6 +25,9 @@ struct Settings {
 
 /// Throws UsageError for what the command line, ConfigError for what the file has wrong.
 Settings readSettings(const CommandLine& line);
+
+/// What the file that --config names says of a limit: lockkeeper.limits.NAME.*, without that prefix.
+std::map<std::string, std::string> readLimit(const CommandLine& line, const std::string& name);
 
 /// The length that an option gives. Throws UsageError.
 std::chrono::milliseconds durationOption(const CommandLine& line, const std::string& name,

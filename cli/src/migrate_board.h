@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "command_line.h"
+#include "lockkeeper/migration/board.h"
+#include "settings.h"
+
+namespace lockkeeper::cli {
+
+/// `lockkeeper migrate status`: prints members, phases, versions, and what blocks the next step. Reads only.
+int showMigration(const CommandLine& line);
+
+/// `lockkeeper migrate advance RULE`: writes a rule for all members, after checking it.
+int advanceMigration(const CommandLine& line);
+
+/// A migration, for those who look at it and take no locks.
+struct ObservedMigration {
+  MigrationSettings settings;
+  migration::MigrationBoard board;
+  migration::BoardState state;
+};
+
+/// Reads the board of the migration that the settings name. Throws ConfigError when they name none.
+ObservedMigration observe(const Settings& settings);
+
+/// "3m 12s" and the like: for people, to the second.
+std::string rough(std::chrono::milliseconds length);
+
+/// Prints what keeps `target` from settling, or that nothing does.
+void printBlockers(const migration::BoardState& state, const migration::Rules& target,
+                   std::chrono::milliseconds observation);
+
+}  // namespace lockkeeper::cli
