@@ -44,7 +44,8 @@ class FlashSale final : public Poco::Util::Application {
     setting("orders", "how many are ordered, one each", "N", "flashSale.orders");
     setting("customers", "how many order at once", "N", "flashSale.customers");
     setting("port", "with --serve: the port", "N", "flashSale.port");
-    setting("way", "with --serve: lockOnly, fencedRow or conditionalUpdate", "WAY", "flashSale.way");
+    setting("way", "with --serve: lockOnly, fencedRow, conditionalUpdate, optimistic or lockedOptimistic",
+            "WAY", "flashSale.way");
   }
 
   // Catches all: Poco's run() would log it and answer with one code for everything.

@@ -41,8 +41,10 @@ Way readWay(const AbstractConfiguration& config) {
   if (text == "lockOnly") return Way::lockOnly;
   if (text == "fencedRow") return Way::fencedRow;
   if (text == "conditionalUpdate") return Way::conditionalUpdate;
+  if (text == "optimistic") return Way::optimistic;
+  if (text == "lockedOptimistic") return Way::lockedOptimistic;
   throw ConfigError("flashSale.way is " + quoted(text) +
-                    ": lockOnly, fencedRow or conditionalUpdate are allowed");
+                    ": lockOnly, fencedRow, conditionalUpdate, optimistic or lockedOptimistic are allowed");
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+#include "serve.h"
+
+#include <Poco/Exception.h>
+#include <signal.h>
+
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "gateway_server.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/rate_limit_filter.h"
+#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "memory_queue.h"
+#include "outbox.h"
+#include "redis_queue.h"
+#include "worker.h"
+
+namespace sms_gateway {
+namespace {
+
+using lockkeeper::poco::FilterReport;
+using lockkeeper::poco::RateLimitFilter;
+
+sigset_t blockSignals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+std::unique_ptr<JobQueue> openQueue(const Settings& settings, Parts parts) {
+  if (settings.store != "memory:") {
+    return std::make_unique<RedisQueue>(lockkeeper::StoreUri::parse(settings.store), settings.keyNamespace,
+                                        settings.queueSize);
+  }
+  if (parts.server && parts.worker) return std::make_unique<MemoryQueue>(settings.queueSize);
+  throw lockkeeper::ConfigError("memory: is of one process: server and worker must be in the same");
+}
+
+void log(const FilterReport& report) {
+  std::cerr << "sms_gateway: " + std::string(report.route) + ": limit " +
+                   std::string(report.decision.policy) + (report.decision.allowed ? " allows" : " refuses") +
+                   (report.decision.outage ? " without its store" : "") +
+                   (report.dryRun ? " (dry run)" : "") + '\n';
+}
+
+void reload(RateLimitFilter& filter, const std::function<Configuration()>& readAgain) {
+  try {
+    filter.reload(*readAgain());
+    std::cout << "New limits." << std::endl;
+  } catch (const Poco::Exception& error) {
+    std::cerr << "sms_gateway: the limits stay as they were: " + error.displayText() + '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "sms_gateway: the limits stay as they were: " + std::string(error.what()) + '\n';
+  }
+}
+
+}  // namespace
+
+void serve(Parts parts, const Configuration& configuration, const std::function<Configuration()>& readAgain) {
+  const sigset_t signals = blockSignals();  // before any thread starts, so that all leave them to us
+  const Settings settings = Settings::read(*configuration);
+  const auto queue = openQueue(settings, parts);
+  Outbox outbox(settings.outbox);
+  lockkeeper::StoreRegistry stores;
+  lockkeeper::redis::use(stores);
+  lockkeeper::LockManager locks(stores.open(settings.store), {.keyNamespace = settings.keyNamespace});
+  const auto limits = std::make_shared<lockkeeper::RateLimiter>(
+      stores.openRates(settings.store),
+      lockkeeper::RateLimiterOptions{.keyNamespace = settings.keyNamespace});
+  RateLimitFilter filter(limits, *configuration, {.report = log});
+
+  std::jthread working;
+  if (parts.worker) {
+    working = std::jthread(
+        [&](const std::stop_token& stop) { Worker(settings, *queue, locks, *limits, outbox).run(stop); });
+  }
+  std::optional<GatewayServer> server;
+  if (parts.server) {
+    server.emplace(filter.wrap(makeHandlers(*queue)), settings.port);
+    std::cout << "Taking messages. Try:\n  curl -i http://127.0.0.1:" << server->port()
+              << R"(/sms -d '{"phone":"+4930123456","text":"hello"}')"
+              << "\n";
+  }
+  std::cout << "End with Ctrl-C." << std::endl;
+  int signal = 0;
+  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) reload(filter, readAgain);
+}
+
+}  // namespace sms_gateway

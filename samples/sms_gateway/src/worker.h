@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <string>
+
+#include "job_queue.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/rate_limiter.h"
+#include "outbox.h"
+#include "settings.h"
+
+namespace sms_gateway {
+
+/// Sends what the queue has, at the rate that all workers share. Each worker is alive as long as it holds a
+/// lock of its own name: who gets that lock may take its messages back.
+class Worker {
+ public:
+  /// All must outlive it.
+  Worker(const Settings& settings, JobQueue& queue, lockkeeper::LockManager& locks,
+         lockkeeper::RateLimiter& limits, Outbox& outbox)
+      : settings_(settings), queue_(queue), locks_(locks), limits_(limits), outbox_(outbox) {}
+
+  /// Works until `stop` is triggered.
+  void run(const std::stop_token& stop);
+
+ private:
+  void live(const std::stop_token& stop);
+  void step(const lockkeeper::Lock& alive, const std::stop_token& stop);
+  bool deliver(const Job& job, const lockkeeper::Lock& alive, const std::stop_token& stop);
+  void takeBackFromTheDead();
+
+  const Settings& settings_;
+  JobQueue& queue_;
+  lockkeeper::LockManager& locks_;
+  lockkeeper::RateLimiter& limits_;
+  Outbox& outbox_;
+  std::string name_;
+  std::string sent_;  // the ticket of the last job that was sent
+  std::chrono::steady_clock::time_point lastLook_{};
+};
+
+}  // namespace sms_gateway
