@@ -90,6 +90,7 @@ void RedisServer::restart() {
 
 bool RedisServer::startOnce() {
   ProcessOptions options;
+  options.environment = options_.environment;
   options.standardOutput = folder_ / "log";
   options.standardError = folder_ / "log";
   try {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,10 +15,11 @@ namespace lockkeeper::test {
 
 struct RedisOptions {
   bool unixSocket = false;
-  bool tls = false;                      ///< A second port that speaks TLS, with a certificate for 127.0.0.1.
-  bool otherHostCertificate = false;     ///< With tls: a certificate that is good, but for another host.
-  std::string password{};                ///< Of the default user; empty: none is asked for.
-  std::vector<std::string> users{};      ///< Lines of an ACL file, such as "user bob on >secret ~* +@all".
+  bool tls = false;                   ///< A second port that speaks TLS, with a certificate for 127.0.0.1.
+  bool otherHostCertificate = false;  ///< With tls: a certificate that is good, but for another host.
+  std::string password{};             ///< Of the default user; empty: none is asked for.
+  std::vector<std::string> users{};   ///< Lines of an ACL file, such as "user bob on >secret ~* +@all".
+  std::map<std::string, std::string> environment{};  ///< Added to the test's own.
   std::vector<std::string> arguments{};  ///< Appended to the command line, such as "--appendonly", "yes".
 };
 

@@ -1,5 +1,8 @@
 #include <lockkeeper/inventory/stock_service.h>
 #include <lockkeeper/memory_driver.h>
+#include <lockkeeper/migration/open.h>
+#include <lockkeeper/mysql/use.h>
+#include <lockkeeper/mysql/versioned_row.h>
 #include <lockkeeper/redis/use.h>
 #include <lockkeeper/store_registry.h>
 #include <lockkeeper/testing/fake_clock.h>
@@ -10,9 +13,15 @@
 int main() {
   lockkeeper::StoreRegistry stores;
   lockkeeper::redis::use(stores);
+  lockkeeper::mysql::use(stores);
+  const lockkeeper::mysql::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
   lockkeeper::Environment environment;
   environment.clock = std::make_shared<lockkeeper::testing::FakeClock>();
-  lockkeeper::LockManager locks(stores.open("memory:", environment), {.environment = environment});
+  const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .board = ""};
+  lockkeeper::migration::MigrationOptions moving;
+  moving.rules = lockkeeper::migration::Rules(lockkeeper::migration::Phase::both);
+  lockkeeper::LockManager locks(lockkeeper::migration::open(stores, fromTo, moving, environment),
+                                {.environment = environment});
 
   using namespace lockkeeper::inventory;
   StockService stock("sqlite:" + (std::filesystem::current_path() / "stock.db").string(), locks,

@@ -21,14 +21,15 @@ TEST(Completion, OffersCommandsOptionsAndWhatComesAfterTheDashes) {
   EXPECT_EQ(completions("lockkeeper run --tt"), "--ttl\n");
   EXPECT_EQ(completions("lockkeeper break --y"), "--yes\n");
   EXPECT_EQ(completions("lockkeeper show --yes"), "\n");
-  EXPECT_EQ(completions("lockkeeper run --store redi"), "redis:// rediss:// redis+unix:///\n");
+  EXPECT_EQ(completions("lockkeeper run --store redi"),
+            "redis:// rediss:// redis+unix:/// redis+legacy://\n");
   EXPECT_NE(completions("lockkeeper run k -- bas").find("bash"), std::string::npos);
 }
 
 TEST(Help, EveryCommandExplainsItselfWithExamplesOrExitCodes) {
   const Finished overview = runToEnd({LOCKKEEPER_COMMAND, "--help"});
   EXPECT_EQ(overview.exitCode, 0);
-  for (const std::string command : {"run", "show", "list", "break", "completion"}) {
+  for (const std::string command : {"run", "show", "list", "break", "limit", "migrate", "completion"}) {
     EXPECT_NE(overview.output.find("\n  " + command + " "), std::string::npos);
     const Finished help = runToEnd({LOCKKEEPER_COMMAND, command, "--help"});
     EXPECT_EQ(help.exitCode, 0);

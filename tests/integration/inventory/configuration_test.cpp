@@ -88,31 +88,39 @@ TEST(SqliteDatabase, SaysWhatIsWrongWithTheFile) {
   EXPECT_THAT(failure(folder / "new.db"), HasSubstr("no such table: lockkeeper_stock"));
 }
 
-TEST(MariaDbDatabase, SaysWhatIsWrongInOneLineWithoutThePassword) {
+class ServerDatabase : public testing::TestWithParam<Backend> {
+ protected:
+  DatabaseServer& server = serverOf(GetParam());
+};
+
+TEST_P(ServerDatabase, SaysWhatIsWrongInOneLineWithoutThePassword) {
   const auto refusal = [&](const std::string& uri) {
     return messageOf<ConfigError>([&] { (void)StockService(uri, anyManager(), Way::lockOnly).level("pen"); });
   };
-  const std::string port = std::to_string(mariaDb().port());
+  const std::string port = std::to_string(server.port());
   const std::string denied = refusal("mysql://shop:secret@127.0.0.1:" + port + "/mysql");
   EXPECT_THAT(denied, HasSubstr("Access denied"));
   EXPECT_THAT(denied, Not(HasSubstr("secret")));
   EXPECT_THAT(denied, Not(HasSubstr("\n")));
-  EXPECT_THAT(refusal(mariaDb().uri("nowhere")), HasSubstr("Unknown database 'nowhere'"));
-  const std::string missing = refusal(mariaDb().uri(mariaDb().newDatabase()));
+  EXPECT_THAT(refusal(server.uri("nowhere")), HasSubstr("Unknown database 'nowhere'"));
+  const std::string missing = refusal(server.uri(server.newDatabase()));
   EXPECT_THAT(missing, HasSubstr("lockkeeper_stock' doesn't exist (error 1146)"));
   EXPECT_THAT(missing, Not(HasSubstr("SELECT")));
 }
 
-TEST(MariaDbDatabase, ReachesLocalhostByTcp) {
-  const std::string database = mariaDb().newDatabase();
-  const std::string port = std::to_string(mariaDb().port());
+TEST_P(ServerDatabase, ReachesLocalhostByTcp) {
+  const std::string database = server.newDatabase();
+  const std::string port = std::to_string(server.port());
   StockService service("mysql://shop:p%40ss%2Fword@localhost:" + port + "/" + database, anyManager(),
                        Way::lockOnly);
   service.createSchema();
   EXPECT_EQ(service.level("pen"), std::nullopt);
 }
 
-TEST(MariaDbDatabase, IsUnavailableWhenNobodyListens) {
+INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
+
+TEST(NoDatabase, IsUnavailableWhenNobodyListens) {
   const std::string uri = "mysql://shop:secret@127.0.0.1:" + std::to_string(freePort()) + "/shop";
   StockService service(uri, anyManager(), Way::conditionalUpdate);
   const auto message = messageOf<StoreUnavailable>([&] { service.deduct("pen", 1, "order-1"); });

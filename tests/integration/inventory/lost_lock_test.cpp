@@ -83,6 +83,19 @@ TEST_P(LostLockTest, LockOnlySellsWhatIsThereAndNoMore) {
   EXPECT_EQ(shop.level("pen"), 1);
 }
 
+TEST_P(LostLockTest, LockedOptimisticSellsWithoutItsLockAndNoMoreThanThereIs) {
+  StockService former(shop.uri(), otherProcess, Way::lockedOptimistic);
+  StockService next = shop.service(Way::lockedOptimistic);
+  next.restock("pen", 9);
+  pausing->duringThePause = [&] {
+    ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
+    EXPECT_EQ(next.deduct("pen", 4, "next"), Deduction::deducted);
+  };
+  EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::deducted);
+  EXPECT_EQ(former.deduct("pen", 4, "another"), Deduction::soldOut);
+  EXPECT_EQ(shop.level("pen"), 1);
+}
+
 TEST_P(LostLockTest, RowsAcceptFencesFromANewCounterAfterAReset) {
   StockService first = shop.service(Way::fencedRow);
   first.restock("pen", 10);
@@ -134,13 +147,13 @@ TEST_P(LostLockTest, LockOnlyRollsBackWhenItsLockWasLostBeforeTheCommit) {
 
   // Somebody holds the row up, so that the holder waits for it in the middle of its transaction.
   Poco::Data::Session blocker = shop.session();
-  blocker << (GetParam() == Backend::sqlite ? "BEGIN IMMEDIATE" : "START TRANSACTION"), now;
+  blocker.begin();
   blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
   auto result = std::async(std::launch::async, [&] { return service.deduct("pen", 1, "order"); });
   ASSERT_TRUE(waitUntil([&] { return watched.holder("stock:pen").has_value(); }));
   ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
   ASSERT_TRUE(waitUntil([&] { return losses->count == 1; }));
-  blocker << "ROLLBACK", now;
+  blocker.rollback();
 
   EXPECT_EQ(result.get(), Deduction::conflict);
   EXPECT_EQ(shop.level("pen"), 10);
@@ -152,42 +165,41 @@ INSTANTIATE_TEST_SUITE_P(All, LostLockTest, testing::ValuesIn(allBackends),
 
 /// On a server the next holder may write between the former one's read and its write: the transaction goes on
 /// with what it has read. (SQLite lets nobody in between.)
-class OvertakenOnMariadbTest : public testing::TestWithParam<Way> {
+class OvertakenTest : public testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
+  const Way way = std::get<Way>(GetParam());
+
   /// deduct() stands in the middle of its transaction when `meanwhile` is committed.
   Deduction deductOvertakenBy(const std::string& meanwhile) {
     Poco::Data::Session other = shop.session();
-    other << "START TRANSACTION", now;
+    other.begin();
     other << meanwhile, now;
     auto result = std::async(std::launch::async, [&] { return service.deduct("pen", 4, "order"); });
-    Poco::Data::Session watching = shop.session();
-    const bool waiting = waitUntil([&] {
-      std::int64_t waits = 0;
-      watching << "SELECT CAST(variable_value AS SIGNED) FROM information_schema.global_status "
-                  "WHERE variable_name = 'INNODB_ROW_LOCK_CURRENT_WAITS'",
-          into(waits), now;
-      return waits == 1;
-    });
-    EXPECT_TRUE(waiting) << "nobody waits for the row";
-    other << "COMMIT", now;
+    EXPECT_TRUE(waitUntil([&] { return shop.rowLockWaits() == 1; })) << "nobody waits for the row";
+    other.commit();
     return result.get();
   }
 
-  Shop shop{Backend::mariadb};
-  StockService service = shop.service(GetParam(), {.operationTimeout = std::chrono::seconds{30}});
+  Shop shop{std::get<Backend>(GetParam())};
+  StockService service = shop.service(way, {.operationTimeout = std::chrono::seconds{30}});
 };
 
-TEST_P(OvertakenOnMariadbTest, WritesNothingThatWasReadTooEarly) {
+TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
   service.restock("pen", 10);
   const auto result = deductOvertakenBy(
       "UPDATE lockkeeper_stock SET level = 5, fence = 1000, version = version + 1 WHERE sku = 'pen'");
-  EXPECT_EQ(result, GetParam() == Way::conditionalUpdate ? Deduction::deducted : Deduction::conflict);
-  EXPECT_EQ(shop.level("pen"), GetParam() == Way::conditionalUpdate ? 1 : 5);
-  EXPECT_EQ(shop.booked("order"), GetParam() == Way::conditionalUpdate);
+  // The optimistic ways find out as lockOnly does, and then read again.
+  const bool refused = way == Way::lockOnly || way == Way::fencedRow;
+  EXPECT_EQ(result, refused ? Deduction::conflict : Deduction::deducted);
+  EXPECT_EQ(shop.level("pen"), refused ? 5 : 1);
+  EXPECT_EQ(shop.booked("order"), !refused);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OvertakenOnMariadbTest, testing::ValuesIn(allWays),
-                         [](const auto& each) { return nameOf(each.param); });
+INSTANTIATE_TEST_SUITE_P(All, OvertakenTest,
+                         testing::Combine(testing::ValuesIn(allServers), testing::ValuesIn(allWays)),
+                         [](const auto& each) {
+                           return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
+                         });
 
 }  // namespace
 }  // namespace lockkeeper::test

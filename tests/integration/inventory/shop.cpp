@@ -4,6 +4,7 @@
 #include <Poco/Data/SQLite/Connector.h>
 #include <Poco/Data/Statement.h>
 
+#include <map>
 #include <mutex>
 
 namespace lockkeeper::test {
@@ -14,7 +15,15 @@ using Poco::Data::Keywords::bind;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
-std::string nameOf(Backend backend) { return backend == Backend::sqlite ? "Sqlite" : "Mariadb"; }
+namespace {
+
+Brand brandOf(Backend backend) { return backend == Backend::mysql ? Brand::mysql : Brand::mariadb; }
+
+}  // namespace
+
+std::string nameOf(Backend backend) {
+  return backend == Backend::sqlite ? "Sqlite" : nameOf(brandOf(backend));
+}
 
 std::string nameOf(Way way) {
   switch (way) {
@@ -22,15 +31,19 @@ std::string nameOf(Way way) {
       return "LockOnly";
     case Way::fencedRow:
       return "FencedRow";
+    case Way::optimistic:
+      return "Optimistic";
+    case Way::lockedOptimistic:
+      return "LockedOptimistic";
     case Way::conditionalUpdate:
       break;
   }
   return "ConditionalUpdate";
 }
 
-MariaDbServer& mariaDb() {
-  static MariaDbServer server;
-  return server;
+DatabaseServer& serverOf(Backend backend) {
+  static std::map<Backend, DatabaseServer> servers;
+  return servers.try_emplace(backend, brandOf(backend)).first->second;
 }
 
 Shop::Shop(Backend backend)
@@ -44,9 +57,10 @@ Shop::Shop(Backend backend)
     connection_ = folder_ / "shop.db";
     uri_ = "sqlite:" + connection_;
   } else {
-    const std::string database = mariaDb().newDatabase();
-    connection_ = mariaDb().connectionString(database);
-    uri_ = mariaDb().uri(database);
+    DatabaseServer& server = serverOf(backend);
+    const std::string database = server.newDatabase();
+    connection_ = server.connectionString(database);
+    uri_ = server.uri(database);
   }
   service(Way::lockOnly).createSchema();
 }
@@ -76,6 +90,14 @@ std::int64_t Shop::sold(const std::string& sku) const {
 
 bool Shop::booked(const std::string& orderId) const {
   return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
+}
+
+std::int64_t Shop::rowLockWaits() const {
+  Poco::Data::Session watching = session();
+  std::string name;
+  std::string waits;
+  watching << "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'", into(name), into(waits), now;
+  return std::stoll(waits);
 }
 
 std::int64_t Shop::number(const std::string& query, const std::string& argument) const {

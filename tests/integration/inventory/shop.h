@@ -8,26 +8,28 @@
 #include <memory>
 #include <string>
 
+#include "database_server.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory_driver.h"
-#include "mariadb_server.h"
 #include "temp_folder.h"
 
 namespace lockkeeper::test {
 
-enum class Backend { sqlite, mariadb };
+enum class Backend { sqlite, mariadb, mysql };
 
-inline const auto allBackends = {Backend::sqlite, Backend::mariadb};
+inline const auto allBackends = {Backend::sqlite, Backend::mariadb, Backend::mysql};
+inline const auto allServers = {Backend::mariadb, Backend::mysql};
 inline const auto allWays = {inventory::Way::lockOnly, inventory::Way::fencedRow,
-                             inventory::Way::conditionalUpdate};
+                             inventory::Way::conditionalUpdate, inventory::Way::optimistic,
+                             inventory::Way::lockedOptimistic};
 
-/// "Sqlite" or "Mariadb"; "LockOnly", …: for names of tests.
+/// "Sqlite", …; "LockOnly", …: for names of tests.
 std::string nameOf(Backend backend);
 std::string nameOf(inventory::Way way);
 
-/// The server of this test program, started when first asked for.
-MariaDbServer& mariaDb();
+/// The server of this test program, started when first asked for. Not for SQLite.
+DatabaseServer& serverOf(Backend backend);
 
 /// An empty database with the tables in it, and a lock store beside it. What tests claim about the books they
 /// read through sessions of their own, not through the service.
@@ -49,6 +51,9 @@ class Shop {
   std::int64_t orders(const std::string& sku) const;
   std::int64_t sold(const std::string& sku) const;
   bool booked(const std::string& orderId) const;
+
+  /// How many transactions wait for a row on the server now.
+  std::int64_t rowLockWaits() const;
 
  private:
   std::int64_t number(const std::string& query, const std::string& argument) const;

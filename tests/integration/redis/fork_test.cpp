@@ -1,6 +1,4 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
+#include "forked_child.h"
 #include "lockkeeper/lock_manager.h"
 #include "redis_fixture.h"
 
@@ -8,33 +6,6 @@ namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Runs `child` in a forked process and returns its result, or 128 + the signal that ended it.
-template <class Child>
-int inForkedChild(Child child) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::alarm(30);
-    try {
-      ::_exit(child());
-    } catch (...) {  // It must not unwind into the tests, which the child would then go on with.
-      ::_exit(99);
-    }
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-template <class Call>
-bool throwsForked(Call call) {
-  try {
-    call();
-  } catch (const ForkedError&) {
-    return true;
-  }
-  return false;
-}
 
 using Fork = RedisFaultTest;
 

@@ -4,6 +4,7 @@
 
 #include "lockkeeper/lock_manager.h"
 #include "operation.h"
+#include "redis_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -1,4 +1,5 @@
 #include "operation.h"
+#include "redis_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "lockkeeper/capabilities.h"
 #include "operation.h"
+#include "redis_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

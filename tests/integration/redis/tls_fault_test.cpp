@@ -1,4 +1,5 @@
 #include "operation.h"
+#include "redis_fixture.h"
 #include "tls_files.h"
 
 namespace lockkeeper::test {

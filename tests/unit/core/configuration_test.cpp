@@ -1,6 +1,7 @@
 #include "lockkeeper/duration.h"
 #include "lockkeeper/key.h"
 #include "lockkeeper/store_registry.h"
+#include "lockkeeper/testing/fake_fences.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -81,6 +82,24 @@ TEST(StoreRegistry, OpensRegisteredSchemesAndNamesThemOtherwise) {
   EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory://host"); }),
             "the store 'memory:' takes no host and no path");
   EXPECT_THROW(registry.add("memory", nullptr), std::invalid_argument);
+}
+
+TEST(StoreRegistry, LetsAStoreOpenItsParts) {
+  StoreRegistry registry;
+  const auto fences = std::make_shared<FakeFences>();
+  registry.addFences("counter", [&](const StoreUri&, const Environment&) { return fences; });
+  std::shared_ptr<FenceSource> opened;
+  registry.addComposition(
+      "mirror", [&](const StoreUri& uri, const Environment& environment, const StoreRegistry& parts) {
+        opened = parts.openFences(*uri.parameter("fenceStore"), environment);
+        return parts.open("memory:", environment);
+      });
+  EXPECT_TRUE(registry.open("mirror:?fenceStore=counter:"));
+  EXPECT_EQ(opened, fences);
+  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("mirror:?fenceStore=memory:"); }),
+            "no source of fences is registered for the scheme 'memory': this program knows counter");
+  EXPECT_THROW(registry.addComposition("memory", nullptr), std::invalid_argument);
+  EXPECT_THROW(registry.addFences("counter", nullptr), std::invalid_argument);
 }
 
 }  // namespace

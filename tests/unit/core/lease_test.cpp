@@ -178,9 +178,17 @@ TEST_F(LeaseTest, UncertainOwnershipIsALossAndNothingIsDeleted) {
   network->fail(Call::renew, {Fault::uncertain});
   awaitRenewalAt(start + 10s);
   advanceTo(start + 10s);
-  listener->await("lost: ownership uncertain order");
+  listener->await("lost: ownership uncertain (legacy client) order");
   EXPECT_EQ(held.release(), ReleaseResult::notOwner);
   EXPECT_EQ(network->calls(Call::release), 0);
+}
+
+TEST_F(LeaseTest, ALossThatOnlyTheReleaseFindsIsTold) {
+  auto held = manager.lock("order", {.ttl = ttl});
+  ASSERT_TRUE(store->breakLock("order", {}));
+  EXPECT_EQ(held.release(), ReleaseResult::notOwner);
+  EXPECT_EQ(listener->heard(),
+            (std::vector<std::string>{"acquired order", "lost: not the owner any more order"}));
 }
 
 TEST_F(LeaseTest, ALossLetsTheNextCallerOfTheProcessGo) {

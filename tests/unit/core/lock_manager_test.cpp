@@ -60,12 +60,12 @@ TEST_F(LockManagerTest, WaitsExactlyTheJitteredBackoffBetweenAttempts) {
   const Instant start = clock->now();
   auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 60ms}); });
 
-  // The same random numbers, drawn in the same order: the token first.
+  // The same random numbers, drawn in the same order: a token for each attempt, then the jitter after it.
   FakeRandom twin(seed);
-  Token::generate(twin);
   Instant expected = start;
   int attempts = 1;
   for (std::chrono::nanoseconds longest = 5ms; expected < start + 60ms; longest *= 2) {
+    Token::generate(twin);
     const auto half = longest / 2;
     const auto jitter = twin.upTo(static_cast<std::uint64_t>((longest - half).count()));
     expected = std::min<Instant>(expected + half + std::chrono::nanoseconds(jitter), start + 60ms);

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "fork_guard.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/fork_guard.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "scripted_server.h"
 

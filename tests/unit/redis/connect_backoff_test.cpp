@@ -31,15 +31,16 @@ TEST(ConnectBackoff, TheFirstAttemptAndTheOneAfterASuccessAreDueAtOnce) {
   EXPECT_TRUE(due(backoff, now));
 }
 
-TEST(ConnectBackoff, DoublesFromTwentyToFiveHundredMillisecondsLessUpToAHalf) {
+TEST(ConnectBackoff, DoublesFromTwentyToFiveHundredMilliseconds) {
   testing::FakeRandom random;
   testing::FakeRandom same;
   ConnectBackoff backoff;
   Instant now{1h};
   for (const auto length : {20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms, 500ms}) {
     backoff.failed(ErrorCode::storeUnavailable, "refused", now, random);
-    const auto jitter = same.upTo(static_cast<std::uint64_t>(length.count()) / 2);
-    const Instant next = now + length - std::chrono::milliseconds(jitter);
+    const std::chrono::nanoseconds half = length / 2;
+    const auto jitter = same.upTo(static_cast<std::uint64_t>(half.count()));
+    const Instant next = now + half + std::chrono::nanoseconds(jitter);
     EXPECT_FALSE(due(backoff, next - 1ns)) << length.count();
     EXPECT_TRUE(due(backoff, next)) << length.count();
     now = next;

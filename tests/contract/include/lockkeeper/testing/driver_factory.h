@@ -34,6 +34,13 @@ struct DriverFactory {
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.
   std::chrono::milliseconds shortTtl{200};
 
+  /// How much longer than its ttl the store may keep a key whose holder is silent.
+  std::chrono::milliseconds expirySlack{0};
+
+  /// The store is shared with clients that delete keys of others: a claim whose key is gone gets
+  /// ownershipUncertain, in place of notOwner.
+  bool goneIsUncertain = false;
+
   /// The clock of the drivers that open() makes.
   std::shared_ptr<Clock> clock = systemClock();
 

@@ -138,7 +138,7 @@ TEST_P(ManagerContract, RenewsALockForAsLongAsItIsHeld) {
 }
 
 TEST_P(ManagerContract, ALockThatIsNotRenewedIsLostBeforeAnotherCanHaveIt) {
-  constexpr ms ttl{400};
+  const ms ttl = 2 * GetParam().shortTtl;
   Lock lock = manager.lock(key, {.ttl = ttl, .renew = Renew::manual});
   Lock next = other.lock(key, {.waitFor = std::chrono::minutes{1}});
   EXPECT_FALSE(lock.valid());

@@ -87,6 +87,14 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   }
   bool isBusy(const Claimant& who) { return std::holds_alternative<Busy>(ask(who)); }
 
+  /// What release and renew answer when nobody holds the key.
+  static ReleaseOutcome releaseOfNothing() {
+    return GetParam().goneIsUncertain ? ReleaseOutcome::ownershipUncertain : ReleaseOutcome::notOwner;
+  }
+  static RenewOutcome renewalOfNothing() {
+    return GetParam().goneIsUncertain ? RenewOutcome::ownershipUncertain : RenewOutcome::notOwner;
+  }
+
   ReleaseOutcome release(const Claimant& who) { return driver->release(who.claim(), deadline()); }
   std::optional<Holder> holder(const std::string& of) { return driver->holder(of, deadline()); }
 
@@ -129,7 +137,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     GetParam().advance(ttl + std::chrono::milliseconds{1});
     for (int attempt = 0; attempt < patience; ++attempt) {
       if (!holder(which)) return ::testing::AssertionSuccess();
-      GetParam().advance(ttl / 10);
+      GetParam().advance((ttl + GetParam().expirySlack) / 10);
     }
     return ::testing::AssertionFailure() << "the lease has not ended after ten times its length";
   }

@@ -20,7 +20,7 @@ TEST_P(DriverContract, TellsABusyCallerNoLongerWaitThanTheLease) {
   ASSERT_NE(busy, nullptr);
   if (busy->retryAfter) {
     EXPECT_GE(*busy->retryAfter, std::chrono::milliseconds{0});
-    EXPECT_LE(*busy->retryAfter, longTtl + drift(longTtl));
+    EXPECT_LE(*busy->retryAfter, longTtl + drift(longTtl) + GetParam().expirySlack);
   }
 }
 
@@ -70,7 +70,7 @@ TEST_P(DriverContract, OnlyTheOwnerReleases) {
   const Claimant owner{key};
   ASSERT_TRUE(grant(owner));
   EXPECT_EQ(release({key}), ReleaseOutcome::notOwner);
-  EXPECT_EQ(release({key + "/other", "", owner.token}), ReleaseOutcome::notOwner);
+  EXPECT_EQ(release({key + "/other", "", owner.token}), releaseOfNothing());
   EXPECT_TRUE(isBusy({key}));
   EXPECT_EQ(release(owner), ReleaseOutcome::released);
 }
@@ -79,7 +79,7 @@ TEST_P(DriverContract, ASecondReleaseIsNotTheOwners) {
   const Claimant owner{key};
   ASSERT_TRUE(grant(owner));
   EXPECT_EQ(release(owner), ReleaseOutcome::released);
-  EXPECT_EQ(release(owner), ReleaseOutcome::notOwner);
+  EXPECT_EQ(release(owner), releaseOfNothing());
 }
 
 TEST_P(DriverContract, ResendingAClaimGivesTheSameGrantForAFullTtl) {

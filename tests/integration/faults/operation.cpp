@@ -1,6 +1,7 @@
 #include "operation.h"
 
 #include "lockkeeper/capabilities.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "redis_fixture.h"
+#include "claimant.h"
+
+#include <gtest/gtest.h>
 
 namespace lockkeeper::test {
 

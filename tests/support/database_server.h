@@ -10,17 +10,26 @@
 
 namespace lockkeeper::test {
 
-/// A real mariadbd of its own on a free loopback port, with its data in a folder of its own. Killed when the
-/// object ends. One thread at a time, except uri() and execute().
-class MariaDbServer {
- public:
-  /// Returns when the server lets us in. Throws std::runtime_error, with the server's log, when it cannot be
-  /// started.
-  MariaDbServer();
-  MariaDbServer(const MariaDbServer&) = delete;
-  MariaDbServer& operator=(const MariaDbServer&) = delete;
-  ~MariaDbServer();
+enum class Brand { mariadb, mysql };
 
+inline constexpr auto allBrands = {Brand::mariadb, Brand::mysql};
+
+/// "Mariadb" or "Mysql": for names of tests.
+const char* nameOf(Brand brand);
+
+/// A real server of its own on a free loopback port, with its data in a folder of its own: Debian's mariadbd,
+/// or the mysqld that `./dev setup` has fetched. Killed when the object ends. One thread at a time, except
+/// uri() and execute().
+class DatabaseServer {
+ public:
+  /// Starts with `settings` besides our own, such as "--read-only". Returns when the server lets us in.
+  /// Throws std::runtime_error, with the server's log, when it cannot be started.
+  explicit DatabaseServer(Brand brand, std::vector<std::string> settings = {});
+  DatabaseServer(const DatabaseServer&) = delete;
+  DatabaseServer& operator=(const DatabaseServer&) = delete;
+  ~DatabaseServer();
+
+  Brand brand() const { return brand_; }
   std::uint16_t port() const { return port_; }
 
   /// mysql://shop:password@127.0.0.1:port/database, for the code under test; `port` may be a proxy's.
@@ -39,6 +48,9 @@ class MariaDbServer {
   /// How many sessions the code under test has open.
   int sessions() const { return static_cast<int>(sessionIds().size()); }
 
+  /// How many sessions, whoever's, are running a statement that is LIKE `pattern`.
+  int running(const std::string& pattern) const;
+
   /// Ends all sessions of the code under test, as an operator would; returns how many.
   int killSessions() const;
 
@@ -56,6 +68,10 @@ class MariaDbServer {
   bool answers() const;
   std::vector<std::int64_t> sessionIds() const;
 
+  std::vector<std::string> command(std::vector<std::string> settings) const;
+
+  const Brand brand_;
+  const std::vector<std::string> settings_;
   TempFolder folder_;
   std::uint16_t port_ = 0;
   int databases_ = 0;

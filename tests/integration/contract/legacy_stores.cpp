@@ -1,0 +1,30 @@
+#include "redis_stores.h"
+#include "stores.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+DriverFactory legacy(const char* name, test::RedisOptions options, RedisUri* uri) {
+  DriverFactory factory = redisStore(name, std::move(options), uri, FencePromise::none);
+  factory.expirySlack = std::chrono::milliseconds{2500};  // whole seconds, rounded up generously
+  factory.goneIsUncertain = true;
+  return factory;
+}
+
+}  // namespace
+
+std::vector<DriverFactory> legacyStores() {
+  return {
+      // With the least rights, and among locks of another prefix.
+      legacy("Legacy", {.password = "not-for-you", .users = {leastPrivileges}},
+             [](const test::RedisServer& server) {
+               return "redis+legacy://keeper:let-me-in@" + addressOf(server) + "?keyPrefix=lock:";
+             }),
+      legacy("LegacyPure", {},
+             [](const test::RedisServer& server) {
+               return "redis+legacy://" + addressOf(server) + "/2?keyPrefix=lock%3A&pure=true";
+             }),
+  };
+}
+
+}  // namespace lockkeeper::testing

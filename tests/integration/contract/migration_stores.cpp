@@ -1,0 +1,64 @@
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/migration/board.h"
+#include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "redis_stores.h"
+#include "stores.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using migration::Phase;
+
+/// A migration whose rules are settled on one phase for all keys. Each client is a process of its own to the
+/// others.
+DriverFactory migrating(const char* name, Phase phase,
+                        std::function<std::shared_ptr<LockDriver>(bool isNew)> store) {
+  const auto open = [phase, store = std::move(store)]() -> std::shared_ptr<LockDriver> {
+    const auto newStore = store(true);
+    const auto notices = std::dynamic_pointer_cast<Noticeboard>(newStore);
+    migration::MigrationOptions options;
+    options.rules = migration::Rules(phase);
+    options.maxTtl = std::chrono::hours{24};
+    migration::MigrationBoard board(notices, options.name);
+    const Instant soon = systemClock()->now() + std::chrono::seconds{10};
+    if (const auto state = board.look(soon); state.version == 0) {
+      board.change(state, 1, options.rules, options.rules, soon);
+    }
+    return std::make_shared<migration::MigratingDriver>(store(false), newStore, notices, options);
+  };
+  return {.name = name,
+          .open = open,
+          .fence = phase == Phase::legacy ? FencePromise::none : FencePromise::whileStoreKeepsWrites};
+}
+
+DriverFactory inMemory(const char* name, Phase phase) {
+  return migrating(name, phase,
+                   [stores = std::array{std::make_shared<MemoryDriver>(), std::make_shared<MemoryDriver>()}](
+                       bool isNew) { return stores[isNew ? 1 : 0]; });
+}
+
+DriverFactory onRedis(const char* name, Phase phase) {
+  using Server = std::unique_ptr<test::RedisServer>;
+  return migrating(name, phase, [server = std::make_shared<Server>()](bool isNew) {
+    if (!*server) *server = std::make_unique<test::RedisServer>();
+    StoreRegistry registry;
+    redis::use(registry);
+    return registry.open("redis://" + addressOf(**server) + (isNew ? "/2" : "/1"));
+  });
+}
+
+}  // namespace
+
+std::vector<DriverFactory> migrationStores() {
+  return {inMemory("MigrationLegacy", Phase::legacy), inMemory("MigrationBoth", Phase::both),
+          inMemory("MigrationModern", Phase::modern), onRedis("MigrationRedisBoth", Phase::both)};
+}
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,87 @@
+// The rate contract on every store that keeps limits.
+
+#include <memory>
+#include <string>
+
+#include "database_server.h"
+#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/mysql/use.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/rate_contract.h"
+#include "redis_server.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+/// All clients of one memory store are one object.
+RateFactory memory(std::string name, std::shared_ptr<Clock> clock) {
+  return {.name = std::move(name),
+          .open = [driver = std::make_shared<MemoryDriver>(clock)](auto) { return driver; },
+          .clock = clock,
+          .clockIsTheStores = true};
+}
+
+RateFactory memoryOnFakeClock() {
+  const auto clock = std::make_shared<FakeClock>();
+  RateFactory factory = memory("FakeClock", clock);
+  factory.advance = [clock](std::chrono::microseconds length) { clock->advance(length); };
+  factory.arrivals = 1'000'000;
+  return factory;
+}
+
+/// What the driver says that a user needs for limits, and nothing else.
+constexpr const char* leastPrivileges =
+    "user limiter on >let-me-in ~* -@all +@connection +info +time +get +set +del +pexpireat +llen +lindex "
+    "+ltrim "
+    "+rpush +eval +evalsha";
+
+RateFactory redis(const char* name, test::RedisOptions options, std::string login) {
+  // The server starts with the first client, lives as long as the factory, and serves all of its tests.
+  const auto server = std::make_shared<std::unique_ptr<test::RedisServer>>();
+  const auto open = [options, login, server](std::shared_ptr<Clock> clock) {
+    if (!*server) *server = std::make_unique<test::RedisServer>(options);
+    StoreRegistry registry;
+    lockkeeper::redis::use(registry);
+    Environment environment;
+    environment.clock = std::move(clock);
+    return registry.openRates("redis://" + login + "127.0.0.1:" + std::to_string((*server)->port()),
+                              environment);
+  };
+  return {.name = name, .open = open};
+}
+
+/// As a user of the database who may do what the driver says that it needs, and nothing else.
+RateFactory mysql(const char* name, test::Brand brand, std::string scheme) {
+  const auto server = std::make_shared<std::unique_ptr<test::DatabaseServer>>();
+  const auto open = [brand, scheme, server](std::shared_ptr<Clock> clock) {
+    if (!*server) {
+      *server = std::make_unique<test::DatabaseServer>(
+          brand, std::vector<std::string>{"--innodb-flush-log-at-trx-commit=2"});
+      (*server)->execute("CREATE DATABASE limits");
+      (*server)->execute("CREATE USER 'limiter'@'127.0.0.1' IDENTIFIED BY 'let-me-in'");
+      (*server)->execute("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON limits.* TO 'limiter'@'127.0.0.1'");
+    }
+    StoreRegistry registry;
+    lockkeeper::mysql::use(registry);
+    Environment environment;
+    environment.clock = std::move(clock);
+    return registry.openRates(scheme + "://limiter:let-me-in@127.0.0.1:" + std::to_string((*server)->port()) +
+                                  "/limits?createTable=true",
+                              environment);
+  };
+  return {.name = name, .open = open, .arrivals = 5000};
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(
+    Stores, RateContract,
+    ::testing::Values(memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, ""),
+                      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@"),
+                      mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
+                      mysql("Mysql", test::Brand::mysql, "mysql+version")),
+    rateFactoryName);
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "lockkeeper/testing/driver_factory.h"
+#include "redis_server.h"
+
+namespace lockkeeper::testing {
+
+using RedisUri = std::string(const test::RedisServer&);
+
+/// A store on one Redis server, started with `options`, under the URI that `uri` gives it.
+DriverFactory redisStore(const char* name, test::RedisOptions options, RedisUri* uri,
+                         FencePromise fence = FencePromise::whileStoreKeepsWrites);
+
+std::string addressOf(const test::RedisServer& server);
+
+/// What the driver says that a user needs, and nothing else: user "keeper", password "let-me-in".
+extern const char* const leastPrivileges;
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "lockkeeper/testing/driver_factory.h"
+
+// The stores that the contract suites run on. Their servers start with the first client, live as long as the
+// factory, and serve all of its tests.
+
+namespace lockkeeper::testing {
+
+std::vector<DriverFactory> memoryStores();
+std::vector<DriverFactory> redisStores();
+std::vector<DriverFactory> legacyStores();
+std::vector<DriverFactory> redlockStores();
+std::vector<DriverFactory> mysqlStores();
+std::vector<DriverFactory> migrationStores();
+
+/// On a clock that stands still until it is moved.
+DriverFactory memoryOnFakeClock();
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,112 @@
+#include "migration_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using migration::Phase;
+
+class MigrateCommand : public MigrationTest {
+ protected:
+  /// What an error says, after its exit code was checked.
+  std::string refusal(const std::vector<std::string>& words, int exitCode) const {
+    const Finished finished = lockkeeper(words);
+    EXPECT_EQ(finished.exitCode, exitCode) << finished.output << finished.errors;
+    EXPECT_EQ(finished.output, "");
+    return finished.errors;
+  }
+};
+
+TEST_F(MigrateCommand, RunsACommandUnderALockOfTheMigration) {
+  decree(Phase::both);
+  const std::string look =
+      "for n in 1 2; do redis-cli -p " + std::to_string(redis.port()) + " -n $n exists k; done";
+  const Finished finished = lockkeeper({"run", "k", "--", "sh", "-c", look});
+  EXPECT_EQ(finished.exitCode, 0) << finished.errors;
+  EXPECT_EQ(finished.output, "1\n1\n");
+  EXPECT_NE(status().find("PHASE\n\n"), std::string::npos) << "it has left the board: " << status();
+  EXPECT_EQ(lockkeeper({"show", "k"}).output, "k is free\n");
+}
+
+TEST_F(MigrateCommand, StatusSaysThatNobodyHasBegun) {
+  EXPECT_NE(status().find("none yet on the board 'migration'"), std::string::npos) << status();
+}
+
+TEST_F(MigrateCommand, AdvanceSaysWhatItWillDoAndDryRunDoesNot) {
+  decree(Phase::legacy);
+  const Finished dry = lockkeeper({"migrate", "advance", "25% = both", "--dry-run"});
+  EXPECT_EQ(dry.exitCode, 0) << dry.errors;
+  EXPECT_NE(dry.output.find("rules now:  * = legacy\nrules then: 25% = both, * = legacy\n"),
+            std::string::npos)
+      << dry.output;
+  EXPECT_NE(dry.output.find("nothing was written"), std::string::npos) << dry.output;
+  EXPECT_NE(status().find("version 1"), std::string::npos) << status();
+  const Finished wet = lockkeeper({"migrate", "advance", "25% = both"});
+  EXPECT_NE(wet.output.find("written as version 2"), std::string::npos) << wet.output;
+  EXPECT_NE(status().find("target:    25% = both, * = legacy"), std::string::npos) << status();
+  const Finished again = lockkeeper({"migrate", "advance", "25% = both"});
+  EXPECT_NE(again.output.find("the rules say so already"), std::string::npos) << again.output;
+}
+
+TEST_F(MigrateCommand, RefusesToSkipAPhase) {
+  decree(Phase::legacy);
+  EXPECT_NE(refusal({"migrate", "advance", "modern"}, 64).find("from legacy to modern at once"),
+            std::string::npos);
+  advance("both");
+  const std::string text = refusal({"migrate", "advance", "modern"}, 64);
+  EXPECT_NE(text.find("let the present change settle"), std::string::npos) << text;
+  decree(Phase::modern);
+  EXPECT_NE(refusal({"migrate", "advance", "order:* = legacy"}, 64).find("'order:0'"), std::string::npos);
+}
+
+TEST_F(MigrateCommand, RefusesRulesThatMeanNothing) {
+  EXPECT_NE(refusal({"migrate", "advance", "101% = both"}, 64).find("'101%'"), std::string::npos);
+  EXPECT_NE(refusal({"migrate", "advance", "order:*"}, 64).find("KEYS = PHASE"), std::string::npos);
+  EXPECT_NE(refusal({"migrate", "advance"}, 64).find("one RULE"), std::string::npos);
+  EXPECT_NE(refusal({"migrate", "retreat"}, 64).find("status, advance"), std::string::npos);
+  EXPECT_NE(refusal({"migrate"}, 64).find("status, advance"), std::string::npos);
+}
+
+TEST_F(MigrateCommand, WarnsOfARuleThatMatchesNothing) {
+  decree(Phase::both);
+  const Finished typo = lockkeeper({"migrate", "advance", "oder:* = legacy"});
+  EXPECT_EQ(typo.exitCode, 0);
+  EXPECT_NE(typo.errors.find("no key that is held now matches 'oder:*'"), std::string::npos) << typo.errors;
+  const Finished zero = lockkeeper({"migrate", "advance", "0% = legacy"});
+  EXPECT_NE(zero.errors.find("'0% = legacy' can match no key"), std::string::npos) << zero.errors;
+  const auto held = open(oldUri());
+  const Token token = Token::generate(*systemRandom());
+  held->acquire(
+      {{"stock:1", token, "a:1"}, std::chrono::minutes{1}, systemClock()->now() + std::chrono::seconds{9}});
+  EXPECT_EQ(lockkeeper({"migrate", "advance", "stock:* = legacy"}).errors.find("stock"), std::string::npos);
+}
+
+TEST_F(MigrateCommand, RefusesToMigrateAStoreOntoItself) {
+  configure(newUri(), newUri());
+  EXPECT_NE(refusal({"run", "k", "--", "true"}, 78).find("they must be two"), std::string::npos);
+  configure("redis://localhost:" + std::to_string(redis.port()) + "/2", newUri());
+  EXPECT_NE(refusal({"run", "k", "--", "true"}, 78).find("are the same"), std::string::npos)
+      << "by another name";
+}
+
+TEST_F(MigrateCommand, RefusesAConfigurationThatIsNotOne) {
+  const auto with = [&](const std::string& line) {
+    configure(oldUri(), newUri(), line + "\n");
+    return refusal({"run", "k", "--", "true"}, 78);
+  };
+  EXPECT_NE(with("lockkeeper.migration.phase = new").find("lockkeeper.migration.phase: "), std::string::npos);
+  EXPECT_NE(with("lockkeeper.migration.phaze = both").find("lockkeeper.migration.phaze is unknown"),
+            std::string::npos);
+  EXPECT_NE(with("lockkeeper.migration.maxTtl = 25h").find("maxTtl is 25h"), std::string::npos);
+  EXPECT_NE(with("lockkeeper.migration.board = redis+nothing://h").find("redis+nothing"), std::string::npos);
+  writeFile(folder / "fleet.properties", "lockkeeper.store = " + newUri() + "\n");
+  EXPECT_NE(refusal({"migrate", "status"}, 78).find("no lockkeeper.migration.from"), std::string::npos);
+}
+
+TEST_F(MigrateCommand, SaysWhenTheBoardIsOutOfReach) {
+  redis.kill();
+  EXPECT_EQ(lockkeeper({"migrate", "status"}).exitCode, 69);
+  EXPECT_EQ(lockkeeper({"migrate", "advance", "both"}).exitCode, 69);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,60 @@
+// What the server says about a cycle of named locks. The driver's own sessions cannot make one: those that
+// wait hold nothing.
+
+#include <future>
+
+#include "getlock_fixture.h"
+#include "getlock_session.h"
+#include "getlock_statements.h"
+#include "reply_fault.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+using mysql::Reply;
+using mysql::ServerSession;
+
+class GetLockDeadlock : public GetLockTest {
+ protected:
+  std::unique_ptr<ServerSession> session() {
+    const auto uri = StoreUri::parse(
+        "mysql+getlock://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(store.server.port()) + "/" +
+        store.database + "?fence=off");
+    return mysql::openForLocks(mysql::GetLockOptions::fromUri(uri), systemClock(), watch, soon()).session;
+  }
+  static const Reply& claim(ServerSession& session, const std::string& name, std::chrono::seconds wait) {
+    std::string batch;
+    mysql::statements::addFencedClaim(batch, name, wait, "test:1");
+    return session.query(batch, in(1min));
+  }
+
+  sql::SocketWatch watch{systemClock()};
+};
+
+TEST_P(GetLockDeadlock, NamesBothKeys) {
+  (void)store.direct->holder("makes the table", soon());
+  const auto first = session();
+  const auto second = session();
+  ASSERT_EQ(claim(*first, "left", 0s).number(0), 1U);
+  ASSERT_EQ(claim(*second, "right", 0s).number(0), 1U);
+  auto waiting = std::async(std::launch::async, [&] { return claim(*second, "left", 30s).number(0); });
+  ASSERT_TRUE(waitUntil([&] { return store.server.running("%GET_LOCK('left'%") == 1; }));
+  const Reply refused = claim(*first, "right", 30s);
+  EXPECT_EQ(refused.error, GetParam() == Brand::mariadb ? 1213U : 3058U) << refused.reason;
+  EXPECT_EQ(refused.answered, 0U);
+  try {
+    mysql::throwLockFault(refused, "right", {"left"}, "the store");
+  } catch (const Deadlock& deadlock) {
+    const std::string said = deadlock.what();
+    EXPECT_NE(said.find("'left'"), std::string::npos) << said;
+    EXPECT_NE(said.find("'right'"), std::string::npos) << said;
+  }
+  EXPECT_EQ(first->query("SELECT RELEASE_LOCK('left')", soon()).number(0), 1U);
+  EXPECT_EQ(waiting.get(), 1U) << "the other one is served";
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, GetLockDeadlock, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,75 @@
+#include <thread>
+
+#include "forked_child.h"
+#include "getlock_fixture.h"
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using GetLockFork = GetLockTest;
+
+TEST_P(GetLockFork, TheChildOwnsNothingAndTheParentsLockLivesOn) {
+  auto manager = std::make_unique<LockManager>(store.openProxied());
+  std::optional<Lock> lock = manager->lock("forked", {.ttl = 1500ms});
+  const std::string session = store.ask("SELECT IS_USED_LOCK('forked')");
+  const int failedCheck = inForkedChild([&] {
+    if (lock->valid()) return 1;
+    if (!throwsForked([&] { (void)manager->tryLock("forked"); })) return 2;
+    if (lock->release() != ReleaseResult::notHeld) return 3;
+    lock.reset();
+    manager.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  const Instant later = in(2s);
+  while (now() < later) {
+    ASSERT_TRUE(lock->valid()) << "the parent goes on renewing";
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(store.ask("SELECT IS_USED_LOCK('forked')"), session);
+  EXPECT_EQ(store.proxy.connections(), 1U);
+  EXPECT_EQ(lock->release(), ReleaseResult::released);
+}
+
+TEST_P(GetLockFork, AnInheritedDriverTouchesNoSocket) {
+  auto driver = store.openProxied();
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  const int failedCheck = inForkedChild([&] {
+    if (!throwsForked([&] { (void)driver->acquire(who.request()); })) return 1;
+    if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 2;
+    if (!throwsForked([&] { (void)driver->holder(who.key, soon()); })) return 3;
+    driver.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(store.proxy.connections(), 1U);
+}
+
+TEST_P(GetLockFork, TheChildMayMakeItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer allows no new thread after a fork";
+#endif
+  LockManager manager(store.direct);
+  const Lock lock = manager.lock("forked", {.ttl = longTtl});
+  const int failedCheck = inForkedChild([&] {
+    const auto driver = store.open();
+    const Claimant own;
+    if (!granted(driver->acquire(own.request()))) return 1;
+    Claimant busy;
+    busy.key = "forked";
+    if (granted(driver->acquire(busy.request()))) return 2;
+    return driver->release(own.claim(), soon()) == ReleaseOutcome::released ? 0 : 3;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  EXPECT_TRUE(lock.valid());
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, GetLockFork, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

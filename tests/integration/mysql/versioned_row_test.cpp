@@ -1,0 +1,131 @@
+// VersionedRow on an application's own table and sessions of Poco.
+
+#include "lockkeeper/mysql/versioned_row.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/mysql/poco_rows.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using mysql::PocoRows;
+using mysql::PocoRowTransaction;
+using mysql::RowOutcome;
+using mysql::SqlRow;
+using mysql::SqlValue;
+using mysql::VersionedRow;
+using Poco::Data::Keywords::now;
+
+class VersionedRowOnServer : public VersionTest {
+ protected:
+  VersionedRowOnServer() {
+    sql << "CREATE TABLE accounts (iban VARCHAR(40) PRIMARY KEY, balance BIGINT, owner VARCHAR(100), rate "
+           "DOUBLE, "
+           "photo VARBINARY(10), revision BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB",
+        now;
+    sql << "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, amount BIGINT) ENGINE = InnoDB", now;
+    sql << "INSERT INTO accounts (iban, balance) VALUES ('DE1', 0)", now;
+  }
+
+  Poco::Data::Session sql = store.session();
+  const VersionedRow accounts{
+      {.name = "accounts", .key = "iban", .columns = {"balance"}, .version = "revision"}, {.attempts = 1000}};
+};
+
+std::optional<SqlRow> oneMore(const SqlRow& row, PocoRowTransaction& transaction) {
+  // A further row in the same transaction.
+  transaction.execute("INSERT INTO ledger (amount) VALUES (?)", {std::int64_t{1}});
+  return SqlRow{std::get<std::int64_t>(row[0]) + 1};
+}
+
+TEST_P(VersionedRowOnServer, LosesNoUpdateAndWritesFurtherRowsWithIt) {
+  constexpr int threadCount = 8;
+  constexpr int rounds = 25;
+  for (const std::string level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
+    SCOPED_TRACE(level);
+    std::atomic<int> others{0};
+    {
+      std::vector<std::jthread> threads;
+      for (int i = 0; i < threadCount; ++i) {
+        threads.emplace_back([&] {
+          Poco::Data::Session mine = store.session();
+          mine << "SET SESSION TRANSACTION ISOLATION LEVEL " + level, now;
+          PocoRows rows(mine);
+          for (int round = 0; round < rounds; ++round) {
+            if (accounts.update(rows, "DE1", oneMore) != RowOutcome::committed) ++others;
+          }
+        });
+      }
+    }
+    EXPECT_EQ(others, 0);
+    EXPECT_EQ(store.ask("SELECT balance FROM accounts"), std::to_string(threadCount * rounds));
+    EXPECT_EQ(store.ask("SELECT revision FROM accounts"), std::to_string(threadCount * rounds));
+    EXPECT_EQ(store.ask("SELECT COUNT(*) FROM ledger"), std::to_string(threadCount * rounds))
+        << "what a failed attempt has written besides is gone with it";
+    sql << "UPDATE accounts SET balance = 0, revision = 0", now;
+    sql << "DELETE FROM ledger", now;
+  }
+}
+
+TEST_P(VersionedRowOnServer, AnswersConflictWhenTheRowNeverStandsStill) {
+  const VersionedRow impatient(
+      {.name = "accounts", .key = "iban", .columns = {"balance"}, .version = "revision"}, {.attempts = 3});
+  PocoRows rows(store.session());
+  int attempts = 0;
+  const auto overtaken = [&](const SqlRow& row, PocoRowTransaction& transaction) {
+    ++attempts;
+    sql << "UPDATE accounts SET balance = balance + 100, revision = revision + 1", now;
+    return oneMore(row, transaction);
+  };
+  EXPECT_EQ(impatient.update(rows, "DE1", overtaken), RowOutcome::conflict);
+  EXPECT_EQ(attempts, 3);
+  EXPECT_EQ(store.ask("SELECT balance FROM accounts"), "300");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM ledger"), "0");
+  EXPECT_EQ(impatient.update(rows, "DE2", oneMore), RowOutcome::notFound);
+}
+
+TEST_P(VersionedRowOnServer, CarriesValuesOfEveryKindUnharmed) {
+  const VersionedRow all({.name = "accounts",
+                          .key = "iban",
+                          .columns = {"balance", "owner", "rate", "photo"},
+                          .version = "revision"});
+  PocoRows rows(store.session());
+  const SqlRow written{std::int64_t{-9'000'000'000'000'000'000},
+                       std::string("O'Hara\\`; DROP TABLE accounts"), 0.1, std::string("\0\xff'", 3)};
+  SqlRow seen;
+  EXPECT_EQ(all.update(rows, "DE1",
+                       [&](const SqlRow& row, PocoRowTransaction&) {
+                         seen = row;
+                         return std::optional(written);
+                       }),
+            RowOutcome::committed);
+  EXPECT_EQ(seen, (SqlRow{std::int64_t{0}, {}, {}, {}})) << "NULL where nothing was set";
+  EXPECT_EQ(all.update(rows, "DE1",
+                       [&](const SqlRow& row, PocoRowTransaction&) {
+                         seen = row;
+                         return std::optional(SqlRow{{}, {}, {}, {}});
+                       }),
+            RowOutcome::committed);
+  EXPECT_EQ(seen, written);
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM accounts WHERE owner IS NULL AND balance IS NULL"), "1");
+}
+
+TEST_P(VersionedRowOnServer, LeavesTheSessionInAutocommitMode) {
+  Poco::Data::Session mine = store.session();
+  PocoRows rows(mine);
+  EXPECT_EQ(accounts.update(rows, "DE1", oneMore), RowOutcome::committed);
+  EXPECT_EQ(accounts.update(rows, "DE2", oneMore), RowOutcome::notFound);
+  mine << "UPDATE accounts SET owner = 'Bob'", now;
+  EXPECT_EQ(store.ask("SELECT owner FROM accounts"), "Bob");
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, VersionedRowOnServer, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,182 @@
+#include <Poco/Net/HTTPServerRequest.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "limited_server.h"
+
+namespace lockkeeper::test {
+namespace {
+
+const std::string perPhoneAndTotal =
+    "lockkeeper.limits.perPhone.rate = 2/h\n"
+    "lockkeeper.limits.total.rate = 5/h\n"
+    "lockkeeper.http.routes.sms.match = POST /sms\n"
+    "lockkeeper.http.routes.sms.limits.perPhone = json phone\n"
+    "lockkeeper.http.routes.sms.limits.total = all\n";
+
+const std::string perAddress =
+    "lockkeeper.limits.perAddress.rate = 1/h\n"
+    "lockkeeper.http.routes.all.match = * /*\n"
+    "lockkeeper.http.routes.all.limits.perAddress = address\n";
+
+std::string perUser(const std::string& source) {
+  return "lockkeeper.limits.perUser.rate = 1/h\n"
+         "lockkeeper.http.routes.all.match = * /*\n"
+         "lockkeeper.http.routes.all.limits.perUser = " +
+         source + "\n";
+}
+
+TEST(RateLimitFilter, RefusesWithEverythingThatAClientNeeds) {
+  const LimitedServer server("memory:", perPhoneAndTotal);
+  const std::string ann = R"({"phone":"+491","text":"hi"})";
+  const CurlAnswer first = server.post("/sms", ann);
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.header("ratelimit-policy"), R"("perPhone";q=2;w=3600, "total";q=5;w=3600)");
+  EXPECT_EQ(first.header("ratelimit"), R"("perPhone";r=1;t=1800, "total";r=4;t=720)");
+  EXPECT_EQ(first.header("retry-after"), "");
+  EXPECT_EQ(server.post("/sms", ann).status, 200);
+
+  const CurlAnswer refused = server.post("/sms", ann);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.header("content-type"), "application/problem+json");
+  EXPECT_EQ(refused.header("ratelimit-policy"), R"("perPhone";q=2;w=3600, "total";q=5;w=3600)");
+  const int seconds = std::stoi(refused.header("retry-after"));
+  EXPECT_GT(seconds, 1700);
+  EXPECT_LE(seconds, 1800);
+  const std::string text = std::to_string(seconds);
+  EXPECT_EQ(refused.header("ratelimit"), "\"perPhone\";r=0;t=" + text);
+  EXPECT_EQ(refused.body,
+            R"({"type":"https://iana.org/assignments/http-problem-types#quota-exceeded",)"
+            R"("title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,)"
+            R"("detail":"Try again in )" +
+                text + R"( s.","violated-policies":["perPhone"]})");
+  EXPECT_EQ(server.served(), 2) << "what is refused does not reach the application";
+}
+
+TEST(RateLimitFilter, ARefusedRequestChargesNobody) {
+  const LimitedServer server("memory:", perPhoneAndTotal);
+  for (int i = 0; i < 10; ++i) server.post("/sms", R"({"phone":"+491"})");
+  EXPECT_EQ(server.served(), 2);
+  for (const char* phone : {"+492", "+493", "+494"}) {
+    EXPECT_EQ(server.post("/sms", R"({"phone":")" + std::string(phone) + R"("})").status, 200) << phone;
+  }
+  const CurlAnswer refused = server.post("/sms", R"({"phone":"+495"})");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_NE(refused.body.find(R"("violated-policies":["total"])"), std::string::npos) << refused.body;
+}
+
+TEST(RateLimitFilter, TheHandlerStillReadsTheBody) {
+  const LimitedServer server("memory:", perPhoneAndTotal);
+  std::string body = R"({"phone":"+491","text":")" + std::string(9000, 'x') + R"("})";
+  const CurlAnswer answer = server.post("/sms", body, {"--header", "Content-Type: application/json"});
+  EXPECT_EQ(answer.body, body);
+  EXPECT_EQ(answer.header("x-content-type"), "application/json");
+  const CurlAnswer chunked = server.post("/sms", body, {"--header", "Transfer-Encoding: chunked"});
+  EXPECT_EQ(chunked.body, body);
+}
+
+TEST(RateLimitFilter, ABodyThatIsTooLongToCountIsRefused) {
+  const LimitedServer server("memory:", perPhoneAndTotal + "lockkeeper.http.maxBody = 1000\n");
+  for (const std::size_t size : {2000U, 90000U}) {
+    const std::string body = R"({"phone":"+491","text":")" + std::string(size, 'x') + R"("})";
+    EXPECT_EQ(server.post("/sms", body).status, 413);
+    EXPECT_EQ(server.post("/sms", body, {"--header", "Transfer-Encoding: chunked"}).status, 413);
+  }
+  EXPECT_EQ(server.served(), 0);
+}
+
+TEST(RateLimitFilter, ARefusalIsSeenEvenWhileTheBodyIsStillComing) {
+  const LimitedServer server("memory:", perAddress);
+  const std::string body(100000, 'x');
+  EXPECT_EQ(server.post("/", body).body.size(), body.size());
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(server.post("/", body).status, 429);
+}
+
+TEST(RateLimitFilter, OtherRequestsPassUntouched) {
+  const LimitedServer server("memory:", perPhoneAndTotal);
+  for (int i = 0; i < 8; ++i) {
+    const CurlAnswer answer = server.get("/sms");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.header("ratelimit-policy"), "");
+  }
+  EXPECT_EQ(server.get("/nobody").status, 501) << "as without a filter";
+}
+
+TEST(RateLimitFilter, NoOtherSpellingOfThePathGetsRoundTheLimit) {
+  const LimitedServer server("memory:", perUser("all") + "lockkeeper.http.routes.all.match = GET /sms\n");
+  EXPECT_EQ(server.get("/sms").status, 200);
+  for (const char* target : {"/sms/", "//sms", "/x/../sms", "/%73ms", "/sms?x", "/./sms"}) {
+    EXPECT_EQ(server.get(target).status, 429) << target;
+  }
+  EXPECT_EQ(server.get("/sms", {"--head"}).status, 429);
+  EXPECT_EQ(server.get("/sm%zz").status, 400);
+}
+
+TEST(RateLimitFilter, ASpoofedXForwardedForDoesNotGiveAFreshLimit) {
+  const LimitedServer server("memory:", perAddress + "lockkeeper.http.trustedProxies = 127.0.0.9\n");
+  const auto from = [&](const std::string& peer, const std::string& forwarded) {
+    return server.get("/", {"--interface", peer, "--header", "X-Forwarded-For: " + forwarded}).status;
+  };
+  EXPECT_EQ(from("127.0.0.1", "198.51.100.1"), 200);
+  EXPECT_EQ(from("127.0.0.1", "198.51.100.2"), 429) << "not a proxy: the header is not looked at";
+  EXPECT_EQ(from("127.0.0.1", "127.0.0.9"), 429);
+  EXPECT_EQ(from("127.0.0.9", "198.51.100.1"), 200) << "the proxy tells who it is";
+  EXPECT_EQ(from("127.0.0.9", "198.51.100.1"), 429);
+  EXPECT_EQ(from("127.0.0.9", "198.51.100.2"), 200);
+  EXPECT_EQ(from("127.0.0.9", "203.0.113.5, 198.51.100.2"), 429) << "the client has put the first one there";
+}
+
+TEST(RateLimitFilter, CountsByWhateverTheRouteSays) {
+  const auto expectCounted = [](const std::string& source, const std::vector<std::string>& ann,
+                                const std::vector<std::string>& bob, const std::string& target = "/") {
+    const LimitedServer server("memory:", perUser(source), {.user = [](const auto& request) {
+                                 return std::string(request.get("X-User", ""));
+                               }});
+    EXPECT_EQ(server.get(target, ann).status, 200) << source;
+    EXPECT_EQ(server.get(target, ann).status, 429) << source;
+    EXPECT_EQ(server.get(target, bob).status, 200) << source;
+  };
+  expectCounted("header X-Api-Key", {"--header", "X-Api-Key: ann"}, {"--header", "X-Api-Key: bob"});
+  expectCounted("cookie session", {"--cookie", "session=ann"}, {"--cookie", "session=bob"});
+  expectCounted("user", {"--header", "X-User: ann"}, {"--header", "X-User: bob"});
+  expectCounted("address", {"--interface", "127.0.0.1"}, {"--interface", "127.0.0.2"});
+  expectCounted("json name", {"--data", R"({"name":"ann"})"}, {"--data", R"({"name":"bob"})"});
+  expectCounted("query name", {"--get", "--data", "name=ann"}, {"--get", "--data", "name=bob"});
+}
+
+TEST(RateLimitFilter, ADryRunOnlyReports) {
+  std::mutex mutex;
+  std::vector<std::string> reports;
+  const LimitedServer server("memory:", perAddress + "lockkeeper.http.dryRun = on\n",
+                             {.report = [&](const poco::FilterReport& report) {
+                               const std::lock_guard guard(mutex);
+                               reports.push_back(std::string(report.route) + " " +
+                                                 std::string(report.decision.policy) +
+                                                 (report.decision.allowed ? " allowed" : " refused") +
+                                                 (report.dryRun ? " dry" : ""));
+                               throw std::runtime_error("a broken log must not break a request");
+                             }});
+  for (int i = 0; i < 3; ++i) {
+    const CurlAnswer answer = server.get("/");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.header("ratelimit"), "");
+    EXPECT_EQ(answer.header("ratelimit-policy"), "");
+  }
+  const std::lock_guard guard(mutex);
+  EXPECT_EQ(reports, std::vector<std::string>(2, "all perAddress refused dry"));
+}
+
+TEST(RateLimitFilter, ADryRunRefusesNothingElseEither) {
+  const LimitedServer server(
+      "memory:", perPhoneAndTotal + "lockkeeper.http.maxBody = 1000\n" + "lockkeeper.http.dryRun = on\n");
+  const std::string body = R"({"phone":"+491","text":")" + std::string(90000, 'x') + R"("})";
+  EXPECT_EQ(server.post("/sms", body).body, body);
+  EXPECT_EQ(server.post("/sms", body, {"--header", "Transfer-Encoding: chunked"}).body, body);
+  EXPECT_EQ(server.get("/sm%zz").status, 200);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

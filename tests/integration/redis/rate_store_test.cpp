@@ -1,0 +1,161 @@
+// Rate limits as a real Redis keeps them: from many processes, in little room, and no longer than needed.
+
+#include <fstream>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/key.h"
+#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/testing/rate/admissions.h"
+#include "rate_taker.h"
+#include "redis_fixture.h"
+#include "temp_folder.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Admission;
+using testing::Link;
+
+std::shared_ptr<RateDriver> openRates(const RedisServer& server) {
+  return std::dynamic_pointer_cast<RateDriver>(openRedis(server.port()));
+}
+
+RatePolicy limit(RateKind kind, std::string_view rate, std::int64_t burst = 0) {
+  return RatePolicy("p", {.kind = kind, .rate = Rate::parse("rate", rate), .burst = burst});
+}
+
+RateOutcome take(RateDriver& driver, std::string_view key, const RatePolicy& policy, std::int64_t cost = 1) {
+  RateCharge charge{.key = key, .law = &policy.law(), .cost = cost};
+  driver.take({&charge, 1}, soon());
+  return charge.outcome;
+}
+
+TEST(RateStore, ProcessesShareOneChainOfAdmissionsWithinTheBound) {
+  constexpr int processes = 4;
+  const RedisServer server;
+  const TempFolder folder;
+  const auto outputOf = [&](int process) { return folder / ("taken" + std::to_string(process)); };
+  {
+    std::vector<Process> takers;
+    for (int process = 0; process < processes; ++process) {
+      takers.emplace_back(std::vector<std::string>{RATE_TAKER, std::to_string(server.port()), "3000"},
+                          ProcessOptions{.standardOutput = outputOf(process)});
+    }
+    for (Process& taker : takers) EXPECT_EQ(taker.waitFor(100s), 0);
+  }
+  std::vector<Link> links;
+  for (int process = 0; process < processes; ++process) {
+    std::ifstream in(outputOf(process));
+    const std::size_t before = links.size();
+    for (Link link{}; in >> link.time >> link.before >> link.after;) links.push_back(link);
+    EXPECT_GT(links.size(), before) << "process " << process << " was granted nothing";
+  }
+  EXPECT_TRUE(testing::formOneChain(links, 200));
+  std::vector<Admission> admissions;
+  for (const Link& link : links) admissions.push_back({link.time, 1});
+  std::sort(admissions.begin(), admissions.end(), [](auto& a, auto& b) { return a.time < b.time; });
+  EXPECT_TRUE(testing::keepsEveryWindow(takersPolicy().law(), admissions));
+  EXPECT_GT(admissions.size(), 100U);
+}
+
+TEST(RateStore, ABucketTakesAtMost110Bytes) {
+  const RedisServer server;
+  RateLimiter limiter(openRates(server), {.keyNamespace = "shop"});
+  const auto bytes = [&](std::string_view rate) {
+    const RatePolicy policy("sms", {.rate = Rate::parse("rate", rate), .burst = 10});
+    limiter.reset("+4917012345678", policy);
+    EXPECT_TRUE(limiter.take("+4917012345678", policy));
+    return std::stoi(server.command({"MEMORY", "USAGE", ":lockkeeper:b:shop:sms:+4917012345678"}));
+  };
+  for (const std::string_view rate : {"2/s", "100/min", "1/day", "1000000/s"})
+    EXPECT_LE(bytes(rate), 110) << rate;
+  // A unit of no whole number of microseconds is kept as a text.
+  for (const std::string_view rate : {"3/s", "999983/s"}) EXPECT_LE(bytes(rate), 110 + 32) << rate;
+}
+
+TEST(RateStore, EveryStateLivesUntilItMeansNothingAndNoLonger) {
+  const RedisServer server;
+  const auto driver = openRates(server);
+  int looked = 0;
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
+    const char letter = kind == RateKind::tokenBucket ? 'b' : kind == RateKind::slidingWindow ? 'l' : 'w';
+    for (const std::string_view rate : {"1000/s", "7/30ms", "2/h", "1/366d"}) {
+      const RatePolicy policy = limit(kind, rate);
+      const std::string key = std::string(toString(kind)) + std::string(rate);
+      const RateOutcome outcome = take(*driver, key, policy);
+      ASSERT_EQ(outcome.granted, 1);
+      const std::int64_t end = outcome.storeTime + outcome.resetAfter.count();
+      const std::int64_t expires =
+          std::stoll(server.command({"PEXPIRETIME", std::string(reservedMark) + letter + ":" + key}));
+      if (expires == -2) continue;  // gone before we looked
+      ++looked;
+      EXPECT_GE(expires * 1000, end) << key;
+      EXPECT_LT(expires * 1000, end + 1000 + (isBucket(kind) ? 1 : 0)) << key;
+    }
+  }
+  EXPECT_GE(looked, 6);
+  EXPECT_TRUE(waitUntil([&] { return server.command({"KEYS", "*ms*"}).empty(); })) << "unused keys must go";
+}
+
+TEST(RateStore, AClockThatWentBackRefusesUntilItHasCaughtUp) {
+  const RedisServer server;
+  const auto driver = openRates(server);
+  const RatePolicy policy = limit(RateKind::tokenBucket, "1000/s", 10);
+  const std::int64_t now = take(*driver, "k", policy).storeTime;
+  // As if the server had written this before its clock was set back by an hour.
+  const std::string ahead = std::to_string(now + 3'600'000'000);
+  server.command({"SET", ":lockkeeper:b:k", ahead});
+  const RateOutcome refused = take(*driver, "k", policy);
+  EXPECT_EQ(refused.granted, 0);
+  EXPECT_GT(refused.retryAfter, 59min);
+  server.command({"SET", ":lockkeeper:w:k", ahead + ":5"});
+  EXPECT_EQ(take(*driver, "k", limit(RateKind::fixedWindow, "10/s")).remaining, 4)
+      << "counted in the later window";
+  server.command({"RPUSH", ":lockkeeper:l:k", ahead});
+  EXPECT_EQ(take(*driver, "k", limit(RateKind::slidingWindow, "10/s")).remaining, 8);
+  EXPECT_EQ(server.command({"LINDEX", ":lockkeeper:l:k", "-1"}), ahead) << "the list stays sorted";
+}
+
+TEST(RateStore, LocksAndLimitsOfOneNameDoNotMeet) {
+  const RedisServer server;
+  const auto locks = openRedis(server.port());
+  const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
+  const Claimant claimant;
+  ASSERT_TRUE(granted(locks->acquire(claimant.request())));
+  EXPECT_EQ(take(dynamic_cast<RateDriver&>(*locks), claimant.key, policy).granted, 1);
+  int listed = 0;
+  const auto visit = [&](std::string_view key, const Holder&) {
+    EXPECT_EQ(key, claimant.key);
+    ++listed;
+    return true;
+  };
+  dynamic_cast<Browsable&>(*locks).list("", visit, soon());
+  EXPECT_EQ(listed, 1) << "limits are no locks";
+}
+
+TEST(RateCluster, KeysOfOneCallNeedOneHashTag) {
+  const RedisServer server({.arguments = {"--cluster-enabled", "yes"}});
+  server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  ASSERT_TRUE(waitUntil([&] {
+    return server.command({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+  }));
+  const auto driver = openRates(server);
+  const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
+  const auto both = [&](std::string_view one, std::string_view two) {
+    std::array charges{RateCharge{.key = one, .law = &policy.law()},
+                       RateCharge{.key = two, .law = &policy.law()}};
+    driver->take(charges, soon());
+    return charges[0].outcome.granted + charges[1].outcome.granted;
+  };
+  EXPECT_EQ(both("shop:user:{7}", "shop:address:{7}:10.0.0.1"), 2);
+  try {
+    both("shop:user:7", "shop:address:10.0.0.1");
+    FAIL() << "keys of different slots were taken together";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("hash tag"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

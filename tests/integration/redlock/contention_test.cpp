@@ -1,0 +1,90 @@
+#include <atomic>
+#include <thread>
+
+#include "lockkeeper/backoff.h"
+#include "redlock_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Contention = RedlockTest;
+
+TEST_F(Contention, OfTwentyContendersSomeoneWinsInEachRoundOnAverage) {
+  constexpr int contenders = 20;
+  constexpr int winsOfEach = 5;
+  const std::string key = "hot";
+  std::atomic<int> attempts{0};
+  std::atomic<int> wins{0};
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  std::vector<std::shared_ptr<LockDriver>> drivers;
+  for (int i = 0; i < contenders; ++i) {
+    drivers.push_back(open("restartGuard=off&nodeTimeout=5s"));
+    (void)drivers.back()->holder(key, soon());  // connects
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& driver : drivers) {
+      threads.emplace_back([&, driver] {
+        for (int won = 0; won < winsOfEach;) {
+          Backoff backoff(5ms, 250ms);
+          while (true) {
+            Claimant who;
+            who.key = key;
+            ++attempts;
+            if (granted(driver->acquire(who.request(in(30s))))) {
+              if (inside.fetch_add(1) != 0) ++overlaps;
+              std::this_thread::yield();
+              inside.fetch_sub(1);
+              ++won;
+              ++wins;
+              (void)driver->release(who.claim(), soon());
+              break;
+            }
+            (void)pauseUntil(*systemClock(), now() + backoff.next(*systemRandom()));
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_EQ(wins, contenders * winsOfEach);
+  EXPECT_LE(attempts, contenders * wins) << "split votes hold up everybody";
+  EXPECT_TRUE(waitUntil([&] { return votes(key) == 0; }));
+}
+
+TEST_F(Contention, ABusyKeyIsBusyWithAHintAndKeepsNoVotesOfTheLoser) {
+  const auto driver = open();
+  ASSERT_TRUE(allAgree(*driver));
+  const Claimant holds;
+  Claimant loses;
+  loses.key = holds.key;
+  ASSERT_TRUE(granted(driver->acquire(request(holds, 20s))));
+  ASSERT_TRUE(waitUntil([&] { return votes(holds.key) == nodeCount; }));
+  const AcquireResult result = driver->acquire(request(loses, 20s));
+  ASSERT_TRUE(std::holds_alternative<Busy>(result));
+  ASSERT_TRUE(std::get<Busy>(result).retryAfter);
+  EXPECT_GT(*std::get<Busy>(result).retryAfter, 1s);
+  EXPECT_LE(*std::get<Busy>(result).retryAfter, 20s);
+}
+
+TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
+  const auto driver = open();
+  ASSERT_TRUE(allAgree(*driver));
+  const Claimant who;
+  for (std::size_t node = 0; node < 3; ++node) {
+    ASSERT_EQ(servers[node].command({"SET", who.key, "somebody else", "PX", "60000"}), "OK");
+  }
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(std::holds_alternative<Busy>(driver->acquire(who.request())));
+    EXPECT_EQ(votes(who.key), 3U);
+  }
+  for (std::size_t node = 0; node < 3; ++node)
+    EXPECT_EQ(servers[node].command({"GET", who.key}), "somebody else");
+  EXPECT_FALSE(driver->holder(Claimant{}.key, soon()));
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,150 @@
+#include "lockkeeper/lock_manager.h"
+#include "redlock_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto guard = 8s;
+constexpr const char* withGuard = "restartGuard=8s&nodeTimeout=500ms";
+
+/// A node that was restarted without its keys right after it had voted: nodes 0, 1 and 2 have the vote of the
+/// first holder, and 2 forgets it; with 3 and 4, which never had it, it would make another quorum.
+class RestartedNode : public RedlockTest {
+ protected:
+  void SetUp() override {
+    for (const std::size_t node : {3U, 4U}) proxies[node]->set({.kind = ProxyFault::Kind::blackhole});
+  }
+
+  /// As soon as the nodes may vote.
+  void holderGetsThreeVotes(LockDriver& driver) {
+    ASSERT_TRUE(waitUntil([&] {
+      try {
+        return granted(driver.acquire(request(first, guard)));
+      } catch (const StoreUnavailable&) {
+        return false;
+      }
+    }));
+    leaseEnds = now() + guard;
+    for (const std::size_t node : {0U, 1U, 2U}) {
+      ASSERT_TRUE(waitUntil([&] { return has(node, first.key); }));
+    }
+    for (const std::size_t node : {3U, 4U}) {
+      proxies[node]->passThrough();
+      proxies[node]->endConnections(Ending::rst);
+      ASSERT_FALSE(has(node, first.key));
+    }
+    servers[2].restart();
+    ASSERT_FALSE(has(2, first.key));
+    ASSERT_LT(now(), leaseEnds) << "this machine is too slow for the test";
+  }
+
+  bool secondGets(LockDriver& driver) {
+    Claimant second;
+    second.key = first.key;
+    try {
+      return granted(driver.acquire(request(second, 1s)));
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }
+
+  const Claimant first;
+  Instant leaseEnds{};
+};
+
+TEST_F(RestartedNode, LetsNoSecondHolderInWhileTheFirstOnesLeaseRuns) {
+  const auto driver = open(withGuard);
+  const auto bystander = open(withGuard);  // knows the nodes from before the restart, too
+  holderGetsThreeVotes(*driver);
+  const auto stranger = open(withGuard);
+  int refusals = 0;
+  while (now() + 1s < leaseEnds) {
+    for (const auto& each : {driver, bystander, stranger}) {
+      ASSERT_FALSE(secondGets(*each)) << "a second holder";
+      ++refusals;
+    }
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_GT(refusals, 3);
+  EXPECT_TRUE(waitUntil([&] { return secondGets(*stranger); })) << "when it has ended";
+}
+
+TEST_F(RestartedNode, LetsASecondHolderInWhenTheGuardIsSwitchedOff) {
+  const auto driver = open("restartGuard=off&nodeTimeout=500ms");
+  holderGetsThreeVotes(*driver);
+  const auto stranger = open("restartGuard=off&nodeTimeout=500ms");
+  bool second = false;
+  while (!second && now() < leaseEnds) second = secondGets(*stranger);
+  EXPECT_TRUE(second) << "then what the guard is for does not happen, and its test shows nothing";
+  EXPECT_LT(now(), leaseEnds);
+}
+
+using RestartGuards = RedlockTest;
+
+TEST_F(RestartGuards, AnAcquireSaysWhichNodesAreTooYoungAndWhenTheyVote) {
+  const auto driver = open("restartGuard=1h&nodeTimeout=5s");
+  try {
+    (void)driver->acquire(request(Claimant{}, 1s));
+    ADD_FAILURE() << "granted by servers that have just started";
+  } catch (const StoreUnavailable& fault) {
+    const std::string text = fault.what();
+    for (const std::uint16_t port : ports()) {
+      EXPECT_NE(text.find(":" + std::to_string(port) + "/0 has restarted and votes in "), std::string::npos)
+          << text;
+    }
+  }
+}
+
+TEST_F(RestartGuards, ACallerThatMayWaitThatLongWaits) {
+  LockManager manager(open("restartGuard=3s&nodeTimeout=1s"));
+  EXPECT_THROW((void)manager.tryLock("k", {.ttl = 1s}), StoreUnavailable);
+  EXPECT_TRUE(manager.tryLock("k", {.ttl = 1s, .waitFor = 1min}));
+}
+
+TEST_F(RestartGuards, ALongerTtlThanTheGuardIsRefused) {
+  const auto driver = open("restartGuard=5s");
+  try {
+    (void)driver->acquire(request(Claimant{}, 5001ms));
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& fault) {
+    EXPECT_NE(std::string(fault.what()).find("5001ms"), std::string::npos) << fault.what();
+    EXPECT_NE(std::string(fault.what()).find("5s"), std::string::npos) << fault.what();
+  }
+}
+
+TEST_F(RestartGuards, SwitchingThemOffIsToldToTheListener) {
+  const auto rounds = std::make_shared<Rounds>();
+  (void)open("restartGuard=off", rounds);
+  EXPECT_NE(rounds->notes().find("restartGuard is off"), std::string::npos);
+  const auto others = std::make_shared<Rounds>();
+  (void)open("restartGuard=5s", others);
+  EXPECT_EQ(others->notes(), "");
+}
+
+TEST(SyncedNodes, VoteAtOnceAfterARestartWhenDeclaredAndFoundSo) {
+  const RedisOptions synced{.arguments = {"--appendonly", "yes", "--appendfsync", "always"}};
+  std::array<RedisServer, 3> servers{RedisServer(synced), RedisServer(synced), RedisServer(synced)};
+  const std::string uri = redlockUri({servers[0].port(), servers[1].port(), servers[2].port()},
+                                     "restartGuard=1h&appendfsync=always&nodeTimeout=1s");
+  const auto driver = openRedlock(uri);
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = longTtl, .deadline = soon()})));
+  for (RedisServer& server : servers) server.restart();
+  const auto stranger = openRedlock(uri);
+  Claimant other;
+  other.key = who.key;
+  EXPECT_FALSE(granted(stranger->acquire(other.request()))) << "they have kept it";
+  EXPECT_TRUE(granted(stranger->acquire(Claimant{}.request())));
+
+  std::array<RedisServer, 3> forgetful;
+  const auto declared =
+      openRedlock(redlockUri({forgetful[0].port(), forgetful[1].port(), forgetful[2].port()},
+                             "restartGuard=1h&appendfsync=always&nodeTimeout=1s"));
+  EXPECT_THROW((void)declared->acquire(Claimant{}.request()), StoreUnavailable)
+      << "declared, but not found so";
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

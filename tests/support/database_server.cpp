@@ -1,0 +1,191 @@
+#include "database_server.h"
+
+#include <Poco/Data/MySQL/Connector.h>
+#include <Poco/Data/Session.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+#include "free_port.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using Poco::Data::Keywords::bind;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
+
+constexpr int startAttempts = 5;
+constexpr std::chrono::seconds startBound{60};
+constexpr std::size_t loginSeconds = 10;
+
+// Two users, so that the sessions of the code under test can be told from the tests' own. The shop's password
+// holds what a URI must encode.
+constexpr const char* createUsers =
+    "CREATE USER IF NOT EXISTS 'shop'@'127.0.0.1' IDENTIFIED BY 'p@ss/word';\n"
+    "GRANT ALL ON *.* TO 'shop'@'127.0.0.1';\n"
+    "CREATE USER IF NOT EXISTS 'auditor'@'127.0.0.1' IDENTIFIED BY 'auditor';\n"
+    "GRANT ALL ON *.* TO 'auditor'@'127.0.0.1' WITH GRANT OPTION;\n";
+
+// Where tests/support/fetch_mysqld puts it by default.
+std::filesystem::path mysqld() {
+  if (const char* const given = std::getenv("LOCKKEEPER_MYSQLD")) return given;
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  const auto folder =
+      cache ? std::filesystem::path(cache) : std::filesystem::path(home ? home : "/") / ".cache";
+  return folder / "lockkeeper/mysql/mysqld";
+}
+
+}  // namespace
+
+const char* nameOf(Brand brand) { return brand == Brand::mariadb ? "Mariadb" : "Mysql"; }
+
+DatabaseServer::DatabaseServer(Brand brand, std::vector<std::string> settings)
+    : brand_(brand), settings_(std::move(settings)) {
+  static std::once_flag registered;
+  std::call_once(registered, [] { Poco::Data::MySQL::Connector::registerConnector(); });
+  install();
+  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+    port_ = freePort();
+    if (startOnce()) return;
+  }
+  throw std::runtime_error(std::string(nameOf(brand_)) + " does not start: " + log());
+}
+
+DatabaseServer::~DatabaseServer() = default;
+
+std::string DatabaseServer::uri(const std::string& database, std::uint16_t port) {
+  return "mysql://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(port) + "/" + database;
+}
+
+std::string DatabaseServer::connectionString(const std::string& database) const {
+  return "host=127.0.0.1;port=" + std::to_string(port_) + ";user=auditor;password=auditor;db=" + database;
+}
+
+std::string DatabaseServer::newDatabase() {
+  const std::string name = "shop_" + std::to_string(++databases_);
+  execute("CREATE DATABASE " + name);
+  return name;
+}
+
+void DatabaseServer::execute(const std::string& statement) const {
+  try {
+    Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
+    session << statement, now;
+  } catch (const Poco::Exception& error) {
+    throw std::runtime_error(std::string(nameOf(brand_)) + " on port " + std::to_string(port_) + ": " +
+                             error.displayText());
+  }
+}
+
+std::vector<std::int64_t> DatabaseServer::sessionIds() const {
+  try {
+    Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
+    std::vector<std::int64_t> ids;
+    session << "SELECT id FROM information_schema.processlist WHERE user = 'shop'", into(ids), now;
+    return ids;
+  } catch (const Poco::Exception& error) {
+    throw std::runtime_error(std::string(nameOf(brand_)) + " on port " + std::to_string(port_) + ": " +
+                             error.displayText());
+  }
+}
+
+int DatabaseServer::running(const std::string& pattern) const {
+  Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
+  int count = 0;
+  session
+      << "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ?",
+      into(count), bind(pattern), now;
+  return count;
+}
+
+int DatabaseServer::killSessions() const {
+  int killed = 0;
+  for (const auto id : sessionIds()) {
+    try {
+      execute("KILL " + std::to_string(id));
+      ++killed;
+    } catch (const std::runtime_error&) {  // It has ended by itself.
+    }
+  }
+  return killed;
+}
+
+void DatabaseServer::pause() { process_->pause(); }
+
+void DatabaseServer::resume() { process_->resume(); }
+
+void DatabaseServer::kill() { process_.reset(); }
+
+void DatabaseServer::restart() {
+  kill();
+  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+    if (startOnce()) return;
+  }
+  throw std::runtime_error(std::string(nameOf(brand_)) + " does not start again: " + log());
+}
+
+std::vector<std::string> DatabaseServer::command(std::vector<std::string> settings) const {
+  // Not /tmp: a server that starts deletes the temporary tables that it finds, whosever they are.
+  settings.insert(settings.begin(),
+                  {"--no-defaults", "--datadir=" + (folder_ / "data").string(),
+                   "--tmpdir=" + (folder_ / "tmp").string(), "--innodb-buffer-pool-size=32M",
+                   // Many servers at once would use up what the kernel has of it.
+                   "--innodb-use-native-aio=OFF"});
+  if (::geteuid() == 0) settings.push_back("--user=root");  // They refuse to run as root unless told to.
+  return settings;
+}
+
+void DatabaseServer::install() {
+  writeFile(folder_ / "init.sql", createUsers);
+  std::filesystem::create_directory(folder_ / "tmp");
+  auto install = brand_ == Brand::mariadb
+                     ? command({"--auth-root-authentication-method=normal", "--skip-test-db"})
+                     : command({"--initialize-insecure"});
+  if (brand_ == Brand::mysql && !std::filesystem::exists(mysqld())) {
+    throw std::runtime_error(mysqld().string() + " is not there: run ./dev setup");
+  }
+  install.insert(install.begin(), brand_ == Brand::mariadb ? "mariadb-install-db" : mysqld().string());
+  const Finished finished = runToEnd(install);
+  if (finished.exitCode != 0) throw std::runtime_error(install[0] + ": " + finished.output + finished.errors);
+}
+
+bool DatabaseServer::startOnce() {
+  ProcessOptions options;
+  options.standardOutput = folder_ / "log";
+  options.standardError = folder_ / "log";
+  auto start = command(
+      {"--socket=" + (folder_ / "socket").string(), "--pid-file=" + (folder_ / "pid").string(),
+       "--init-file=" + (folder_ / "init.sql").string(), "--skip-networking=0", "--bind-address=127.0.0.1",
+       "--port=" + std::to_string(port_), "--skip-name-resolve", "--performance-schema=off"});
+  if (brand_ == Brand::mysql) start.insert(start.end(), {"--mysqlx=OFF", "--disable-log-bin"});
+  start.insert(start.end(), settings_.begin(), settings_.end());
+  start.insert(start.begin(), brand_ == Brand::mariadb ? "mariadbd" : mysqld().string());
+  process_ = std::make_unique<Process>(start, options);
+  const bool decided = waitUntil([&] { return answers() || !process_->running(); }, startBound);
+  if (!decided) throw std::runtime_error(std::string(nameOf(brand_)) + " does not answer: " + log());
+  return process_->running();
+}
+
+bool DatabaseServer::answers() const {
+  try {
+    // Only our own server knows this folder: another one may answer on the port that ours did not get.
+    Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
+    std::string folder;
+    session << "SELECT @@datadir", into(folder), now;
+    return folder.starts_with((folder_ / "data").string());
+  } catch (const Poco::Exception&) {
+    return false;
+  }
+}
+
+}  // namespace lockkeeper::test

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "faulty_rate_driver.h"
+#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
+
+namespace lockkeeper::testing {
+
+using namespace std::chrono_literals;
+
+inline RatePolicy limit(std::string_view rate, RatePolicyOptions options = {}) {
+  options.rate = Rate::parse("rate", rate);
+  return RatePolicy("sms", options);
+}
+
+/// Writes down what was refused and what failed.
+class RefusalListener final : public Listener {
+ public:
+  void refused(std::string_view key, std::string_view policy, std::chrono::microseconds retryAfter) override {
+    note("refused " + std::string(key) + " by " + std::string(policy) + " for " +
+         std::to_string(retryAfter.count()));
+  }
+  void storeFailed(std::string_view key, ErrorCode code, std::string_view) override {
+    note(std::string("failed: ") + toString(code) + " " + std::string(key));
+  }
+  std::vector<std::string> heard() const {
+    const std::lock_guard guard(mutex_);
+    return heard_;
+  }
+
+ private:
+  void note(std::string event) {
+    const std::lock_guard guard(mutex_);
+    heard_.push_back(std::move(event));
+  }
+  mutable std::mutex mutex_;
+  std::vector<std::string> heard_;
+};
+
+/// A limiter on a store somewhere else, on a clock that the test moves.
+class RateFixture : public ::testing::Test {
+ protected:
+  static constexpr auto operationTimeout = 500ms;
+
+  RateLimiterOptions options() {
+    RateLimiterOptions made{.operationTimeout = operationTimeout};
+    made.environment = {clock, std::make_shared<FakeRandom>(), listener};
+    return made;
+  }
+
+  template <class Call>
+  static auto background(Call&& call) {
+    return std::async(std::launch::async, std::forward<Call>(call));
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<RefusalListener> listener = std::make_shared<RefusalListener>();
+  std::shared_ptr<FaultyRateDriver> network = std::make_shared<FaultyRateDriver>(clock);
+  RateLimiter limiter{network, options()};
+  /// Another process, as far as the store can tell.
+  RateLimiter other{network, options()};
+};
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,202 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rate_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using RateLimiterTest = RateFixture;
+
+template <class Exception, class Call>
+std::string messageOf(Call&& call) {
+  try {
+    call();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_F(RateLimiterTest, ADecisionTellsAllThatACallerAsks) {
+  const RatePolicy sms = limit("2/s", {.burst = 10});
+  const Decision first = limiter.take("+49", sms, 9);
+  EXPECT_TRUE(first.allowed);
+  EXPECT_EQ(first.remaining, 1);
+  EXPECT_EQ(first.retryAfter, 0us);
+  EXPECT_EQ(first.resetAfter, 4500ms);
+  EXPECT_EQ(first.policy, "sms");
+  EXPECT_FALSE(first.outage);
+  const Decision refused = limiter.take("+49", sms, 2);
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.remaining, 1);
+  EXPECT_EQ(refused.retryAfter, 500ms);
+  EXPECT_EQ(refused.resetAfter, 4500ms);
+  EXPECT_FALSE(refused.outage) << "a refusal is no outage";
+  EXPECT_EQ(listener->heard(), std::vector<std::string>{"refused :sms:+49 by sms for 500000"});
+}
+
+TEST_F(RateLimiterTest, ACostBeyondTheBurstIsAnErrorAndNotAWait) {
+  const RatePolicy sms = limit("2/s", {.burst = 10});
+  EXPECT_EQ(messageOf<std::invalid_argument>([&] { (void)limiter.take("k", sms, 11); }),
+            "the cost 11 can never be allowed by the limit 'sms': 0 to 10 are possible");
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take("k", sms, -1); }).find("-1"),
+            std::string::npos);
+  EXPECT_NE(
+      messageOf<std::invalid_argument>([&] { (void)limiter.takeOrWait("k", sms, {.waitFor = 1h}, 11); }),
+      "nothing was thrown");
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take("", sms); }).find("empty"),
+            std::string::npos);
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.reserve("k", sms); }).find("leaky-queue"),
+            std::string::npos);
+  const RatePolicy queue = limit("2/s", {.kind = RateKind::leakyQueue});
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.refund("k", queue); }).find("slot"),
+            std::string::npos);
+  EXPECT_EQ(network->calls(), 0);
+}
+
+TEST_F(RateLimiterTest, BadOptionsMakeNoLimiter) {
+  EXPECT_NE(messageOf<std::invalid_argument>([] { RateLimiter made(nullptr); }).find("driver"),
+            std::string::npos);
+  RateLimiterOptions bad = options();
+  bad.operationTimeout = 0ms;
+  EXPECT_EQ(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }),
+            "operationTimeout is 0 ms: it must be 1ms to 1h");
+  bad = options();
+  bad.keyNamespace = "a:b";
+  EXPECT_NE(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }).find("a:b"), std::string::npos);
+}
+
+TEST_F(RateLimiterTest, SeveralLimitsNameTheOneThatRefuses) {
+  const RatePolicy user("user", {.rate = {5, 1h}}), address("address", {.rate = {2, 1h}}),
+      everybody("everybody", {.rate = {100, 1h}});
+  const auto ask = [&] {
+    return limiter.take({{"7", &user}, {"10.0.0.1", &address}, {"all", &everybody, 10}});
+  };
+  Decision decision = ask();
+  EXPECT_TRUE(decision.allowed);
+  EXPECT_EQ(decision.policy, "address") << "the one with the least remaining";
+  EXPECT_EQ(decision.remaining, 1);
+  EXPECT_TRUE(ask());
+  decision = ask();
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_EQ(decision.policy, "address");
+  EXPECT_EQ(decision.retryAfter, 30min);
+  EXPECT_EQ(limiter.peek("7", user).remaining, 3) << "a refused call charges nobody";
+  EXPECT_EQ(limiter.peek("all", everybody).remaining, 80);
+
+  const int before = network->calls();
+  std::array takes{RateTake{"7", &user}, RateTake{"10.0.0.1", &address}};
+  EXPECT_FALSE(limiter.take(takes).allowed);
+  EXPECT_EQ(network->calls(), before) << "known to be refused";
+  EXPECT_TRUE(takes[0].decision.allowed);
+  EXPECT_FALSE(takes[1].decision.allowed);
+  EXPECT_EQ(takes[1].decision.retryAfter, 30min);
+}
+
+TEST_F(RateLimiterTest, SeveralLimitsMustBeDifferentAndNotTooMany) {
+  const RatePolicy sms = limit("5/h"), mail("mail", sms.options());
+  EXPECT_NE(messageOf<std::invalid_argument>([&] {
+              (void)limiter.take({{"k", &sms}, {"k", &sms}});
+            }).find("twice"),
+            std::string::npos);
+  EXPECT_TRUE(limiter.take({{"k", &sms}, {"k", &mail}}));
+  std::vector<RateTake> many(17, RateTake{"k", &sms});
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take(many); }).find("17"),
+            std::string::npos);
+  EXPECT_THROW((void)limiter.take(std::span<RateTake>{}), std::invalid_argument);
+  EXPECT_EQ(network->calls(), 1);
+}
+
+TEST_F(RateLimiterTest, WaitsExactlyUntilTheUnitIsThere) {
+  const RatePolicy sms = limit("2/s", {.burst = 2});
+  ASSERT_TRUE(limiter.take("k", sms, 2));
+  auto waiting = background([&] { return limiter.takeOrWait("k", sms, {.waitFor = 10s}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 500ms));
+  clock->advance(500ms);
+  EXPECT_TRUE(waiting.get().allowed);
+}
+
+TEST_F(RateLimiterTest, DoesNotWaitForWhatCannotCome) {
+  const RatePolicy sms = limit("2/s", {.burst = 2});
+  ASSERT_TRUE(limiter.take("k", sms, 2));
+  const Decision refused = limiter.takeOrWait("k", sms, {.waitFor = 499ms});
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.retryAfter, 500ms);
+  EXPECT_THROW((void)limiter.takeOrWait("k", sms, {.waitFor = -1ms}), std::invalid_argument);
+  EXPECT_THROW((void)limiter.takeOrWait("k", sms, {.waitFor = 25h}), std::invalid_argument);
+}
+
+TEST_F(RateLimiterTest, AWaitEndsWhenItIsStopped) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::leakyQueue}) {
+    const RatePolicy sms = limit("1/h", {.kind = kind, .burst = 2});
+    const std::string key = toString(kind);
+    while (limiter.take(key, sms)) {
+    }
+    std::stop_source stop;
+    auto waiting =
+        background([&] { return limiter.takeOrWait(key, sms, {.waitFor = 2h, .stop = stop.get_token()}); });
+    ASSERT_TRUE(clock->awaitWaiters(1));
+    stop.request_stop();
+    EXPECT_FALSE(waiting.get().allowed);
+    const std::int64_t left = kind == RateKind::leakyQueue ? 1 : 0;
+    EXPECT_EQ(limiter.peek(key, sms).remaining, left) << "a slot that was not used is given back";
+  }
+}
+
+TEST_F(RateLimiterTest, ALimiterOfTheParentIsRefusedInTheChild) {
+  const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 5});
+  ASSERT_TRUE(limiter.take("k", sms));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bool refused = false;
+    try {
+      (void)limiter.take("k", sms);
+    } catch (const ForkedError&) {
+      refused = true;
+    }
+    { const RateLimiter dies = std::move(limiter); }
+    ::_exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(RateLimiterTest, AQueueLetsItsCallersGoOneByOne) {
+  const RatePolicy queue = limit("2/s", {.kind = RateKind::leakyQueue, .burst = 3});
+  const Instant start = clock->now();
+  RateSlot first = limiter.reserve("k", queue), second = limiter.reserve("k", queue),
+           third = other.reserve("k", queue);
+  EXPECT_EQ(first.at(), start);
+  EXPECT_EQ(second.at(), start + 500ms);
+  EXPECT_EQ(third.at(), start + 1s);
+  RateSlot full = limiter.reserve("k", queue);
+  EXPECT_FALSE(full);
+  EXPECT_EQ(full.decision().retryAfter, 500ms);
+  EXPECT_FALSE(full.wait());
+  EXPECT_FALSE(full.giveBack());
+  EXPECT_TRUE(first.wait());
+  auto waiting = background([&] { return second.wait(); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 500ms));
+  clock->advance(500ms);
+  EXPECT_TRUE(waiting.get());
+  EXPECT_TRUE(third.giveBack());
+  EXPECT_FALSE(third.giveBack());
+  EXPECT_EQ(limiter.reserve("k", queue).at(), start + 1s);
+}
+
+TEST_F(RateLimiterTest, WhoWaitsForAQueueGetsTheNextSlotOrARefusalAtOnce) {
+  const RatePolicy queue = limit("2/s", {.kind = RateKind::leakyQueue, .burst = 10});
+  EXPECT_TRUE(limiter.take("k", queue)) << "an empty queue needs no waiting";
+  EXPECT_FALSE(limiter.take("k", queue));
+  EXPECT_FALSE(limiter.takeOrWait("k", queue, {.waitFor = 499ms}));
+  auto waiting = background([&] { return limiter.takeOrWait("k", queue, {.waitFor = 500ms}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 500ms));
+  EXPECT_EQ(limiter.reserve("k", queue).at(), clock->now() + 1s);
+  clock->advance(500ms);
+  EXPECT_TRUE(waiting.get().allowed);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

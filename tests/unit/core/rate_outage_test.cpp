@@ -1,0 +1,167 @@
+#include "rate_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using RateOutage = RateFixture;
+
+// Until the store is tried again, however long the pause was.
+constexpr auto longestPause = 1s;
+
+TEST_F(RateOutage, IsToldApartFromARefusal) {
+  network->fail();
+  const Decision closed = limiter.take("k", limit("5/h"));
+  EXPECT_FALSE(closed.allowed);
+  EXPECT_EQ(closed.outage, ErrorCode::storeUnavailable);
+  EXPECT_GT(closed.retryAfter, 0us);
+  EXPECT_LE(closed.retryAfter, longestPause);
+  const Decision open = limiter.take("k", limit("5/h", {.outage = Outage::open}));
+  EXPECT_TRUE(open.allowed);
+  EXPECT_EQ(open.outage, ErrorCode::storeUnavailable);
+  EXPECT_TRUE(limiter.take("k", limit("5/h"), 0).allowed) << "nothing is always allowed";
+}
+
+TEST_F(RateOutage, IsOneFailedCallNowAndThenAndNotOneForEachCaller) {
+  const RatePolicy sms = limit("5/h");
+  network->fail();
+  for (int count = 0; count < 1000; ++count) EXPECT_FALSE(limiter.take(std::to_string(count), sms));
+  EXPECT_EQ(network->calls(), 1);
+  for (int seconds = 0; seconds < 100; ++seconds) {
+    clock->advance(longestPause);
+    for (int count = 0; count < 10; ++count) EXPECT_FALSE(limiter.take("k", sms));
+  }
+  EXPECT_GE(network->calls(), 50);
+  EXPECT_LE(network->calls(), 101);
+  network->recover();
+  clock->advance(longestPause);
+  EXPECT_TRUE(limiter.take("k", sms));
+  EXPECT_FALSE(limiter.take("k", sms).outage);
+}
+
+TEST_F(RateOutage, WhileOneTriesTheStoreTheOthersDoNotWait) {
+  const RatePolicy sms = limit("5/h");
+  network->fail();
+  (void)limiter.take("k", sms);
+  clock->advance(longestPause);
+  network->hold();
+  auto tries = background([&] { return limiter.take("k", sms); });
+  network->awaitHeld(1);
+  EXPECT_EQ(limiter.take("k", sms).outage, ErrorCode::storeUnavailable);
+  EXPECT_EQ(limiter.take("l", sms).outage, ErrorCode::storeUnavailable);
+  network->recover();
+  network->release();
+  EXPECT_TRUE(tries.get().allowed);
+}
+
+TEST_F(RateOutage, ALostAnswerIsAnOutageThoughItMayHaveCharged) {
+  const RatePolicy sms = limit("5/h");
+  network->fail(true);
+  EXPECT_EQ(limiter.take("k", sms).outage, ErrorCode::outcomeUnknown);
+  network->recover();
+  clock->advance(longestPause);
+  EXPECT_EQ(limiter.peek("k", sms).remaining, 4);
+}
+
+TEST_F(RateOutage, LocallyThisProcessEnforcesItsShare) {
+  const RatePolicy sms = limit("8/h", {.burst = 20, .outage = Outage::local, .processes = 4});
+  network->fail();
+  int allowed = 0;
+  for (int count = 0; count < 50; ++count) {
+    const Decision decision = limiter.take("k", sms);
+    EXPECT_TRUE(decision.outage);
+    if (decision.allowed) ++allowed;
+  }
+  EXPECT_EQ(allowed, 5) << "a quarter of 20";
+  clock->advance(30min);
+  EXPECT_TRUE(limiter.take("k", sms)) << "two an hour";
+  EXPECT_FALSE(limiter.take("k", sms));
+  const Decision tooDear = limiter.take("k", sms, 6);
+  EXPECT_FALSE(tooDear.allowed) << "more than the share";
+  EXPECT_GT(tooDear.retryAfter, 0us);
+}
+
+TEST_F(RateOutage, WhatWasAllowedLocallyIsChargedWhenTheStoreIsBack) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
+    RatePolicyOptions made{.kind = kind, .outage = Outage::local, .processes = 2};
+    const RatePolicy sms = limit("20/366d", made);
+    const std::string mine = std::string(toString(kind)) + "1", others = std::string(toString(kind)) + "2";
+    network->fail();
+    for (int count = 0; count < 6; ++count) EXPECT_TRUE(limiter.take(mine, sms));
+    for (int count = 0; count < 4; ++count) EXPECT_TRUE(limiter.take(others, sms));
+    network->recover();
+    clock->advance(longestPause);
+    const Decision first = limiter.take(mine, sms);
+    EXPECT_FALSE(first.outage);
+    EXPECT_EQ(first.remaining, 20 - 6 - 1) << toString(kind) << ": settled before the first answer";
+    EXPECT_EQ(other.peek(others, sms).remaining, 16) << toString(kind) << ": and soon after it, all keys";
+    EXPECT_EQ(limiter.take(others, sms).remaining, 15) << toString(kind) << ": once";
+  }
+}
+
+TEST_F(RateOutage, ADebtThatDoesNotFitEmptiesTheBucketAndNoMore) {
+  const RatePolicy sms = limit("10/366d", {.burst = 10, .outage = Outage::local, .processes = 1});
+  ASSERT_TRUE(other.take("k", sms, 7));
+  network->fail();
+  for (int count = 0; count < 10; ++count) EXPECT_TRUE(limiter.take("k", sms));
+  network->recover();
+  clock->advance(longestPause);
+  EXPECT_FALSE(limiter.take("k", sms).allowed);
+  EXPECT_EQ(other.peek("k", sms).remaining, 0);
+}
+
+TEST_F(RateOutage, ADebtIsKeptUntilItIsPaid) {
+  const RatePolicy sms = limit("10/366d", {.burst = 10, .outage = Outage::local});
+  network->fail();
+  for (int count = 0; count < 4; ++count) EXPECT_TRUE(limiter.take("k", sms));
+  clock->advance(longestPause);
+  EXPECT_TRUE(limiter.take("k", sms).outage) << "still down";
+  network->recover();
+  clock->advance(2 * longestPause);
+  EXPECT_EQ(limiter.take("k", sms).remaining, 10 - 5 - 1);
+}
+
+TEST_F(RateOutage, SeveralLimitsFollowTheStrictestOfTheirSettings) {
+  const RatePolicy open("open", {.rate = {5, 1h}, .outage = Outage::open}),
+      local("local", {.rate = {2, 1h}, .outage = Outage::local}), closed("closed", {.rate = {5, 1h}});
+  network->fail();
+  EXPECT_TRUE(limiter.take({{"k", &open}, {"k", &local}}));
+  EXPECT_FALSE(limiter.take({{"k", &open}, {"k", &local}, {"k", &closed}}));
+  EXPECT_EQ(limiter.take({{"k", &closed}, {"k", &local}}).policy, "closed");
+  EXPECT_TRUE(limiter.take({{"k", &open}, {"k", &local}})) << "the refused ones charged nobody";
+  const Decision refused = limiter.take({{"k", &open}, {"k", &local}});
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.policy, "local");
+  EXPECT_TRUE(refused.outage);
+}
+
+TEST_F(RateOutage, WaitingIsForTheStoreTooAndEnds) {
+  const RatePolicy sms = limit("5/h");
+  network->fail();
+  auto waiting = background([&] { return limiter.takeOrWait("k", sms, {.waitFor = 1h}); });
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  network->recover();
+  clock->advance(longestPause);
+  EXPECT_TRUE(waiting.get().allowed);
+}
+
+TEST_F(RateOutage, AQueueOfAnOutageHasNothingToGiveBack) {
+  const RatePolicy queue = limit("1/s", {.kind = RateKind::leakyQueue, .burst = 5, .outage = Outage::local});
+  network->fail();
+  EXPECT_EQ(limiter.reserve("k", queue).at(), clock->now());
+  RateSlot second = limiter.reserve("k", queue);
+  EXPECT_EQ(second.at(), clock->now() + 1s);
+  EXPECT_FALSE(second.giveBack());
+}
+
+TEST_F(RateOutage, OperationsWithoutAnOutageSettingThrow) {
+  const RatePolicy sms = limit("5/h", {.outage = Outage::open});
+  network->fail();
+  EXPECT_THROW((void)limiter.peek("k", sms), StoreUnavailable);
+  const int asked = network->calls();
+  EXPECT_THROW((void)limiter.refund("k", sms), StoreUnavailable);
+  EXPECT_THROW(limiter.reset("k", sms), StoreUnavailable);
+  EXPECT_EQ(network->calls(), asked) << "known to be down";
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

@@ -1,0 +1,197 @@
+// What a limiter saves: questions whose answer is known, and questions that others ask at the same moment.
+
+#include "rate_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using KnownRefusals = RateFixture;
+using AskingTogether = RateFixture;
+using Prefetch = RateFixture;
+
+TEST_F(KnownRefusals, AreNotAskedForAgainBeforeTheirTime) {
+  const RatePolicy sms = limit("1/s");
+  ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_FALSE(limiter.take("k", sms));
+  const int asked = network->calls();
+  clock->advance(400ms);
+  const Decision known = limiter.take("k", sms);
+  EXPECT_FALSE(known.allowed);
+  EXPECT_EQ(known.retryAfter, 600ms);
+  EXPECT_EQ(known.resetAfter, 600ms);
+  EXPECT_FALSE(known.outage);
+  EXPECT_EQ(network->calls(), asked);
+  clock->advance(600ms);
+  EXPECT_TRUE(limiter.take("k", sms));
+  EXPECT_EQ(network->calls(), asked + 1);
+}
+
+TEST_F(KnownRefusals, AreOfOneKeyOneCostAndOneLaw) {
+  const RatePolicy sms = limit("1/s", {.burst = 3});
+  ASSERT_TRUE(limiter.take("k", sms, 2));
+  ASSERT_FALSE(limiter.take("k", sms, 2));
+  EXPECT_TRUE(limiter.take("l", sms, 2));
+  EXPECT_TRUE(limiter.take("k", sms, 1)) << "a smaller cost may fit";
+  EXPECT_TRUE(limiter.take("k", limit("1/s", {.burst = 10}), 2)) << "a changed policy may allow more";
+}
+
+TEST_F(KnownRefusals, AreForgottenAfterARefundOrAReset) {
+  const RatePolicy sms = limit("1/h");
+  ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_FALSE(limiter.take("k", sms));
+  EXPECT_TRUE(limiter.refund("k", sms));
+  EXPECT_TRUE(limiter.take("k", sms));
+  ASSERT_FALSE(limiter.take("k", sms));
+  limiter.reset("k", sms);
+  EXPECT_TRUE(limiter.take("k", sms));
+}
+
+TEST_F(KnownRefusals, DoNotOutliveARefundThatCameWhileTheAnswerWasUnderWay) {
+  const RatePolicy sms = limit("1/h");
+  ASSERT_TRUE(limiter.take("k", sms));
+  network->holdAnswers();
+  auto refused = background([&] { return limiter.take("k", sms); });
+  network->awaitHeld(1);  // decided, not yet received
+  EXPECT_TRUE(limiter.refund("k", sms));
+  network->release();
+  EXPECT_FALSE(refused.get().allowed);
+  EXPECT_TRUE(limiter.take("k", sms)) << "the refusal was older than the refund";
+}
+
+TEST_F(KnownRefusals, AreBoundedInNumber) {
+  const RatePolicy sms = limit("1/h");
+  constexpr int keys = 100'000;
+  for (int key = 0; key < keys; ++key) {
+    (void)limiter.take(std::to_string(key), sms);
+    (void)limiter.take(std::to_string(key), sms);
+  }
+  const int asked = network->calls();
+  for (int key = 0; key < keys; ++key) EXPECT_FALSE(limiter.take(std::to_string(key), sms));
+  const int again = network->calls() - asked;
+  EXPECT_GT(again, keys / 2) << "most were not remembered";
+  EXPECT_LT(again, keys) << "some were";
+}
+
+TEST_F(AskingTogether, CallersOfOneKeyAreOneQuestionAndShareItsAnswerInTheirOrder) {
+  constexpr int callers = 20;
+  const RatePolicy sms = limit("1/h", {.burst = 11});
+  network->hold();
+  auto first = background([&] { return limiter.take("k", sms); });
+  network->awaitHeld(1);
+  std::vector<std::future<Decision>> rest;
+  for (int caller = 0; caller < callers; ++caller) {
+    rest.push_back(background([&] { return limiter.take("k", sms); }));
+    ASSERT_TRUE(clock->awaitWaiters(rest.size())) << "in line, in this order";
+  }
+  network->release();
+  EXPECT_EQ(first.get().remaining, 10);
+  for (int caller = 0; caller < callers; ++caller) {
+    const Decision decision = rest[static_cast<std::size_t>(caller)].get();
+    EXPECT_EQ(decision.allowed, caller < 10);
+    EXPECT_EQ(decision.remaining, caller < 10 ? 9 - caller : 0);
+    EXPECT_EQ(decision.retryAfter, caller < 10 ? 0us : 1h);
+  }
+  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{1, callers}));
+}
+
+TEST_F(AskingTogether, DifferentQuestionsAreAskedOneAfterTheOther) {
+  const RatePolicy sms = limit("1/h", {.burst = 100});
+  network->hold();
+  auto first = background([&] { return limiter.take("k", sms); });
+  network->awaitHeld(1);
+  std::vector<std::future<Decision>> rest;
+  for (const std::int64_t cost : {1, 1, 5, 5, 1}) {
+    rest.push_back(background([&, cost] { return limiter.take("k", sms, cost); }));
+    ASSERT_TRUE(clock->awaitWaiters(rest.size()));
+  }
+  network->release();
+  std::vector<std::int64_t> remaining;
+  for (auto& each : rest) remaining.push_back(each.get().remaining);
+  EXPECT_EQ(remaining, (std::vector<std::int64_t>{98, 97, 92, 87, 86})) << "in the order of asking";
+  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{1, 2, 2, 1}));
+}
+
+TEST_F(AskingTogether, KeysDoNotWaitForEachOther) {
+  const RatePolicy sms = limit("1/h");
+  network->hold();
+  std::vector<std::future<Decision>> all;
+  for (int key = 0; key < 10; ++key) {
+    all.push_back(background([&, key] { return limiter.take(std::to_string(key), sms); }));
+  }
+  network->awaitHeld(10);
+  network->release();
+  for (auto& each : all) EXPECT_TRUE(each.get().allowed);
+}
+
+TEST_F(AskingTogether, AFailureIsEverybodysAndTheNextOneAsksAnew) {
+  const RatePolicy sms = limit("1/h", {.burst = 10});
+  network->hold();
+  auto first = background([&] { return limiter.take("k", sms); });
+  network->awaitHeld(1);
+  auto second = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  auto third = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(clock->awaitWaiters(2));
+  network->fail();
+  network->release();
+  for (auto* each : {&first, &second, &third}) EXPECT_EQ(each->get().outage, ErrorCode::storeUnavailable);
+  network->recover();
+  clock->advance(5s);
+  EXPECT_TRUE(limiter.take("k", sms).allowed);
+}
+
+TEST_F(Prefetch, AsksForManyAndHandsThemOut) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
+  for (int count = 0; count < 25; ++count) EXPECT_TRUE(limiter.take("k", sms)) << count;
+  EXPECT_FALSE(limiter.take("k", sms));
+  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{10, 10, 10, 10}));
+}
+
+TEST_F(Prefetch, IsChargedBeforeItIsHandedOutSoThatADeathWastesAndNeverOversells) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
+  int allowed = 0;
+  static auto* const dead = new std::vector<RateLimiter*>;  // never destroyed, so that nothing is given back
+  for (int life = 0; life < 10; ++life) {
+    dead->push_back(new RateLimiter(network, options()));
+    if (dead->back()->take("k", sms)) ++allowed;
+  }
+  EXPECT_EQ(allowed, 3);
+  while (other.take("k", sms)) ++allowed;
+  EXPECT_LE(allowed, 25);
+}
+
+TEST_F(Prefetch, WhatLiesIdleGoesBack) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
+  ASSERT_TRUE(limiter.take("k", sms));
+  EXPECT_EQ(other.peek("k", sms).remaining, 15);
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s));
+  const int asked = network->calls();
+  clock->advance(1s);
+  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
+  EXPECT_EQ(network->calls(), asked + 1);
+  EXPECT_EQ(other.peek("k", sms).remaining, 24);
+  EXPECT_TRUE(limiter.take("k", sms));
+}
+
+TEST_F(Prefetch, AllGoesBackWithTheLimiter) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
+  {
+    RateLimiter brief(network, options());
+    ASSERT_TRUE(brief.take("k", sms));
+    ASSERT_TRUE(brief.take("l", sms));
+  }
+  EXPECT_EQ(other.peek("k", sms).remaining, 24);
+  EXPECT_EQ(other.peek("l", sms).remaining, 24);
+}
+
+TEST_F(Prefetch, IsForgottenWithAReset) {
+  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10});
+  ASSERT_TRUE(limiter.take("k", sms));
+  limiter.reset("k", sms);
+  int allowed = 0;
+  while (limiter.take("k", sms)) ++allowed;
+  EXPECT_EQ(allowed, 10);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

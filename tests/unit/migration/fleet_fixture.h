@@ -1,0 +1,196 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "faulty_driver.h"
+#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/migration/board.h"
+#include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::migration {
+
+using namespace std::chrono_literals;
+using testing::Call;
+using testing::FakeClock;
+using testing::FakeRandom;
+using testing::Fault;
+using testing::FaultyDriver;
+
+/// A board that can be out of reach.
+class FaultyBoard final : public Noticeboard {
+ public:
+  explicit FaultyBoard(std::shared_ptr<Noticeboard> inner) : inner_(std::move(inner)) {}
+  std::atomic<bool> down{false};
+
+  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
+                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    return reached().pin(board, name, text, keep, deadline);
+  }
+  std::vector<Notice> notices(std::string_view board, Instant deadline) override {
+    return reached().notices(board, deadline);
+  }
+  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
+               std::string_view text, Instant deadline) override {
+    return reached().replace(board, name, expected, text, deadline);
+  }
+  void unpin(std::string_view board, std::string_view name, Instant deadline) override {
+    reached().unpin(board, name, deadline);
+  }
+
+ private:
+  Noticeboard& reached() const {
+    if (down) throw StoreUnavailable("the board is down, says the test");
+    return *inner_;
+  }
+
+  const std::shared_ptr<Noticeboard> inner_;
+};
+
+/// What an operator would read.
+class Notes final : public Listener {
+ public:
+  void noted(std::string_view, std::string_view message) override {
+    const std::lock_guard guard(mutex_);
+    all_.append(message).append("\n");
+  }
+  bool mention(std::string_view text) const {
+    const std::lock_guard guard(mutex_);
+    return all_.find(text) != std::string::npos;
+  }
+  std::string all() const {
+    const std::lock_guard guard(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string all_;
+};
+
+/// One process of the fleet.
+struct Process {
+  std::shared_ptr<FaultyDriver> oldStore;
+  std::shared_ptr<FaultyDriver> newStore;
+  std::shared_ptr<FaultyBoard> board;
+  std::shared_ptr<Notes> notes = std::make_shared<Notes>();
+  std::string label;
+  std::shared_ptr<MigratingDriver> driver;
+};
+
+struct Claimant {
+  std::string key;
+  std::string label = "stranger:1";
+  Token token = Token::generate(*systemRandom());
+  Claim claim() const { return {key, token, label}; }
+};
+
+/// Processes that share two stores in memory, on a clock that the test moves.
+class Fleet : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::milliseconds ttl = 20s;
+
+  Fleet() {
+    options.heartbeat = 1s;
+    options.lease = 10s;
+    options.maxTtl = 30s;
+    options.observation = 60s;
+  }
+
+  Process start(const std::string& rules, const std::string& label) {
+    Process made;
+    made.label = label;
+    made.oldStore = std::make_shared<FaultyDriver>(oldStore);
+    made.newStore = std::make_shared<FaultyDriver>(newStore);
+    made.board = std::make_shared<FaultyBoard>(newStore);
+    options.rules = Rules::parse(rules);
+    made.driver = std::make_shared<MigratingDriver>(
+        made.oldStore, made.newStore, made.board, options,
+        Environment{clock, std::make_shared<FakeRandom>(++seed_), made.notes});
+    return made;
+  }
+
+  /// A process that has joined the board.
+  Process join(const std::string& rules, const std::string& label) {
+    Process made = start(rules, label);
+    const Claimant who{"joining " + label, label};
+    ++hearts;
+    EXPECT_TRUE(takes(made, who));
+    made.driver->release(who.claim(), soon());
+    EXPECT_TRUE(clock->awaitWaiters(hearts));
+    return made;
+  }
+  void end(Process& process) {
+    process.driver.reset();
+    --hearts;
+  }
+
+  /// Lets time pass, heartbeat by heartbeat.
+  void pass(std::chrono::milliseconds length) {
+    for (auto passed = 0ms; passed < length; passed += 1s) {
+      clock->advance(1s);
+      ASSERT_TRUE(clock->awaitWaiters(hearts));
+    }
+  }
+  /// Heartbeats at once: enough for everybody to see what the others have seen.
+  void settle() { pass(3s); }
+
+  /// As an operator would write them, settled at once.
+  void decree(const std::string& rules) { write(Rules::parse(rules), Rules::parse(rules)); }
+  /// As the operator's target.
+  void advance(const std::string& rules) { write(board.look(soon()).settled, Rules::parse(rules)); }
+
+  AcquireResult ask(const Process& by, const Claimant& who, bool resend = false) {
+    return by.driver->acquire({who.claim(), ttl, soon(), resend});
+  }
+  bool takes(const Process& by, const Claimant& who) { return std::holds_alternative<Granted>(ask(by, who)); }
+  RenewOutcome renew(const Process& by, const Claimant& who) {
+    Renewal renewal{.claim = who.claim(), .ttl = ttl};
+    by.driver->renew({&renewal, 1}, soon());
+    return renewal.outcome;
+  }
+  /// In which stores a lock that the process takes now is held: "old", "new", "old+new".
+  std::string stores(const Process& by) {
+    const Claimant who{"key " + std::to_string(++keys_), by.label};
+    return stores(by, who);
+  }
+  std::string stores(const Process& by, const Claimant& who) {
+    EXPECT_TRUE(takes(by, who));
+    std::string where = held(who.key);
+    EXPECT_EQ(by.driver->release(who.claim(), soon()), ReleaseOutcome::released);
+    EXPECT_EQ(held(who.key), "");
+    return where;
+  }
+  std::string held(const std::string& key) {
+    std::string where = oldStore->holder(key, soon()) ? "old" : "";
+    if (newStore->holder(key, soon())) where += where.empty() ? "new" : "+new";
+    return where;
+  }
+
+  Instant soon() const { return clock->now() + 5s; }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<MemoryDriver> oldStore = std::make_shared<MemoryDriver>(clock);
+  std::shared_ptr<MemoryDriver> newStore = std::make_shared<MemoryDriver>(clock);
+  MigrationOptions options;
+  MigrationBoard board{newStore, options.name};
+  std::size_t hearts = 0;
+
+ private:
+  void write(const Rules& settled, const Rules& target) {
+    const BoardState state = board.look(soon());
+    ASSERT_TRUE(board.change(state, state.version + 1, settled, target, soon()));
+  }
+
+  std::uint64_t seed_ = 0;
+  int keys_ = 0;
+};
+
+}  // namespace lockkeeper::migration

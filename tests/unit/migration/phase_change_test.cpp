@@ -1,0 +1,231 @@
+#include "fleet_fixture.h"
+
+namespace lockkeeper::migration {
+namespace {
+
+using PhaseChange = Fleet;
+
+TEST_F(PhaseChange, EachPhaseTakesItsStores) {
+  decree("old:* = legacy, new:* = modern, * = both");
+  const Process process = join("legacy", "a:1");
+  EXPECT_EQ(stores(process, {"old:1", "a:1"}), "old");
+  EXPECT_EQ(stores(process, {"any", "a:1"}), "old+new");
+  EXPECT_EQ(stores(process, {"new:1", "a:1"}), "new");
+}
+
+TEST_F(PhaseChange, ABoardThatKnowsNothingStartsEverybodyInBoth) {
+  const Process process = join("legacy", "a:1");
+  EXPECT_EQ(stores(process), "old+new");
+  pass(options.lease + options.maxTtl - 2s);
+  EXPECT_EQ(stores(process), "old+new") << "a lock that was taken before may still live";
+  pass(4s);
+  EXPECT_EQ(stores(process), "old");
+}
+
+TEST_F(PhaseChange, FollowsAChangedRuleWithinOneHeartbeat) {
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  EXPECT_EQ(stores(process), "old");
+  advance("both");
+  pass(1s);
+  EXPECT_EQ(stores(process), "old+new");
+}
+
+TEST_F(PhaseChange, PassesThroughBothAndWaitsForTheLongestLock) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  advance("modern");
+  pass(options.lease + options.maxTtl - 2s);
+  EXPECT_EQ(stores(process), "old+new");
+  pass(4s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(PhaseChange, AProcessAskedForModernStaysInBothWhileAMemberIsLegacyAndMovesByItself) {
+  decree("legacy");
+  // Nothing is written by an operator: each goes by its configuration.
+  const BoardState state = board.look(soon());
+  ASSERT_TRUE(board.change(state, state.version + 1, Rules(Phase::legacy), std::nullopt, soon()));
+  Process before = join("legacy", "before:1");
+  const Process after = join("modern", "after:1");
+  EXPECT_EQ(stores(before), "old");
+  EXPECT_EQ(stores(after), "old+new");
+  pass(10min);
+  EXPECT_EQ(stores(before), "old");
+  EXPECT_EQ(stores(after), "old+new");
+  EXPECT_TRUE(after.notes->mention("before:1 is configured for '* = legacy'")) << after.notes->all();
+  end(before);
+  settle();
+  EXPECT_EQ(stores(after), "new");
+  EXPECT_TRUE(after.notes->mention("the rules are now '* = modern'")) << after.notes->all();
+}
+
+TEST_F(PhaseChange, LocksThatAreHeldKeepTheirPhaseAndHoldUpTheNextStep) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process holder = join("legacy", "a:1");
+  const Process other = join("legacy", "b:1");
+  const Claimant who{"k", "a:1"};
+  ASSERT_TRUE(takes(holder, who));
+  advance("modern");
+  for (int i = 0; i < 20; ++i) {
+    pass(10s);
+    ASSERT_EQ(renew(holder, who), RenewOutcome::renewed);
+    ASSERT_EQ(held("k"), "old");
+    ASSERT_FALSE(takes(other, {"k", "b:1"}));
+    ASSERT_EQ(stores(other), "old+new");
+  }
+  EXPECT_TRUE(other.notes->mention("a:1 still holds locks in the phase that is left")) << other.notes->all();
+  EXPECT_EQ(holder.driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(held("k"), "");
+  settle();
+  EXPECT_EQ(stores(other), "new");
+  EXPECT_EQ(stores(holder), "new");
+}
+
+TEST_F(PhaseChange, AHolderThatIsNoMemberKeepsItsKeysFromBecomingModern) {
+  decree("both");
+  const Process process = join("both", "a:1");
+  advance("modern");
+  const Claimant stranger{"k", "unknown:7"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({stranger.claim(), 30s, soon()})));
+  EXPECT_FALSE(takes(process, {"k", "a:1"}));
+  settle();
+  oldStore->release(stranger.claim(), soon());
+  pass(options.observation - 5s);
+  EXPECT_EQ(stores(process), "old+new");
+  EXPECT_TRUE(process.notes->mention("a holder that is no member was seen in the old store, of 'k'"))
+      << process.notes->all();
+  pass(10s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(PhaseChange, AStrangerThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
+  decree("both");
+  Process process = start("both", "a:1");
+  // Without a decorator around it, the old store can be listed.
+  process.driver =
+      std::make_shared<MigratingDriver>(oldStore, newStore, process.board, options,
+                                        Environment{clock, std::make_shared<FakeRandom>(77), process.notes});
+  ++hearts;
+  EXPECT_EQ(stores(process), "old+new");
+  advance("modern");
+  const Claimant stranger{"k", ""};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({stranger.claim(), 10min, soon()})));
+  pass(5min);
+  EXPECT_EQ(stores(process), "old+new");
+  EXPECT_TRUE(board.look(soon()).inTheWay.has_value());
+  oldStore->release(stranger.claim(), soon());
+  pass(options.observation + 5s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(PhaseChange, ASilentMemberHoldsUpTheNextStepUntilItsLocksHaveEnded) {
+  options.observation = 0s;
+  decree("legacy");
+  Process dead = join("legacy", "dead:1");
+  const Process process = join("legacy", "a:1");
+  dead.board->down = true;
+  advance("modern");
+  pass(options.lease + options.maxTtl - 3s);
+  EXPECT_EQ(stores(process), "old+new");
+  EXPECT_TRUE(process.notes->mention("dead:1, which has fallen silent,")) << process.notes->all();
+  pass(6s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(PhaseChange, AClaimThatIsSentAgainMuchLaterTakesThePresentPhase) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  const Claimant who{"k", "a:1"};
+  process.oldStore->fail(Call::acquire, {Fault::requestLost});
+  EXPECT_THROW(takes(process, who), OutcomeUnknown);
+  advance("modern");
+  pass(1min);
+  EXPECT_EQ(stores(process), "new");
+  EXPECT_TRUE(std::holds_alternative<Granted>(ask(process, who, true)));
+  EXPECT_EQ(held("k"), "new") << "nobody waits for its old phase any more";
+}
+
+TEST_F(PhaseChange, AClaimWhoseOutcomeIsNotKnownHoldsUpTheNextStep) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  const Claimant who{"k", "a:1"};
+  advance("both");
+  pass(1min);
+  advance("legacy");
+  pass(1min);
+  process.oldStore->fail(Call::acquire, {Fault::replyLost});
+  EXPECT_THROW(takes(process, who), OutcomeUnknown);
+  settle();
+  EXPECT_TRUE(std::holds_alternative<Granted>(ask(process, who, true)));
+  advance("modern");
+  for (int i = 0; i < 6; ++i) {
+    pass(10s);
+    ASSERT_EQ(renew(process, who), RenewOutcome::renewed);
+  }
+  EXPECT_EQ(stores(process), "old+new");
+}
+
+TEST_F(PhaseChange, GoesBackTheSameWay) {
+  options.observation = 0s;
+  decree("modern");
+  const Process process = join("modern", "a:1");
+  EXPECT_EQ(stores(process), "new");
+  advance("both");
+  pass(1min);
+  EXPECT_EQ(stores(process), "old+new");
+  advance("legacy");
+  pass(1min);
+  EXPECT_EQ(stores(process), "old");
+}
+
+TEST_F(PhaseChange, AnOperatorMayThinkAgainAtAnyTime) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  advance("modern");
+  pass(5s);
+  EXPECT_EQ(stores(process), "old+new");
+  advance("legacy");
+  pass(1s);
+  EXPECT_EQ(stores(process), "old") << "nobody can have left the old store yet";
+}
+
+TEST_F(PhaseChange, FencesComeFromTheNewStoreAndNeverGoBack) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  EXPECT_EQ(process.driver->promises().fence, FencePromise::none);
+  const auto fence = [&] {
+    const Claimant who{"k", "a:1"};
+    const AcquireResult result = ask(process, who);
+    process.driver->release(who.claim(), soon());
+    return std::get<Granted>(result).fence;
+  };
+  EXPECT_FALSE(fence());
+  Fence highest = 0;
+  for (const char* phase : {"both", "modern", "both", "modern"}) {
+    advance(phase);
+    pass(1min);
+    const auto next = fence();
+    ASSERT_TRUE(next) << phase;
+    EXPECT_GT(*next, highest) << phase;
+    highest = *next;
+  }
+  EXPECT_EQ(process.driver->promises().fence, FencePromise::whileStoreKeepsWrites);
+}
+
+TEST_F(PhaseChange, LeavesTheBoardWhenItEnds) {
+  decree("legacy");
+  Process process = join("legacy", "a:1");
+  EXPECT_EQ(board.look(soon()).members.size(), 1U);
+  end(process);
+  EXPECT_TRUE(board.look(soon()).members.empty());
+}
+
+}  // namespace
+}  // namespace lockkeeper::migration

@@ -1,0 +1,73 @@
+#include "getlock_options.h"
+
+#include "lockkeeper/error.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::mysql {
+namespace {
+
+using namespace std::chrono_literals;
+
+GetLockOptions read(const std::string& rest) {
+  return GetLockOptions::fromUri(StoreUri::parse("mysql+getlock://shop:s3cr3t@db.shop/" + rest));
+}
+
+std::string refusal(const std::string& rest) {
+  try {
+    (void)read(rest);
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()).find("s3cr3t"), std::string::npos) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << rest << " was accepted";
+  return "";
+}
+
+void expectRefused(const std::string& rest, const std::string& named) {
+  EXPECT_NE(refusal(rest).find(named), std::string::npos) << refusal(rest) << " does not name " << named;
+}
+
+TEST(GetLockOptions, HaveTheDefaultsThatTheyDocument) {
+  const GetLockOptions options = read("locks");
+  EXPECT_TRUE(options.fence);
+  EXPECT_FALSE(options.createTable);
+  EXPECT_EQ(options.connections, 16U);
+  EXPECT_EQ(options.connectTimeout, 2s);
+  EXPECT_EQ(options.ioTimeout, 3s);
+  EXPECT_EQ(options.socket, "");
+}
+
+TEST(GetLockOptions, AreReadFromTheUri) {
+  const GetLockOptions options = read(
+      "locks?fence=off&createTable=true&connections=3&connectTimeout=5s&ioTimeout=250ms&socket=/run/my.sock");
+  EXPECT_FALSE(options.fence);
+  EXPECT_TRUE(options.createTable);
+  EXPECT_EQ(options.connections, 3U);
+  EXPECT_EQ(options.connectTimeout, 5s);
+  EXPECT_EQ(options.ioTimeout, 250ms);
+  EXPECT_EQ(options.socket, "/run/my.sock");
+}
+
+TEST(GetLockOptions, RefuseWhatTheyDoNotKnowAndNameIt) {
+  expectRefused("locks?conections=3", "conections");
+  expectRefused("locks?connections=0", "'0'");
+  expectRefused("locks?connections=257", "256");
+  expectRefused("locks?connectTimeout=1500ms", "1500ms");
+  expectRefused("locks?connectTimeout=0s", "0s");
+  expectRefused("locks?ioTimeout=2m", "2m");
+  expectRefused("locks?fence=maybe", "maybe");
+  expectRefused("locks?socket=my.sock", "my.sock");
+  expectRefused("locks?socket=/" + std::string(107, 's'), "107");
+  expectRefused("lo'cks", "lo'cks");
+  expectRefused("", "database");
+}
+
+TEST(GetLockOptions, SayThatThereIsNoTlsAndWhatToDoInstead) {
+  expectRefused("locks?tls=on", "tls");
+  expectRefused("locks?tls=on", "socket=/path");
+  expectRefused("locks?caFile=/etc/ca.pem", "caFile");
+}
+
+}  // namespace
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,68 @@
+#include "reply_fault.h"
+
+#include "lockkeeper/error.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::mysql {
+namespace {
+
+struct Case {
+  unsigned error;
+  ErrorCode code;
+};
+
+ErrorCode codeOfLockFault(unsigned error) {
+  try {
+    throwLockFault({.error = error, .reason = "words"}, "key", {"held"}, "store");
+  } catch (const Error& fault) {
+    EXPECT_NE(std::string(fault.what()).find("error " + std::to_string(error)), std::string::npos)
+        << fault.what();
+    return fault.code();
+  }
+}
+
+ErrorCode codeOfConnectFault(unsigned error) {
+  try {
+    throwConnectFault(error, "words", "store");
+  } catch (const Error& fault) {
+    return fault.code();
+  }
+}
+
+TEST(ReplyFault, OfALockIsWhatTheServersNumberSays) {
+  for (const Case& each : {Case{1317, ErrorCode::storeUnavailable},  // KILL QUERY
+                           Case{3024, ErrorCode::storeUnavailable},  // MySQL: statement took too long
+                           Case{1969, ErrorCode::storeUnavailable},  // MariaDB: the same
+                           Case{3058, ErrorCode::deadlock}, Case{1213, ErrorCode::deadlock},
+                           Case{2006, ErrorCode::outcomeUnknown}, Case{2013, ErrorCode::outcomeUnknown},
+                           Case{4031, ErrorCode::outcomeUnknown}, Case{1927, ErrorCode::outcomeUnknown},
+                           Case{1142, ErrorCode::config}, Case{1146, ErrorCode::config}}) {
+    EXPECT_EQ(codeOfLockFault(each.error), each.code) << each.error;
+  }
+}
+
+TEST(ReplyFault, OfAConnectionTellsWhatPassesFromWhatMustBeMended) {
+  for (const Case& each :
+       {Case{1040, ErrorCode::storeUnavailable}, Case{1203, ErrorCode::storeUnavailable},
+        Case{2002, ErrorCode::storeUnavailable}, Case{2003, ErrorCode::storeUnavailable},
+        Case{2013, ErrorCode::storeUnavailable}, Case{1044, ErrorCode::config}, Case{1045, ErrorCode::config},
+        Case{1049, ErrorCode::config}, Case{1130, ErrorCode::config}, Case{2026, ErrorCode::config},
+        Case{2059, ErrorCode::config}}) {
+    EXPECT_EQ(codeOfConnectFault(each.error), each.code) << each.error;
+  }
+}
+
+TEST(ReplyFault, SaysOnOneLineWhatTheServerSaid) {
+  try {
+    throwFault({.error = 1146, .reason = "no\ntable"}, "mysql+getlock://db");
+  } catch (const ConfigError& fault) {
+    const std::string said = fault.what();
+    EXPECT_EQ(said.find('\n'), std::string::npos);
+    EXPECT_EQ(said.find("mysql+getlock://db: no table"), 0U) << said;
+    EXPECT_NE(said.find("schema/getlock.sql"), std::string::npos) << said;
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,93 @@
+#include "route_table.h"
+
+#include <Poco/AutoPtr.h>
+#include <Poco/Util/PropertyFileConfiguration.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+const std::string limits =
+    "lockkeeper.limits.perPhone.rate = 5/h\n"
+    "lockkeeper.limits.total.rate = 100/s\n"
+    "lockkeeper.limits.total.kind = fixed-window\n";
+const std::string routes = "lockkeeper.http.routes.";
+
+RouteTable table(const std::string& text) {
+  std::istringstream stream(text);
+  const Poco::AutoPtr<Poco::Util::AbstractConfiguration> configuration(
+      new Poco::Util::PropertyFileConfiguration(stream));
+  return RouteTable(*configuration, {});
+}
+
+std::string found(const RouteTable& routeTable, const std::string& method, const std::string& target) {
+  const Route* route = routeTable.find(method, pathSegments(target));
+  return route == nullptr ? "" : route->name;
+}
+
+void expectRefused(const std::string& text, const std::string& part) {
+  try {
+    table(text);
+    ADD_FAILURE() << text;
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+  }
+}
+
+TEST(RouteTable, FindsTheMostSpecificRouteWhateverTheOrder) {
+  const RouteTable read = table(limits + routes + "a.match = * /*\n" + routes + "a.limits.total = all\n" +
+                                routes + "b.match = POST /sms\n" + routes + "b.limits.total = all\n" +
+                                routes + "b.limits.perPhone = json phone\n");
+  EXPECT_EQ(found(read, "POST", "/sms"), "b");
+  EXPECT_EQ(found(read, "GET", "/sms"), "a");
+  EXPECT_EQ(found(read, "POST", "/"), "a");
+  const Route* sms = read.find("POST", {"sms"});
+  ASSERT_EQ(sms->limits.size(), 2U);
+  EXPECT_TRUE(sms->needsBody);
+  EXPECT_FALSE(read.find("GET", {})->needsBody);
+}
+
+TEST(RouteTable, WithoutRoutesEverythingPasses) {
+  EXPECT_EQ(found(table(""), "GET", "/"), "");
+  EXPECT_EQ(found(table(limits), "GET", "/"), "");
+}
+
+TEST(RouteTable, ARouteSaysForItselfWhetherItIsADryRun) {
+  const RouteTable read = table(limits + "lockkeeper.http.dryRun = on\n" + routes + "a.match = GET /a\n" +
+                                routes + "a.limits.total = all\n" + routes + "b.match = GET /b\n" + routes +
+                                "b.limits.total = all\n" + routes + "b.dryRun = off\n");
+  EXPECT_TRUE(read.find("GET", {"a"})->dryRun);
+  EXPECT_FALSE(read.find("GET", {"b"})->dryRun);
+}
+
+TEST(RouteTable, NamesTheSettingThatIsWrong) {
+  const std::string sms = limits + routes + "sms.match = POST /sms\n";
+  expectRefused(sms + routes + "sms.limits.perPone = json phone\n", "lockkeeper.limits.perPone");
+  expectRefused(sms + routes + "sms.limits.total = everybody\n", "routes.sms.limits.total is 'everybody'");
+  expectRefused(sms, "routes.sms.limits has 0 limits");
+  expectRefused(sms + routes + "sms.limit.total = all\n", "routes.sms.limit'");
+  expectRefused(limits + routes + "sms.limits.total = all\n", "routes.sms.match is missing");
+  expectRefused(limits + routes + "sms.match = POST /sms/\n", "routes.sms.match");
+  expectRefused("lockkeeper.http.dryrun = on\n", "lockkeeper.http.dryrun");
+  expectRefused("lockkeeper.http.dryRun = maybe\n", "'maybe'");
+  expectRefused("lockkeeper.http.maxBody = 16k\n", "'16k'");
+  expectRefused("lockkeeper.http.ipv6Prefix = 129\n", "1 to 128");
+  expectRefused("lockkeeper.http.trustedProxies = proxy\n", "lockkeeper.http.trustedProxies");
+  expectRefused("lockkeeper.limits.total.burst = 5\n", "total");
+  expectRefused("lockkeeper.limits.total.rate = 5\n", "total");
+}
+
+TEST(RouteTable, ARouteThatAnotherOneHidesIsAnError) {
+  expectRefused(limits + routes + "a.match = PUT /orders/{id}\n" + routes + "a.limits.total = all\n" +
+                    routes + "b.match = PUT /orders/{order}\n" + routes + "b.limits.total = all\n",
+                "matches the same");
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco

@@ -1,0 +1,74 @@
+#include "lockkeeper/redis/legacy_options.h"
+
+#include <gtest/gtest.h>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+LegacyOptions optionsOf(const std::string& uri) { return LegacyOptions::fromUri(StoreUri::parse(uri)); }
+
+std::string faultOf(const std::string& uri) {
+  try {
+    optionsOf(uri);
+  } catch (const ConfigError& fault) {
+    return fault.what();
+  }
+  return "accepted";
+}
+
+TEST(LegacyOptions, AHostIsEnough) {
+  const LegacyOptions options = optionsOf("redis+legacy://cache.example");
+  EXPECT_EQ(options.redis.host, "cache.example");
+  EXPECT_EQ(options.keyPrefix, "");
+  EXPECT_EQ(options.skewAllowance, 1s);
+  EXPECT_FALSE(options.pure);
+}
+
+TEST(LegacyOptions, EverythingCanBeSaid) {
+  const LegacyOptions options = optionsOf(
+      "redis+legacy://bob:secret@cache:6380/3?keyPrefix=shop%3Alock%3A&skewAllowance=5s&pure=true"
+      "&allowEviction=on&connectTimeout=1s&ioTimeout=500ms&clientName=shop");
+  EXPECT_EQ(options.redis.user, "bob");
+  EXPECT_EQ(options.redis.password, "secret");
+  EXPECT_EQ(options.redis.port, 6380);
+  EXPECT_EQ(options.redis.database, 3U);
+  EXPECT_TRUE(options.redis.allowEviction);
+  EXPECT_EQ(options.redis.connectTimeout, 1s);
+  EXPECT_EQ(options.redis.ioTimeout, 500ms);
+  EXPECT_EQ(options.redis.clientName, "shop");
+  EXPECT_EQ(options.keyPrefix, "shop:lock:");
+  EXPECT_EQ(options.skewAllowance, 5s);
+  EXPECT_TRUE(options.pure);
+}
+
+TEST(LegacyOptions, WhatIsWrongIsNamed) {
+  const auto names = [](const std::string& uri, const std::string& named) {
+    const std::string fault = faultOf("redis+legacy://" + uri);
+    EXPECT_NE(fault.find(named), std::string::npos) << fault;
+    EXPECT_EQ(fault.find("s3cr3t"), std::string::npos) << fault;
+  };
+  names(":s3cr3t@h?fence=on", "'fence' is unknown");
+  names(":s3cr3t@h?minReplicas=1", "'minReplicas' is unknown");
+  names(":s3cr3t@h?skewAllowance=2h", "0s to 1h");
+  names(":s3cr3t@h?skewAllowance=-1s", "skewAllowance");
+  names(":s3cr3t@h?pure=perhaps", "perhaps");
+  names(":s3cr3t@h?keyPrefix=" + std::string(257, 'p'), "at most 256");
+  names(":s3cr3t@h?keyPrefix=a:lockkeeper:b", ":lockkeeper:");
+  names(":s3cr3t@h1,h2", "exactly one host");
+  names(":s3cr3t@h/one", "'one'");
+}
+
+TEST(LegacyOptions, TheSchemeIsRegistered) {
+  StoreRegistry registry;
+  use(registry);
+  EXPECT_NE(registry.open("redis+legacy://127.0.0.1?keyPrefix=lock:"), nullptr);
+}
+
+}  // namespace
+}  // namespace lockkeeper::redis
