@@ -1,0 +1,113 @@
+// Redlock on five servers through the whole of core, beside one server in the same run.
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "ratio_report.h"
+#include "redis_server.h"
+#include "wait_until.h"
+
+namespace lockkeeper {
+namespace {
+
+using Servers = std::array<test::RedisServer, 5>;
+
+// How many of the nodes are left out of the rounds since they do not answer.
+struct LeftOut final : Listener {
+  void nodeAsked(std::string_view, NodeOutcome outcome, std::chrono::nanoseconds) override {
+    if (outcome == NodeOutcome::leftOut) ++count;
+  }
+  std::atomic<int> count{0};
+};
+
+LockManager open(const std::string& uri, const std::shared_ptr<Listener>& listener) {
+  StoreRegistry registry;
+  redis::use(registry);
+  ManagerOptions options;
+  options.environment.listener = listener;
+  return LockManager(registry.open(uri, options.environment), options);
+}
+
+std::string uriOf(const Servers& servers) {
+  std::string uri = "redlock://";
+  for (const test::RedisServer& server : servers) {
+    uri += (uri.ends_with('/') ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(server.port());
+  }
+  return uri + "?restartGuard=off";  // the servers have only just started
+}
+
+struct Stores {
+  Servers healthy;
+  Servers silent;
+  Servers refusing;
+  std::shared_ptr<LeftOut> leftOut = std::make_shared<LeftOut>();
+  LockManager one = open(healthy[0].uri() + "?fence=off", std::make_shared<Listener>());
+  LockManager five = open(uriOf(healthy), std::make_shared<Listener>());
+  LockManager twoSilent = open(uriOf(silent), leftOut);
+  LockManager twoRefusing = open(uriOf(refusing), std::make_shared<Listener>());
+
+  /// Two of five stop, and have been found out; two of five others are killed.
+  Stores() {
+    (void)twoSilent.tryLock("all are there");
+    (void)twoRefusing.tryLock("all are there");
+    for (const std::size_t node : {1U, 3U}) {
+      silent[node].pause();
+      refusing[node].kill();
+    }
+    const bool found = test::waitUntil([&] {
+      leftOut->count = 0;
+      (void)twoSilent.tryLock("two are not");
+      return leftOut->count == 4;  // in the round that takes and in the one that releases
+    });
+    if (!found) throw std::runtime_error("the stopped nodes are still asked");
+  }
+};
+
+Stores& stores() {
+  static Stores made;
+  return made;
+}
+
+void pairs(benchmark::State& state, LockManager& locks) {
+  const std::string key = "order:" + std::to_string(state.thread_index());
+  for (auto _ : state) {
+    auto held = locks.tryLock(key);
+    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void oneNode(benchmark::State& state) { pairs(state, stores().one); }
+void fiveNodes(benchmark::State& state) { pairs(state, stores().five); }
+void twoOfFiveStopped(benchmark::State& state) { pairs(state, stores().twoSilent); }
+void twoOfFiveDead(benchmark::State& state) { pairs(state, stores().twoRefusing); }
+
+BENCHMARK(oneNode)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK(fiveNodes)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK(twoOfFiveStopped)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK(twoOfFiveDead)->Threads(1)->Threads(16)->UseRealTime();
+
+}  // namespace
+}  // namespace lockkeeper
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  lockkeeper::stores();  // on the thread that lives longest: the servers die with the one that started them
+  const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16";
+  lockkeeper::bench::RatioReport report(
+      {{"fiveNodes" + one, "oneNode" + one, "at most 2x"},
+       {"twoOfFiveStopped" + one, "oneNode" + one, "at most 2x, once they are found out"},
+       {"twoOfFiveStopped" + one, "fiveNodes" + one, "at most 1.5x: healthy speed"},
+       {"twoOfFiveDead" + one, "fiveNodes" + one, "at most 1.6x"},
+       {"fiveNodes" + sixteen, "oneNode" + sixteen, "none"},
+       {"twoOfFiveStopped" + sixteen, "oneNode" + sixteen, "none"}});
+  benchmark::RunSpecifiedBenchmarks(&report);
+  return 0;
+}
