@@ -25,6 +25,18 @@ endfunction()
 # A library lockkeeper::<name> with public headers in include/, installed and exported on its own, so that
 # find_package(lockkeeper COMPONENTS <name>) brings in nothing else than it and what it links.
 function(lockkeeper_component name)
+  lockkeeper_add_library(${name} ${ARGN})
+  lockkeeper_install_component(${name})
+endfunction()
+
+# lockkeeper_internal_component(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…])
+# What several components share and users do not see: as lockkeeper_component(), but its headers stay here.
+function(lockkeeper_internal_component name)
+  lockkeeper_add_library(${name} ${ARGN})
+  lockkeeper_export(${name})
+endfunction()
+
+function(lockkeeper_add_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   set(target lockkeeper_${name})
   add_library(${target} ${arg_SOURCES})
@@ -35,13 +47,16 @@ function(lockkeeper_component name)
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_BINARY_DIR})
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   lockkeeper_compile_options(${target})
-  lockkeeper_install_component(${name})
 endfunction()
 
-# Installs and exports the target lockkeeper_<name> and the headers in include/.
+# Installs and exports the target lockkeeper_<name>, and installs the headers in include/.
 function(lockkeeper_install_component name)
-  install(TARGETS lockkeeper_${name} EXPORT lockkeeper-${name})
+  lockkeeper_export(${name})
   install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+endfunction()
+
+function(lockkeeper_export name)
+  install(TARGETS lockkeeper_${name} EXPORT lockkeeper-${name})
   install(EXPORT lockkeeper-${name} NAMESPACE lockkeeper:: DESTINATION ${LOCKKEEPER_PACKAGE_DIR})
   set_property(GLOBAL APPEND PROPERTY LOCKKEEPER_COMPONENTS ${name})
 endfunction()
