@@ -136,11 +136,13 @@ void DatabaseServer::restart() {
 
 std::vector<std::string> DatabaseServer::command(std::vector<std::string> settings) const {
   // Not /tmp: a server that starts deletes the temporary tables that it finds, whosever they are.
-  settings.insert(settings.begin(),
-                  {"--no-defaults", "--datadir=" + (folder_ / "data").string(),
-                   "--tmpdir=" + (folder_ / "tmp").string(), "--innodb-buffer-pool-size=32M",
-                   // Many servers at once would use up what the kernel has of it.
-                   "--innodb-use-native-aio=OFF"});
+  settings.insert(
+      settings.begin(),
+      {"--no-defaults", "--datadir=" + (folder_ / "data").string(), "--tmpdir=" + (folder_ / "tmp").string(),
+       "--innodb-buffer-pool-size=32M",
+       // Many servers at once would use up what the kernel has of it.
+       "--innodb-use-native-aio=OFF",
+       brand_ == Brand::mariadb ? "--innodb-log-file-size=16M" : "--innodb-redo-log-capacity=16M"});
   if (::geteuid() == 0) settings.push_back("--user=root");  // They refuse to run as root unless told to.
   return settings;
 }

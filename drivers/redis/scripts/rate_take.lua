@@ -99,6 +99,7 @@ local function keep(key, text, expiry)
 end
 
 -- Writes the units that have come in, at one time that is not before the newest: the clock may have gone back.
+-- Returns when they all have left.
 local function append(key, outside, units, period)
   redis.call('LTRIM', key, outside, -1)
   local stamp = math.max(now, tonumber(redis.call('LINDEX', key, -1) or 0))
@@ -107,19 +108,19 @@ local function append(key, outside, units, period)
     stamps[unit] = stamp
   end
   redis.call('RPUSH', key, unpack(stamps))
-  redis.call('PEXPIREAT', key, math.ceil((stamp + period) / 1000))
+  return stamp + period
 end
 
 local charges = ARGV[1] == 'take' and (allFit or #KEYS == 1)
 local reply = {now}
 for index, key in ipairs(KEYS) do
-  local at, kind = 7 * index - 5, ARGV[7 * index - 5]
+  local at, kind, expiry = 7 * index - 5, ARGV[7 * index - 5], nil
   if charges and (firstAfter[index] ~= first[index] or secondAfter[index] ~= second[index]) then
     local full, rest = firstAfter[index], secondAfter[index]
     if kind == 'w' then
       keep(key, string.format('%.0f:%.0f', full, rest), full + tonumber(ARGV[at + 4]))
     elseif kind == 'l' then
-      append(key, full, rest - second[index], tonumber(ARGV[at + 4]))
+      expiry = append(key, full, rest - second[index], tonumber(ARGV[at + 4]))
       full = 0
     elseif rest == 0 then
       keep(key, full, full)
@@ -136,6 +137,9 @@ for index, key in ipairs(KEYS) do
       leavesFirst = tonumber(redis.call('LINDEX', key, outside + tooMany - 1))
     end
     first[index], second[index] = used, used > 0 and tonumber(redis.call('LINDEX', key, -1)) or 0
+  end
+  if expiry then  -- last of all: on a server that was stopped just now the key may go at once
+    redis.call('PEXPIREAT', key, math.ceil(expiry / 1000))
   end
   local place = 4 * index - 2
   reply[place], reply[place + 1] = granted[index], first[index]

@@ -7,13 +7,17 @@
 namespace lockkeeper::testing {
 namespace {
 
-std::vector<DriverFactory> onTheirOwnClock() {
-  std::vector<DriverFactory> all;
-  for (const auto& stores :
-       {memoryStores(), redisStores(), legacyStores(), redlockStores(), mysqlStores(), migrationStores()}) {
-    all.insert(all.end(), stores.begin(), stores.end());
-  }
-  return all;
+// Made once: GoogleTest asks again for each test, and each answer would start servers of its own.
+const std::vector<DriverFactory>& onTheirOwnClock() {
+  static const std::vector<DriverFactory> factories = [] {
+    std::vector<DriverFactory> all;
+    for (const auto& stores :
+         {memoryStores(), redisStores(), legacyStores(), redlockStores(), mysqlStores(), migrationStores()}) {
+      all.insert(all.end(), stores.begin(), stores.end());
+    }
+    return all;
+  }();
+  return factories;
 }
 
 }  // namespace

@@ -74,14 +74,20 @@ RateFactory mysql(const char* name, test::Brand brand, std::string scheme) {
   return {.name = name, .open = open, .arrivals = 5000};
 }
 
+// Made once: GoogleTest asks again for each test, and each answer would start servers of its own.
+const std::vector<RateFactory>& stores() {
+  static const std::vector<RateFactory> factories{
+      memoryOnFakeClock(),
+      memory("SystemClock", systemClock()),
+      redis("Redis", {}, ""),
+      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@"),
+      mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
+      mysql("Mysql", test::Brand::mysql, "mysql+version")};
+  return factories;
+}
+
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(
-    Stores, RateContract,
-    ::testing::Values(memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, ""),
-                      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@"),
-                      mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
-                      mysql("Mysql", test::Brand::mysql, "mysql+version")),
-    rateFactoryName);
+INSTANTIATE_TEST_SUITE_P(Stores, RateContract, ::testing::ValuesIn(stores()), rateFactoryName);
 
 }  // namespace lockkeeper::testing

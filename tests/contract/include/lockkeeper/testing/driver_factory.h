@@ -22,7 +22,8 @@ struct DriverFactory {
   std::string name;
 
   /// A client of the store; a second call gives a second client of the same store. Called while tests run,
-  /// not when they are listed: start servers in it, not before.
+  /// not when they are listed: start servers in it, not before. GoogleTest evaluates its arguments once for
+  /// each test, so a factory that keeps a server belongs in a static variable, given to ValuesIn().
   std::function<std::shared_ptr<LockDriver>()> open;
 
   /// What the driver is expected to promise and to be able to do.
