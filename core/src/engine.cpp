@@ -77,14 +77,26 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& opt
     const Token token = Token::generate(*options_.environment.random);
     auto lease = std::make_shared<Lease>(std::move(full), prefix, token, options_.owner, options);
     lease->turn = std::move(*turn);
-    if (claim(*lease, options, waitUntil)) {
-      keeper_->add(lease);
-      notify([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
-      return Lock(shared_from_this(), std::move(lease));
+    try {
+      if (claim(*lease, options, waitUntil)) {
+        keeper_->add(lease);
+        notify([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
+        return Lock(shared_from_this(), std::move(lease));
+      }
+    } catch (const Error& error) {
+      { const LocalQueue::Turn ended = std::move(lease->turn); }
+      notify([&] { listener.gaveUp(lease->key, error.code(), now() - started); });
+      throw;
     }
     full = lease->key;
   }
-  notify([&] { listener.timedOut(full, now() - started); });
+  notify([&] {
+    if (options.stop.stop_requested()) {
+      listener.gaveUp(full, ErrorCode::cancelled, now() - started);
+    } else {
+      listener.timedOut(full, now() - started);
+    }
+  });
   return std::nullopt;
 }
 

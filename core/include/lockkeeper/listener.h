@@ -6,6 +6,7 @@
 
 #include "lockkeeper/driver.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/rate_decision.h"
 
 namespace lockkeeper {
 
@@ -42,13 +43,19 @@ class Listener {
   }
   /// Not acquired within its waitFor, because it was busy.
   virtual void timedOut(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/) {}
+  /// Not acquired for another reason: the caller's stop_token (ErrorCode::cancelled), or what the store
+  /// failed with to the end.
+  virtual void gaveUp(std::string_view /*key*/, ErrorCode, std::chrono::nanoseconds /*waited*/) {}
   virtual void renewed(std::string_view /*key*/) {}
   /// A renewal failed; the lease still runs for `remaining`.
   virtual void suspect(std::string_view /*key*/, std::chrono::nanoseconds /*remaining*/) {}
   /// Told as soon as it is found, which may be when the holder releases; released() is not called then.
   virtual void lost(std::string_view /*key*/, LossReason) {}
   virtual void released(std::string_view /*key*/, std::chrono::nanoseconds /*held*/) {}
-  /// A rate limit refused a call; `policy` is the one that did.
+  /// A rate limit was asked, and this is what it alone says: one call for each limit of a take(), and one for
+  /// each time that takeOrWait() asks. Not told of peek().
+  virtual void decided(std::string_view /*key*/, const Decision&) {}
+  /// A rate limit refused a call; `policy` is the one that did. Told after decided().
   virtual void refused(std::string_view /*key*/, std::string_view /*policy*/,
                        std::chrono::microseconds /*retryAfter*/) {}
   /// An attempt at the store failed; core may try again.

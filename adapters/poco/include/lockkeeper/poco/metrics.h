@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/listener.h"
+#include "lockkeeper/poco/metric_family.h"
+
+namespace lockkeeper::poco {
+
+/// Counts what locks and limits do, for Prometheus. docs/adapters.md lists the metrics.
+///
+///   auto metrics = std::make_shared<Metrics>();
+///   options.environment.listener = metrics->listener("redis");
+///
+/// Keys are no labels, since there is no end of them. To log as well, put the listener in a ListenerGroup.
+/// MetricsHandler serves the text over HTTP. Thread-safe.
+class Metrics {
+ public:
+  Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+  ~Metrics();
+
+  /// The one that counts under the label driver="…": 1 to 64 characters of [A-Za-z0-9_.+-], or
+  /// std::invalid_argument. The same one each time; it may outlive this object. Counting takes no lock and
+  /// allocates nothing, but for the first time that a node or a policy is seen.
+  std::shared_ptr<Listener> listener(const std::string& driver);
+
+  /// All metrics as they are now, in a fixed order; those without a series yet are there, empty.
+  std::vector<MetricFamily> collect() const;
+
+  /// The same in Prometheus's text format 0.0.4.
+  std::string text() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "lockkeeper/poco/metric_family.h"
+
+namespace lockkeeper::poco {
+
+/// Where each metric is in metricCatalog().
+enum Metric : std::size_t {
+  acquisitions,
+  waits,
+  holds,
+  locksHeld,
+  renewals,
+  losses,
+  storeErrors,
+  nodeRequests,
+  nodeUp,
+  nodeAnswers,
+  rateDecisions,
+};
+
+/// All metrics, without their series.
+std::vector<MetricFamily> metricCatalog();
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,135 @@
+#include "lockkeeper/poco/logging_listener.h"
+
+#include <Poco/AutoPtr.h>
+#include <Poco/Channel.h>
+#include <Poco/Exception.h>
+#include <Poco/Logger.h>
+#include <gtest/gtest.h>
+
+#include "allocations.h"
+#include "tell_everything.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+using namespace std::chrono_literals;
+using Poco::Message;
+
+/// Keeps what is logged, as "level text".
+class Recorder final : public Poco::Channel {
+ public:
+  void log(const Message& message) override {
+    static constexpr const char* levels[] = {"",       "fatal",       "critical", "error", "warning",
+                                             "notice", "information", "debug",    "trace"};
+    lines.push_back(std::string(levels[message.getPriority()]) + " " + message.getText());
+  }
+  std::vector<std::string> lines;
+};
+
+class Broken final : public Poco::Channel {
+ public:
+  void log(const Message&) override { throw Poco::WriteFileException("disk full"); }
+};
+
+class LoggingListenerTest : public ::testing::Test {
+ protected:
+  ~LoggingListenerTest() override { Poco::Logger::destroy("locks"); }
+
+  void logFrom(Message::Priority level) { logger.setLevel(level); }
+  using Lines = std::vector<std::string>;
+
+  Poco::AutoPtr<Recorder> recorder{new Recorder};
+  Poco::Logger& logger = Poco::Logger::create("locks", recorder, Message::PRIO_TRACE);
+  LoggingListener listener{logger};
+  const Lines& lines = recorder->lines;
+};
+
+TEST_F(LoggingListenerTest, EachEventHasItsLevel) {
+  listener.acquired("order", 3ms, 7);
+  listener.acquired("order", 0ms, {});
+  listener.timedOut("order", 2s);
+  listener.gaveUp("order", ErrorCode::cancelled, 1s);
+  listener.gaveUp("order", ErrorCode::storeUnavailable, 1s);
+  listener.renewed("order");
+  listener.suspect("order", 9s);
+  listener.lost("order", LossReason::notOwner);
+  listener.released("order", 40s);
+  listener.refused("+49", "sms", 500ms);
+  listener.storeFailed("order", ErrorCode::outcomeUnknown, "no answer");
+  listener.storeFailed("order", ErrorCode::config, "wrong password");
+  listener.storeFailed("order", ErrorCode::protocol, "not Redis");
+  listener.noted("redis://a:1/0", "evicts keys");
+  EXPECT_EQ(lines,
+            (Lines{"debug acquired 'order' after 3ms, fence 7", "debug acquired 'order' after 0s",
+                   "debug 'order' was busy for 2s", "debug gave up waiting for 'order' after 1s: cancelled",
+                   "warning gave up waiting for 'order' after 1s: store unavailable", "trace renewed 'order'",
+                   "warning a renewal of 'order' failed: its lease runs for another 9s",
+                   "error lost 'order': not the owner any more", "debug released 'order', held for 40s",
+                   "debug the limit 'sms' refused '+49', which may come again in 500ms",
+                   "warning the store failed for 'order' (outcome unknown): no answer",
+                   "error the store failed for 'order' (configuration): wrong password",
+                   "error the store failed for 'order' (protocol): not Redis",
+                   "notice redis://a:1/0: evicts keys"}));
+}
+
+TEST_F(LoggingListenerTest, ANodeThatFailsIsToldOnceAndOnceThatItIsBack) {
+  logFrom(Message::PRIO_NOTICE);
+  const auto ask = [&](const char* node, NodeOutcome outcome) { listener.nodeAsked(node, outcome, 1ms); };
+  ask("redis://a:1/0", NodeOutcome::agreed);
+  ask("redis://a:1/0", NodeOutcome::refused);
+  EXPECT_EQ(lines, Lines{});
+  ask("redis://a:1/0", NodeOutcome::failed);
+  ask("redis://a:1/0", NodeOutcome::unanswered);
+  ask("redis://a:1/0", NodeOutcome::leftOut);
+  ask("redis://b:1/0", NodeOutcome::agreed);
+  EXPECT_EQ(lines, Lines{"warning redis://a:1/0 does not vote: failed"});
+  ask("redis://a:1/0", NodeOutcome::refused);
+  ask("redis://a:1/0", NodeOutcome::agreed);
+  EXPECT_EQ(lines,
+            (Lines{"warning redis://a:1/0 does not vote: failed", "notice redis://a:1/0 votes again"}));
+}
+
+TEST_F(LoggingListenerTest, EachRequestToANodeIsTraced) {
+  listener.nodeAsked("redis://a:1/0", NodeOutcome::refused, 3ms);
+  EXPECT_EQ(lines, Lines{"trace redis://a:1/0 refused after 3ms"});
+}
+
+TEST_F(LoggingListenerTest, NoKeyAndNoTextForgesALine) {
+  listener.lost("a\nerror lost 'b'", LossReason::notOwner);
+  listener.storeFailed("k", ErrorCode::protocol, "x\r\nfatal y\x1b[2J");
+  listener.noted("s\n", "m\n");
+  listener.nodeAsked("n\n", NodeOutcome::failed, 1ms);
+  ASSERT_EQ(lines.size(), 5U);
+  for (const auto& line : lines) {
+    for (const char c : line) EXPECT_TRUE(c >= ' ' && c < 0x7f) << line;
+  }
+  EXPECT_EQ(lines[0], "error lost 'a\\x0aerror lost 'b'': not the owner any more");
+}
+
+TEST_F(LoggingListenerTest, NoLineIsLong) {
+  listener.lost(std::string(512, 'k'), LossReason::notOwner);
+  listener.storeFailed(std::string(512, '\xff'), ErrorCode::protocol, std::string(100'000, '\xff'));
+  for (const auto& line : lines) EXPECT_LT(line.size(), 3000U);
+}
+
+TEST_F(LoggingListenerTest, ALevelThatIsOffCostsNoAllocation) {
+  logger.setLevel(0);
+  const std::size_t before = allocations();
+  tellEverything(listener);
+  EXPECT_EQ(allocations(), before);
+  EXPECT_EQ(lines, Lines{});
+}
+
+TEST_F(LoggingListenerTest, ABrokenLogBreaksNothing) {
+  logger.setChannel(Poco::AutoPtr<Broken>(new Broken));
+  EXPECT_NO_THROW(tellEverything(listener));
+}
+
+TEST_F(LoggingListenerTest, NeedsTheLoggerNoLongerThanPocoDoes) {
+  Poco::Logger::destroy("locks");
+  listener.lost("order", LossReason::maxHold);
+  EXPECT_EQ(lines, Lines{"error lost 'order': maximum hold time reached"});
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco

@@ -1,0 +1,262 @@
+#include "lockkeeper/poco/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <latch>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "allocations.h"
+#include "prometheus_text.h"
+#include "tell_everything.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+using namespace std::chrono_literals;
+using test::PrometheusText;
+using Labels = PrometheusText::Labels;
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  double value(const std::string& name, Labels labels) const {
+    labels["driver"] = "redis";
+    return PrometheusText(metrics.text()).value("lockkeeper_" + name, labels);
+  }
+
+  Metrics metrics;
+  std::shared_ptr<Listener> listener = metrics.listener("redis");
+};
+
+TEST_F(MetricsTest, SaysNothingHappenedBeforeAnythingHas) {
+  for (const char* outcome : {"granted", "timeout", "cancelled", "failed"}) {
+    EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", outcome}}), 0);
+  }
+  EXPECT_EQ(value("locks_held", {}), 0);
+  EXPECT_EQ(PrometheusText(Metrics().text()).families().size(), metrics.collect().size());
+}
+
+TEST_F(MetricsTest, CountsCallsForALockByWhatCameOfThem) {
+  for (int i = 0; i < 3; ++i) listener->acquired("order", 1ms, 1);
+  listener->timedOut("order", 1s);
+  listener->timedOut("order", 1s);
+  listener->gaveUp("order", ErrorCode::cancelled, 1s);
+  for (int i = 0; i < 4; ++i) listener->gaveUp("order", ErrorCode::outcomeUnknown, 1s);
+  EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "granted"}}), 3);
+  EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "timeout"}}), 2);
+  EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "cancelled"}}), 1);
+  EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "failed"}}), 4);
+}
+
+TEST_F(MetricsTest, MeasuresWaitsAndHoldsInSeconds) {
+  listener->acquired("order", 250us, 1);  // a bound is part of its bucket
+  listener->acquired("order", 251us, 1);
+  listener->acquired("order", 1h, 1);
+  listener->acquired("order", -1s, 1);
+  listener->released("order", 30s);
+  EXPECT_EQ(value("lock_wait_seconds_bucket", {{"le", "0.00025"}}), 2);
+  EXPECT_EQ(value("lock_wait_seconds_bucket", {{"le", "0.0005"}}), 3);
+  EXPECT_EQ(value("lock_wait_seconds_bucket", {{"le", "300"}}), 3);
+  EXPECT_EQ(value("lock_wait_seconds_bucket", {{"le", "+Inf"}}), 4);
+  EXPECT_DOUBLE_EQ(value("lock_wait_seconds_sum", {}), 3600.000501);
+  EXPECT_EQ(value("lock_hold_seconds_bucket", {{"le", "10"}}), 0);
+  EXPECT_EQ(value("lock_hold_seconds_bucket", {{"le", "30"}}), 1);
+  EXPECT_EQ(value("lock_hold_seconds_sum", {}), 30);
+}
+
+TEST_F(MetricsTest, KnowsHowManyLocksAreHeld) {
+  for (int i = 0; i < 5; ++i) listener->acquired("order", 1ms, 1);
+  listener->released("order", 1s);
+  listener->lost("order", LossReason::maxHold);
+  listener->lost("order", LossReason::leaseEnded);
+  EXPECT_EQ(value("locks_held", {}), 2);
+  EXPECT_EQ(value("lock_losses_total", {{"reason", "max_hold"}}), 1);
+  EXPECT_EQ(value("lock_losses_total", {{"reason", "lease_ended"}}), 1);
+  EXPECT_EQ(value("lock_losses_total", {{"reason", "not_owner"}}), 0);
+  EXPECT_EQ(value("lock_losses_total", {{"reason", "ownership_uncertain"}}), 0);
+}
+
+TEST_F(MetricsTest, CountsRenewalsAndErrorsOfTheStore) {
+  listener->renewed("order");
+  listener->suspect("order", 1s);
+  listener->suspect("order", 1s);
+  EXPECT_EQ(value("lock_renewals_total", {{"outcome", "renewed"}}), 1);
+  EXPECT_EQ(value("lock_renewals_total", {{"outcome", "failed"}}), 2);
+  const std::map<std::string, ErrorCode> kinds{{"store_unavailable", ErrorCode::storeUnavailable},
+                                               {"outcome_unknown", ErrorCode::outcomeUnknown},
+                                               {"deadlock", ErrorCode::deadlock},
+                                               {"configuration", ErrorCode::config},
+                                               {"protocol", ErrorCode::protocol},
+                                               {"other", ErrorCode::lockLost}};
+  for (const auto& [kind, code] : kinds) {
+    listener->storeFailed("order", code, "");
+    EXPECT_EQ(value("store_errors_total", {{"kind", kind}}), 1) << kind;
+  }
+}
+
+TEST_F(MetricsTest, ANodeIsUpFromItsAnswerToItsFailure) {
+  const Labels node{{"node", "10.0.0.1:6379"}};
+  const auto upAfter = [&](NodeOutcome outcome) {
+    listener->nodeAsked("redis://10.0.0.1:6379/0", outcome, 2ms);
+    return value("node_up", node);
+  };
+  EXPECT_EQ(upAfter(NodeOutcome::unanswered), 0);
+  EXPECT_EQ(upAfter(NodeOutcome::agreed), 1);
+  EXPECT_EQ(upAfter(NodeOutcome::unanswered), 1);
+  EXPECT_EQ(upAfter(NodeOutcome::failed), 0);
+  EXPECT_EQ(upAfter(NodeOutcome::refused), 1);
+  EXPECT_EQ(upAfter(NodeOutcome::leftOut), 0);
+  EXPECT_EQ(value("node_requests_total", {{"node", "10.0.0.1:6379"}, {"outcome", "unanswered"}}), 2);
+  for (const char* outcome : {"agreed", "refused", "failed", "left_out"}) {
+    EXPECT_EQ(value("node_requests_total", {{"node", "10.0.0.1:6379"}, {"outcome", outcome}}), 1);
+  }
+  EXPECT_EQ(value("node_answer_seconds_count", node), 2) << "of what was no answer, the time says nothing";
+}
+
+TEST_F(MetricsTest, ANodeIsCalledByItsAddressAlone) {
+  const std::map<std::string, std::string> addresses{
+      {"rediss://user:secret@cache.example:6380/2", "cache.example:6380"},
+      {"redis://[::1]:6379/0", "[::1]:6379"},
+      {"redis+unix:///run/redis.sock", "/run/redis.sock"},
+      {"10.0.0.9:1", "10.0.0.9:1"}};
+  for (const auto& [name, address] : addresses) {
+    listener->nodeAsked(name, NodeOutcome::agreed, 1ms);
+    EXPECT_EQ(value("node_up", {{"node", address}}), 1) << name;
+  }
+  EXPECT_EQ(metrics.text().find("secret"), std::string::npos);
+}
+
+TEST_F(MetricsTest, CountsDecisionsByLimitAndResultAndWhoDecided) {
+  const auto decide = [&](bool allowed, std::optional<ErrorCode> outage) {
+    listener->decided("+49", {.allowed = allowed, .policy = "sms", .outage = outage});
+  };
+  const auto count = [&](const char* result, const char* by) {
+    return value("rate_decisions_total", {{"policy", "sms"}, {"result", result}, {"decided_by", by}});
+  };
+  for (int i = 0; i < 4; ++i) decide(true, {});
+  for (int i = 0; i < 3; ++i) decide(false, {});
+  for (int i = 0; i < 2; ++i) decide(true, ErrorCode::storeUnavailable);
+  decide(false, ErrorCode::outcomeUnknown);
+  EXPECT_EQ(count("allowed", "store"), 4);
+  EXPECT_EQ(count("refused", "store"), 3);
+  EXPECT_EQ(count("allowed", "outage"), 2);
+  EXPECT_EQ(count("refused", "outage"), 1);
+}
+
+TEST_F(MetricsTest, MoreLimitsThanThereIsRoomForAreCountedTogether) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string policy = "p" + std::to_string(i);
+    for (int j = 0; j < 2; ++j) listener->decided("k", {.allowed = true, .policy = policy, .outage = {}});
+  }
+  double all = 0;
+  const PrometheusText text(metrics.text());
+  const auto& samples = text.families().at("lockkeeper_rate_decisions_total").samples;
+  for (const auto& [series, count] : samples) all += count;
+  EXPECT_EQ(all, 600);
+  EXPECT_EQ(samples.size(), 4 * 257U);
+  EXPECT_EQ(
+      value("rate_decisions_total", {{"policy", "(others)"}, {"result", "allowed"}, {"decided_by", "store"}}),
+      88);
+}
+
+TEST_F(MetricsTest, LosesNothingOfWhatManyThreadsCount) {
+  constexpr int many = 20;
+  constexpr int rounds = 5'000;
+  std::latch start(many);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < many; ++thread) {
+    threads.emplace_back([&] {
+      start.arrive_and_wait();
+      for (int i = 0; i < rounds; ++i) {
+        listener->acquired("order", 1ms, 1);
+        listener->decided("+49", {.allowed = true, .policy = "p" + std::to_string(i % 50), .outage = {}});
+        listener->released("order", 1ms);
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) EXPECT_NO_THROW(PrometheusText(metrics.text()));
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "granted"}}), many * rounds);
+  EXPECT_EQ(value("lock_hold_seconds_count", {}), many * rounds);
+  EXPECT_EQ(value("locks_held", {}), 0);
+  EXPECT_EQ(value("rate_decisions_total", {{"policy", "p7"}, {"result", "allowed"}, {"decided_by", "store"}}),
+            many * rounds / 50);
+}
+
+TEST_F(MetricsTest, CountingAllocatesNothingOnceALabelIsKnown) {
+  tellEverything(*listener);
+  const std::size_t before = allocations();
+  tellEverything(*listener);
+  EXPECT_EQ(allocations(), before);
+}
+
+TEST_F(MetricsTest, KeysAreNoLabels) {
+  tellEverything(*listener);
+  EXPECT_EQ(metrics.text().find("order"), std::string::npos);
+  EXPECT_EQ(metrics.text().find("+49"), std::string::npos);
+}
+
+TEST_F(MetricsTest, StoresAreCountedApartAndShownTogether) {
+  const auto other = metrics.listener("mysql+version");
+  EXPECT_EQ(metrics.listener("redis"), listener);
+  listener->renewed("order");
+  other->suspect("order", 1s);
+  const PrometheusText text(metrics.text());
+  const std::string name = "lockkeeper_lock_renewals_total";
+  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"outcome", "renewed"}}), 1);
+  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"outcome", "failed"}}), 0);
+  EXPECT_EQ(text.value(name, {{"driver", "mysql+version"}, {"outcome", "failed"}}), 1);
+}
+
+TEST_F(MetricsTest, TheListenerOutlivesTheMetrics) {
+  auto gone = std::make_unique<Metrics>();
+  const auto left = gone->listener("redis");
+  gone.reset();
+  tellEverything(*left);
+}
+
+TEST_F(MetricsTest, RefusesALabelThatIsNone) {
+  for (const std::string& name :
+       {std::string(), std::string("a b"), std::string("a\n"), std::string(65, 'a')}) {
+    EXPECT_THROW(metrics.listener(name), std::invalid_argument);
+  }
+}
+
+/// The rows of the table in docs/adapters.md: `name` | type | `label`, … |
+std::set<std::string> documented() {
+  std::ifstream file(LOCKKEEPER_ADAPTERS_PAGE);
+  std::set<std::string> rows;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("| `lockkeeper_")) continue;
+    std::istringstream cells(line);
+    std::string name, type, labels;
+    std::getline(cells.ignore(1), name, '|');
+    std::getline(cells, type, '|');
+    std::getline(cells, labels, '|');
+    std::string row;
+    for (const char c : name + type + labels) row += c == '`' || c == ',' ? "" : std::string(1, c);
+    std::istringstream words(row);
+    std::string joined;
+    for (std::string word; words >> word;) joined += word + " ";
+    rows.insert(joined);
+  }
+  return rows;
+}
+
+TEST_F(MetricsTest, ThePageListsEachMetricWithItsTypeAndLabels) {
+  tellEverything(*listener);
+  std::set<std::string> real;
+  for (const MetricFamily& family : metrics.collect()) {
+    const char* const types[] = {"counter", "gauge", "histogram"};
+    std::string row = std::string(family.name) + " " + types[static_cast<int>(family.type)] + " ";
+    ASSERT_FALSE(family.samples.empty()) << family.name;
+    for (const MetricLabel& label : family.samples.front().labels) row.append(label.name).append(" ");
+    real.insert(row);
+  }
+  EXPECT_EQ(documented(), real);
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco
