@@ -5,7 +5,7 @@
 
 #include "lockkeeper/duration.h"
 
-namespace lockkeeper::detail {
+namespace lockkeeper {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -25,10 +25,12 @@ void checkOptions(const LockOptions& options) {
   checkRange("waitFor", options.waitFor, milliseconds{0}, hours{24});
   if (options.maxHold) checkRange("maxHold", *options.maxHold, milliseconds{1}, milliseconds::max());
   if (options.safetyMargin) {
-    const auto most = std::chrono::floor<milliseconds>(options.ttl / 2 - driftOf(options.ttl));
+    const auto most = std::chrono::floor<milliseconds>(options.ttl / 2 - detail::driftOf(options.ttl));
     checkRange("safetyMargin", *options.safetyMargin, milliseconds{0}, most);
   }
 }
+
+namespace detail {
 
 Lease::Lease(std::string fullKey, std::size_t prefix, const Token& secret, std::string_view label,
              const LockOptions& options)
@@ -46,4 +48,5 @@ void Lease::leased(Instant leasedFrom) noexcept {
   renewAt = renew == Renew::automatic ? leasedFrom + ttl / 3 : Instant::max();
 }
 
-}  // namespace lockkeeper::detail
+}  // namespace detail
+}  // namespace lockkeeper

@@ -21,9 +21,6 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
   return ttl / 100 + std::chrono::milliseconds{2};
 }
 
-/// Throws std::invalid_argument that names the first option out of range, and what is allowed.
-void checkOptions(const LockOptions& options);
-
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
 /// and state are written under the keeper's mutex only; those below the line belong to the keeper.
 struct Lease {

@@ -242,12 +242,19 @@ void MemoryDriver::unpin(std::string_view board, std::string_view name, Instant 
 }
 
 void memory::use(StoreRegistry& registry) {
-  registry.add("memory", [](const StoreUri& uri, const Environment& environment) {
+  const auto check = [](const StoreUri& uri) {
     uri.allowOnly({});
     if (!uri.endpoints().empty() || !uri.path().empty()) {
       throw ConfigError("the store 'memory:' takes no host and no path");
     }
+  };
+  registry.add("memory", [check](const StoreUri& uri, const Environment& environment) {
+    check(uri);
     return std::make_shared<MemoryDriver>(environment.clock);
+  });
+  registry.addValues("memory", [check](const StoreUri& uri, const Environment& environment) {
+    check(uri);
+    return std::make_shared<MemoryValues>(environment.clock);
   });
 }
 

@@ -48,6 +48,10 @@ void StoreRegistry::addFences(std::string scheme, FenceFactory factory) {
   addTo(fences_, std::move(scheme), std::move(factory));
 }
 
+void StoreRegistry::addValues(std::string scheme, ValueFactory factory) {
+  addTo(values_, std::move(scheme), std::move(factory));
+}
+
 std::shared_ptr<LockDriver> StoreRegistry::open(std::string_view uri, const Environment& environment) const {
   const StoreUri parsed = StoreUri::parse(uri);
   return factoryFor(stores_, parsed.scheme(), "driver")(parsed, environment, *this);
@@ -63,6 +67,12 @@ std::shared_ptr<RateDriver> StoreRegistry::openRates(std::string_view uri,
                                                      const Environment& environment) const {
   if (auto rates = std::dynamic_pointer_cast<RateDriver>(open(uri, environment))) return rates;
   throw ConfigError("the store " + StoreUri::parse(uri).display() + " keeps no rate limits");
+}
+
+std::shared_ptr<ValueStore> StoreRegistry::openValues(std::string_view uri,
+                                                      const Environment& environment) const {
+  const StoreUri parsed = StoreUri::parse(uri);
+  return factoryFor(values_, parsed.scheme(), "store of values")(parsed, environment);
 }
 
 }  // namespace lockkeeper

@@ -8,6 +8,7 @@
 #include "problem.h"
 #include "rate_fields.h"
 #include "request_body.h"
+#include "request_steps.h"
 
 namespace lockkeeper::poco::detail {
 namespace {
@@ -118,12 +119,6 @@ void LimitedHandler::report(const Route& route, const Decision& decision) const 
   }
 }
 
-void LimitedHandler::pass(Request& request, Response& response) {
-  const std::unique_ptr<Poco::Net::HTTPRequestHandler> handler(handlers_->createRequestHandler(request));
-  if (handler) return handler->handleRequest(request, response);
-  response.setStatusAndReason(HTTPResponse::HTTP_NOT_IMPLEMENTED);  // as Poco's server does
-  response.setContentLength(0);
-  response.send();
-}
+void LimitedHandler::pass(Request& request, Response& response) { passOn(*handlers_, request, response); }
 
 }  // namespace lockkeeper::poco::detail

@@ -4,28 +4,11 @@
 
 #include "filter_state.h"
 #include "limited_handler.h"
+#include "request_steps.h"
 
 namespace lockkeeper::poco {
-namespace {
 
 using Poco::Net::HTTPRequestHandlerFactory;
-
-class LimitedFactory final : public HTTPRequestHandlerFactory {
- public:
-  LimitedFactory(std::shared_ptr<detail::FilterState> state,
-                 std::unique_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), handlers_(std::move(handlers)) {}
-
-  Poco::Net::HTTPRequestHandler* createRequestHandler(const Poco::Net::HTTPServerRequest&) override {
-    return new detail::LimitedHandler(state_, handlers_);
-  }
-
- private:
-  const std::shared_ptr<detail::FilterState> state_;
-  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
-};
-
-}  // namespace
 
 RateLimitFilter::RateLimitFilter(std::shared_ptr<RateLimiter> limiter,
                                  const Poco::Util::AbstractConfiguration& configuration, FilterHooks hooks)
@@ -41,7 +24,10 @@ void RateLimitFilter::reload(const Poco::Util::AbstractConfiguration& configurat
 
 std::unique_ptr<HTTPRequestHandlerFactory> RateLimitFilter::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<LimitedFactory>(state_, std::move(handlers));
+  return std::make_unique<HandlerFactory>(
+      [state = state_, handlers = std::shared_ptr<HTTPRequestHandlerFactory>(std::move(handlers))] {
+        return new detail::LimitedHandler(state, handlers);
+      });
 }
 
 }  // namespace lockkeeper::poco

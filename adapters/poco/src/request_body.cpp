@@ -54,7 +54,11 @@ ReplayBuffer::int_type ReplayBuffer::underflow() {
 }
 
 ReplayedRequest::ReplayedRequest(HTTPServerRequest& original, std::string body)
-    : original_(original), body_(std::move(body), original.stream()), stream_(&body_) {
+    : ReplayedRequest(original, std::move(body), original.response()) {}
+
+ReplayedRequest::ReplayedRequest(HTTPServerRequest& original, std::string body,
+                                 Poco::Net::HTTPServerResponse& response)
+    : original_(original), response_(response), body_(std::move(body), original.stream()), stream_(&body_) {
   HTTPRequest::operator=(original);
 }
 

@@ -38,16 +38,22 @@ class ReplayBuffer final : public std::streambuf {
 class ReplayedRequest final : public Poco::Net::HTTPServerRequest {
  public:
   ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body);
+  /// Likewise for a handler whose answer goes to `response`.
+  ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body,
+                  Poco::Net::HTTPServerResponse& response);
+
+  Poco::Net::HTTPServerRequest& original() const { return original_; }
 
   std::istream& stream() override { return stream_; }
   const Poco::Net::SocketAddress& clientAddress() const override { return original_.clientAddress(); }
   const Poco::Net::SocketAddress& serverAddress() const override { return original_.serverAddress(); }
   const Poco::Net::HTTPServerParams& serverParams() const override { return original_.serverParams(); }
-  Poco::Net::HTTPServerResponse& response() const override { return original_.response(); }
+  Poco::Net::HTTPServerResponse& response() const override { return response_; }
   bool secure() const override { return original_.secure(); }
 
  private:
   Poco::Net::HTTPServerRequest& original_;
+  Poco::Net::HTTPServerResponse& response_;
   ReplayBuffer body_;
   std::istream stream_;
 };

@@ -5,6 +5,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
 #include "rate_fields.h"
+#include "route_list.h"
 #include "setting.h"
 
 namespace lockkeeper::poco {
@@ -24,18 +25,17 @@ RouteTable::RouteTable(const AbstractConfiguration& configuration, const FilterH
                readNumber(configuration, httpRoot + ".ipv6Prefix", 64, 1, 128)),
       mostBodyBytes_(readNumber(configuration, httpRoot + ".maxBody", 16384, 1, 16U << 20)),
       dryRun_(readFlag(configuration, httpRoot + ".dryRun", false)) {
-  refuseUnknown(configuration, httpRoot, {"trustedProxies", "ipv6Prefix", "maxBody", "dryRun", "routes"});
+  refuseUnknown(configuration, httpRoot,
+                {"trustedProxies", "ipv6Prefix", "maxBody", "dryRun", "routes", "locks", "idempotency"});
   readPolicies(configuration);
   for (const auto& name : namesBelow(configuration, routesRoot)) {
     routes_.push_back(readRoute(configuration, name, hooks));
   }
-  sortRoutes();
+  sortRoutes(routes_);
 }
 
 const Route* RouteTable::find(std::string_view method, const std::vector<std::string>& path) const {
-  const auto found =
-      std::ranges::find_if(routes_, [&](const Route& route) { return route.pattern.matches(method, path); });
-  return found == routes_.end() ? nullptr : &*found;
+  return findRoute(routes_, method, path);
 }
 
 void RouteTable::readPolicies(const AbstractConfiguration& configuration) {
@@ -76,16 +76,6 @@ Route RouteTable::readRoute(const AbstractConfiguration& configuration, const st
   route.needsBody =
       std::ranges::any_of(route.limits, [](const RouteLimit& limit) { return limit.source.needsBody(); });
   return route;
-}
-
-void RouteTable::sortRoutes() {
-  std::ranges::sort(routes_,
-                    [](const Route& left, const Route& right) { return left.pattern.before(right.pattern); });
-  const auto twins = std::ranges::adjacent_find(
-      routes_, [](const Route& left, const Route& right) { return left.pattern.equivalent(right.pattern); });
-  if (twins == routes_.end()) return;
-  throw ConfigError("no request can match the route " + quoted(std::next(twins)->name) + ": " +
-                    quoted(twins->name) + " matches the same ones");
 }
 
 }  // namespace lockkeeper::poco

@@ -49,7 +49,6 @@ class RouteTable {
   void readPolicies(const Poco::Util::AbstractConfiguration& configuration);
   Route readRoute(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
                   const FilterHooks& hooks) const;
-  void sortRoutes();
 
   std::map<std::string, RatePolicy, std::less<>> policies_;
   std::vector<Route> routes_;

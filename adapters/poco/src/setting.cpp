@@ -3,7 +3,9 @@
 #include <Poco/NumberParser.h>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
 
@@ -44,6 +46,32 @@ unsigned readNumber(const AbstractConfiguration& configuration, const std::strin
   if (Poco::NumberParser::tryParseUnsigned(text, value) && value >= least && value <= most) return value;
   throw ConfigError(name + " is " + quoted(text) + ": " + std::to_string(least) + " to " +
                     std::to_string(most) + " are allowed");
+}
+
+std::chrono::milliseconds readDuration(const AbstractConfiguration& configuration, const std::string& name,
+                                       std::chrono::milliseconds otherwise) {
+  return configuration.has(name) ? parseDuration(name, configuration.getString(name)) : otherwise;
+}
+
+void checkName(const std::string& what, const std::string& name) {
+  constexpr auto allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string::npos) return;
+  throw ConfigError(what + " has the name " + quoted(name) +
+                    ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+}
+
+void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most) {
+  if (value >= least && value <= most) return;
+  throw ConfigError(what + " is " + std::to_string(value) + ": " + std::to_string(least) + " to " +
+                    std::to_string(most) + " are allowed");
+}
+
+void checkLock(const std::string& what, const LockOptions& options) {
+  try {
+    checkOptions(options);
+  } catch (const std::invalid_argument& fault) {
+    throw ConfigError(what + ": " + fault.what());
+  }
 }
 
 }  // namespace lockkeeper::poco

@@ -2,10 +2,14 @@
 
 #include <Poco/Util/AbstractConfiguration.h>
 
+#include <chrono>
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "lockkeeper/lock_options.h"
 
 namespace lockkeeper::poco {
 
@@ -24,7 +28,21 @@ void refuseUnknown(const Poco::Util::AbstractConfiguration& configuration, const
 bool readFlag(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
               bool otherwise);
 
+/// "250ms", "30s", "5m" or "1h".
+std::chrono::milliseconds readDuration(const Poco::Util::AbstractConfiguration& configuration,
+                                       const std::string& name, std::chrono::milliseconds otherwise);
+
 unsigned readNumber(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
                     unsigned otherwise, unsigned least, unsigned most);
+
+// What was set in code, held to the same rules.
+
+/// Throws ConfigError unless `name` is 1 to 64 characters of [A-Za-z0-9_.-].
+void checkName(const std::string& what, const std::string& name);
+
+void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
+
+/// Throws ConfigError for options that no lock may have.
+void checkLock(const std::string& what, const LockOptions& options);
 
 }  // namespace lockkeeper::poco

@@ -35,4 +35,8 @@ struct LockOptions {
   std::stop_token stop{};
 };
 
+/// Throws std::invalid_argument that names the first option out of range, and what is allowed. Every lock is
+/// checked so; this is for those who want to know before the first one.
+void checkOptions(const LockOptions& options);
+
 }  // namespace lockkeeper

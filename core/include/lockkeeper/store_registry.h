@@ -11,6 +11,7 @@
 #include "lockkeeper/fence_source.h"
 #include "lockkeeper/rate_driver.h"
 #include "lockkeeper/store_uri.h"
+#include "lockkeeper/value_store.h"
 
 namespace lockkeeper {
 
@@ -29,6 +30,9 @@ class StoreRegistry {
   using FenceFactory =
       std::function<std::shared_ptr<FenceSource>(const StoreUri& uri, const Environment& environment)>;
 
+  using ValueFactory =
+      std::function<std::shared_ptr<ValueStore>(const StoreUri& uri, const Environment& environment)>;
+
   StoreRegistry();
 
   /// Throws std::invalid_argument when the scheme is taken.
@@ -38,6 +42,10 @@ class StoreRegistry {
   /// Registers a place for durable fences, which other stores name in a parameter (`fenceStore=`). Its
   /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
   void addFences(std::string scheme, FenceFactory factory);
+
+  /// Registers a store of values, likewise apart from those of locks. Throws std::invalid_argument when the
+  /// scheme is taken.
+  void addValues(std::string scheme, ValueFactory factory);
 
   /// Makes the driver that the URI's scheme names. Connects nowhere yet: the first operation does. Throws
   /// ConfigError for a malformed URI, an unknown parameter, or a scheme that nobody registered (naming those
@@ -50,9 +58,13 @@ class StoreRegistry {
   /// The same for rate limits. Throws ConfigError also for a store that keeps none.
   std::shared_ptr<RateDriver> openRates(std::string_view uri, const Environment& environment = {}) const;
 
+  /// Likewise for the ValueStore that the URI names.
+  std::shared_ptr<ValueStore> openValues(std::string_view uri, const Environment& environment = {}) const;
+
  private:
   std::map<std::string, Composition, std::less<>> stores_;
   std::map<std::string, FenceFactory, std::less<>> fences_;
+  std::map<std::string, ValueFactory, std::less<>> values_;
 };
 
 }  // namespace lockkeeper

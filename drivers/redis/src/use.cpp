@@ -8,6 +8,7 @@
 #include "lockkeeper/redis/redis_options.h"
 #include "lockkeeper/redis/redlock_driver.h"
 #include "lockkeeper/redis/redlock_options.h"
+#include "lockkeeper/redis/value_store.h"
 #include "lockkeeper/store_registry.h"
 
 namespace lockkeeper::redis {
@@ -16,7 +17,14 @@ void use(StoreRegistry& registry) {
   const auto open = [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<LockDriver> {
     return std::make_shared<RedisDriver>(RedisOptions::fromUri(uri), environment);
   };
-  for (const char* const scheme : {"redis", "rediss", "redis+unix"}) registry.add(scheme, open);
+  const auto openValues = [](const StoreUri& uri,
+                             const Environment& environment) -> std::shared_ptr<ValueStore> {
+    return std::make_shared<RedisValues>(RedisOptions::fromUri(uri), environment);
+  };
+  for (const char* const scheme : {"redis", "rediss", "redis+unix"}) {
+    registry.add(scheme, open);
+    registry.addValues(scheme, openValues);
+  }
 
   registry.addComposition("redlock",
                           [](const StoreUri& uri, const Environment& environment,

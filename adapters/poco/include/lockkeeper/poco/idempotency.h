@@ -1,0 +1,129 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/value_store.h"
+
+namespace Poco::Net {
+class HTTPRequestHandlerFactory;
+class HTTPServerRequest;
+}  // namespace Poco::Net
+namespace Poco::Util {
+class AbstractConfiguration;
+}
+
+namespace lockkeeper::poco {
+
+/// Requests that may be repeated with the same Idempotency-Key and are carried out once.
+struct IdempotentRoute {
+  std::string name;   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
+  std::string match;  ///< As of RateLimitFilter's routes, such as "POST /orders".
+
+  /// What tells clients apart, so that none is given another's answer: "user", "address", "all",
+  /// "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME". Requests without the value count
+  /// as one client.
+  std::string client = "user";
+
+  bool required =
+      true;  ///< A request without a key is refused with 400, else it passes as if without a route.
+
+  /// How long answers are kept: 1 ms to 366 days.
+  std::chrono::milliseconds keepFor{std::chrono::hours{24}};
+
+  /// How long a request counts as in flight after its server has died: 10 ms to 24 h.
+  std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+};
+
+/// What happened to a request in place of being carried out, or after it.
+enum class IdempotencyEvent {
+  replayed,   ///< The kept answer was sent again.
+  inFlight,   ///< 409: the same key is being served.
+  reused,     ///< 422: the key belongs to another request.
+  storeDown,  ///< 503: nobody knows whether the request was carried out before.
+  notKept,    ///< Carried out and answered, but the store could not keep the answer: a repetition runs again.
+};
+
+struct IdempotencyReport {
+  std::string_view route;
+  IdempotencyEvent event;
+};
+
+struct IdempotencyOptions {
+  std::vector<IdempotentRoute> routes{};
+
+  /// Requests by other methods pass, whatever the routes say.
+  std::set<std::string> methods{"POST", "PATCH", "PUT", "DELETE"};
+
+  std::size_t maxBody = std::size_t{1} << 20;  ///< Longest request body, in bytes: 1 to 16 MiB. Longer: 413.
+
+  /// Longest answer that is kept whole, with its fields, in bytes: 1024 to maxValueBytes. Of a longer one
+  /// only the fact is kept: a repetition is not carried out, but answered with 409.
+  std::size_t maxAnswer = maxValueBytes;
+
+  /// Which answers are final: those are kept. Empty: all but 401, 407, 408, 409, 421, 423, 425, 429 and 5xx,
+  /// which say that the same request may go better another time.
+  std::function<bool(int status)> isFinal{};
+
+  std::string keyNamespace{};    ///< Put before the keys of answers; see ManagerOptions::keyNamespace.
+  std::string trustedProxies{};  ///< As in RequestLockOptions.
+  unsigned ipv6Prefix = 64;
+  std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};  ///< Of the store of answers.
+  std::shared_ptr<Clock> clock = systemClock();
+
+  /// Who sends the request, for `client = user`. What it throws is answered by the server, as if the handler
+  /// had thrown it.
+  std::function<std::string(const Poco::Net::HTTPServerRequest& request)> user{};
+
+  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
+  std::function<void(const IdempotencyReport& report)> report{};
+};
+
+/// Reads `lockkeeper.http.idempotency` (methods, maxBody, maxAnswer, and match, client, required, keepFor and
+/// ttl of each routes.NAME), `lockkeeper.http.trustedProxies` and `.ipv6Prefix`, and `lockkeeper.namespace`.
+/// Throws ConfigError that names the first setting that is unknown or not allowed.
+IdempotencyOptions readIdempotency(const Poco::Util::AbstractConfiguration& configuration);
+
+/// Carries requests of a Poco HTTP server out once for each Idempotency-Key
+/// (draft-ietf-httpapi-idempotency-key-header), over all servers that share the stores. Thread-safe.
+///
+/// A request is served under a lock; its answer is collected in memory, kept, and then sent. The same request
+/// again (method, target and SHA-256 of the body) gets the kept answer, with `Idempotency-Replayed: true`;
+/// another one with the same key 422; one that comes while the first is served 409. An answer that was kept
+/// is never replaced.
+///
+/// A handler that throws is answered as by RequestLocks, and nothing is kept, whatever it has sent before.
+///
+/// A server that dies, or loses its lock or its store, before it has kept the answer leaves no trace: the
+/// request is carried out again when it is repeated. At least once, then; exactly once takes a handler that
+/// writes the key, or currentLock()->fence(), in its own transaction.
+class Idempotency {
+ public:
+  /// `answers` may be on another store than the locks. Throws ConfigError, naming the setting, for a route
+  /// that no request can match and for everything else that is not allowed.
+  Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers,
+              IdempotencyOptions options);
+  Idempotency(Idempotency&&) noexcept;
+  Idempotency& operator=(Idempotency&&) noexcept;
+  ~Idempotency();
+
+  /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`; the others get
+  /// a request and a response in memory: the same to use, but not Poco's own HTTPServerRequestImpl. Put it
+  /// around RequestLocks and inside RateLimitFilter. This object need not outlive the factory.
+  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
+      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
+
+ private:
+  class State;
+  class Handler;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/lock_manager.h"
+
+namespace Poco::Net {
+class HTTPRequestHandlerFactory;
+class HTTPServerRequest;
+}  // namespace Poco::Net
+namespace Poco::Util {
+class AbstractConfiguration;
+}
+
+namespace lockkeeper::poco {
+
+/// Requests that are served one at a time for each key.
+struct LockedRoute {
+  std::string name;   ///< [A-Za-z0-9_.-]{1,64}.
+  std::string match;  ///< As of RateLimitFilter's routes, such as "PUT /orders/{id}".
+
+  /// What the key is made of: 1 to 4 of "path NAME", "header NAME", "cookie NAME", "query NAME", "address",
+  /// "user", with commas between them; or "all". Requests without the value share one key.
+  std::string by;
+
+  /// The first part of the key; "" for `name`. Routes with one scope share their locks. The key is
+  /// SCOPE/VALUE, such as order/42, for whoever else wants to take it.
+  std::string scope{};
+
+  /// `stop` is not used: the client that hangs up ends the wait.
+  LockOptions lock{};
+};
+
+/// How a request under a lock did not go well.
+enum class RequestLockFault {
+  busy,       ///< Answered with 423.
+  storeDown,  ///< Answered with 503.
+  hungUp,     ///< The client hung up while it waited; its handler did not run.
+  lost,       ///< The lock was lost while the handler ran.
+};
+
+struct RequestLockReport {
+  std::string_view route;
+  std::string_view key;
+  RequestLockFault fault;
+};
+
+struct RequestLockOptions {
+  std::vector<LockedRoute> routes{};
+
+  std::string trustedProxies{};  ///< Whose X-Forwarded-For is believed, such as "10.0.0.0/8, ::1".
+  unsigned ipv6Prefix = 64;      ///< How many bits of an IPv6 address are one client: 1 to 128.
+
+  /// Who sends the request, for keys by "user". What it throws is answered by the server, as if the handler
+  /// had thrown it.
+  std::function<std::string(const Poco::Net::HTTPServerRequest& request)> user{};
+
+  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
+  /// The report lives only during the call.
+  std::function<void(const RequestLockReport& report)> report{};
+};
+
+/// Reads `lockkeeper.http.locks.NAME` (match, by, scope, ttl, waitFor, maxHold) and
+/// `lockkeeper.http.trustedProxies` and `.ipv6Prefix`; docs/adapters.md lists them. Throws ConfigError that
+/// names the first setting that is unknown or not allowed.
+RequestLockOptions readRequestLocks(const Poco::Util::AbstractConfiguration& configuration);
+
+/// Serves requests of a Poco HTTP server under locks: one at a time for each key, over all servers that share
+/// the store. The lock ends when the handler has returned or thrown; the client may have read the answer just
+/// before that. Thread-safe.
+///
+/// A busy lock is answered, after the route's waitFor, with 423 and Retry-After; a store that is down with
+/// 503. A handler that throws is answered with 500 (LockLost: 503), unless its answer was sent already; the
+/// exception then goes on to the server's error handler. A lock that is lost while the handler runs changes
+/// nothing about its answer: see currentLock().
+class RequestLocks {
+ public:
+  /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
+  /// that is not allowed.
+  RequestLocks(std::shared_ptr<LockManager> manager, RequestLockOptions options);
+  RequestLocks(RequestLocks&&) noexcept;
+  RequestLocks& operator=(RequestLocks&&) noexcept;
+  ~RequestLocks();
+
+  /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`, and the others
+  /// once their lock is held. This object need not outlive it.
+  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
+      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
+
+ private:
+  class State;
+  class Handler;
+  std::shared_ptr<State> state_;
+};
+
+/// The lock under which the calling thread serves a request: the innermost one. Null outside of
+/// RequestLocks and Idempotency. A handler asks it before each step that must not be done by two
+/// (`currentLock()->valid()`), and gives its `fence()` to what it writes to. The Lock ends with the request:
+/// other threads that the handler starts must have ended by then.
+Lock* currentLock() noexcept;
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,47 @@
+#include <Poco/StringTokenizer.h>
+#include <Poco/Util/AbstractConfiguration.h>
+
+#include "lockkeeper/poco/idempotency.h"
+#include "setting.h"
+
+namespace lockkeeper::poco {
+
+namespace {
+
+using Poco::StringTokenizer;
+using Poco::Util::AbstractConfiguration;
+
+IdempotentRoute readRoute(const AbstractConfiguration& configuration, const std::string& root,
+                          const std::string& name) {
+  refuseUnknown(configuration, root, {"match", "client", "required", "keepFor", "ttl"});
+  IdempotentRoute route{.name = name, .match = configuration.getString(root + ".match", "")};
+  route.client = configuration.getString(root + ".client", route.client);
+  route.required = readFlag(configuration, root + ".required", route.required);
+  route.keepFor = readDuration(configuration, root + ".keepFor", route.keepFor);
+  route.ttl = readDuration(configuration, root + ".ttl", route.ttl);
+  return route;
+}
+
+}  // namespace
+
+IdempotencyOptions readIdempotency(const AbstractConfiguration& configuration) {
+  const std::string http = "lockkeeper.http";
+  const std::string root = http + ".idempotency";
+  refuseUnknown(configuration, root, {"methods", "maxBody", "maxAnswer", "routes"});
+  IdempotencyOptions options;
+  if (configuration.has(root + ".methods")) {
+    const StringTokenizer methods(configuration.getString(root + ".methods"), ",", StringTokenizer::TOK_TRIM);
+    options.methods = {methods.begin(), methods.end()};
+  }
+  options.maxBody = readNumber(configuration, root + ".maxBody", 1U << 20, 1, 16U << 20);
+  options.maxAnswer = readNumber(configuration, root + ".maxAnswer", 1U << 20, 1024, 1U << 20);
+  options.keyNamespace = configuration.getString("lockkeeper.namespace", "");
+  options.trustedProxies = configuration.getString(http + ".trustedProxies", "");
+  options.ipv6Prefix = readNumber(configuration, http + ".ipv6Prefix", options.ipv6Prefix, 1, 128);
+  for (const auto& name : namesBelow(configuration, root + ".routes")) {
+    options.routes.push_back(readRoute(configuration, root + ".routes." + name, name));
+  }
+  return options;
+}
+
+}  // namespace lockkeeper::poco

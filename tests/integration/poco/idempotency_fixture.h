@@ -1,0 +1,62 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "app_server.h"
+#include "lockkeeper/poco/idempotency.h"
+#include "redis_server.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+
+using poco::IdempotencyEvent;
+
+/// A Redis, and what servers before it report.
+class IdempotencyTest : public ::testing::Test {
+ protected:
+  /// Clients are told apart by the field X-User.
+  poco::IdempotencyOptions options(const std::string& match = "POST /orders/*") {
+    poco::IdempotencyOptions options;
+    options.routes = {{.name = "order", .match = match, .client = "header X-User"}};
+    options.report = [this](const poco::IdempotencyReport& report) {
+      const std::lock_guard held(mutex_);
+      events_.push_back(report.event);
+    };
+    return options;
+  }
+
+  std::function<Factory(Factory)> once() { return once(options()); }
+  std::function<Factory(Factory)> once(poco::IdempotencyOptions options) {
+    return [this, options](Factory handlers) {
+      return poco::Idempotency(managerOn(redis.uri()), valuesOn(redis.uri()), options)
+          .wrap(std::move(handlers));
+    };
+  }
+
+  /// Answers each run with its number.
+  Serve counting(int status = 201) {
+    return [this, status](HTTPServerRequest&, HTTPServerResponse& response) {
+      reply(response, status, "run " + std::to_string(++runs));
+    };
+  }
+
+  long count(IdempotencyEvent event) const {
+    const std::lock_guard held(mutex_);
+    return std::ranges::count(events_, event);
+  }
+
+  RedisServer redis;
+  std::atomic<int> runs = 0;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<IdempotencyEvent> events_;
+};
+
+}  // namespace lockkeeper::test

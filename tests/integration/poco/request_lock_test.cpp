@@ -1,0 +1,251 @@
+#include <Poco/Exception.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <latch>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include "app_server.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/poco/request_locks.h"
+#include "redis_server.h"
+#include "wait_until.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+using poco::RequestLockFault;
+
+/// What was reported.
+class Faults {
+ public:
+  std::function<void(const poco::RequestLockReport&)> hook() {
+    return [this](const poco::RequestLockReport& report) {
+      const std::lock_guard held(mutex_);
+      seen_.push_back(report.fault);
+    };
+  }
+  std::vector<RequestLockFault> seen() const {
+    const std::lock_guard held(mutex_);
+    return seen_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<RequestLockFault> seen_;
+};
+
+class RequestLockTest : public ::testing::Test {
+ protected:
+  std::function<Factory(Factory)> locked(LockOptions lock = {}) {
+    return [this, lock](Factory handlers) {
+      const poco::LockedRoute route{
+          .name = "order", .match = "PUT /orders/{id}", .by = "path id", .lock = lock};
+      return poco::RequestLocks(managerOn(redis.uri()), {.routes = {route}, .report = faults.hook()})
+          .wrap(std::move(handlers));
+    };
+  }
+  bool isFree(const std::string& key) const { return redis.command({"EXISTS", key}) == "0"; }
+
+  RedisServer redis;
+  Faults faults;
+};
+
+/// Something that handlers wait for.
+class Gate {
+ public:
+  ~Gate() { open(); }
+  void wait() { opened_.wait(); }
+  void open() {
+    if (!isOpen_.exchange(true)) promise_.set_value();
+  }
+
+ private:
+  std::atomic<bool> isOpen_ = false;
+  std::promise<void> promise_;
+  std::shared_future<void> opened_ = promise_.get_future().share();
+};
+
+TEST_F(RequestLockTest, RequestsForOneKeyAreServedOneAtATimeOverAllServers) {
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> served = 0;
+  const Serve serve = [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    const int now = ++inside;
+    if (now > most) most = now;
+    std::this_thread::yield();
+    ++served;
+    --inside;
+    reply(response, 200, "done");
+  };
+  AppServer one(locked({.waitFor = 30s}), serve);
+  AppServer two(locked({.waitFor = 30s}), serve);
+  std::vector<std::future<int>> answers;
+  for (int i = 0; i < 12; ++i) {
+    answers.push_back(
+        std::async(std::launch::async, [&, i] { return (i % 2 ? one : two).put("/orders/7").status; }));
+  }
+  for (auto& answer : answers) EXPECT_EQ(answer.get(), 200);
+  EXPECT_EQ(served, 12);
+  EXPECT_EQ(most, 1);
+  EXPECT_TRUE(isFree("order/7"));
+}
+
+TEST_F(RequestLockTest, ABusyKeyIsRefusedUntilTheHoldersLeaseEnds) {
+  Gate gate;
+  std::atomic<int> served = 0;
+  AppServer server(locked({.ttl = 60s, .renew = Renew::manual}),
+                   [&](HTTPServerRequest&, HTTPServerResponse& response) {
+                     if (++served == 1) gate.wait();
+                     reply(response, 200, "done");
+                   });
+  auto first = std::async(std::launch::async, [&] { return server.put("/orders/7"); });
+  ASSERT_TRUE(waitUntil([&] { return served == 1; }));
+  const CurlAnswer busy = server.put("/orders/7");
+  const long remaining = std::stol(redis.command({"PTTL", "order/7"}));
+  EXPECT_EQ(busy.status, 423);
+  EXPECT_GE(std::stol(busy.header("retry-after")) * 1000, remaining);
+  EXPECT_LE(std::stol(busy.header("retry-after")), 60);
+  EXPECT_EQ(busy.header("content-type"), "application/problem+json");
+  EXPECT_NE(busy.body.find(R"("status":423)"), std::string::npos) << busy.body;
+
+  EXPECT_EQ(server.put("/orders/8").status, 200) << "another key";
+  EXPECT_EQ(server.ask("/orders/7").status, 200) << "a GET has no route";
+  gate.open();
+  EXPECT_EQ(first.get().status, 200);
+  EXPECT_EQ(server.put("/orders/7").status, 200);
+  EXPECT_EQ(server.put("/%6frders//7").status, 200) << "no spelling gets round the lock";
+  EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::busy});
+}
+
+TEST_F(RequestLockTest, ARefusalNamesAtLeastOneSecond) {
+  redis.command({"SET", "order/7", "somebody"});  // without an end
+  AppServer server(locked(),
+                   [&](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); });
+  EXPECT_EQ(server.put("/orders/7").header("retry-after"), "1");
+}
+
+TEST_F(RequestLockTest, AStoreThatIsDownIsNoBusyKey) {
+  std::atomic<int> served = 0;
+  AppServer server(locked(), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    ++served;
+    reply(response, 200, "");
+  });
+  redis.kill();
+  const CurlAnswer answer = server.put("/orders/7");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_GE(std::stoi(answer.header("retry-after")), 1);
+  EXPECT_EQ(answer.header("content-type"), "application/problem+json");
+  EXPECT_EQ(served, 0);
+  EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::storeDown});
+}
+
+TEST_F(RequestLockTest, AHandlerThatThrowsGivesTheLockBack) {
+  AppServer server(locked(), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+    const std::string how = request.get("X-How");
+    response.setChunkedTransferEncoding(true);
+    response.set("X-Half", "done");
+    if (how == "standard") throw std::runtime_error("a secret");
+    if (how == "poco") throw Poco::IOException("a secret");
+    if (how == "number") throw 7;
+    if (how == "lost") throw LockLost("a secret");
+    reply(response, 200, "sent");
+    throw std::runtime_error("too late");
+  });
+  for (const std::string how : {"standard", "poco", "number", "lost"}) {
+    const CurlAnswer answer = server.ask("/orders/7", {"-X", "PUT", "-H", "X-How: " + how});
+    EXPECT_EQ(answer.status, how == "lost" ? 503 : 500) << how;
+    EXPECT_EQ(answer.body.find("secret"), std::string::npos) << answer.body;
+    EXPECT_EQ(answer.header("x-half"), "");
+    EXPECT_EQ(answer.header("retry-after"), how == "lost" ? "1" : "");
+    EXPECT_TRUE(isFree("order/7")) << how;
+  }
+  const CurlAnswer late = server.ask("/orders/7", {"-X", "PUT", "-H", "X-How: late"});
+  EXPECT_EQ(late.status, 200);
+  EXPECT_EQ(late.body, "sent");
+  EXPECT_TRUE(waitUntil([&] { return isFree("order/7"); }));
+}
+
+TEST_F(RequestLockTest, AHandlerReachesItsLock) {
+  std::vector<Fence> fences;
+  AppServer server(locked(), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    const Lock* lock = poco::currentLock();
+    if (lock == nullptr) return reply(response, 200, "none");
+    fences.push_back(lock->fence().value());
+    reply(response, 200, std::string(lock->key()) + (lock->valid() ? " held" : " lost"));
+  });
+  EXPECT_EQ(server.put("/orders/7").body, "order/7 held");
+  EXPECT_EQ(server.put("/orders/7").body, "order/7 held");
+  ASSERT_EQ(fences.size(), 2U);
+  EXPECT_LT(fences[0], fences[1]);
+  EXPECT_EQ(server.ask("/orders/7").body, "none") << "not under a lock";
+}
+
+TEST_F(RequestLockTest, AHandlerSeesTheLossOfItsLockAndAnswersItself) {
+  AppServer server(locked({.ttl = 300ms}), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    redis.command({"SET", "order/7", "thief"});
+    const bool lost = waitUntil([] { return !poco::currentLock()->valid(); });
+    reply(response, 200, lost ? "lost" : "held");
+  });
+  EXPECT_EQ(server.put("/orders/7").body, "lost");
+  EXPECT_TRUE(waitUntil([&] { return faults.seen() == std::vector{RequestLockFault::lost}; }));
+  EXPECT_EQ(redis.command({"GET", "order/7"}), "thief") << "what is another's is not released";
+}
+
+TEST_F(RequestLockTest, AClientThatHangsUpEndsItsWait) {
+  std::atomic<int> served = 0;
+  AppServer server(locked({.waitFor = 10min}), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    ++served;
+    reply(response, 200, "");
+  });
+  const auto manager = managerOn(redis.uri());
+  std::optional<Lock> holder = manager->lock("order/7");
+  std::vector<Poco::Net::StreamSocket> waiting;
+  for (int i = 0; i < 4; ++i)
+    waiting.push_back(server.send("PUT /orders/7 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"));
+  auto patient = std::async(std::launch::async, [&] { return server.put("/orders/7").status; });
+  ASSERT_TRUE(waitUntil([&] { return server.connections() == 5; }));
+  waiting[3].close();
+  EXPECT_TRUE(waitUntil([&] { return server.connections() == 4; }));
+  EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::hungUp});
+  waiting.pop_back();
+  for (auto& other : waiting)
+    EXPECT_FALSE(other.poll({}, Poco::Net::Socket::SELECT_READ)) << "it still waits";
+  waiting[2].setLinger(true, 0);
+  waiting[2].close();  // a reset
+  waiting[1].close();
+  waiting[0].shutdownSend();
+  EXPECT_TRUE(waitUntil([&] { return faults.seen() == std::vector(4, RequestLockFault::hungUp); }));
+  EXPECT_TRUE(waitUntil([&] { return server.connections() == 1; })) << "their threads are free";
+  EXPECT_EQ(served, 0);
+  holder.reset();
+  EXPECT_EQ(patient.get(), 200);
+  EXPECT_EQ(served, 1);
+}
+
+TEST_F(RequestLockTest, RoutesOfOneScopeShareTheirLocks) {
+  const auto wrap = [&](Factory handlers) {
+    return poco::RequestLocks(managerOn(redis.uri()), {.routes = {{.name = "change",
+                                                                   .match = "PUT /s/{shop}/o/{id}",
+                                                                   .by = "path shop, path id",
+                                                                   .scope = "order"},
+                                                                  {.name = "cancel",
+                                                                   .match = "DELETE /s/{shop}/o/{id}",
+                                                                   .by = "path shop, path id",
+                                                                   .scope = "order"}}})
+        .wrap(std::move(handlers));
+  };
+  AppServer server(wrap, [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    reply(response, 200, std::string(poco::currentLock()->key()));
+  });
+  EXPECT_EQ(server.put("/s/1/o/2").body, "order/1/2");
+  EXPECT_EQ(server.ask("/s/1/o/2", {"-X", "DELETE"}).body, "order/1/2");
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

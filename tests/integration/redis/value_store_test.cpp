@@ -1,0 +1,117 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lockkeeper/redis/value_store.h"
+#include "redis_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::shared_ptr<ValueStore> openValues(const std::string& uri) {
+  StoreRegistry registry;
+  redis::use(registry);
+  return registry.openValues(uri);
+}
+
+Instant soon() { return systemClock()->now() + 10s; }
+
+/// What every store of values does, on the one that `uri` names.
+void keepsValues(const std::string& uri) {
+  const auto values = openValues(uri);
+  EXPECT_EQ(values->get("a", soon()), std::nullopt);
+  values->put("a", "1", 1min, soon());
+  EXPECT_EQ(values->get("a", soon()), "1");
+  EXPECT_FALSE(values->add("a", "2", 1min, soon()));
+  EXPECT_EQ(values->get("a", soon()), "1");
+  values->put("a", "", 1min, soon());
+  EXPECT_EQ(values->get("a", soon()), "") << "an empty value is a value";
+  EXPECT_TRUE(values->erase("a", soon()));
+  EXPECT_FALSE(values->erase("a", soon()));
+  EXPECT_TRUE(values->add("a", "3", 50ms, soon()));
+  EXPECT_TRUE(waitUntil([&] { return !values->get("a", soon()); })) << "it ends by itself";
+
+  std::string longest(maxValueBytes, '\0');
+  longest.back() = '\xff';
+  const std::string key(512, '\n');
+  values->put(key, longest, 1min, soon());
+  EXPECT_TRUE(values->get(key, soon()) == longest);
+  EXPECT_THROW(values->put("b", longest + "x", 1min, soon()), std::invalid_argument);
+  EXPECT_THROW(values->add("b", "x", 0ms, soon()), std::invalid_argument);
+  EXPECT_THROW(values->put("b", "x", std::chrono::hours{24 * 367}, soon()), std::invalid_argument);
+  EXPECT_THROW(values->get("", soon()), std::invalid_argument);
+  EXPECT_THROW(values->erase("a:lockkeeper:b", soon()), std::invalid_argument);
+  EXPECT_EQ(values->get("b", soon()), std::nullopt);
+}
+
+TEST(ValueStore, InMemoryKeepsValues) { keepsValues("memory:"); }
+
+TEST(ValueStore, OnRedisKeepsValues) {
+  const RedisServer server;
+  keepsValues(server.uri());
+}
+
+TEST(ValueStore, IsNotThereOnEveryStore) {
+  EXPECT_THROW(openValues("redlock://a:1,b:2,c:3"), ConfigError);
+  EXPECT_THROW(openValues("memory://host"), ConfigError);
+}
+
+TEST_F(RedisFaultTest, ValuesAreApartFromLocksOfTheSameName) {
+  const auto values = openValues(server.uri());
+  server.command({"SET", "a", "a lock"});
+  EXPECT_TRUE(values->add("a", "1", 1min, soon()));
+  EXPECT_TRUE(values->erase("a", soon()));
+  EXPECT_EQ(server.command({"GET", "a"}), "a lock");
+}
+
+TEST_F(RedisFaultTest, AValueWhoseReplyIsCutIsNoValue) {
+  const auto values = openValues("redis://127.0.0.1:" + std::to_string(proxy.port()));
+  values->put("a", "0123456789", 1min, soon());
+  for (const std::size_t bytes : {0U, 3U, 5U, 9U, 16U}) {
+    values->get("a", soon());
+    proxy.cutReplies(bytes, Ending::fin);
+    EXPECT_THROW(values->get("a", soon()), OutcomeUnknown) << bytes;
+    EXPECT_EQ(proxy.fired(), 1U);
+    proxy.passThrough();
+    EXPECT_EQ(values->get("a", soon()), "0123456789");
+  }
+}
+
+TEST_F(RedisFaultTest, ValuesSayThatTheirStoreIsDown) {
+  const auto values = openValues(server.uri());
+  server.kill();
+  EXPECT_THROW(values->get("a", soon()), StoreUnavailable);
+  EXPECT_THROW(values->put("a", "1", 1min, soon()), StoreUnavailable);
+  server.restart();
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      values->put("a", "1", 1min, soon());
+      return true;
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+}
+
+TEST_F(RedisFaultTest, AChildProcessLeavesTheParentsValuesAlone) {
+  auto values = openValues(server.uri());
+  values->put("a", "1", 1min, soon());
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      values->get("a", soon());
+    } catch (const ForkedError&) {
+      values.reset();
+      _exit(0);
+    }
+    _exit(1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(values->get("a", soon()), "1");
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
