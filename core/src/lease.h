@@ -21,6 +21,9 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
   return ttl / 100 + std::chrono::milliseconds{2};
 }
 
+/// Below it, what a lease costs would be most of it.
+inline constexpr std::chrono::milliseconds shortestTtl{10};
+
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed.
 void checkOptions(const LockOptions& options);
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/value_store.h"
+
+namespace lockkeeper::redis {
+
+/// Values on one Redis server (6 or later) or Valkey: the plain string `:lockkeeper:v:KEY` with an expiry. It
+/// has a connection of its own, made by the first call and made again when it is lost, so that large values
+/// hold up no lock. Like locks, values are only kept on a master that evicts nothing (see
+/// RedisOptions::allowEviction); they do not wait for replicas. Thread-safe.
+///
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class RedisValues final : public ValueStore {
+ public:
+  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  explicit RedisValues(RedisOptions options, Environment environment = {});
+  ~RedisValues() override;
+
+  std::optional<std::string> get(std::string_view key, Instant deadline) override;
+  void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override;
+  bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override;
+  bool erase(std::string_view key, Instant deadline) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::redis
