@@ -185,18 +185,56 @@ ReleaseResult Engine::release(Lease& lease) noexcept {
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && now() < lease.validUntil.load(std::memory_order_relaxed);
   const ReleaseResult result = sendRelease(lease, wasValid);
-  if (wasAlive) {
-    { const LocalQueue::Turn ended = std::move(lease.turn); }
-    Listener& listener = *options_.environment.listener;
-    notify([&] {
-      if (result == ReleaseResult::notOwner && wasValid) {
-        listener.lost(lease.key, lease.lossReason);
-      } else {
-        listener.released(lease.key, now() - lease.acquiredAt);
-      }
-    });
-  }
+  if (wasAlive) letGo(lease, result == ReleaseResult::notOwner && wasValid);
   return result;
+}
+
+ReleaseResult Engine::releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept {
+  if (inherited()) return ReleaseResult::notHeld;
+  const auto rest =
+      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - now());
+  if (rest <= rest.zero()) return release(lease);
+  // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
+  if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
+  const ReleaseResult result = sendLastRenewal(lease, std::max(rest, shortestTtl));
+  letGo(lease, result == ReleaseResult::notOwner);
+  return result;
+}
+
+ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
+  Renewal renewal{lease.claim(), rest, RenewOutcome::unknown, now()};
+  try {
+    driver_->renew({&renewal, 1}, now() + options_.operationTimeout);
+  } catch (...) {
+    // A driver that breaks its contract: the outcome that it did not write is unknown.
+  }
+  switch (renewal.outcome) {
+    case RenewOutcome::renewed:
+      return ReleaseResult::released;
+    case RenewOutcome::notOwner:
+      lease.lossReason = LossReason::notOwner;
+      return ReleaseResult::notOwner;
+    case RenewOutcome::ownershipUncertain:
+      lease.lossReason = LossReason::ownershipUncertain;
+      return ReleaseResult::notOwner;
+    case RenewOutcome::unavailable:
+      return ReleaseResult::unavailable;
+    case RenewOutcome::unknown:
+      break;
+  }
+  return ReleaseResult::unknown;
+}
+
+void Engine::letGo(Lease& lease, bool foundLost) {
+  { const LocalQueue::Turn ended = std::move(lease.turn); }
+  Listener& listener = *options_.environment.listener;
+  notify([&] {
+    if (foundLost) {
+      listener.lost(lease.key, lease.lossReason);
+    } else {
+      listener.released(lease.key, now() - lease.acquiredAt);
+    }
+  });
 }
 
 ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {

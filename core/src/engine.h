@@ -24,6 +24,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Lock> acquire(std::string_view key, const LockOptions& options);
   void renew(Lease& lease);
   ReleaseResult release(Lease& lease) noexcept;
+  ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
   bool valid(Lease& lease) noexcept;
 
   std::optional<Holder> holder(std::string_view key);
@@ -40,6 +41,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   AcquireResult attempt(const AcquireRequest& request, Instant waitUntil, const std::stop_token& stop);
   bool accept(Lease& lease, const Granted& granted, const LockOptions& options);
   ReleaseResult sendRelease(Lease& lease, bool wasValid);
+  ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
+  void letGo(Lease& lease, bool foundLost);
   void giveBack(const Lease& lease);
   void reportFailure(const Lease& lease, const Error& error);
 

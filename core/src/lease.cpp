@@ -1,27 +1,18 @@
 #include "lease.h"
 
 #include <algorithm>
-#include <stdexcept>
 
-#include "lockkeeper/duration.h"
+#include "range.h"
 
 namespace lockkeeper {
 
+using detail::checkRange;
+using detail::shortestTtl;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-namespace {
-
-void checkRange(const char* name, milliseconds value, milliseconds least, milliseconds most) {
-  if (value >= least && value <= most) return;
-  throw std::invalid_argument(std::string(name) + " is " + std::to_string(value.count()) +
-                              " ms: it must be " + formatDuration(least) + " to " + formatDuration(most));
-}
-
-}  // namespace
-
 void checkOptions(const LockOptions& options) {
-  checkRange("ttl", options.ttl, milliseconds{10}, hours{24});
+  checkRange("ttl", options.ttl, shortestTtl, hours{24});
   checkRange("waitFor", options.waitFor, milliseconds{0}, hours{24});
   if (options.maxHold) checkRange("maxHold", *options.maxHold, milliseconds{1}, milliseconds::max());
   if (options.safetyMargin) {

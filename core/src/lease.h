@@ -21,6 +21,9 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
   return ttl / 100 + std::chrono::milliseconds{2};
 }
 
+/// Below it, what a lease costs would be most of it.
+inline constexpr std::chrono::milliseconds shortestTtl{10};
+
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
 /// and state are written under the keeper's mutex only; those below the line belong to the keeper.
 struct Lease {

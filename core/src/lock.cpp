@@ -58,4 +58,10 @@ ReleaseResult Lock::release() noexcept {
   return engine->release(*lease_);
 }
 
+ReleaseResult Lock::releaseHeldFor(std::chrono::milliseconds atLeast) noexcept {
+  if (!engine_) return ReleaseResult::notHeld;
+  const auto engine = std::exchange(engine_, nullptr);
+  return engine->releaseHeldFor(*lease_, atLeast);
+}
+
 }  // namespace lockkeeper

@@ -69,6 +69,13 @@ class Lock {
   /// Frees the key, in one attempt that is sent again once if its outcome was not seen. Never throws.
   ReleaseResult release() noexcept;
 
+  /// Like release(), but the key stays taken until the lock has been held for `atLeast`, counted from when it
+  /// was acquired. Nothing waits for that: the lease is renewed once more, for just the rest, and ends in the
+  /// store. `released` then means that the store has confirmed this; after any other result, or when the lock
+  /// is lost already, the lease is left as it is and ends by itself. So the promise holds in any case when
+  /// `atLeast` is not longer than the lock's ttl. Blocks for one attempt. Never throws.
+  ReleaseResult releaseHeldFor(std::chrono::milliseconds atLeast) noexcept;
+
  private:
   friend class detail::Engine;
   Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept;

@@ -32,6 +32,14 @@ TEST_P(DriverContract, RenewedLeasesOutliveTheirFirstTtl) {
   EXPECT_EQ(release(owner), ReleaseOutcome::released);
 }
 
+TEST_P(DriverContract, RenewMayShortenALease) {
+  const Claimant owner{key};
+  ASSERT_TRUE(grant(owner, longTtl));
+  ASSERT_EQ(renew(owner, shortTtl()), RenewOutcome::renewed);
+  EXPECT_TRUE(isBusy({key}));
+  EXPECT_TRUE(expires(key, shortTtl()));
+}
+
 TEST_P(DriverContract, RenewKeepsTheFence) {
   const Claimant owner{key};
   const auto granted = grant(owner);

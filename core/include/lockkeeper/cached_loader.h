@@ -1,0 +1,117 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/value_store.h"
+
+namespace lockkeeper {
+
+/// What get() does when neither the stores of values and locks nor a stale value help.
+enum class WhenDown {
+  load,  ///< It runs the loader without a lock: one at a time for each key in each process.
+  fail,  ///< It throws the store's error. For a database that the missing cache would bring down.
+};
+
+struct CacheOptions {
+  /// Put before each key with a ':', so that caches share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
+  std::string keyNamespace{};
+
+  /// How long a value is served without asking the loader: 1 ms to 30 days.
+  std::chrono::milliseconds freshFor{std::chrono::minutes{1}};
+
+  /// How much of freshFor is taken off at random, in percent (0 to 90), so that values which were stored
+  /// together do not end together.
+  unsigned jitterPercent = 10;
+
+  /// How long after that a value is still served while somebody loads a new one, or when the loader fails:
+  /// 0 (never) to 30 days. Costs a second copy of the value in the store.
+  std::chrono::milliseconds staleFor{0};
+
+  /// How long get() waits for the load of somebody else when there is no stale value: 0 to 24 h.
+  std::chrono::milliseconds waitFor{std::chrono::seconds{2}};
+
+  /// How long it is remembered that the loader returned nothing: 0 (not at all) to 30 days.
+  std::chrono::milliseconds negativeFor{0};
+
+  /// The longest that a load keeps others from loading: 10 ms to 1 h. What a slower one returns is not
+  /// stored.
+  std::chrono::milliseconds loadFor{std::chrono::seconds{30}};
+
+  /// The lease of the lock under which a value is loaded, renewed up to loadFor: others load that much later
+  /// when the loading process has died.
+  std::chrono::milliseconds lockTtl{std::chrono::seconds{5}};
+
+  WhenDown whenDown = WhenDown::load;
+
+  /// How long one request to the store of values may take: 1 ms to 1 h.
+  std::chrono::milliseconds operationTimeout{500};
+
+  /// The clock and the random of the LockManager.
+  Environment environment{};
+};
+
+enum class CacheEvent {
+  hit,          ///< A fresh value was there.
+  stale,        ///< A stale one was served.
+  loaded,       ///< The loader has run.
+  loadFailed,   ///< It threw.
+  storeFailed,  ///< A store did not answer or refused.
+  notStored,    ///< A loaded value was not stored: its lock was lost before, or the store refused it.
+};
+
+const char* toString(CacheEvent event) noexcept;
+
+/// Lives only during the call.
+struct CacheReport {
+  std::string_view key;  ///< As the caller gave it.
+  CacheEvent event;
+  std::string_view message;  ///< Of the last three.
+};
+
+/// A read-through cache for many processes: the loader of a key that has expired is run once, under a lock,
+/// while all others are served the stale value or wait for the fresh one. Thread-safe.
+///
+/// A value is as old as the beginning of its load, at most freshFor, or freshFor + staleFor while stale. All
+/// ages are counted by the store, so that no two clocks are compared. Waiters of one process share one load;
+/// of each process only one asks for the lock.
+class CachedLoader {
+ public:
+  /// Loads the value of a key, as it was given to get(), from where it lives; empty when there is none. Runs
+  /// on the thread of a caller of get().
+  using Loader = std::function<std::optional<std::string>(std::string_view key)>;
+
+  /// For logs and metrics, from the threads that call get(). Must be quick; what it throws is dropped.
+  using Report = std::function<void(const CacheReport& report)>;
+
+  /// Throws std::invalid_argument or ConfigError that names the first option out of range.
+  CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks, Loader loader,
+               CacheOptions options = {}, Report report = {});
+  CachedLoader(CachedLoader&&) noexcept;
+  CachedLoader& operator=(CachedLoader&&) noexcept;
+  ~CachedLoader();
+
+  /// The value, or empty when the loader has none. Throws std::invalid_argument for a bad key (1 to 512 bytes
+  /// with the namespace and a ":stale"), what the loader throws when there is no stale value, LockTimeout
+  /// when somebody else's load took longer than waitFor, and with WhenDown::fail the store's error. Blocks
+  /// for the loader, or for waitFor, plus a few requests to the stores.
+  std::optional<std::string> get(std::string_view key);
+
+  /// Forgets the value: call it when what the loader reads has been changed and committed. A load that began
+  /// before is waited for and its value is not kept, so no get() that begins later, in any process, is served
+  /// what was before the change. Throws a store's error or LockTimeout; then the old value may be served
+  /// until its time is up. Blocks for a load that is under way, at most loadFor and lockTtl.
+  void invalidate(std::string_view key);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/lock.h"
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper {
+
+/// How one task is shared by the instances of a service. `atLeast` and `atMost` are ShedLock's lockAtLeastFor
+/// and lockAtMostFor.
+struct TaskOptions {
+  /// The key of its lock. All instances give the same.
+  std::string name{};
+
+  /// The lock stays taken that long after the task has begun, even when the task is done, fails or its
+  /// process dies earlier: 0 to 24 h. Longer than the clocks of the instances are apart and than the task may
+  /// start late, shorter than the schedule's period: then no tick is run twice, and none is missed.
+  std::chrono::milliseconds atLeast{0};
+
+  /// How long the task may take: 10 ms and `atLeast` to 366 days. Choose it well above the longest good run.
+  /// Up to `ttl` it is the lease itself: the task's stop_token fires a tenth of it before, and when it has
+  /// passed another instance may run the task. A longer one is when the stop_token fires; another instance
+  /// may run the task when it has ended, or `ttl` later at most. A task that goes on all the same is not
+  /// protected.
+  std::chrono::milliseconds atMost{std::chrono::minutes{10}};
+
+  /// The lease of the lock, which is renewed while the task runs: after the death of an instance another one
+  /// may run the task that much later. Taken as `atLeast` where it is shorter, and as `atMost` where it is
+  /// longer.
+  std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+};
+
+enum class TaskOutcome {
+  done,         ///< It ran to its end under the lock.
+  lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
+  threw,        ///< It ran and threw, and run() throws that on.
+  skipped,      ///< Not run: another instance runs it, or has within `atLeast`.
+  stopped,      ///< Not run: the caller's stop_token was triggered before.
+  storeFailed,  ///< Not run: the store did not answer, or refused.
+};
+
+const char* toString(TaskOutcome outcome) noexcept;
+
+/// What became of one tick. Lives only during the call.
+struct TaskReport {
+  std::string_view name;
+  TaskOutcome outcome;
+  std::string_view message;  ///< Of `threw` and `storeFailed`.
+};
+
+/// Work that runs once per tick of a schedule over all instances of a service. It is no schedule: something
+/// in each instance, such as Poco's Timer, calls run() at each tick. Thread-safe; runs of one object never
+/// overlap, since the lock excludes them like those of others.
+class ExclusiveTask {
+ public:
+  /// The work gets the lock, for its fence and valid(), and a token that fires when it must end: the lock is
+  /// lost, `atMost` has passed, or the caller of run() wants it.
+  using Work = std::function<void(const Lock& lock, std::stop_token stop)>;
+
+  /// For logs and metrics, on the thread of run(). What it throws is dropped.
+  using Report = std::function<void(const TaskReport& report)>;
+
+  /// Throws std::invalid_argument that names the first option out of range.
+  ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work, Report report = {});
+
+  /// Runs the work here and now, unless another instance has the lock. Throws only what the work throws,
+  /// after the lock was let go. Blocks for the work, and for one attempt at the store before and after it;
+  /// never for `atLeast`.
+  TaskOutcome run(std::stop_token stop = {}) const;
+
+  const std::string& name() const noexcept { return options_.name; }
+
+ private:
+  TaskOutcome work(Lock& lock, const std::stop_token& stop) const;
+  void report(TaskOutcome outcome, std::string_view message = {}) const;
+
+  const std::shared_ptr<LockManager> manager_;
+  const TaskOptions options_;
+  const Work work_;
+  const Report report_;
+};
+
+}  // namespace lockkeeper
