@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -175,11 +176,18 @@ void FaultProxy::spoil(ProxyConnection& connection) {
       }
       break;
     case Kind::blackhole:
-    case Kind::dropReplies:
-      if (waiting || (fault_.kind == Kind::blackhole && !connection.requests.empty())) ++fired_;
+      if (waiting || !connection.requests.empty()) ++fired_;
       connection.replies.clear();
-      if (fault_.kind == Kind::blackhole) connection.requests.clear();
+      connection.requests.clear();
       break;
+    case Kind::dropReplies: {
+      const std::size_t first = std::min(fault_.bytes, connection.replies.size());
+      fault_.bytes -= first;
+      pass(first);
+      if (!connection.replies.empty()) ++fired_;
+      connection.replies.clear();
+      break;
+    }
     case Kind::replace:
       if (!waiting) break;
       connection.replies = fault_.text;

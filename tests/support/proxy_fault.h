@@ -20,7 +20,7 @@ struct ProxyFault {
     delay,  ///< Holds each batch of replies back for `pause`.
     drip,   ///< Passes one byte of a reply each `pause`.
     blackhole,    ///< Takes everything from both sides and passes nothing on.
-    dropReplies,  ///< Requests reach the server, replies are thrown away.
+    dropReplies,  ///< Requests reach the server; replies are thrown away, after their first `bytes` bytes.
     replace,      ///< Once: sends `text` instead of the next batch of replies.
     flood,        ///< Sends `text` again and again, without end, to every client that sends something.
   };

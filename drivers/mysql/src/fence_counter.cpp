@@ -15,7 +15,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 GetLockOptions read(const StoreUri& uri) {
-  uri.allowOnly({"connectTimeout", "createTable", "ioTimeout", "socket"});
+  uri.allowOnly({"caFile", "connectTimeout", "createTable", "ioTimeout", "socket", "tls"});
   return {ServerOptions::fromUri(uri)};
 }
 

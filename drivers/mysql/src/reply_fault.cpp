@@ -29,18 +29,30 @@ std::string message(unsigned error, const std::string& text, const std::string& 
   return line;
 }
 
+// The library has one number for all that goes wrong with TLS, and says the rest in words: an error of the
+// operating system with its number, an end of the connection, or what is wrong with the certificate.
+bool isBrokenHandshake(unsigned error, const std::string& text) {
+  return error == CR_SSL_CONNECTION_ERROR &&
+         (text.ends_with(')') || text.find("unexpected eof") != std::string::npos);
+}
+
+std::string tlsHint(unsigned error, const std::string& text) {
+  if (error != CR_SSL_CONNECTION_ERROR || text.find("certificate") == std::string::npos) return "";
+  return ": the server's certificate must name its host and be signed by an authority of caFile";
+}
+
 }  // namespace
 
 void throwConnectFault(unsigned error, const std::string& text, const std::string& display) {
   // Too many sessions, for now; everything else that a server says at log-in is for its administrator, and so
   // are a protocol of another kind and what the client lacks for the account's way to log in.
   const bool passes = isOneOf(error, {1040, 1129, 1203, 1226}) ||
-                      sql::classify(static_cast<long>(error)) == SqlFault::connectionLost;
+                      sql::classify(static_cast<long>(error)) == SqlFault::connectionLost ||
+                      isBrokenHandshake(error, text);
   const bool ours = error >= CR_MIN_ERROR && error <= CR_MAX_ERROR;
-  const bool never = ours ? isOneOf(error, {CR_VERSION_ERROR, CR_SSL_CONNECTION_ERROR,
-                                            CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR})
-                          : !passes;
-  if (never) throw ConfigError(message(error, text, display));
+  const bool never = !passes && (!ours || isOneOf(error, {CR_VERSION_ERROR, CR_SSL_CONNECTION_ERROR,
+                                                          CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}));
+  if (never) throw ConfigError(message(error, text, display) + tlsHint(error, text));
   throw StoreUnavailable(message(error, text, display));
 }
 

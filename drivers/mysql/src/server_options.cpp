@@ -1,5 +1,7 @@
 #include "server_options.h"
 
+#include <fstream>
+
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
@@ -23,6 +25,18 @@ milliseconds timeout(const StoreUri& uri, const char* name, milliseconds otherwi
                     " up to " + formatDuration(longestTimeout) + " are allowed");
 }
 
+void readTls(const StoreUri& uri, ServerOptions& options) {
+  options.tls = uri.flag("tls", options.tls);
+  if (options.tls && !options.socket.empty()) {
+    throw ConfigError("both tls and socket are given: tls is for TCP");
+  }
+  const auto caFile = uri.parameter("caFile");
+  if (!caFile) return;
+  if (!options.tls) throw ConfigError("caFile is given without tls=on");
+  if (!std::ifstream(*caFile).good()) throw ConfigError("caFile " + quoted(*caFile) + " cannot be read");
+  options.caFile = *caFile;
+}
+
 }  // namespace
 
 ServerOptions ServerOptions::fromUri(const StoreUri& uri) {
@@ -39,6 +53,7 @@ ServerOptions ServerOptions::fromUri(const StoreUri& uri) {
                       ": it must be an absolute path of at most " + std::to_string(longestSocketPath) +
                       " bytes");
   }
+  readTls(uri, options);
   return options;
 }
 

@@ -33,6 +33,19 @@ MYSQL* newHandle() {
   return mysql_init(nullptr);
 }
 
+// Encrypted, or not at all: what is asked for is never given up in silence.
+void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
+  const my_bool on = options.tls ? 1 : 0;
+  mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &on);
+  // Without this the library goes on in plain text when the server has no TLS.
+  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+  if (!options.tls) return;
+  mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
+  if (!options.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, options.caFile.c_str());
+  // The library's timeout for connecting ends with the TLS handshake, before the log-in.
+  mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
+}
+
 // A server that vanished while we wait in its queue is noticed within 30 s. A unix socket takes no offence.
 void keepAlive(int socket) {
   const auto set = [socket](int level, int option, int value) {
@@ -92,12 +105,18 @@ ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock
   // Or the library would take "localhost" for its unix socket.
   const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
   mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
+  setTls(handle, options, timeout);
   const sql::ServerAddress& server = options.server;
   const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
   if (mysql_real_connect(handle, server.host.c_str(), server.user.c_str(), server.password.c_str(),
                          server.database.c_str(), server.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
     throwConnectFault(mysql_errno(handle), mysql_error(handle), server.display);
   }
+  if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
+    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", server.display);
+  }
+  const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
+  if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
   const auto socket = static_cast<int>(mysql_get_socket(handle));
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   keepAlive(socket);

@@ -139,8 +139,9 @@ void VersionDriver::Impl::fail(const Poco::Exception& exception, bool sent) {
   throw StoreUnavailable(lost);
 }
 
+// RateTable takes more parameters than there are here: what is unknown must be said before it reads them.
 VersionDriver::VersionDriver(const StoreUri& uri, Environment environment)
-    : RateTable(uri, environment),
+    : RateTable((static_cast<void>(VersionOptions::fromUri(uri)), uri), environment),
       impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), std::move(environment))) {}
 
 VersionDriver::~VersionDriver() {

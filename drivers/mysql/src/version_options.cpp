@@ -24,6 +24,11 @@ std::chrono::seconds readTimeout(const std::string& text) {
 }  // namespace
 
 VersionOptions VersionOptions::fromUri(const StoreUri& uri) {
+  for (const char* name : {"tls", "caFile"}) {
+    if (!uri.parameter(name)) continue;
+    throw ConfigError("the store's parameter " + quoted(name) + " is not supported by " + uri.scheme() +
+                      ": mysql+getlock can encrypt, or use a tunnel");
+  }
   uri.allowOnly({"table", "createTable", "connections", "connectTimeout"});
   VersionOptions options{.server = sql::ServerAddress::fromUri(uri)};
   options.table = uri.parameter("table").value_or(options.table);

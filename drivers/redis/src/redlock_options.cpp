@@ -34,6 +34,51 @@ void readGuard(const StoreUri& uri, RedlockOptions& options) {
   options.appendFsyncAlways = declared.has_value();
 }
 
+// What stands between commas: one value that counts for all nodes, or one for each.
+std::vector<std::string_view> perNode(const char* what, std::string_view text, std::size_t nodes) {
+  std::vector<std::string_view> values;
+  for (std::size_t begin = 0, end = 0; end != text.size(); begin = end + 1) {
+    end = std::min(text.find(',', begin), text.size());
+    values.push_back(text.substr(begin, end - begin));
+  }
+  if (values.size() == 1) return {nodes, values.front()};
+  if (values.size() == nodes) return values;
+  throw ConfigError(std::string(what) + " is " + quoted(text) +
+                    ": one value for all nodes, or one for each of " + std::to_string(nodes) +
+                    ", is allowed");
+}
+
+bool readSwitch(const char* what, std::string_view text) {
+  if (text == "on" || text == "true") return true;
+  if (text == "off" || text == "false") return false;
+  throw ConfigError(std::string(what) + " is " + quoted(text) + ": on and off are allowed");
+}
+
+std::vector<RedisOptions> readNodes(const StoreUri& uri) {
+  const std::size_t count = uri.endpoints().size();
+  const std::string tlsText = uri.parameter("tls").value_or("off");
+  const auto tls = perNode("tls", tlsText, count);
+  const auto databases =
+      perNode("the database", uri.path().size() > 1 ? std::string_view(uri.path()).substr(1) : "0", count);
+  const auto isOn = [](std::string_view text) { return readSwitch("tls", text); };
+  if (uri.parameter("caFile") && std::none_of(tls.begin(), tls.end(), isOn)) {
+    throw ConfigError("caFile is given without tls=on");
+  }
+  RedisOptions common;
+  common.fence = false;
+  readCommon(uri, common);
+  std::vector<RedisOptions> nodes;
+  for (std::size_t index = 0; index < count; ++index) {
+    const Endpoint& endpoint = uri.endpoints()[index];
+    RedisOptions& node = nodes.emplace_back(common);
+    readHost(endpoint, node);
+    readLogin(uri, &endpoint, node);
+    readDatabase(databases[index], node.database);
+    node.tls = isOn(tls[index]);
+  }
+  return nodes;
+}
+
 std::string addressOf(const RedisOptions& node) {
   const bool bracketed = node.host.find(':') != std::string::npos;
   return (bracketed ? "[" + node.host + "]" : node.host) + ":" + std::to_string(node.port);
@@ -51,16 +96,7 @@ RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
   uri.allowOnly({"restartGuard", "appendfsync", "drift", "minValidity", "nodeTimeout", "fenceStore", "tls",
                  "caFile", "allowEviction", "connectTimeout", "ioTimeout", "passwordFile", "clientName"});
   RedlockOptions options;
-  RedisOptions common;
-  common.fence = false;
-  common.tls = uri.flag("tls", false);
-  if (!common.tls && uri.parameter("caFile")) throw ConfigError("caFile is given without tls=on");
-  readCommon(uri, common);
-  for (const Endpoint& endpoint : uri.endpoints()) {
-    RedisOptions& node = options.nodes.emplace_back(common);
-    readAddress(uri, endpoint, node);
-    readLogin(uri, &endpoint, node);
-  }
+  options.nodes = readNodes(uri);
   readGuard(uri, options);
   options.drift = static_cast<std::uint32_t>(uri.number("drift", options.drift, 1, mostDrift));
   options.minValidity =

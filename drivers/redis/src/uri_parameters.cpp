@@ -50,10 +50,14 @@ void readDatabase(std::string_view text, std::uint32_t& out) {
   }
 }
 
-void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options) {
+void readHost(const Endpoint& endpoint, RedisOptions& options) {
   options.host = endpoint.host;
   options.port = endpoint.port.value_or(options.port);
   if (options.port == 0) throw ConfigError("the port is 0: 1 to 65535 are allowed");
+}
+
+void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options) {
+  readHost(endpoint, options);
   if (uri.path().size() > 1) readDatabase(std::string_view(uri.path()).substr(1), options.database);
 }
 

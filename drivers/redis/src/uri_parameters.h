@@ -16,6 +16,9 @@ void readDuration(const StoreUri& uri, std::string_view name, std::chrono::milli
                   std::chrono::milliseconds most, std::chrono::milliseconds& out);
 void readDatabase(std::string_view text, std::uint32_t& out);
 
+/// Host and port.
+void readHost(const Endpoint& endpoint, RedisOptions& options);
+
 /// Host, port and database.
 void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options);
 

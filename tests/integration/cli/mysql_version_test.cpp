@@ -61,6 +61,22 @@ TEST_P(CommandOnVersionRows, KeepsThePasswordOutOfTheProcessList) {
   EXPECT_EQ(finished.output.find("word"), std::string::npos) << finished.output;
 }
 
+TEST_P(CommandOnVersionRows, SaysWhatIsWrongWithoutThePassword) {
+  const auto errorsOf = [&](const std::string& uriOfStore, int exitCode) {
+    const Finished finished = runToEnd({LOCKKEEPER_COMMAND, "run", "--store", uriOfStore, "k", "--", "touch",
+                                        (folder / "started").string()});
+    EXPECT_EQ(finished.exitCode, exitCode) << finished.errors;
+    EXPECT_EQ(finished.errors.find("s3cr3t"), std::string::npos) << finished.errors;
+    EXPECT_FALSE(std::filesystem::exists(folder / "started"));
+    return finished.errors;
+  };
+  const std::string here =
+      "mysql+version://shop:s3cr3t@127.0.0.1:" + std::to_string(server().port()) + "/locks";
+  EXPECT_NE(errorsOf(here, 78).find("Access denied"), std::string::npos);
+  EXPECT_NE(errorsOf(here + "?tls=on", 78).find("mysql+getlock"), std::string::npos);
+  EXPECT_NE(errorsOf("mysql+version://shop:s3cr3t@127.0.0.1:1/locks", 69), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Brands, CommandOnVersionRows, ::testing::ValuesIn(allBrands),
                          [](const auto& each) { return std::string(nameOf(each.param)); });
 

@@ -1,11 +1,12 @@
-// What the server says about a cycle of named locks. The driver's own sessions cannot make one: those that
-// wait hold nothing.
+// What the server says about a cycle of named locks, and what becomes of one that it cannot see: the driver's
+// sessions that wait hold nothing.
 
 #include <future>
 
 #include "getlock_fixture.h"
 #include "getlock_session.h"
 #include "getlock_statements.h"
+#include "lockkeeper/capabilities.h"
 #include "reply_fault.h"
 
 namespace lockkeeper::test {
@@ -52,6 +53,27 @@ TEST_P(GetLockDeadlock, NamesBothKeys) {
   }
   EXPECT_EQ(first->query("SELECT RELEASE_LOCK('left')", soon()).number(0), 1U);
   EXPECT_EQ(waiting.get(), 1U) << "the other one is served";
+}
+
+TEST_P(GetLockDeadlock, OfTwoProcessesEndsWithTheirWaitsAndCostsNoLock) {
+  const auto one = store.open();
+  const auto other = store.open();
+  const Claimant left;
+  const Claimant right;
+  ASSERT_TRUE(granted(one->acquire(left.request())));
+  ASSERT_TRUE(granted(other->acquire(right.request())));
+  const Instant end = in(2s);
+  const auto wait = [&](LockDriver& driver, const std::string& key) {
+    const Claimant who{.key = key};
+    return dynamic_cast<Waitable&>(driver).acquireWaiting(who.request(in(1min)), end, {});
+  };
+  auto first = std::async(std::launch::async, [&] { return wait(*one, right.key); });
+  EXPECT_FALSE(granted(wait(*other, left.key)));
+  EXPECT_FALSE(granted(first.get()));
+  EXPECT_GE(now(), end) << "nobody has seen the cycle";
+  EXPECT_LT(now(), end + schedulingSlack);
+  EXPECT_EQ(one->release(left.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(other->release(right.claim(), soon()), ReleaseOutcome::released);
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, GetLockDeadlock, ::testing::ValuesIn(allBrands), brandName);

@@ -92,6 +92,19 @@ TEST_P(GetLockRefusal, AReadOnlyServer) {
   expectNames(said, "read-only");
 }
 
+// MySQL has no Galera. Without a provider there is no cluster, but the server says that it belongs to one.
+TEST(GetLockOnMariadbGalera, ANodeOfAClusterIsRefusedAndNotForBeingReadOnly) {
+  DatabaseServer node(Brand::mariadb, {"--wsrep-on=ON", "--binlog-format=ROW"});
+  try {
+    (void)openGetLock(node.newDatabase(), node.port())->acquire(Claimant{}.request());
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("Galera"), std::string::npos) << said;
+    EXPECT_EQ(said.find("read-only"), std::string::npos) << said;
+  }
+}
+
 TEST_P(GetLockRefusal, ATableThatIsLostLaterLeavesNoLockBehind) {
   const Claimant before;
   ASSERT_TRUE(granted(store.direct->acquire(before.request())));

@@ -47,6 +47,9 @@ TEST(VersionUri, IsCheckedBeforeAnythingIsSent) {
   EXPECT_THAT(refusalOf("a/shop?connections=0"), HasSubstr("1 to 256"));
   EXPECT_THAT(refusalOf("a/shop?connectTimeout=1500ms"), HasSubstr("whole seconds"));
   EXPECT_THAT(refusalOf("a/shop?connectTimeout=2m"), HasSubstr("1m"));
+  EXPECT_THAT(refusalOf("a/shop?tls=on"), AllOf(HasSubstr("'tls'"), HasSubstr("mysql+getlock")));
+  EXPECT_THAT(refusalOf("a/shop?caFile=/etc/ca.pem"),
+              AllOf(HasSubstr("'caFile'"), HasSubstr("mysql+getlock")));
 }
 
 TEST(VersionUri, OfNobodyIsUnavailable) {
@@ -100,6 +103,15 @@ TEST_P(VersionRefusal, AReadOnlyServerIsRefused) {
   const std::string replica = readOnly.newDatabase();
   const std::string address = "127.0.0.1:" + std::to_string(readOnly.port()) + "/" + replica;
   EXPECT_THAT(refusalOf("mysql+version://" + shop + "@" + address), HasSubstr("read-only"));
+}
+
+// MySQL has no Galera. Without a provider there is no cluster, but the server says that it belongs to one.
+TEST(VersionRowsOnMariadbGalera, ANodeOfAClusterIsRefused) {
+  DatabaseServer node(Brand::mariadb, {"--wsrep-on=ON", "--binlog-format=ROW"});
+  const std::string uri = node.uri(node.newDatabase());
+  const auto driver = open("mysql+version" + uri.substr(uri.find("://")) + "?createTable=true");
+  EXPECT_THAT(messageOf<ConfigError>([&] { (void)driver->acquire(Claimant{}.request()); }),
+              AllOf(HasSubstr("Galera"), Not(HasSubstr("read-only"))));
 }
 
 TEST_P(VersionRefusal, AServerThatBecomesReadOnlyIsUnavailable) {

@@ -83,6 +83,29 @@ TEST_F(RestartedNode, LetsASecondHolderInWhenTheGuardIsSwitchedOff) {
 
 using RestartGuards = RedlockTest;
 
+TEST_F(RestartGuards, ARestartedNodeGetsNoKeyBackFromARenewalBeforeItMayVote) {
+  constexpr auto shortGuard = 5s;
+  const auto driver = open("restartGuard=5s&nodeTimeout=500ms");
+  const Claimant who;
+  ASSERT_TRUE(waitUntil([&] {
+    try {
+      return granted(driver->acquire(request(who, shortGuard)));
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  const Instant beforeRestart = now();
+  servers[0].restart();
+  ASSERT_FALSE(has(0, who.key));
+  ASSERT_TRUE(waitUntil([&] {
+    Renewal renewal{.claim = who.claim(), .ttl = shortGuard};
+    driver->renew({&renewal, 1}, soon());
+    EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+    return has(0, who.key);
+  })) << "it must get the key in the end";
+  EXPECT_GE(now(), beforeRestart + shortGuard);
+}
+
 TEST_F(RestartGuards, AnAcquireSaysWhichNodesAreTooYoungAndWhenTheyVote) {
   const auto driver = open("restartGuard=1h&nodeTimeout=5s");
   try {

@@ -1,4 +1,5 @@
 #include "redlock_fixture.h"
+#include "tls_files.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -80,6 +81,30 @@ TEST_F(RedlockSetUp, EachNodeHasItsOwnCredentials) {
     }
     return true;
   }));
+}
+
+/// One node with TLS, one with a user and a database of its own, and one as it comes.
+TEST_F(RedlockSetUp, EachNodeIsReachedInItsOwnWay) {
+  const RedisServer encrypted({.tls = true});
+  const RedisServer guarded({.password = "admin", .users = {"user ann on >two ~* +@all"}});
+  const auto uri = [&](const std::filesystem::path& authority) {
+    return "redlock://" + at(encrypted.tlsPort()) + ",ann:two@" + at(guarded.port()) + "," + at(ports()[0]) +
+           "/0,7,0?tls=on,off,off&caFile=" + authority.string() + "&" + withoutGuard;
+  };
+  const auto driver = openRedlock(uri(TlsFiles::shared().authority()));
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  EXPECT_TRUE(waitUntil([&] { return encrypted.command({"EXISTS", who.key}) == "1" && has(0, who.key); }));
+  EXPECT_TRUE(waitUntil([&] {
+    return guarded.command({"INFO", "keyspace"}).find("db7:keys=1") != std::string::npos;
+  }));
+  EXPECT_NE(encrypted.command({"CLIENT", "LIST"}).find("laddr=" + at(encrypted.tlsPort())),
+            std::string::npos);
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+
+  const std::string stranger = refusal(uri(TlsFiles::shared().strangerAuthority()));
+  EXPECT_NE(stranger.find(at(encrypted.tlsPort())), std::string::npos) << stranger;
+  EXPECT_NE(stranger.find("certificate"), std::string::npos) << stranger;
 }
 
 TEST_F(RedlockSetUp, AnEvenNumberOfNodesIsNoted) {

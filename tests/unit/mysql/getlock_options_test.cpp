@@ -63,10 +63,19 @@ TEST(GetLockOptions, RefuseWhatTheyDoNotKnowAndNameIt) {
   expectRefused("", "database");
 }
 
-TEST(GetLockOptions, SayThatThereIsNoTlsAndWhatToDoInstead) {
-  expectRefused("locks?tls=on", "tls");
-  expectRefused("locks?tls=on", "socket=/path");
-  expectRefused("locks?caFile=/etc/ca.pem", "caFile");
+TEST(GetLockOptions, AskForTlsOnlyWhenTold) {
+  EXPECT_FALSE(read("locks").tls);
+  EXPECT_TRUE(read("locks?tls=on").tls);
+  EXPECT_EQ(read("locks?tls=on").caFile, "") << "the system's authorities";
+  EXPECT_EQ(read("locks?tls=on&caFile=/dev/null").caFile, "/dev/null");
+}
+
+TEST(GetLockOptions, NeverEncryptLessThanTheUriSeemsToSay) {
+  expectRefused("locks?tls=maybe", "maybe");
+  expectRefused("locks?caFile=/dev/null", "tls=on");
+  expectRefused("locks?tls=off&caFile=/dev/null", "tls=on");
+  expectRefused("locks?tls=on&caFile=/no/such.pem", "/no/such.pem");
+  expectRefused("locks?tls=on&socket=/run/my.sock", "tls is for TCP");
 }
 
 }  // namespace

@@ -22,9 +22,9 @@ ErrorCode codeOfLockFault(unsigned error) {
   }
 }
 
-ErrorCode codeOfConnectFault(unsigned error) {
+ErrorCode codeOfConnectFault(unsigned error, const std::string& words = "words") {
   try {
-    throwConnectFault(error, "words", "store");
+    throwConnectFault(error, words, "store");
   } catch (const Error& fault) {
     return fault.code();
   }
@@ -50,6 +50,19 @@ TEST(ReplyFault, OfAConnectionTellsWhatPassesFromWhatMustBeMended) {
         Case{1049, ErrorCode::config}, Case{1130, ErrorCode::config}, Case{2026, ErrorCode::config},
         Case{2059, ErrorCode::config}}) {
     EXPECT_EQ(codeOfConnectFault(each.error), each.code) << each.error;
+  }
+}
+
+TEST(ReplyFault, OfTlsTellsABrokenConnectionFromAServerThatMustNotBeTrusted) {
+  for (const char* const broken :
+       {"TLS/SSL error: unexpected eof while reading", "TLS/SSL error: Connection timed out (110)",
+        "TLS/SSL error: Connection reset by peer (104)"}) {
+    EXPECT_EQ(codeOfConnectFault(2026, broken), ErrorCode::storeUnavailable) << broken;
+  }
+  for (const char* const refused : {"TLS/SSL error: self-signed certificate in certificate chain",
+                                    "TLS/SSL error: Validation of SSL server certificate failed",
+                                    "SSL is required, but the server does not support it"}) {
+    EXPECT_EQ(codeOfConnectFault(2026, refused), ErrorCode::config) << refused;
   }
 }
 

@@ -37,6 +37,19 @@ TEST(RedlockOptions, EachNodeHasItsAddressAndCredentials) {
   EXPECT_EQ(options.display(), "redlock://a:6379,b:7000,[::1]:7001");
 }
 
+TEST(RedlockOptions, EachNodeMayHaveItsOwnDatabaseAndTls) {
+  const RedlockOptions options = parse("redlock://a,b,c/0,3,1?tls=off,on,off");
+  ASSERT_EQ(options.nodes.size(), 3U);
+  EXPECT_EQ(options.nodes[0].display(), "redis://a:6379/0");
+  EXPECT_EQ(options.nodes[1].display(), "rediss://b:6379/3");
+  EXPECT_EQ(options.nodes[2].display(), "redis://c:6379/1");
+  EXPECT_NE(faultOf("redlock://a,b,c/0,1").find("one for each of 3"), std::string::npos);
+  EXPECT_NE(faultOf("redlock://a,b,c/0,,1").find("''"), std::string::npos);
+  EXPECT_NE(faultOf("redlock://a,b,c?tls=on,off").find("'on,off'"), std::string::npos);
+  EXPECT_NE(faultOf("redlock://a,b,c?tls=on,off,no").find("'no'"), std::string::npos);
+  EXPECT_NE(faultOf("redlock://a,b,c?tls=off,off,off&caFile=/dev/null").find("tls=on"), std::string::npos);
+}
+
 TEST(RedlockOptions, HasTheDefaultsThatTheAlgorithmAsksFor) {
   const RedlockOptions options = parse("redlock://a,b,c");
   EXPECT_EQ(options.restartGuard, 60s);

@@ -27,6 +27,8 @@ namespace lockkeeper::mysql {
 ///   fence          on    off: no table is needed, grants carry no fence, holders no label
 ///   createTable    off   makes the table when it is missing
 ///   socket         -     path of a unix socket, instead of host and port
+///   tls            off   encrypted, with the server's certificate and host name verified
+///   caFile         -     PEM file of the authorities that tls trusts, instead of the system's own
 ///   connectTimeout 2s    whole seconds
 ///   ioTimeout      3s    what a call may take beyond its deadline; with less than 3s, a counter row
 ///                        that somebody has locked costs the whole session

@@ -32,8 +32,7 @@ struct RedisOptions {
   std::uint32_t minReplicas = 0;
   std::chrono::milliseconds replicaTimeout{100};  ///< How long to wait for them: 1 ms to 10 s.
 
-  /// For connecting, TLS and log-in together: 1 ms to 1 h. Where the host is a name, the system's resolver
-  /// comes on top, with time limits of its own.
+  /// For looking up the host, connecting, TLS and log-in together: 1 ms to 1 h.
   std::chrono::milliseconds connectTimeout{2000};
 
   std::chrono::milliseconds ioTimeout{

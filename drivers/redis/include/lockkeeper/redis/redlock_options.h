@@ -36,8 +36,9 @@ struct RedlockOptions {
   /// How long a round waits for a node: 1 ms to 1 h. Default: a twentieth of the ttl, at least 50 ms.
   std::optional<std::chrono::milliseconds> nodeTimeout{};
 
-  /// Reads redlock://[user:password@]host[:port],…[/db] URIs. Throws ConfigError that names the wrong part
-  /// and what is allowed. Reads passwordFile; connects nowhere.
+  /// Reads redlock://[user:password@]host[:port],…[/db] URIs. The database and the parameter `tls` have one
+  /// value for all nodes, or one for each: /0,3,0?tls=on,off,off. Throws ConfigError that names the wrong
+  /// part and what is allowed. Reads passwordFile; connects nowhere.
   static RedlockOptions fromUri(const StoreUri& uri);
 
   /// Throws ConfigError for fewer than 3 nodes, for a node that is given twice, and for values out of range.
