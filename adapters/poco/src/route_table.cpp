@@ -1,6 +1,7 @@
 #include "route_table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
@@ -30,6 +31,7 @@ RouteTable::RouteTable(const AbstractConfiguration& configuration, const FilterH
     routes_.push_back(readRoute(configuration, name, hooks));
   }
   sortRoutes();
+  refuseHiddenRoutes();
 }
 
 const Route* RouteTable::find(std::string_view method, const std::vector<std::string>& path) const {
@@ -81,11 +83,22 @@ Route RouteTable::readRoute(const AbstractConfiguration& configuration, const st
 void RouteTable::sortRoutes() {
   std::ranges::sort(routes_,
                     [](const Route& left, const Route& right) { return left.pattern.before(right.pattern); });
-  const auto twins = std::ranges::adjacent_find(
-      routes_, [](const Route& left, const Route& right) { return left.pattern.equivalent(right.pattern); });
-  if (twins == routes_.end()) return;
-  throw ConfigError("no request can match the route " + quoted(std::next(twins)->name) + ": " +
-                    quoted(twins->name) + " matches the same ones");
+}
+
+void RouteTable::refuseHiddenRoutes() const {
+  std::size_t longest = 0;
+  for (const Route& route : routes_) longest = std::max(longest, route.pattern.segments());
+  for (const Route& route : routes_) {
+    std::set<std::string> others;
+    for (const auto& [method, path] : route.pattern.loneliest(longest + 1)) {
+      others.insert(quoted(find(method, path)->name));
+    }
+    if (others.contains(quoted(route.name))) continue;
+    std::string names;
+    for (const std::string& other : others) names += (names.empty() ? "" : " and ") + other;
+    throw ConfigError("no request can match the route " + quoted(route.name) +
+                      ": what it would match goes to " + names);
+  }
 }
 
 }  // namespace lockkeeper::poco

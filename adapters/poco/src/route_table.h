@@ -50,6 +50,7 @@ class RouteTable {
   Route readRoute(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
                   const FilterHooks& hooks) const;
   void sortRoutes();
+  void refuseHiddenRoutes() const;
 
   std::map<std::string, RatePolicy, std::less<>> policies_;
   std::vector<Route> routes_;
