@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
-struct st_mysql;
+#include "raw_session.h"
 
 namespace lockkeeper::bench {
 
@@ -19,13 +18,7 @@ class RawGetLock {
   void fencedPair(const std::string& name);
 
  private:
-  struct Close {
-    void operator()(st_mysql* handle) const;
-  };
-  /// The first column of the last result.
-  std::string ask(const std::string& statements);
-
-  std::unique_ptr<st_mysql, Close> handle_;
+  RawSession session_;
 };
 
 }  // namespace lockkeeper::bench

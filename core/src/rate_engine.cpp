@@ -235,8 +235,7 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   report(slot.decision_, charge.key);
   if (!slot) return slot;
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
-  const auto ahead = roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime};
-  slot.at_ = store_.now() + std::max(ahead, ahead.zero());
+  slot.at_ = store_.now() + (roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
   if (failure) return slot;  // there is nothing in the store to give back
   slot.key_ = charge.key;
   slot.law_ = *charge.law;

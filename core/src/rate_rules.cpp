@@ -58,7 +58,7 @@ RateOutcome windowOutcome(const RateCharge& charge, const RateReading& reading) 
 RateOutcome logOutcome(const RateCharge& charge, const RateReading& reading) {
   const RateLaw& law = *charge.law;
   const auto untilOut = [&](std::int64_t admitted) {
-    return microseconds{std::max<std::int64_t>(admitted + law.period - reading.now, 0)};
+    return microseconds{admitted + law.period - reading.now};
   };
   RateOutcome outcome;
   outcome.remaining = std::max<std::int64_t>(law.limit - reading.state.first, 0);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
-#include <iterator>
+#include <cstddef>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,19 +15,6 @@ namespace lockkeeper::poco {
 
 // Lists of routes: whatever has a `name` and a `pattern`.
 
-/// Puts the route that decides before the others that match the same request. Throws ConfigError for two that
-/// match the same requests.
-template <class Route>
-void sortRoutes(std::vector<Route>& routes) {
-  std::ranges::sort(routes,
-                    [](const Route& left, const Route& right) { return left.pattern.before(right.pattern); });
-  const auto twins = std::ranges::adjacent_find(
-      routes, [](const Route& left, const Route& right) { return left.pattern.equivalent(right.pattern); });
-  if (twins == routes.end()) return;
-  throw ConfigError("no request can match the route " + quoted(std::next(twins)->name) + ": " +
-                    quoted(twins->name) + " matches the same ones");
-}
-
 /// The most specific route that matches, or null.
 template <class Route>
 const Route* findRoute(const std::vector<Route>& routes, std::string_view method,
@@ -33,6 +22,32 @@ const Route* findRoute(const std::vector<Route>& routes, std::string_view method
   const auto found =
       std::ranges::find_if(routes, [&](const Route& route) { return route.pattern.matches(method, path); });
   return found == routes.end() ? nullptr : &*found;
+}
+
+/// Throws ConfigError for a route that can never decide, because others decide all that it matches.
+template <class Route>
+void refuseHiddenRoutes(const std::vector<Route>& routes) {
+  std::size_t longest = 0;
+  for (const Route& route : routes) longest = std::max(longest, route.pattern.segments());
+  for (const Route& route : routes) {
+    std::set<std::string> others;
+    for (const auto& [method, path] : route.pattern.loneliest(longest + 1)) {
+      others.insert(quoted(findRoute(routes, method, path)->name));
+    }
+    if (others.contains(quoted(route.name))) continue;
+    std::string names;
+    for (const std::string& other : others) names += (names.empty() ? "" : " and ") + other;
+    throw ConfigError("no request can match the route " + quoted(route.name) +
+                      ": what it would match goes to " + names);
+  }
+}
+
+/// Puts the route that decides before the others that match the same request. Throws as refuseHiddenRoutes().
+template <class Route>
+void sortRoutes(std::vector<Route>& routes) {
+  std::ranges::sort(routes,
+                    [](const Route& left, const Route& right) { return left.pattern.before(right.pattern); });
+  refuseHiddenRoutes(routes);
 }
 
 }  // namespace lockkeeper::poco

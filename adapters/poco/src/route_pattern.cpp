@@ -77,6 +77,23 @@ bool RoutePattern::matches(std::string_view method, const std::vector<std::strin
   return path.size() == path_.size();
 }
 
+std::vector<RoutePattern::Request> RoutePattern::loneliest(std::size_t mostSegments) const {
+  const std::string unnamed = "{}";  // no pattern has such a method or segment
+  Request request{method_ == anyMethod ? unnamed : method_, {}};
+  for (const Segment& segment : path_) {
+    if (segment.kind != Kind::rest) {
+      request.path.push_back(segment.kind == Kind::plain ? segment.text : unnamed);
+    }
+  }
+  std::vector<Request> all{request};
+  if (path_.empty() || path_.back().kind != Kind::rest) return all;
+  for (std::size_t i = 0; i < mostSegments; ++i) {
+    request.path.push_back(unnamed);
+    all.push_back(request);
+  }
+  return all;
+}
+
 std::optional<std::size_t> RoutePattern::position(std::string_view name) const {
   const auto found = std::ranges::find_if(
       path_, [&](const Segment& segment) { return segment.kind == Kind::named && segment.text == name; });

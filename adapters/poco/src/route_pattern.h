@@ -18,12 +18,21 @@ class RoutePattern {
 
   bool matches(std::string_view method, const std::vector<std::string>& path) const;
 
-  /// Whether both match the same requests.
-  bool equivalent(const RoutePattern& other) const { return rank() == other.rank(); }
+  struct Request {
+    std::string method;
+    std::vector<std::string> path;
+  };
+
+  /// Requests that this pattern matches, with methods and segments that no pattern names where it leaves them
+  /// open, and with up to `mostSegments` of these for a "*". If other patterns match all of them, and none
+  /// has as many segments, they match everything that this one does.
+  std::vector<Request> loneliest(std::size_t mostSegments) const;
 
   /// Whether this one decides where both match: at the first segment that differs, a plain one goes before a
   /// {name}, and that before a "*".
   bool before(const RoutePattern& other) const { return rank() < other.rank(); }
+
+  std::size_t segments() const { return path_.size(); }
 
   /// Which segment of a matching path {name} stands for.
   std::optional<std::size_t> position(std::string_view name) const;

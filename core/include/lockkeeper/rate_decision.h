@@ -24,11 +24,11 @@ struct Decision {
   std::chrono::microseconds resetAfter{0};
 
   /// The policy that refused; when allowed, the one with the least remaining. A view of RatePolicy::name().
-  std::string_view policy;
+  std::string_view policy{};
 
   /// Set when the store could not be asked: why, and then `allowed` is what the policy's outage setting says.
   /// Empty when the store, or what is known of it, has decided.
-  std::optional<ErrorCode> outage;
+  std::optional<ErrorCode> outage{};
 
   explicit operator bool() const noexcept { return allowed; }
 };

@@ -88,15 +88,21 @@ void addRelease(std::string& batch, std::string_view name) {
 
 void addTouch(std::string& batch) { batch += "SELECT CONNECTION_ID()"; }
 
-void addLook(std::string& batch, std::string_view name, bool fences) {
-  batch += "SELECT IS_USED_LOCK(";
+void addLook(std::string& batch, std::string_view name, bool fences, bool again) {
+  // First who, then the row, for which a claim that is being granted makes us wait: the next one queues
+  // behind.
+  if (again) batch += "DO SLEEP(0.02);";
+  batch += "SET @lockkeeper=IS_USED_LOCK(";
   addQuoted(batch, name);
   if (!fences) {
-    batch += ")";
+    batch += ");SELECT @lockkeeper,CONNECTION_ID()";
     return;
   }
-  batch += "),fence,session,owner FROM (SELECT 1) AS one LEFT JOIN lockkeeper_fences ON name=";
+  batch +=
+      ");SELECT @lockkeeper,CONNECTION_ID(),fence,session,owner FROM (SELECT 1) AS one LEFT JOIN "
+      "lockkeeper_fences ON name=";
   addQuoted(batch, name);
+  if (again) batch += " LOCK IN SHARE MODE";
 }
 
 void addFree(std::string& batch, const std::vector<std::string>& names) {

@@ -38,8 +38,10 @@ void addRelease(std::string& batch, std::string_view name);
 /// Answers CONNECTION_ID(): shows the server that we are there.
 void addTouch(std::string& batch);
 
-/// Answers IS_USED_LOCK's result, and with fences who was granted the name last: fence, session, owner.
-void addLook(std::string& batch, std::string_view name, bool fences);
+/// Answers IS_USED_LOCK's result and CONNECTION_ID(), and with fences who was granted the name last: fence,
+/// session, owner. `again` gives a claim that is just being granted the time to write that: 20 ms to begin,
+/// and all that it takes.
+void addLook(std::string& batch, std::string_view name, bool fences, bool again);
 
 /// No result: for the beginning of a batch.
 void addFree(std::string& batch, const std::vector<std::string>& names);

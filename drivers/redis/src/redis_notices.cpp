@@ -6,13 +6,16 @@
 #include "lockkeeper/key.h"
 #include "script.h"
 #include "scripts.h"
-#include "server_error.h"
 
 namespace lockkeeper::redis {
 
 namespace {
 
 constexpr std::size_t repliesPerNotice = 3;
+
+// What a user of an ACL needs for boards.
+constexpr std::string_view boardPermissions =
+    "+@connection +info +time +eval +evalsha +hget +hgetall +hset +hdel, on its keys";
 
 std::string boardKey(std::string_view board) {
   return std::string(board).append(reservedMark).append("board");
@@ -31,27 +34,27 @@ const Script& replaceScript() {
 }  // namespace
 
 RedisNotices::RedisNotices(RedisOptions options, Environment environment)
-    : connector_(std::move(options), std::move(environment)), channel_(connector_) {}
+    : store_(std::move(options), std::move(environment)) {}
 
 std::vector<Notice> RedisNotices::pin(std::string_view board, std::string_view name, std::string_view text,
                                       std::optional<std::chrono::milliseconds> keep, Instant deadline) {
-  forkGuard_.check();
+  store_.forkGuard.check();
   const std::string key = boardKey(board);
   const std::string length = std::to_string(keep ? keep->count() : 0);
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, length};
   Request wire;
-  executeScripts(channel_, wire, deadline,
+  executeScripts(store_.channel, wire, deadline,
                  [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, arguments); });
   return noticesIn(answer(wire));
 }
 
 std::vector<Notice> RedisNotices::notices(std::string_view board, Instant deadline) {
-  forkGuard_.check();
+  store_.forkGuard.check();
   const std::string key = boardKey(board);
   const std::array<std::string_view, 1> keys = {key};
   Request wire;
-  executeScripts(channel_, wire, deadline,
+  executeScripts(store_.channel, wire, deadline,
                  [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
   return noticesIn(answer(wire));
 }
@@ -59,51 +62,40 @@ std::vector<Notice> RedisNotices::notices(std::string_view board, Instant deadli
 bool RedisNotices::replace(std::string_view board, std::string_view name,
                            const std::optional<std::string>& expected, std::string_view text,
                            Instant deadline) {
-  forkGuard_.check();
+  store_.forkGuard.check();
   const std::string key = boardKey(board);
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, expected ? *expected : std::string_view()};
   Request wire;
-  executeScripts(channel_, wire, deadline, [&](Request& call, Script::By by) {
+  executeScripts(store_.channel, wire, deadline, [&](Request& call, Script::By by) {
     replaceScript().addTo(call, by, keys, std::span(arguments).first(expected ? 3 : 2));
   });
-  const Reply& reply = answer(wire);
-  if (!reply.isInteger(0) && !reply.isInteger(1)) unexpected();
-  return reply.integer == 1;
+  return store_.flagOf(answer(wire));
 }
 
 void RedisNotices::unpin(std::string_view board, std::string_view name, Instant deadline) {
-  forkGuard_.check();
+  store_.forkGuard.check();
   Request wire;
   wire.add({"HDEL", boardKey(board), name});
-  channel_.execute(wire, deadline);
+  store_.channel.execute(wire, deadline);
   answer(wire);
 }
 
-const Reply& RedisNotices::answer(const Request& request) const {
+const Reply& RedisNotices::answer(const Request& request) {
   const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) {
-    const ServerFault fault = faultOf(connector_.store(), reply);
-    throwError(fault.code, fault.text);
-  }
+  if (reply.kind == ReplyKind::error) store_.refuse(reply, boardPermissions);
   return reply;
 }
 
 std::vector<Notice> RedisNotices::noticesIn(const Reply& reply) {
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0) unexpected();
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0) store_.unexpected();
   std::vector<Notice> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerNotice) {
-    if (reply.items[i + 1].kind != ReplyKind::integer) unexpected();
+    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected();
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer)});
   }
   return all;
-}
-
-void RedisNotices::unexpected() {
-  const std::string why = "the server sent a reply of an unexpected form";
-  channel_.disconnect(why);
-  throw ProtocolError(connector_.store() + ": " + why);
 }
 
 }  // namespace lockkeeper::redis

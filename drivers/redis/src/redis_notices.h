@@ -1,9 +1,7 @@
 #pragma once
 
-#include "channel.h"
-#include "connector.h"
-#include "lockkeeper/fork_guard.h"
 #include "lockkeeper/capabilities.h"
+#include "redis_store.h"
 
 namespace lockkeeper::redis {
 
@@ -21,13 +19,10 @@ class RedisNotices final : public Noticeboard {
   void unpin(std::string_view board, std::string_view name, Instant deadline) override;
 
  private:
-  const Reply& answer(const Request& request) const;
+  const Reply& answer(const Request& request);
   std::vector<Notice> noticesIn(const Reply& reply);
-  [[noreturn]] void unexpected();
 
-  const ForkGuard forkGuard_;
-  Connector connector_;
-  Channel channel_;
+  RedisStore store_;
 };
 
 }  // namespace lockkeeper::redis

@@ -20,7 +20,7 @@ void PrintTo(const Death& death, std::ostream* out) { *out << death.name; }
 class KilledProcess : public MigrationTest, public ::testing::WithParamInterface<Death> {
  protected:
   bool heldIn(const std::string& uri) const {
-    return open(uri)->holder("order:1", systemClock()->now() + std::chrono::seconds{10}).has_value();
+    return openStore(uri)->holder("order:1", systemClock()->now() + std::chrono::seconds{10}).has_value();
   }
 };
 
@@ -32,8 +32,8 @@ TEST_P(KilledProcess, LeavesNothingThatOutlivesItsLease) {
   EXPECT_EQ(heldIn(oldUri()), death.inOld);
   EXPECT_EQ(heldIn(newUri()), death.inNew);
 
-  LockManager next(std::make_shared<migration::MigratingDriver>(open(oldUri()), open(newUri()),
-                                                                boardOn(newUri()), migrationTiming()));
+  LockManager next(std::make_shared<migration::MigratingDriver>(openStore(oldUri()), openStore(newUri()),
+                                                                openBoard(newUri()), migrationTiming()));
   const bool left = death.inOld || death.inNew;
   const bool taken = next.tryLock("order:1", {.ttl = fleetTtl}).has_value();
   EXPECT_NE(taken, left) << "what it left excludes others for as long as its lease runs";
@@ -45,8 +45,8 @@ TEST_P(KilledProcess, HoldsUpTheNextStepAndNoLongerThanItsLocksCanLive) {
   decree(GetParam().phase);
   Process process(worker(oldUri(), GetParam().point));
   ASSERT_EQ(process.waitFor(std::chrono::seconds{20}), 128 + SIGKILL);
-  LockManager next(std::make_shared<migration::MigratingDriver>(open(oldUri()), open(newUri()),
-                                                                boardOn(newUri()), migrationTiming()));
+  LockManager next(std::make_shared<migration::MigratingDriver>(openStore(oldUri()), openStore(newUri()),
+                                                                openBoard(newUri()), migrationTiming()));
   EXPECT_TRUE(next.tryLock("another", {.ttl = fleetTtl}));
   const char* to = GetParam().phase == Phase::both ? "modern" : "both";
   advance(to);

@@ -1,14 +1,14 @@
 <?php
 // One legacy client of a fleet that is being migrated: adds one to counters in files, each under a lock, until the file
-// "stop-legacy" appears; then writes how often it did so. Arguments: the port and database of Redis, a folder, and the
-// file with the client's lock.
-[, $port, $database, $folder, $lockFile] = $argv;
+// "stop-legacy" appears; then writes how often it did so. Arguments: the port and database of Redis, a folder, a
+// file with the client's lock, and the name of its class.
+[, $port, $database, $folder, $lockFile, $lockClass] = $argv;
 require $lockFile;
 
 $redis = new Redis();
 $redis->connect('127.0.0.1', (int) $port, 5.0);
 $redis->select((int) $database);
-$lock = new LegacyLock($redis, 'lock:');
+$lock = new $lockClass($redis, 'lock:');
 $done = 0;
 while (!file_exists("$folder/stop-legacy")) {
     clearstatcache();

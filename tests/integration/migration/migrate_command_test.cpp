@@ -73,7 +73,7 @@ TEST_F(MigrateCommand, WarnsOfARuleThatMatchesNothing) {
   EXPECT_NE(typo.errors.find("no key that is held now matches 'oder:*'"), std::string::npos) << typo.errors;
   const Finished zero = lockkeeper({"migrate", "advance", "0% = legacy"});
   EXPECT_NE(zero.errors.find("'0% = legacy' can match no key"), std::string::npos) << zero.errors;
-  const auto held = open(oldUri());
+  const auto held = openStore(oldUri());
   const Token token = Token::generate(*systemRandom());
   held->acquire(
       {{"stock:1", token, "a:1"}, std::chrono::minutes{1}, systemClock()->now() + std::chrono::seconds{9}});
@@ -98,7 +98,7 @@ TEST_F(MigrateCommand, RefusesAConfigurationThatIsNotOne) {
             std::string::npos);
   EXPECT_NE(with("lockkeeper.migration.maxTtl = 25h").find("maxTtl is 25h"), std::string::npos);
   EXPECT_NE(with("lockkeeper.migration.board = redis+nothing://h").find("redis+nothing"), std::string::npos);
-  writeFile(folder / "fleet.properties", "lockkeeper.store = " + newUri() + "\n");
+  writeFile(configuration, "lockkeeper.store = " + newUri() + "\n");
   EXPECT_NE(refusal({"migrate", "status"}, 78).find("no lockkeeper.migration.from"), std::string::npos);
 }
 

@@ -1,18 +1,23 @@
 // One process of a fleet that is being migrated. Adds one to counters in files, each under a lock, until the
-// file "stop" appears; then writes how often it did so, and the longest time between two successes.
-// Arguments: the old store, the new store, a folder, and optionally a point at which it dies.
+// file "stop" appears; then writes how often it did so, and the longest time in ms between two
+// successes with the same key.
+// Arguments: the old store, the new store, the store with the board, a folder, and optionally a point at
+// which it dies.
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
+#include <optional>
 #include <string>
 
+#include "fleet_stores.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/migration/migrating_driver.h"
-#include "lockkeeper/redis/use.h"
-#include "lockkeeper/store_registry.h"
 #include "migration_timing.h"
 #include "temp_folder.h"
 
@@ -55,37 +60,53 @@ class DeadlyDriver final : public LockDriver {
   const std::string deadly_;
 };
 
-/// Reads, then writes: what a broken lock would show in.
+/// Reads, then writes: what a broken lock would show in. Says so when somebody else is at it, too.
 void addOne(const std::filesystem::path& file) {
+  const std::filesystem::path mark = file.string() + ".held";
+  const int alone = ::open(mark.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (alone < 0) std::cerr << "two hold " << file.filename() << "\n";
   const std::string text = readFile(file);
   writeFile(file, std::to_string(std::stoll(text.empty() ? "0" : text) + 1));
+  if (alone < 0) return;
+  ::close(alone);
+  std::filesystem::remove(mark);
 }
 
-int work(const std::string& from, const std::string& to, const std::filesystem::path& folder,
-         const std::string& deadly) {
-  StoreRegistry registry;
-  redis::use(registry);
-  const auto newStore = registry.open(to);
+/// The longest time between two successes.
+class LongestStop {
+ public:
+  void success(Instant now) {
+    if (last_) longest_ = std::max(longest_, std::chrono::duration_cast<milliseconds>(now - *last_));
+    last_ = now;
+  }
+  milliseconds length() const { return longest_; }
+
+ private:
+  std::optional<Instant> last_;
+  milliseconds longest_{0};
+};
+
+int work(const std::string& from, const std::string& to, const std::string& board,
+         const std::filesystem::path& folder, const std::string& deadly) {
   auto driver = std::make_shared<migration::MigratingDriver>(
-      std::make_shared<DeadlyDriver>(registry.open(from), "old", deadly),
-      std::make_shared<DeadlyDriver>(newStore, "new", deadly),
-      std::dynamic_pointer_cast<Noticeboard>(newStore), migrationTiming());
+      std::make_shared<DeadlyDriver>(openStore(from), "old", deadly),
+      std::make_shared<DeadlyDriver>(openStore(to), "new", deadly), openBoard(board), migrationTiming());
   LockManager manager(std::move(driver));
   const auto clock = systemClock();
-  Instant last = clock->now();
-  milliseconds longest{0};
+  std::map<std::string, LongestStop> stops;
   int done = 0;
   while (!std::filesystem::exists(folder / "stop")) {
     for (const std::string key : fleetKeys) {
-      Lock lock = manager.lock(key, {.ttl = fleetTtl, .waitFor = std::chrono::minutes{1}});
+      auto lock = manager.tryLock(key, {.ttl = fleetTtl, .waitFor = fleetTtl / 10});
+      if (!lock) continue;
       addOne(folder / key);
-      if (lock.release() != ReleaseResult::released) std::cerr << "the lock " << key << " was lost\n";
+      if (lock->release() != ReleaseResult::released) std::cerr << "the lock " << key << " was lost\n";
       ++done;
-      const Instant now = clock->now();
-      longest = std::max(longest, std::chrono::duration_cast<milliseconds>(now - last));
-      last = now;
+      stops[key].success(clock->now());
     }
   }
+  milliseconds longest{0};
+  for (const auto& [key, stop] : stops) longest = std::max(longest, stop.length());
   writeFile(folder / ("done." + std::to_string(::getpid())),
             std::to_string(done) + " " + std::to_string(longest.count()));
   return 0;
@@ -95,6 +116,7 @@ int work(const std::string& from, const std::string& to, const std::filesystem::
 }  // namespace lockkeeper::test
 
 int main(int count, char** arguments) {
-  if (count < 4) return 64;
-  return lockkeeper::test::work(arguments[1], arguments[2], arguments[3], count > 4 ? arguments[4] : "");
+  if (count < 5) return 64;
+  return lockkeeper::test::work(arguments[1], arguments[2], arguments[3], arguments[4],
+                                count > 5 ? arguments[5] : "");
 }

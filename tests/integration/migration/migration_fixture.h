@@ -1,13 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fleet_stores.h"
 #include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
-#include "lockkeeper/redis/use.h"
-#include "lockkeeper/store_registry.h"
 #include "migration_timing.h"
 #include "process.h"
 #include "redis_server.h"
@@ -27,18 +27,18 @@ class MigrationTest : public ::testing::Test {
   std::string newUri() const { return "redis://127.0.0.1:" + std::to_string(redis.port()) + "/2"; }
 
   void configure(const std::string& from, const std::string& to, const std::string& more = "") {
-    writeFile(folder / "fleet.properties",
-              "lockkeeper.store = " + to + "\nlockkeeper.lock.ttl = 2s\nlockkeeper.migration.from = " + from +
-                  "\nlockkeeper.migration.heartbeat = 200ms\n"
-                  "lockkeeper.migration.lease = 1500ms\n"
-                  "lockkeeper.migration.maxTtl = 2s\n"
-                  "lockkeeper.migration.observation = 1s\n" +
-                  more);
+    writeFile(configuration, "lockkeeper.store = " + to +
+                                 "\nlockkeeper.lock.ttl = 2s\nlockkeeper.migration.from = " + from +
+                                 "\nlockkeeper.migration.heartbeat = 200ms\n"
+                                 "lockkeeper.migration.lease = 1500ms\n"
+                                 "lockkeeper.migration.maxTtl = 2s\n"
+                                 "lockkeeper.migration.observation = 1s\n" +
+                                 more);
   }
 
   Finished lockkeeper(std::vector<std::string> words) const {
     words.insert(words.begin(), LOCKKEEPER_COMMAND);
-    words.insert(words.begin() + 2, {"--config", folder / "fleet.properties"});
+    words.insert(words.begin() + 2, {"--config", configuration});
     return runToEnd(words);
   }
   std::string status() const {
@@ -54,29 +54,23 @@ class MigrationTest : public ::testing::Test {
     EXPECT_EQ(finished.exitCode, 0) << finished.errors;
   }
 
-  static std::shared_ptr<LockDriver> open(const std::string& uri) {
-    StoreRegistry registry;
-    redis::use(registry);
-    return registry.open(uri);
-  }
-  static std::shared_ptr<Noticeboard> boardOn(const std::string& uri) {
-    return std::dynamic_pointer_cast<Noticeboard>(open(uri));
-  }
   /// Rules that count at once, for all keys.
   void decree(migration::Phase phase) const {
-    migration::MigrationBoard board(boardOn(newUri()), "migration");
+    migration::MigrationBoard board(openBoard(newUri()), "migration");
     const Instant soon = systemClock()->now() + std::chrono::seconds{10};
     const migration::Rules rules(phase);
     const auto state = board.look(soon);
     ASSERT_TRUE(board.change(state, state.version + 1, rules, rules, soon));
   }
 
+  /// A process that moves from `from` to newUri().
   std::vector<std::string> worker(const std::string& from, const std::string& deadly = "") const {
-    return {MIGRATING_WORKER, from, newUri(), folder.path(), deadly};
+    return {MIGRATING_WORKER, from, newUri(), newUri(), folder.path(), deadly};
   }
 
   RedisServer redis;
   TempFolder folder;
+  std::filesystem::path configuration = folder / "fleet.properties";
 };
 
 }  // namespace lockkeeper::test

@@ -14,9 +14,7 @@ class Board : public ::testing::TestWithParam<bool> {
   Board() {
     if (GetParam()) {
       redis_ = std::make_unique<RedisServer>();
-      StoreRegistry registry;
-      redis::use(registry);
-      store = std::dynamic_pointer_cast<Noticeboard>(registry.open(redis_->uri()));
+      store = openBoard(redis_->uri());
     } else {
       store = std::make_shared<MemoryDriver>();
     }

@@ -42,11 +42,16 @@ TEST(RateLimitFilterOutage, AClosedLimitAnswersThatTheServiceIsDown) {
   EXPECT_TRUE(waitUntil([&] { return server.get("/").status == 200; })) << "it opens by itself";
 }
 
-TEST(RateLimitFilterOutage, AnOpenLimitLetsRequestsPass) {
+TEST(RateLimitFilterOutage, AnOpenLimitLetsRequestsPassAndReportsIt) {
   RedisServer redis;
-  const LimitedServer server(redis.uri(), limitedBy("open"));
+  std::atomic<int> outages = 0;
+  const LimitedServer server(redis.uri(), limitedBy("open"),
+                             {.report = [&](const poco::FilterReport& report) {
+                               if (report.decision.allowed && report.decision.outage) ++outages;
+                             }});
   redis.kill();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(server.get("/").status, 200);
+  EXPECT_EQ(outages, 3);
 }
 
 TEST(RateLimitFilterOutage, ALocalLimitGoesOnLimiting) {

@@ -94,6 +94,21 @@ TEST_F(RateLimiterTest, SeveralLimitsNameTheOneThatRefuses) {
   EXPECT_EQ(takes[1].decision.retryAfter, 30min);
 }
 
+TEST_F(RateLimiterTest, OfSeveralThatRefuseTheOneThatLastsLongestIsNamed) {
+  const RatePolicy shortOne("short", {.rate = {1, 1min}});
+  const RatePolicy longOne("long", {.rate = {1, 1h}});
+  for (const bool longFirst : {true, false}) {
+    const std::string key = longFirst ? "a" : "b";
+    RateTake takes[] = {{.key = key, .policy = longFirst ? &longOne : &shortOne},
+                        {.key = key, .policy = longFirst ? &shortOne : &longOne}};
+    ASSERT_TRUE(limiter.take(takes));
+    const Decision refused = limiter.take(takes);
+    EXPECT_FALSE(refused.allowed);
+    EXPECT_EQ(refused.policy, "long");
+    EXPECT_EQ(refused.retryAfter, 1h);
+  }
+}
+
 TEST_F(RateLimiterTest, SeveralLimitsMustBeDifferentAndNotTooMany) {
   const RatePolicy sms = limit("5/h"), mail("mail", sms.options());
   EXPECT_NE(messageOf<std::invalid_argument>([&] {
@@ -112,6 +127,15 @@ TEST_F(RateLimiterTest, WaitsExactlyUntilTheUnitIsThere) {
   const RatePolicy sms = limit("2/s", {.burst = 2});
   ASSERT_TRUE(limiter.take("k", sms, 2));
   auto waiting = background([&] { return limiter.takeOrWait("k", sms, {.waitFor = 10s}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 500ms));
+  clock->advance(500ms);
+  EXPECT_TRUE(waiting.get().allowed);
+}
+
+TEST_F(RateLimiterTest, WaitsForWhatComesInTheVeryLastMoment) {
+  const RatePolicy sms = limit("2/s", {.burst = 2});
+  ASSERT_TRUE(limiter.take("k", sms, 2));
+  auto waiting = background([&] { return limiter.takeOrWait("k", sms, {.waitFor = 500ms}); });
   ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 500ms));
   clock->advance(500ms);
   EXPECT_TRUE(waiting.get().allowed);

@@ -147,6 +147,14 @@ TEST_F(Prefetch, AsksForManyAndHandsThemOut) {
   EXPECT_EQ(network->times(), (std::vector<std::int64_t>{10, 10, 10, 10}));
 }
 
+TEST_F(Prefetch, IsForSingleUnitsOnly) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
+  ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_TRUE(limiter.take("k", sms, 2));
+  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{10, 1}));
+  EXPECT_EQ(other.peek("k", sms).remaining, 13);
+}
+
 TEST_F(Prefetch, IsChargedBeforeItIsHandedOutSoThatADeathWastesAndNeverOversells) {
   const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
   int allowed = 0;

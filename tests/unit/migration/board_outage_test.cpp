@@ -41,6 +41,21 @@ TEST_F(BoardOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {
   EXPECT_EQ(process.driver->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
+TEST_F(BoardOutage, ARenewalThatWasSentAfterTheLeaseDoesNotCount) {
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  const Claimant who{"k", "a:1"};
+  ASSERT_TRUE(takes(process, who));
+  process.oldStore->hang(Call::renew);
+  auto outcome = std::async(std::launch::async, [&] { return renew(process, who); });
+  process.oldStore->awaitHanging();
+  // As in a process that is stopped between its decision and its request.
+  process.board->down = true;
+  pass(options.lease + 1s);
+  process.oldStore->resume();
+  EXPECT_EQ(outcome.get(), RenewOutcome::unknown);
+}
+
 TEST_F(BoardOutage, ALockInBothStoresIsRenewedOutOfTouch) {
   decree("both");
   const Process process = join("both", "a:1");
@@ -97,6 +112,20 @@ TEST_F(BoardOutage, ABoardThatHasLostItsMemoryGetsItBackFromTheSurvivors) {
   EXPECT_EQ(stores(survivor), "new") << "what the operator wrote counts, not the configuration";
   EXPECT_EQ(stores(newcomer), "new");
   EXPECT_TRUE(survivor.notes->mention("has lost its memory")) << survivor.notes->all();
+}
+
+TEST_F(BoardOutage, ABoardThatHasFallenBackToOlderRulesIsNotFollowed) {
+  decree("legacy");
+  const BoardState before = board.look(soon());
+  decree("modern");
+  const Process process = join("modern", "a:1");
+  const BoardState after = board.look(soon());
+  // As after a failover that has lost the last writes.
+  ASSERT_TRUE(board.change(after, before.version, before.settled, before.target, soon()));
+  pass(1s);
+  EXPECT_EQ(stores(process), "old+new");
+  EXPECT_GT(board.look(soon()).version, after.version);
+  EXPECT_TRUE(process.notes->mention("has lost its memory")) << process.notes->all();
 }
 
 TEST_F(BoardOutage, ANoticeThatCannotBeReadIsNotTakenForConsent) {

@@ -1,6 +1,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <future>
+
 #include "fleet_fixture.h"
 
 namespace lockkeeper::migration {
@@ -100,6 +102,55 @@ TEST_F(Pair, CountsTheLeaseFromTheEarlierStore) {
   const AcquireResult result = ask(process, who);
   // The probe that makes sure that there are two stores is over since the process joined.
   EXPECT_EQ(std::get<Granted>(result).leasedFrom, before);
+}
+
+TEST_F(Pair, CountsARenewedLeaseFromTheEarlierStore) {
+  ASSERT_TRUE(takes(process, who));
+  process.newStore->hang(Call::renew);
+  const Instant before = clock->now();
+  Renewal renewal{.claim = who.claim(), .ttl = ttl};
+  auto done = std::async(std::launch::async, [&] { process.driver->renew({&renewal, 1}, soon()); });
+  process.newStore->awaitHanging();
+  clock->advance(100ms);
+  process.newStore->resume();
+  done.get();
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+  EXPECT_EQ(renewal.leasedFrom, before);
+}
+
+/// A store whose leases begin before they are asked for, as Redlock's do by its drift.
+class EarlyStore final : public LockDriver {
+ public:
+  explicit EarlyStore(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    AcquireResult result = inner_->acquire(request);
+    if (auto* granted = std::get_if<Granted>(&result)) granted->leasedFrom -= 1s;
+    return result;
+  }
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    inner_->renew(renewals, deadline);
+    for (Renewal& each : renewals) each.leasedFrom -= 1s;
+  }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return inner_->release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return inner_->holder(key, deadline);
+  }
+  Promises promises() const override { return inner_->promises(); }
+
+ private:
+  const std::shared_ptr<LockDriver> inner_;
+};
+
+TEST_F(Pair, CountsTheLeaseFromTheNewStoreIfThatIsTheEarlierOne) {
+  process.driver = std::make_shared<MigratingDriver>(oldStore, std::make_shared<EarlyStore>(newStore),
+                                                     process.board, options, Environment{clock});
+  EXPECT_EQ(std::get<Granted>(ask(process, who)).leasedFrom, clock->now() - 1s);
+  Renewal renewal{.claim = who.claim(), .ttl = ttl};
+  process.driver->renew({&renewal, 1}, soon());
+  EXPECT_EQ(renewal.leasedFrom, clock->now() - 1s);
 }
 
 TEST_F(Pair, AReleaseThatHalfFailedIsUnknownAndCanBeSentAgain) {

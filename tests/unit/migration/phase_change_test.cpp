@@ -31,6 +31,16 @@ TEST_F(PhaseChange, FollowsAChangedRuleWithinOneHeartbeat) {
   EXPECT_EQ(stores(process), "old+new");
 }
 
+TEST_F(PhaseChange, TellsTheOthersAtOnceThatItFollows) {
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  advance("both");
+  pass(1s);
+  const BoardState state = board.look(soon());
+  ASSERT_EQ(state.members.size(), 1U);
+  EXPECT_EQ(state.members[0].version, state.version) << "a heartbeat later it would hold the others up";
+}
+
 TEST_F(PhaseChange, PassesThroughBothAndWaitsForTheLongestLock) {
   options.observation = 0s;
   decree("legacy");

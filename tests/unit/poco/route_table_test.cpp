@@ -6,6 +6,8 @@
 
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lockkeeper/error.h"
 
@@ -83,10 +85,29 @@ TEST(RouteTable, NamesTheSettingThatIsWrong) {
   expectRefused("lockkeeper.limits.total.rate = 5\n", "total");
 }
 
-TEST(RouteTable, ARouteThatAnotherOneHidesIsAnError) {
-  expectRefused(limits + routes + "a.match = PUT /orders/{id}\n" + routes + "a.limits.total = all\n" +
-                    routes + "b.match = PUT /orders/{order}\n" + routes + "b.limits.total = all\n",
-                "matches the same");
+std::string withRoutes(const std::vector<std::pair<std::string, std::string>>& matches) {
+  std::string text = limits;
+  for (const auto& [name, match] : matches) {
+    text += routes + name + ".match = " + match + "\n" + routes + name + ".limits.total = all\n";
+  }
+  return text;
+}
+
+TEST(RouteTable, ARouteThatOthersHideIsAnError) {
+  expectRefused(withRoutes({{"a", "PUT /orders/{id}"}, {"b", "PUT /orders/{order}"}}),
+                "no request can match the route 'b': what it would match goes to 'a'");
+  expectRefused(withRoutes({{"all", "GET /a/*"}, {"one", "GET /a"}, {"more", "GET /a/{x}/*"}}),
+                "no request can match the route 'all': what it would match goes to 'more' and 'one'");
+  expectRefused(withRoutes({{"b", "GET /a/*"}, {"c", "* /a"}, {"d", "* /a/{x}/*"}}), "the route 'b'");
+}
+
+TEST(RouteTable, ARouteOfWhichOthersLeaveSomethingIsNone) {
+  EXPECT_NO_THROW(table(withRoutes({{"a", "PUT /orders/{id}"}, {"b", "GET /orders/{order}"}})));
+  EXPECT_NO_THROW(table(withRoutes({{"a", "* /sms"}, {"b", "POST /{x}"}, {"c", "POST /*"}})));
+  EXPECT_NO_THROW(table(withRoutes({{"a", "GET /a/*"}, {"b", "GET /a/{x}/*"}})));
+  EXPECT_NO_THROW(table(withRoutes({{"a", "GET /a/*"}, {"b", "GET /a"}, {"c", "GET /a/{x}"}})));
+  EXPECT_NO_THROW(table(withRoutes({{"a", "* /a/*"}, {"b", "GET /a"}, {"c", "GET /a/{x}/*"}})));
+  EXPECT_NO_THROW(table(withRoutes({{"a", "GET /a"}, {"b", "HEAD /a"}})));
 }
 
 }  // namespace

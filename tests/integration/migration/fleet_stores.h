@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+
+#ifdef LOCKKEEPER_WITH_MYSQL
+#include "lockkeeper/mysql/use.h"
+#endif
+
+namespace lockkeeper::test {
+
+inline std::shared_ptr<LockDriver> openStore(const std::string& uri) {
+  StoreRegistry registry;
+  redis::use(registry);
+#ifdef LOCKKEEPER_WITH_MYSQL
+  mysql::use(registry);
+#endif
+  return registry.open(uri);
+}
+
+/// Null when the store keeps no boards.
+inline std::shared_ptr<Noticeboard> openBoard(const std::string& uri) {
+  return std::dynamic_pointer_cast<Noticeboard>(openStore(uri));
+}
+
+}  // namespace lockkeeper::test

@@ -1,0 +1,57 @@
+#include <array>
+
+#include "database_server.h"
+#include "live_fleet.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// Fleets that move between stores of different kinds.
+class OtherStores : public LiveFleet {
+ protected:
+  /// There and back, with processes at work. The board is on `redis`.
+  void move(const std::string& from, const std::string& to) {
+    configure(from, to, "lockkeeper.migration.board = " + newUri() + "\n");
+    const Processes fleet = start(4, {MIGRATING_WORKER, from, to, newUri(), folder.path()});
+    ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+    ASSERT_NO_FATAL_FAILURE(takeStep("order:* = both", "order:* = both, * = legacy"));
+    ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
+    ASSERT_NO_FATAL_FAILURE(takeStep("50% = modern", "50% = modern, * = both"));
+    ASSERT_NO_FATAL_FAILURE(takeStep("modern", "modern"));
+    EXPECT_TRUE(statusSays("last legacy sighting: none")) << "they know each other: " << status();
+    ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
+    ASSERT_NO_FATAL_FAILURE(takeStep("legacy", "legacy"));
+    const Work work = finish(fleet, "stop");
+    EXPECT_EQ(counted(), work.count);
+    EXPECT_EQ(errors(), "");
+    EXPECT_LE(work.longestStop, longestStopAllowed());
+  }
+};
+
+TEST_F(OtherStores, MovesFromOneRedisToRedlock) {
+  const std::array<RedisServer, 3> nodes;
+  std::string to = "redlock://";
+  for (const RedisServer& node : nodes) {
+    to += (&node == &nodes.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(node.port());
+  }
+  move(oldUri(), to + "?restartGuard=off");
+}
+
+TEST_F(OtherStores, AStoreThatKeepsNoBoardSaysWhatToConfigure) {
+  configure(oldUri(), "redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3?restartGuard=off");
+  const Finished finished = lockkeeper({"migrate", "status"});
+  EXPECT_EQ(finished.exitCode, 78);
+  EXPECT_NE(finished.errors.find("the store redlock://"), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("migration.board"), std::string::npos) << finished.errors;
+}
+
+#ifdef LOCKKEEPER_WITH_MYSQL
+TEST_F(OtherStores, MovesFromGetLockToRedis) {
+  DatabaseServer server(Brand::mariadb);
+  const std::string uri = server.uri(server.newDatabase());
+  move("mysql+getlock" + uri.substr(uri.find("://")) + "?createTable=true", oldUri());
+}
+#endif
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,96 @@
+#include <regex>
+#include <sstream>
+
+#include "live_fleet.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// A piece of code in docs/migrating.md.
+struct Block {
+  std::string section;
+  std::string language;
+  std::string text;
+};
+
+/// Somebody who does what docs/migrating.md says, on servers of the test.
+class Runbook : public LiveFleet {
+ protected:
+  static std::vector<Block> blocks() {
+    std::istringstream page(readFile(RUNBOOK));
+    std::vector<Block> found;
+    std::string section;
+    bool inside = false;
+    for (std::string line; std::getline(page, line);) {
+      if (line.starts_with("```")) {
+        inside = !inside;
+        if (inside) found.push_back({section, line.substr(3), ""});
+      } else if (inside) {
+        found.back().text += line + "\n";
+      } else if (line.starts_with("## ")) {
+        section = line.substr(3);
+      }
+    }
+    return found;
+  }
+
+  /// With the test's server, where clients of the legacy fleet are on database 1.
+  std::string here(std::string text) const {
+    const std::string server = "127.0.0.1:" + std::to_string(redis.port());
+    text = std::regex_replace(text, std::regex("127\\.0\\.0\\.1:6379/1"), server + "/2");
+    return std::regex_replace(text, std::regex("127\\.0\\.0\\.1:6379/0"), server + "/1");
+  }
+
+  /// As it stands there, but for times that a test can wait for.
+  void writeConfiguration(const std::string& text) {
+    std::string fast = std::regex_replace(here(text), std::regex("maxTtl( *)= .*"), "maxTtl$1= 2s");
+    fast = std::regex_replace(fast, std::regex("observation( *)= .*"), "observation$1= 1s");
+    configuration = folder / "shop.properties";
+    writeFile(configuration, fast +
+                                 "lockkeeper.migration.heartbeat = 200ms\n"
+                                 "lockkeeper.migration.lease = 1500ms\n");
+  }
+
+  void type(const std::string& line) const {
+    const std::string path = std::filesystem::path(LOCKKEEPER_COMMAND).parent_path();
+    const Finished finished = runToEnd(
+        {"sh", "-c", "cd " + folder.path().string() + " && PATH=" + path + ":$PATH && " + here(line)});
+    EXPECT_EQ(finished.exitCode, 0) << line << "\n" << finished.errors;
+    EXPECT_NE(finished.output, "") << line;
+    if (line.find("advance") == std::string::npos || line.find("--dry-run") != std::string::npos) return;
+    EXPECT_TRUE(statusSays("next step: none is under way")) << line << "\n" << status();
+  }
+};
+
+TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
+  Processes legacy = startLegacy();
+  Processes fleet;
+  std::vector<std::string> settled;
+  long long done = 0;
+  for (const Block& block : blocks()) {
+    if (block.section.starts_with("5.") && !legacy.empty()) {
+      done += finish(legacy, "stop-legacy").count;
+      legacy.clear();
+    }
+    if (block.language == "properties" && fleet.empty()) {
+      writeConfiguration(block.text);
+      fleet = start(4, worker(legacyUri()));
+      ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+    }
+    if (block.language != "sh") continue;
+    std::istringstream lines(block.text);
+    for (std::string line; std::getline(lines, line);) ASSERT_NO_FATAL_FAILURE(type(line));
+    if (fleet.empty()) continue;
+    std::smatch phase;
+    const std::string now = status();
+    ASSERT_TRUE(std::regex_search(now, phase, std::regex("settled:   (.*)\n"))) << now;
+    settled.push_back(phase[1]);
+    ASSERT_TRUE(progress()) << errors();
+  }
+  EXPECT_EQ(settled, (std::vector<std::string>{"legacy", "both", "modern", "legacy"}));
+  done += finish(fleet, "stop").count;
+  EXPECT_EQ(counted(), done) << errors();
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
