@@ -39,6 +39,9 @@ class StoreRegistry {
   /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
   void addFences(std::string scheme, FenceFactory factory);
 
+  /// Whether open() has a driver for URIs of this scheme.
+  bool knows(std::string_view scheme) const { return stores_.contains(scheme); }
+
   /// Makes the driver that the URI's scheme names. Connects nowhere yet: the first operation does. Throws
   /// ConfigError for a malformed URI, an unknown parameter, or a scheme that nobody registered (naming those
   /// that are).
