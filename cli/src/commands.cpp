@@ -38,9 +38,10 @@ OptionSet storeOptions() {
              "in the file of --config")
           .argument("URI"));
   options.addOption(
-      Option("config", "c",
-             "a .properties file with lockkeeper.store, lockkeeper.namespace, lockkeeper.lock.ttl, "
-             "lockkeeper.lock.waitFor and lockkeeper.migration.*; options given here go before it")
+      Option(
+          "config", "c",
+          "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options given "
+          "here go before it")
           .argument("FILE"));
   options.addOption(Option("namespace", "n", "put before each key, as applications do that share a store")
                         .argument("NAME"));
@@ -194,13 +195,13 @@ StoreRegistry knownStores() {
 
 std::shared_ptr<LockDriver> openStore(const Settings& settings) {
   const StoreRegistry registry = knownStores();
-  if (!settings.migration) return registry.open(settings.store);
-  return migration::open(registry, {settings.migration->from, settings.store, settings.migration->board},
-                         settings.migration->options);
+  const poco::MigrationSettings& migration = settings.migration;
+  if (migration.from.empty()) return registry.open(settings.store);
+  return migration::open(registry, {migration.from, settings.store, migration.board}, migration.options);
 }
 
 std::shared_ptr<RateDriver> openRates(const Settings& settings) {
-  return knownStores().openRates(settings.store);
+  return knownStores().openRates(settings.limiterStore.empty() ? settings.store : settings.limiterStore);
 }
 
 }  // namespace lockkeeper::cli

@@ -76,7 +76,7 @@ int showKey(const CommandLine& line) {
   const std::string key = line.operandsOf(1, 1, "one KEY").front();
   const Settings settings = readSettings(line);
   const std::string full = settings.fullKey(key);
-  checkNamespace(settings.keyNamespace);
+  checkNamespace(settings.manager.keyNamespace);
   checkKey(key);
   const auto driver = openStore(settings);
   const auto holder = driver->holder(full, within(lookBound));
@@ -95,7 +95,7 @@ int showKey(const CommandLine& line) {
 int listKeys(const CommandLine& line) {
   const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
   const Settings settings = readSettings(line);
-  checkNamespace(settings.keyNamespace);
+  checkNamespace(settings.manager.keyNamespace);
   const auto driver = openStore(settings);
   const std::size_t hidden = settings.fullKey("").size();
   std::vector<Row> rows;
@@ -117,7 +117,7 @@ int breakKey(const CommandLine& line) {
     throw UsageError("there is no terminal to ask on: break needs --yes");
   const Settings settings = readSettings(line);
   const std::string full = settings.fullKey(key);
-  checkNamespace(settings.keyNamespace);
+  checkNamespace(settings.manager.keyNamespace);
   checkKey(key);
   const auto driver = openStore(settings);
   auto& breakable = capability<Breakable>(*driver, "break locks");

@@ -78,7 +78,7 @@ int limitKey(const CommandLine& line) {
   const Settings settings = readSettings(line);
 
   const auto failure = std::make_shared<FailureListener>();
-  RateLimiterOptions options{.keyNamespace = settings.keyNamespace,
+  RateLimiterOptions options{.keyNamespace = settings.manager.keyNamespace,
                              .operationTimeout = std::chrono::seconds{5}};
   options.environment.listener = failure;
   RateLimiter limiter(openRates(settings), std::move(options));

@@ -65,7 +65,7 @@ void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules&
       const auto matches = [&](const std::string& uri) {
         return anyHeldKeyMatches(*registry.open(uri), rule);
       };
-      if (!matches(settings.migration->from) && !matches(settings.store)) {
+      if (!matches(settings.migration.from) && !matches(settings.store)) {
         warn("no key that is held now matches " + quoted(rule.pattern));
       }
     } catch (const Error&) {

@@ -66,7 +66,7 @@ void printSummary(const std::array<std::size_t, classes.size()>& counts) {
 int auditLegacyKeys(const CommandLine& line) {
   const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
   const Settings settings = readSettings(line);
-  checkNamespace(settings.keyNamespace);
+  checkNamespace(settings.manager.keyNamespace);
   const auto driver = openStore(settings);
   auto* legacy = dynamic_cast<LegacyRedisDriver*>(driver.get());
   if (legacy == nullptr) throw ConfigError("migrate audit looks at redis+legacy:// stores only");

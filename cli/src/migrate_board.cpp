@@ -14,14 +14,13 @@ constexpr std::chrono::seconds lookBound{5};
 }  // namespace
 
 ObservedMigration observe(const Settings& settings) {
-  if (!settings.migration) {
+  if (settings.migration.from.empty()) {
     throw ConfigError("there is no migration: the file of --config has no lockkeeper.migration.from");
   }
-  const migration::MigrationStores stores{settings.migration->from, settings.store,
-                                          settings.migration->board};
-  migration::MigrationBoard board(openBoard(knownStores(), stores), settings.migration->options.name);
+  const migration::MigrationStores stores{settings.migration.from, settings.store, settings.migration.board};
+  migration::MigrationBoard board(openBoard(knownStores(), stores), settings.migration.options.name);
   migration::BoardState state = board.look(saturatingAdd(systemClock()->now(), lookBound));
-  return {*settings.migration, std::move(board), std::move(state)};
+  return {settings.migration, std::move(board), std::move(state)};
 }
 
 std::string rough(std::chrono::milliseconds length) {

@@ -17,7 +17,7 @@ int advanceMigration(const CommandLine& line);
 
 /// A migration, for those who look at it and take no locks.
 struct ObservedMigration {
-  MigrationSettings settings;
+  poco::MigrationSettings settings;
   migration::MigrationBoard board;
   migration::BoardState state;
 };

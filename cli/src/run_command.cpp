@@ -28,7 +28,7 @@ struct Interrupted {
 
 /// Waits for the lock on a thread of its own, so that this one sees signals. Throws Interrupted, or what
 /// LockManager::lock throws.
-Lock acquire(LockManager& manager, const std::string& key, const Settings& settings, SignalQueue& signals) {
+Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals) {
   std::stop_source stop;
   Event finished;
   auto lock = std::async(std::launch::async, [&] {
@@ -36,9 +36,7 @@ Lock acquire(LockManager& manager, const std::string& key, const Settings& setti
       Event& event;
       ~Announce() { event.set(); }
     } announce{finished};
-    LockOptions options;
-    options.ttl = settings.ttl;
-    options.waitFor = settings.waitFor;
+    LockOptions options = manager.defaults();
     options.stop = stop.get_token();
     return manager.lock(key, options);
   });
@@ -105,13 +103,12 @@ int runUnderLock(const CommandLine& line) {
   if (!line.afterDashes || line.afterDashes->empty()) throw UsageError("expected -- COMMAND after the KEY");
   if (line.operands.size() != 1) throw UsageError("expected one KEY before --");
   const std::chrono::milliseconds grace = durationOption(line, "grace", defaultGrace);
-  const Settings settings = readSettings(line);
+  Settings settings = readSettings(line);
+  settings.manager.lock.renew = Renew::automatic;  // the command cannot renew it
   SignalQueue signals;
-  ManagerOptions options;
-  options.keyNamespace = settings.keyNamespace;
-  LockManager manager(openStore(settings), options);
+  LockManager manager(openStore(settings), settings.manager);
   try {
-    Lock lock = acquire(manager, line.operands.front(), settings, signals);
+    Lock lock = acquire(manager, line.operands.front(), signals);
     const int exitCode = runHolding(lock, *line.afterDashes, signals, grace);
     return release(lock, exitCode);
   } catch (const Interrupted& interruption) {

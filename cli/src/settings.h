@@ -2,23 +2,16 @@
 
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "command_line.h"
-#include "migration_settings.h"
+#include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::cli {
 
 /// Where the locks are and how they are taken: from the command line, else from the file that --config names,
 /// else from the environment or the default.
-struct Settings {
-  std::string store;  ///< May hold a password: not for messages.
-  std::string keyNamespace;
-  std::chrono::milliseconds ttl;
-  std::chrono::milliseconds waitFor;
-  std::optional<MigrationSettings> migration{};  ///< To `store`, from another one.
-
+struct Settings : poco::Settings {
   /// The key as the store knows it.
   std::string fullKey(const std::string& key) const;
 };

@@ -29,6 +29,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   std::optional<Holder> holder(std::string_view key);
   Promises promises() const { return driver_->promises(); }
+  const ManagerOptions& options() const noexcept { return options_; }
   Instant now() const noexcept { return options_.environment.clock->now(); }
 
  private:

@@ -32,6 +32,8 @@ void LockManager::releaseHeld(Lock& held) {
   }
 }
 
+const LockOptions& LockManager::defaults() const { return engine_->options().lock; }
+
 std::optional<Holder> LockManager::holder(std::string_view key) { return engine_->holder(key); }
 
 Promises LockManager::promises() const { return engine_->promises(); }

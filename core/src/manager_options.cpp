@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lease.h"
 #include "lockkeeper/key.h"
 
 namespace lockkeeper::detail {
@@ -43,6 +44,7 @@ ManagerOptions completed(ManagerOptions options) {
   checkPositive("operationTimeout", options.operationTimeout);
   checkPositive("backoffInitial", options.backoffInitial);
   checkPositive("backoffCap", options.backoffCap);
+  checkOptions(options.lock);
   const Environment& environment = options.environment;
   if (!environment.clock || !environment.random || !environment.listener) {
     throw std::invalid_argument("the environment of a LockManager needs a clock, a random and a listener");

@@ -90,6 +90,19 @@ Endpoint endpointFrom(std::string_view text) {
   return endpoint;
 }
 
+constexpr std::string_view schemeBytes = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+
+/// "redis://a, mysql+getlock://b" would otherwise be a host, or the value of a parameter.
+void refuseSecond(std::string_view text) {
+  for (auto at = text.find("://"); at != std::string_view::npos; at = text.find("://", at + 1)) {
+    const auto before = text.find_last_not_of(schemeBytes, at - 1);
+    if (before != std::string_view::npos &&
+        std::string_view(",; \t").find(text[before]) != std::string_view::npos) {
+      throw ConfigError("the store's URI is followed by another one: one store can be named");
+    }
+  }
+}
+
 std::string joined(std::initializer_list<std::string_view> names) {
   std::string list;
   for (const auto name : names) list.append(list.empty() ? "" : ", ").append(name);
@@ -102,11 +115,11 @@ StoreUri StoreUri::parse(std::string_view text) {
   StoreUri uri;
   const auto colon = text.find(':');
   const std::string_view scheme = text.substr(0, colon);
-  constexpr std::string_view schemeBytes = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
   if (colon == std::string_view::npos || scheme.empty() ||
       scheme.find_first_not_of(schemeBytes) != std::string_view::npos) {
     throw ConfigError("the store's URI does not begin with a scheme, such as memory: or redis://host:6379/0");
   }
+  refuseSecond(text);
   uri.scheme_ = scheme;
   text.remove_prefix(colon + 1);
   if (text.find('#') != std::string_view::npos) throw ConfigError("the store's URI has a '#': write %23");

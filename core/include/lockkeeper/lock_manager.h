@@ -34,6 +34,9 @@ struct ManagerOptions {
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
+  /// How locks are taken by the calls that do not say.
+  LockOptions lock{};
+
   Environment environment{};
 };
 
@@ -48,6 +51,7 @@ struct ManagerOptions {
 /// one.
 class LockManager {
  public:
+  /// Throws ConfigError or std::invalid_argument for options out of range.
   explicit LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options = {});
   LockManager(LockManager&&) noexcept;
   LockManager& operator=(LockManager&&) noexcept;
@@ -56,10 +60,12 @@ class LockManager {
   /// The lock, or nothing when the key stayed busy for options.waitFor or options.stop was triggered. Throws
   /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the
   /// end. Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
-  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
+  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options);
+  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key) { return tryLock(key, defaults()); }
 
   /// Like tryLock, but throws LockTimeout (busy) or Cancelled (stopped) instead of returning nothing.
-  [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
+  [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options);
+  [[nodiscard]] Lock lock(std::string_view key) { return lock(key, defaults()); }
 
   /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when
   /// the lock was lost meanwhile: what fn did was then not protected to its end.
@@ -82,6 +88,14 @@ class LockManager {
       return result;
     }
   }
+
+  template <class Fn>
+  auto withLock(std::string_view key, Fn&& fn) {
+    return withLock(key, defaults(), std::forward<Fn>(fn));
+  }
+
+  /// ManagerOptions::lock, to change some of it for one call.
+  const LockOptions& defaults() const;
 
   /// Who holds the key now; empty when it is free. One attempt.
   std::optional<Holder> holder(std::string_view key);

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 
 #include "lockkeeper/lock_manager.h"
 
@@ -18,7 +19,9 @@ namespace lockkeeper {
 /// say. lock() and the try functions throw what LockManager::tryLock throws.
 class Mutex {
  public:
-  Mutex(LockManager& manager, std::string key, LockOptions options = {});
+  Mutex(LockManager& manager, std::string key, LockOptions options);
+  /// With the manager's own options.
+  Mutex(LockManager& manager, std::string key) : Mutex(manager, std::move(key), manager.defaults()) {}
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 

@@ -47,6 +47,9 @@ class StoreRegistry {
   /// scheme is taken.
   void addValues(std::string scheme, ValueFactory factory);
 
+  /// Whether open() has a driver for URIs of this scheme.
+  bool knows(std::string_view scheme) const { return stores_.contains(scheme); }
+
   /// Makes the driver that the URI's scheme names. Connects nowhere yet: the first operation does. Throws
   /// ConfigError for a malformed URI, an unknown parameter, or a scheme that nobody registered (naming those
   /// that are).

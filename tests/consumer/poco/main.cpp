@@ -1,4 +1,5 @@
-#include <lockkeeper/poco/rate_limit_filter.h>  // first: it needs no header of Poco
+#include <lockkeeper/poco/lock_services.h>  // these two first: they need no header of Poco
+#include <lockkeeper/poco/rate_limit_filter.h>
 
 #include <Poco/AutoPtr.h>
 #include <Poco/Net/HTTPClientSession.h>
@@ -9,7 +10,7 @@
 #include <Poco/Net/HTTPServer.h>
 #include <Poco/Net/HTTPServerResponse.h>
 #include <Poco/Util/MapConfiguration.h>
-#include <lockkeeper/store_registry.h>
+#include <lockkeeper/poco/lock_subsystem.h>
 
 #include <iostream>
 
@@ -27,12 +28,13 @@ struct Handlers : HTTPRequestHandlerFactory {
 
 int main() {
   Poco::AutoPtr<Poco::Util::MapConfiguration> configuration(new Poco::Util::MapConfiguration);
+  configuration->setString("lockkeeper.store", "memory:");
   configuration->setString("lockkeeper.limits.orders.rate", "1/h");
   configuration->setString("lockkeeper.http.routes.orders.match", "GET /orders/{id}");
   configuration->setString("lockkeeper.http.routes.orders.limits.orders", "path id");
 
-  auto limits = std::make_shared<lockkeeper::RateLimiter>(lockkeeper::StoreRegistry().openRates("memory:"));
-  lockkeeper::poco::RateLimitFilter filter(limits, *configuration);
+  const auto services = lockkeeper::poco::fromConfiguration(*configuration, lockkeeper::StoreRegistry());
+  lockkeeper::poco::RateLimitFilter filter(services.sharedLimits(), *configuration);
   HTTPServer server(filter.wrap(std::make_unique<Handlers>()).release(),
                     ServerSocket(SocketAddress("127.0.0.1", 0)), new HTTPServerParams);
   server.start();

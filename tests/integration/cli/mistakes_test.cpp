@@ -90,6 +90,10 @@ TEST_F(Mistakes, InTheConfigurationFile) {
   refuses(show, 78, "lockkeeper.store");
   writeFile(path, "lockkeeper.store = memory:\nlockkeeper.lock.ttl = long\n");
   refuses(show, 78, "lockkeeper.lock.ttl");
+  writeFile(path, "lockkeeper.store = memory:\nlockkeeper.lock.tll = 3s\n");
+  refuses(show, 78, "did you mean lockkeeper.lock.ttl?");
+  writeFile(folder / "shop.json", R"({"lockkeeper": {"store": "memory:", "lock": {"ttl": "long"}}})");
+  refuses({"show", "--config", folder / "shop.json", "k"}, 78, "lockkeeper.lock.ttl");
 }
 
 TEST_F(Mistakes, InTheStoresUri) {

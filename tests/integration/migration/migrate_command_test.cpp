@@ -94,7 +94,7 @@ TEST_F(MigrateCommand, RefusesAConfigurationThatIsNotOne) {
     return refusal({"run", "k", "--", "true"}, 78);
   };
   EXPECT_NE(with("lockkeeper.migration.phase = new").find("lockkeeper.migration.phase: "), std::string::npos);
-  EXPECT_NE(with("lockkeeper.migration.phaze = both").find("lockkeeper.migration.phaze is unknown"),
+  EXPECT_NE(with("lockkeeper.migration.phaze = both").find("did you mean lockkeeper.migration.phase?"),
             std::string::npos);
   EXPECT_NE(with("lockkeeper.migration.maxTtl = 25h").find("maxTtl is 25h"), std::string::npos);
   EXPECT_NE(with("lockkeeper.migration.board = redis+nothing://h").find("redis+nothing"), std::string::npos);

@@ -57,7 +57,24 @@ TEST_F(BadInputTest, ManagersWithBadOptionsAreNotMade) {
             "the owner 'me@home' is not 1 to 64 printable characters without '@'");
   EXPECT_EQ(made([](auto& o) { o.operationTimeout = 0ms; }),
             "operationTimeout is 0 ms: it must be 1ms to 1h");
+  EXPECT_EQ(messageOf<std::invalid_argument>([&] {
+              auto bad = options();
+              bad.lock.ttl = 25h;
+              LockManager(store, bad);
+            }),
+            "ttl is 90000000 ms: it must be 10ms to 24h");
   EXPECT_THROW(LockManager(nullptr), std::invalid_argument);
+}
+
+TEST_F(BadInputTest, CallsThatDoNotSayHowTakeTheManagersOptions) {
+  auto some = options();
+  some.lock.ttl = 7s;
+  LockManager own(store, some);
+  EXPECT_EQ(own.defaults().ttl, 7s);
+  EXPECT_LE(own.lock("a").remaining(), 7s);
+  EXPECT_LE(own.tryLock("a")->remaining(), 7s);
+  own.withLock("a", [](Lock& lock) { EXPECT_LE(lock.remaining(), 7s); });
+  EXPECT_GT(own.lock("a", {}).remaining(), 20s);
 }
 
 TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {
@@ -75,6 +92,8 @@ TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {
 TEST(StoreRegistry, OpensRegisteredSchemesAndNamesThemOtherwise) {
   StoreRegistry registry;
   EXPECT_TRUE(registry.open("memory:"));
+  EXPECT_TRUE(registry.knows("memory"));
+  EXPECT_FALSE(registry.knows("zookeeper"));
   EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("zookeeper://host"); }),
             "no driver is registered for the scheme 'zookeeper': this program knows memory");
   EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory:?size=3"); }),

@@ -57,6 +57,11 @@ TEST(StoreUri, SaysWhichPartIsWrong) {
             "the port '99999' of the store's host 'h' is not a number from 1 to 65535");
   EXPECT_EQ(refusal("redis://h:0"), "the port '0' of the store's host 'h' is not a number from 1 to 65535");
   EXPECT_EQ(refusal("redis://u@:6379"), "the store's URI has no host where one is needed");
+  for (const auto* two : {"redis://a, mysql+getlock://b", "redis://a,redis://b", "redis://a:1 redis://b",
+                          "memory:,redis://a", "redis+legacy://a?keyPrefix=lock:;redis://b"}) {
+    EXPECT_EQ(refusal(two), "the store's URI is followed by another one: one store can be named") << two;
+  }
+  EXPECT_EQ(refusal("redlock://a,b?fenceStore=mysql://u:p@c/d"), "nothing was thrown");
   EXPECT_EQ(refusal("redlock://a,,b"), "the store's URI has no host where one is needed");
   EXPECT_EQ(refusal("redlock://a,b,"), "the store's URI has no host where one is needed");
   EXPECT_EQ(refusal("redis://[::1:6379"), "the store's IPv6 address has no closing ']'");

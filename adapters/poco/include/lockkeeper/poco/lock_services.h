@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/settings.h"
+#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/rate_policy.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::poco {
+
+/// Locks and limits as the settings say: the manager, on a migration between two stores where one is
+/// configured, the limiter and its policies. Thread-safe.
+///
+/// The destructor ends them, and blocks for one operation and one I/O timeout of each store at most. Locks
+/// that are still held live on until they are released.
+class LockServices {
+ public:
+  /// Connects nowhere yet: the first operation does. Throws ConfigError that names the setting; a scheme that
+  /// is not in `stores` is told with the CMake target to link, where that is one of lockkeeper's own.
+  LockServices(const Settings& settings, const StoreRegistry& stores, const Environment& environment = {});
+
+  /// Takes locks as lockkeeper.lock says: `locks().tryLock("order:42")`.
+  LockManager& locks() const { return *locks_; }
+
+  /// `limits().take(user, policy("sms"))`. Throws ConfigError when the store keeps no rate limits.
+  RateLimiter& limits() const { return *sharedLimits(); }
+
+  /// The same, for those who keep it, such as RateLimitFilter.
+  const std::shared_ptr<RateLimiter>& sharedLimits() const;
+
+  /// The limit lockkeeper.limits.<name>. Lives as long as this object. Throws ConfigError that names the
+  /// nearest one when there is none of that name.
+  const RatePolicy& policy(std::string_view name) const;
+
+ private:
+  std::map<std::string, RatePolicy, std::less<>> policies_;
+  std::unique_ptr<LockManager> locks_;
+  std::shared_ptr<RateLimiter> limits_;
+  std::string noLimits_;  // why limits_ is null
+};
+
+/// LockServices from `lockkeeper.*` of a configuration, for programs that are no Poco::Util::Application.
+/// Throws what readSettings() and LockServices() throw.
+LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
+                               const StoreRegistry& stores, const Environment& environment = {});
+
+}  // namespace lockkeeper::poco

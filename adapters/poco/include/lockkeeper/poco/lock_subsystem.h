@@ -1,0 +1,55 @@
+#pragma once
+
+#include <Poco/Util/Subsystem.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/poco/lock_services.h"
+
+namespace lockkeeper::poco {
+
+/// Locks and limits of a Poco application, as `lockkeeper.*` of its configuration says. Add it in the
+/// application's constructor, with the drivers that the program links, one line each:
+///
+///   StoreRegistry stores;
+///   redis::use(stores);
+///   addSubsystem(new poco::LockSubsystem(stores));
+///
+/// It owns them from Application::initialize(), which therefore comes after loadConfiguration() and throws
+/// ConfigError, to Application::uninitialize(), which blocks as ~LockServices() does. In between it is
+/// thread-safe. A daemon forks before, so the subsystem works in it.
+///
+/// Adds the option --help-lockkeeper, which prints all settings with their defaults and ends the program.
+class LockSubsystem : public Poco::Util::Subsystem {
+ public:
+  explicit LockSubsystem(StoreRegistry stores, Environment environment = {});
+  ~LockSubsystem() override;
+
+  const char* name() const override { return "lockkeeper"; }
+
+  /// As in LockServices. What they return is gone with uninitialize() and reinitialize(). These and all below
+  /// throw std::logic_error while the subsystem is not initialized.
+  LockManager& locks() const { return services().locks(); }
+  RateLimiter& limits() const { return services().limits(); }
+  const std::shared_ptr<RateLimiter>& sharedLimits() const { return services().sharedLimits(); }
+  const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
+
+ protected:
+  void initialize(Poco::Util::Application& application) override;
+  void uninitialize() override;
+  /// When the new configuration is wrong, throws, and the old one stays.
+  void reinitialize(Poco::Util::Application& application) override;
+  void defineOptions(Poco::Util::OptionSet& options) override;
+
+ private:
+  const LockServices& services() const;
+  void showSettings(const std::string& option, const std::string& value);
+
+  const StoreRegistry stores_;
+  const Environment environment_;
+  std::optional<LockServices> services_;
+};
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/migration/migration_options.h"
+#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/rate_policy.h"
+
+namespace Poco::Util {
+class AbstractConfiguration;
+}
+
+namespace lockkeeper::poco {
+
+/// A migration to Settings::store.
+struct MigrationSettings {
+  std::string from{};   ///< Empty: there is none. May hold a password: not for messages.
+  std::string board{};  ///< Likewise; empty: the new store keeps the board.
+  migration::MigrationOptions options{};
+};
+
+/// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.
+struct Settings {
+  std::string store{};  ///< Empty: not said. May hold a password: not for messages.
+  ManagerOptions manager{};
+  std::string limiterStore{};  ///< Empty: `store`.
+  RateLimiterOptions limiter{};
+  /// By the limit's name, as RatePolicy::parse() reads them.
+  std::map<std::string, std::map<std::string, std::string>> limits{};
+  MigrationSettings migration{};
+
+  /// Throws ConfigError that names the first limit that is not one.
+  std::map<std::string, RatePolicy, std::less<>> policies() const;
+};
+
+/// Reads all of `lockkeeper.*` and opens nothing. References like ${name} to other settings are followed; an
+/// empty value is as good as none. Throws ConfigError that names the first setting that is unknown, and the
+/// known one that is nearest, or the first value that is not allowed. `lockkeeper.http` is only looked
+/// through for unknown names: what reads it checks the values.
+Settings readSettings(const Poco::Util::AbstractConfiguration& configuration);
+
+}  // namespace lockkeeper::poco
