@@ -1,11 +1,12 @@
-# How every target of the project is compiled, and how each component is installed.
+# How every target of the project is compiled.
 include(GNUInstallDirs)
-include(CMakePackageConfigHelpers)
+include(GenerateExportHeader)
+include(LockkeeperInstall)
 
 find_package(Threads REQUIRED)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-set(LOCKKEEPER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lockkeeper)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
 # Language mode, warnings and sanitizers of one target.
 function(lockkeeper_compile_options target)
@@ -23,49 +24,54 @@ endfunction()
 
 # lockkeeper_component(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…])
 # A library lockkeeper::<name> with public headers in include/, installed and exported on its own, so that
-# find_package(lockkeeper COMPONENTS <name>) brings in nothing else than it and what it links.
+# find_package(lockkeeper COMPONENTS <name>) brings in nothing else than it and what it links. Static, or shared with
+# BUILD_SHARED_LIBS; then only what carries LOCKKEEPER_<NAME>_EXPORT, of the generated header export.h, can be linked.
 function(lockkeeper_component name)
-  lockkeeper_add_library(${name} ${ARGN})
+  lockkeeper_add_library(${name} "" ${ARGN})
+  set(target lockkeeper_${name})
+  string(TOUPPER ${target} macro)
+  set(folder lockkeeper/${name})
+  if(name STREQUAL "core")
+    set(folder lockkeeper)
+  endif()
+  generate_export_header(${target} BASE_NAME ${macro} EXPORT_FILE_NAME include/${folder}/export.h)
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/include>)
   lockkeeper_install_component(${name})
+  install(DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
 # lockkeeper_internal_component(<name> SOURCES … [PUBLIC libs…] [PRIVATE libs…])
-# What several components share and users do not see: as lockkeeper_component(), but its headers stay here.
+# What several components share and users do not see: always static, its headers stay here. Shared components take it in;
+# users of static ones must link it, so there it is installed.
 function(lockkeeper_internal_component name)
-  lockkeeper_add_library(${name} ${ARGN})
-  lockkeeper_export(${name})
+  lockkeeper_add_library(${name} STATIC ${ARGN})
+  if(NOT BUILD_SHARED_LIBS)
+    lockkeeper_export(${name})
+  endif()
 endfunction()
 
-function(lockkeeper_add_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;PUBLIC;PRIVATE")
+function(lockkeeper_add_library name type)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;PUBLIC;PRIVATE")
   set(target lockkeeper_${name})
-  add_library(${target} ${arg_SOURCES})
+  add_library(${target} ${type} ${arg_SOURCES})
   add_library(lockkeeper::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  # The ABI may change with each minor version, as long as the major one is 0.
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_BINARY_DIR})
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "SHARED_LIBRARY")
+    # Hidden visibility does not reach the templates of std and Poco, whose namespaces or classes say "default".
+    set(script ${PROJECT_SOURCE_DIR}/cmake/exported_symbols.map)
+    target_link_options(${target} PRIVATE LINKER:--version-script=${script})
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${script} INSTALL_RPATH $ORIGIN)
+  endif()
   lockkeeper_compile_options(${target})
-endfunction()
-
-# Installs and exports the target lockkeeper_<name>, and installs the headers in include/.
-function(lockkeeper_install_component name)
-  lockkeeper_export(${name})
-  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-endfunction()
-
-function(lockkeeper_export name)
-  install(TARGETS lockkeeper_${name} EXPORT lockkeeper-${name})
-  install(EXPORT lockkeeper-${name} NAMESPACE lockkeeper:: DESTINATION ${LOCKKEEPER_PACKAGE_DIR})
-  set_property(GLOBAL APPEND PROPERTY LOCKKEEPER_COMPONENTS ${name})
-endfunction()
-
-function(lockkeeper_install_package)
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/lockkeeperConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/lockkeeperConfig.cmake INSTALL_DESTINATION ${LOCKKEEPER_PACKAGE_DIR})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/lockkeeperConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/lockkeeperConfig.cmake ${PROJECT_BINARY_DIR}/lockkeeperConfigVersion.cmake
-          DESTINATION ${LOCKKEEPER_PACKAGE_DIR})
 endfunction()

@@ -12,6 +12,7 @@
 #include "exit_codes.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
+#include "lockkeeper/version.h"
 
 namespace lockkeeper::cli {
 namespace {

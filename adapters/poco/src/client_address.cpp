@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
@@ -87,8 +86,9 @@ ClientAddress::ClientAddress(const std::string& what, const std::string& proxies
 std::string ClientAddress::of(const HTTPServerRequest& request) const {
   IPAddress client = unmapped(request.clientAddress().host());
   if (!isProxy(client)) return display(client);
-  for (const auto& entry : forwardedFor(request) | std::views::reverse) {
-    const auto address = parseForwarded(entry);
+  const auto forwarded = forwardedFor(request);
+  for (auto entry = forwarded.rbegin(); entry != forwarded.rend(); ++entry) {
+    const auto address = parseForwarded(*entry);
     if (!address) break;  // The proxy that wrote it is the last address that somebody vouches for.
     client = *address;
     if (!isProxy(client)) break;

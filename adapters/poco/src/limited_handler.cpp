@@ -69,7 +69,7 @@ void LimitedHandler::limit(const Route& route, const std::vector<std::string>& p
   if (!body.whole && !route.dryRun) {
     const std::string most = std::to_string(table_->mostBodyBytes());
     return answer(request, response,
-                  {HTTPResponse::HTTP_REQUESTENTITYTOOLARGE, noType, "Content Too Large",
+                  {HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE, noType, "Content Too Large",
                    "The body is longer than " + most + " bytes."});
   }
   facts.json = parseJson(body.bytes);

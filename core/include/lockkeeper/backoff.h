@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/random.h"
 
 namespace lockkeeper {
@@ -11,7 +12,7 @@ namespace lockkeeper {
 /// The waits between attempts at something busy: the n-th is random in [d/2, d] with d = initial * 2^n, at
 /// most cap. Half of each wait is fixed, so that no one spins; half is random, so that contenders do not
 /// march in step. One thread at a time.
-class Backoff {
+class LOCKKEEPER_CORE_EXPORT Backoff {
  public:
   constexpr Backoff(std::chrono::nanoseconds initial, std::chrono::nanoseconds cap)
       : next_(initial), cap_(cap) {}
@@ -24,6 +25,6 @@ class Backoff {
 };
 
 /// Blocks until `until`; returns early, with false, when `stop` is triggered. Thread-safe.
-bool pauseUntil(Clock& clock, Instant until, const std::stop_token& stop = {});
+LOCKKEEPER_CORE_EXPORT bool pauseUntil(Clock& clock, Instant until, const std::stop_token& stop = {});
 
 }  // namespace lockkeeper

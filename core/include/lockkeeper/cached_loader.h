@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/value_store.h"
 
@@ -66,7 +67,7 @@ enum class CacheEvent {
   notStored,    ///< A loaded value was not stored: its lock was lost before, or the store refused it.
 };
 
-const char* toString(CacheEvent event) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(CacheEvent event) noexcept;
 
 /// Lives only during the call.
 struct CacheReport {
@@ -81,7 +82,7 @@ struct CacheReport {
 /// A value is as old as the beginning of its load, at most freshFor, or freshFor + staleFor while stale. All
 /// ages are counted by the store, so that no two clocks are compared. Waiters of one process share one load;
 /// of each process only one asks for the lock.
-class CachedLoader {
+class LOCKKEEPER_CORE_EXPORT CachedLoader {
  public:
   /// Loads the value of a key, as it was given to get(), from where it lives; empty when there is none. Runs
   /// on the thread of a caller of get().

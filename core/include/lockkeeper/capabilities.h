@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lockkeeper/driver.h"
+#include "lockkeeper/export.h"
 
 // What some stores can do and others cannot. A driver that can also derives from the interface; callers ask
 // with dynamic_cast. No driver has a method that it cannot honour.
@@ -16,7 +17,7 @@
 namespace lockkeeper {
 
 /// The store queues waiting claims itself, so that waiting costs no polling.
-class Waitable {
+class LOCKKEEPER_CORE_EXPORT Waitable {
  public:
   virtual ~Waitable() = default;
 
@@ -27,7 +28,7 @@ class Waitable {
 };
 
 /// The store can list its locks.
-class Browsable {
+class LOCKKEEPER_CORE_EXPORT Browsable {
  public:
   virtual ~Browsable() = default;
 
@@ -40,7 +41,7 @@ class Browsable {
 };
 
 /// The store lets an operator take a lock from its holder.
-class Breakable {
+class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
@@ -50,7 +51,7 @@ class Breakable {
 };
 
 /// The store is several nodes that vote: a key is held by the claim that a quorum of them keeps.
-class Quorate {
+class LOCKKEEPER_CORE_EXPORT Quorate {
  public:
   virtual ~Quorate() = default;
 
@@ -74,7 +75,7 @@ struct Notice {
 /// The store keeps small texts beside its locks, by which processes agree on something. A board comes to be
 /// with its first notice. Boards and names are 1 to 128 printable characters, texts have up to 64 KiB. Each
 /// call is one step in the store; errors and deadlines are as for LockDriver. Thread-safe.
-class Noticeboard {
+class LOCKKEEPER_CORE_EXPORT Noticeboard {
  public:
   virtual ~Noticeboard() = default;
 

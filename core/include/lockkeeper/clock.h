@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// The time scale of all leases and deadlines: nanoseconds since boot, going on while the machine sleeps,
@@ -22,7 +24,7 @@ using Instant = BootTime::time_point;
 
 /// Tells boot time and waits on it. Everything in lockkeeper that measures or waits takes a Clock, so that
 /// tests and simulations replace time by one object. Implementations are thread-safe.
-class Clock {
+class LOCKKEEPER_CORE_EXPORT Clock {
  public:
   virtual ~Clock() = default;
 
@@ -35,9 +37,9 @@ class Clock {
 };
 
 /// The machine's own clock (CLOCK_BOOTTIME). One object for the process.
-std::shared_ptr<Clock> systemClock();
+LOCKKEEPER_CORE_EXPORT std::shared_ptr<Clock> systemClock();
 
 /// `from + length` without overflow: saturates at Instant::max().
-Instant saturatingAdd(Instant from, std::chrono::nanoseconds length) noexcept;
+LOCKKEEPER_CORE_EXPORT Instant saturatingAdd(Instant from, std::chrono::nanoseconds length) noexcept;
 
 }  // namespace lockkeeper

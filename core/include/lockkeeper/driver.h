@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/token.h"
 
 namespace lockkeeper {
@@ -94,7 +95,7 @@ struct Promises {
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
 /// Deadlock, ConfigError. A reply that was lost, cut or late is never taken for an answer.
-class LockDriver {
+class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;
 

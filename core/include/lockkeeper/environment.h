@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/random.h"
 
@@ -10,7 +11,7 @@ namespace lockkeeper {
 
 /// What managers and drivers take from outside. Share one among all that work together, so that a test or a
 /// simulation replaces the world in one place. No member may be null.
-struct Environment {
+struct LOCKKEEPER_CORE_EXPORT Environment {
   std::shared_ptr<Clock> clock = systemClock();
   std::shared_ptr<Random> random = systemRandom();
   std::shared_ptr<Listener> listener = std::make_shared<Listener>();

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// What went wrong, for callers that switch on it. Contention is a value, never an error.
@@ -19,11 +21,11 @@ enum class ErrorCode {
 };
 
 /// Stable lower-case name of a code ("store unavailable"), for logs and metrics.
-const char* toString(ErrorCode code) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 
 /// Base of every exception that lockkeeper throws for reasons outside the calling code. Messages are one
 /// line and never hold a password, a token or a full URI.
-class Error : public std::runtime_error {
+class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
   ErrorCode code() const noexcept { return code_; }
@@ -34,7 +36,7 @@ class Error : public std::runtime_error {
 
 /// One class for each code that callers catch by type.
 template <ErrorCode Code>
-class ErrorOf : public Error {
+class LOCKKEEPER_CORE_EXPORT ErrorOf : public Error {
  public:
   explicit ErrorOf(const std::string& message) : Error(Code, message) {}
 };

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -45,7 +46,7 @@ enum class TaskOutcome {
   storeFailed,  ///< Not run: the store did not answer, or refused.
 };
 
-const char* toString(TaskOutcome outcome) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(TaskOutcome outcome) noexcept;
 
 /// What became of one tick. Lives only during the call.
 struct TaskReport {
@@ -57,7 +58,7 @@ struct TaskReport {
 /// Work that runs once per tick of a schedule over all instances of a service. It is no schedule: something
 /// in each instance, such as Poco's Timer, calls run() at each tick. Thread-safe; runs of one object never
 /// overlap, since the lock excludes them like those of others.
-class ExclusiveTask {
+class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
  public:
   /// The work gets the lock, for its fence and valid(), and a token that fires when it must end: the lock is
   /// lost, `atMost` has passed, or the caller of run() wants it.

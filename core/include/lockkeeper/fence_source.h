@@ -4,13 +4,14 @@
 #include <string_view>
 
 #include "lockkeeper/driver.h"
+#include "lockkeeper/export.h"
 
 namespace lockkeeper {
 
 /// Where a lock store that promises no fence of its own gets one: a counter for each key, kept somewhere more
 /// durable than the locks. Thread-safe. Each call is one attempt that ends by `deadline` plus one I/O timeout
 /// and throws StoreUnavailable, OutcomeUnknown, ProtocolError or ConfigError, as a LockDriver does.
-class FenceSource {
+class LOCKKEEPER_CORE_EXPORT FenceSource {
  public:
   virtual ~FenceSource() = default;
 

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// For drivers: knows whether it was made before a fork(), in the parent. Then what it guards belongs to the
 /// parent: no socket of it may be used, and none closed properly. Thread-safe; costs one atomic load.
-class ForkGuard {
+class LOCKKEEPER_CORE_EXPORT ForkGuard {
  public:
   ForkGuard() noexcept;
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// Keys are bytes: every sequence of 1 to 512 bytes names a lock of its own, on every driver.
@@ -14,12 +16,12 @@ inline constexpr std::size_t maxKeyBytes = 512;
 inline constexpr std::string_view reservedMark = ":lockkeeper:";
 
 /// Throws std::invalid_argument, naming the fault, unless `key` is one that every driver accepts.
-void checkKey(std::string_view key);
+LOCKKEEPER_CORE_EXPORT void checkKey(std::string_view key);
 
 /// Throws ConfigError unless `name` is empty or 1 to 64 characters of [A-Za-z0-9_.-].
-void checkNamespace(std::string_view name);
+LOCKKEEPER_CORE_EXPORT void checkNamespace(std::string_view name);
 
 /// `text` between quotes, unprintable bytes as \xNN, at most 64 characters of it: how messages show a key.
-std::string quoted(std::string_view text);
+LOCKKEEPER_CORE_EXPORT std::string quoted(std::string_view text);
 
 }  // namespace lockkeeper

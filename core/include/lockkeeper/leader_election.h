@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper {
@@ -53,7 +54,7 @@ enum class ElectionEvent {
                  ///< loss, its time is the safety margin from when the loss was found.
 };
 
-const char* toString(ElectionEvent event) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(ElectionEvent event) noexcept;
 
 /// Lives only during the call.
 struct ElectionReport {
@@ -84,7 +85,7 @@ struct ElectionHooks {
 /// Two never lead at once as long as `deposed` keeps its time. A process that was stopped for longer than its
 /// lease is deposed when it wakes up, too late: only isLeader(), asked before each step, and the fence at the
 /// resource guard against that.
-class LeaderElection {
+class LOCKKEEPER_CORE_EXPORT LeaderElection {
  public:
   /// Starts to campaign; the first callback may come before it returns. Throws std::invalid_argument that
   /// names the first option out of range.

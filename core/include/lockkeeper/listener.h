@@ -6,6 +6,7 @@
 
 #include "lockkeeper/driver.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"
 
 namespace lockkeeper {
@@ -18,7 +19,7 @@ enum class LossReason {
   maxHold,             ///< LockOptions::maxHold has passed.
 };
 
-const char* toString(LossReason reason) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(LossReason reason) noexcept;
 
 /// What became of one request to one node of a store that is several nodes.
 enum class NodeOutcome {
@@ -29,13 +30,13 @@ enum class NodeOutcome {
   leftOut,     ///< It was not asked: down, or restarted too recently to count.
 };
 
-const char* toString(NodeOutcome outcome) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(NodeOutcome outcome) noexcept;
 
 /// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only
 /// during the call. Calls come from the threads that use locks and from the manager's own, several at a time,
 /// outside all internal mutexes. They must be quick, since renewals wait for them; what they throw is
 /// dropped.
-class Listener {
+class LOCKKEEPER_CORE_EXPORT Listener {
  public:
   virtual ~Listener() = default;
 

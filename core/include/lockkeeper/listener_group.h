@@ -3,13 +3,14 @@
 #include <memory>
 #include <vector>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/listener.h"
 
 namespace lockkeeper {
 
 /// Several listeners in the place of one: each of them hears everything, in the order given, also when one
 /// before it throws. Thread-safe as far as they are.
-class ListenerGroup final : public Listener {
+class LOCKKEEPER_CORE_EXPORT ListenerGroup final : public Listener {
  public:
   /// Throws std::invalid_argument for a null listener.
   explicit ListenerGroup(std::vector<std::shared_ptr<Listener>> members);

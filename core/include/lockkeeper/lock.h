@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lockkeeper/driver.h"
+#include "lockkeeper/export.h"
 
 namespace lockkeeper {
 
@@ -31,11 +32,11 @@ enum class ReleaseResult {
   notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
 };
 
-const char* toString(ReleaseResult result) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(ReleaseResult result) noexcept;
 
 /// A held lock. Movable, not copyable; one thread at a time, except valid(), remaining(), state(), lost() and
 /// fence(), which any thread may call. May outlive the LockManager that made it.
-class Lock {
+class LOCKKEEPER_CORE_EXPORT Lock {
  public:
   Lock(Lock&&) noexcept;
   Lock& operator=(Lock&&) noexcept;

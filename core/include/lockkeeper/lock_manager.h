@@ -12,6 +12,7 @@
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_options.h"
 
@@ -49,7 +50,7 @@ struct ManagerOptions {
 ///
 /// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new
 /// one.
-class LockManager {
+class LOCKKEEPER_CORE_EXPORT LockManager {
  public:
   /// Throws ConfigError or std::invalid_argument for options out of range.
   explicit LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options = {});

@@ -4,6 +4,8 @@
 #include <optional>
 #include <stop_token>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 enum class Renew {
@@ -37,6 +39,6 @@ struct LockOptions {
 
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed. Every lock is
 /// checked so; this is for those who want to know before the first one.
-void checkOptions(const LockOptions& options);
+LOCKKEEPER_CORE_EXPORT void checkOptions(const LockOptions& options);
 
 }  // namespace lockkeeper

@@ -4,6 +4,7 @@
 
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_driver.h"
 
 namespace lockkeeper {
@@ -12,12 +13,12 @@ class StoreRegistry;
 
 /// `memory:`, the embedded store: locks and rate limits of this process, in its memory, on the given clock.
 /// Waiters are served first come, first served, fences increase while the object lives. Thread-safe.
-class MemoryDriver final : public LockDriver,
-                           public Waitable,
-                           public Browsable,
-                           public Breakable,
-                           public Noticeboard,
-                           public RateDriver {
+class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
+                                                  public Waitable,
+                                                  public Browsable,
+                                                  public Breakable,
+                                                  public Noticeboard,
+                                                  public RateDriver {
  public:
   explicit MemoryDriver(std::shared_ptr<Clock> clock = systemClock());
   ~MemoryDriver() override;
@@ -53,7 +54,7 @@ class MemoryDriver final : public LockDriver,
 
 namespace memory {
 /// Adds the scheme `memory:` to `registry`. Each opened URI is a store of its own.
-void use(StoreRegistry& registry);
+LOCKKEEPER_CORE_EXPORT void use(StoreRegistry& registry);
 }  // namespace memory
 
 }  // namespace lockkeeper

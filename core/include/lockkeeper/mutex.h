@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper {
@@ -17,7 +18,7 @@ namespace lockkeeper {
 ///
 /// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they
 /// say. lock() and the try functions throw what LockManager::tryLock throws.
-class Mutex {
+class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
   Mutex(LockManager& manager, std::string key, LockOptions options);
   /// With the manager's own options.

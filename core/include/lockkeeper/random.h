@@ -5,10 +5,12 @@
 #include <memory>
 #include <span>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// A source of random bytes for tokens and jitter. Implementations are thread-safe.
-class Random {
+class LOCKKEEPER_CORE_EXPORT Random {
  public:
   virtual ~Random() = default;
   virtual void fill(std::span<std::byte> out) = 0;
@@ -18,6 +20,6 @@ class Random {
 };
 
 /// The kernel's generator (getrandom), read in blocks. A forked child never repeats its parent's bytes.
-std::shared_ptr<Random> systemRandom();
+LOCKKEEPER_CORE_EXPORT std::shared_ptr<Random> systemRandom();
 
 }  // namespace lockkeeper

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_law.h"
 
 namespace lockkeeper {
@@ -47,7 +48,7 @@ struct RateRefund {
 /// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; a state
 /// that is as good as none (a full bucket, an empty window) is dropped by the store itself. The state of a
 /// key belongs to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
-class RateDriver {
+class LOCKKEEPER_CORE_EXPORT RateDriver {
  public:
   virtual ~RateDriver() = default;
 

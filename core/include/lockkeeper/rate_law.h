@@ -4,6 +4,8 @@
 #include <compare>
 #include <cstdint>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// How a limit counts. The word behind each is its name in configurations.
@@ -15,7 +17,7 @@ enum class RateKind {
   fixedWindow,    ///< "fixed-window": the limit in each window of the calendar; twice that around its ends.
 };
 
-const char* toString(RateKind kind) noexcept;
+LOCKKEEPER_CORE_EXPORT const char* toString(RateKind kind) noexcept;
 
 /// The bucket kinds, which share one state: when the bucket is full again.
 constexpr bool isBucket(RateKind kind) noexcept { return kind <= RateKind::leakyQueue; }
@@ -30,7 +32,7 @@ struct RateTime {
 
 /// A policy as whole numbers, for drivers. Made by RatePolicy, which has checked that no number that a driver
 /// computes from it (the present time in µs added) reaches 2^53, so that doubles hold them exactly.
-struct RateLaw {
+struct LOCKKEEPER_CORE_EXPORT RateLaw {
   RateKind kind = RateKind::tokenBucket;
   std::int64_t limit = 1;   ///< What a full bucket or a window holds.
   std::int64_t period = 1;  ///< µs: of a window; or in which a bucket gains `parts`, in lowest terms.

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"
 #include "lockkeeper/rate_driver.h"
 #include "lockkeeper/rate_policy.h"
@@ -51,7 +52,7 @@ struct RateTake {
 /// While the store is down, only one caller now and then waits that long to see whether it is back.
 ///
 /// After fork() the child's copy throws ForkedError: make a new one.
-class RateLimiter {
+class LOCKKEEPER_CORE_EXPORT RateLimiter {
  public:
   explicit RateLimiter(std::shared_ptr<RateDriver> driver, RateLimiterOptions options = {});
   RateLimiter(RateLimiter&&) noexcept;

@@ -6,12 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_law.h"
 
 namespace lockkeeper {
 
 /// `count` units in every `period`.
-struct Rate {
+struct LOCKKEEPER_CORE_EXPORT Rate {
   std::int64_t count = 1;
   std::chrono::microseconds period{std::chrono::seconds{1}};
 
@@ -55,7 +56,7 @@ struct RatePolicyOptions {
 /// One named limit, checked. A value: make it at start-up, keep it as long as its decisions are used, give it
 /// to RateLimiter with each key. Keys that are limited by different policies are different keys, so that a
 /// policy can be changed without a reset: see docs/rate-limiting.md. Safe for threads that only read it.
-class RatePolicy {
+class LOCKKEEPER_CORE_EXPORT RatePolicy {
  public:
   /// Throws ConfigError that names the policy, the first value out of range and what is allowed: also where
   /// numbers would grow beyond 2^53 (a bucket may take at most 100 years to fill). `name` is 1 to 64

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_driver.h"
 
 namespace lockkeeper {
@@ -34,36 +35,36 @@ struct RateReading {
 };
 
 /// How often charge.cost fits into `left` units, at most charge.times; a cost of 0 always does.
-std::int64_t timesIn(const RateCharge& charge, std::int64_t left);
+LOCKKEEPER_CORE_EXPORT std::int64_t timesIn(const RateCharge& charge, std::int64_t left);
 
 /// Decides for a bucket or a window of the calendar: changes `state` and returns how often charge.cost was
 /// granted, at most charge.times.
-std::int64_t admit(const RateCharge& charge, RateState& state, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT std::int64_t admit(const RateCharge& charge, RateState& state, std::int64_t now);
 
 /// Gives back what `refund` says; false when nothing was. Not for sliding windows.
-bool giveBack(const RateRefund& refund, RateState& state, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateState& state, std::int64_t now);
 
 /// From when on `state` is as good as none: µs, rounded up. Not for sliding windows.
-std::int64_t expiryOf(const RateLaw& law, const RateState& state);
+LOCKKEEPER_CORE_EXPORT std::int64_t expiryOf(const RateLaw& law, const RateState& state);
 
 /// A sliding window: when each unit was admitted, oldest first.
 using RateLog = std::vector<std::int64_t>;
 
 /// What admit() would find, without charging.
-RateReading lookAt(const RateCharge& charge, const RateState& state, std::int64_t now);
-RateReading lookAt(const RateCharge& charge, const RateLog& log, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateState& state, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateLog& log, std::int64_t now);
 
 /// Decides for a sliding window: changes `log`, and tells what it has left.
-RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now);
 
 /// Gives the latest units back; false when there are none.
-bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now);
 
 /// The level that a bucket must not pass when `charge` is granted: its size, or less where a queue is asked
 /// for a slot that is not far.
-RateTime roomOf(const RateCharge& charge);
+LOCKKEEPER_CORE_EXPORT RateTime roomOf(const RateCharge& charge);
 
 /// What a reading means to the caller.
-RateOutcome outcomeOf(const RateCharge& charge, const RateReading& reading);
+LOCKKEEPER_CORE_EXPORT RateOutcome outcomeOf(const RateCharge& charge, const RateReading& reading);
 
 }  // namespace lockkeeper

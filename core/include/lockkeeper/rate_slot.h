@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"
 #include "lockkeeper/rate_driver.h"
 
@@ -20,7 +21,7 @@ class RateEngine;
 
 /// A place in a queue that lets callers go at a constant rate. Movable, one thread at a time; may outlive the
 /// limiter. Destroying it does nothing: the slot stays taken, and nobody else goes at that time.
-class RateSlot {
+class LOCKKEEPER_CORE_EXPORT RateSlot {
  public:
   /// Refused when the queue was full; then there is nothing to wait for.
   const Decision& decision() const noexcept { return decision_; }

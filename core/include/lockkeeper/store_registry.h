@@ -8,6 +8,7 @@
 
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/export.h"
 #include "lockkeeper/fence_source.h"
 #include "lockkeeper/rate_driver.h"
 #include "lockkeeper/store_uri.h"
@@ -18,7 +19,7 @@ namespace lockkeeper {
 /// Opens stores by URI. An application registers the drivers that it links, one line each
 /// (`redis::use(registry)`); `memory:` is there from the start. Not thread-safe: fill it before threads share
 /// it; open() is const.
-class StoreRegistry {
+class LOCKKEEPER_CORE_EXPORT StoreRegistry {
  public:
   using Factory =
       std::function<std::shared_ptr<LockDriver>(const StoreUri& uri, const Environment& environment)>;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/export.h"
+
 namespace lockkeeper {
 
 /// One server in a store's URI. IPv6 addresses stand in brackets in the URI, and without them here.
@@ -21,7 +23,7 @@ struct Endpoint {
 /// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…].
 /// Percent-encoded bytes are decoded in user, password, path and values. A password may be ${NAME}, the
 /// environment variable NAME.
-class StoreUri {
+class LOCKKEEPER_CORE_EXPORT StoreUri {
  public:
   /// Throws ConfigError that says which part is wrong, without repeating a secret.
   static StoreUri parse(std::string_view text);

@@ -4,13 +4,14 @@
 #include <cstddef>
 #include <string>
 
+#include "lockkeeper/export.h"
 #include "lockkeeper/random.h"
 
 namespace lockkeeper {
 
 /// The secret that proves ownership of one grant: 128 random bits, used once. Whoever knows it can release
 /// the lock, so it goes to the store and nowhere else: it has no stream operator, and no message contains it.
-class Token {
+class LOCKKEEPER_CORE_EXPORT Token {
  public:
   static constexpr std::size_t size = 16;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lockkeeper/clock.h"
+#include "lockkeeper/export.h"
 
 namespace lockkeeper {
 
@@ -21,7 +22,7 @@ inline constexpr std::size_t maxValueBytes = std::size_t{1} << 20;
 /// Thread-safe. Each call is one bounded attempt: no retry, no sleep; it blocks until `deadline` plus one I/O
 /// timeout at most. Throws std::invalid_argument (a key, value or ttl out of range: nothing was sent),
 /// StoreUnavailable, OutcomeUnknown, ProtocolError or ConfigError, as a LockDriver does.
-class ValueStore {
+class LOCKKEEPER_CORE_EXPORT ValueStore {
  public:
   virtual ~ValueStore() = default;
 
@@ -41,11 +42,12 @@ class ValueStore {
 };
 
 /// Throws std::invalid_argument, naming the fault, unless every store takes them. For stores.
-void checkValue(std::string_view key, std::string_view value, std::chrono::milliseconds ttl);
+LOCKKEEPER_CORE_EXPORT void checkValue(std::string_view key, std::string_view value,
+                                       std::chrono::milliseconds ttl);
 
 /// Values of this process, in its memory, on the given clock. A value that does not fit any more, with its
 /// key, throws StoreUnavailable.
-class MemoryValues final : public ValueStore {
+class LOCKKEEPER_CORE_EXPORT MemoryValues final : public ValueStore {
  public:
   static constexpr std::size_t defaultMostBytes = std::size_t{64} << 20;
 

@@ -24,8 +24,9 @@ int main() {
                                 {.environment = environment});
 
   using namespace lockkeeper::inventory;
-  StockService stock("sqlite:" + (std::filesystem::current_path() / "stock.db").string(), locks,
-                     Way::fencedRow);
+  const auto file = std::filesystem::current_path() / "stock.db";
+  std::filesystem::remove(file);
+  StockService stock("sqlite:" + file.string(), locks, Way::fencedRow);
   stock.createSchema();
   stock.restock("pen", 1);
   const bool ours = stock.deduct("pen", 1, "order 42") == Deduction::deducted;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/inventory/export.h"
 
 namespace lockkeeper::inventory {
 
@@ -22,7 +23,7 @@ enum class Way {
 };
 
 /// "lock only", "fenced row", "conditional update", "optimistic" or "lock + optimistic".
-const char* toString(Way way) noexcept;
+LOCKKEEPER_INVENTORY_EXPORT const char* toString(Way way) noexcept;
 
 /// How a StockService works. Values outside their range are refused by its constructor.
 struct StockOptions {

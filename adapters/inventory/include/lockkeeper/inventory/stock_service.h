@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "lockkeeper/inventory/export.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -20,7 +21,7 @@ enum class Deduction {
 };
 
 /// "deducted", "sold out", "busy", "duplicate", "conflict" or "unknown sku".
-const char* toString(Deduction deduction) noexcept;
+LOCKKEEPER_INVENTORY_EXPORT const char* toString(Deduction deduction) noexcept;
 
 /// Deducts orders from stock in a database. Except for `deducted`, nothing has changed. Thread-safe.
 ///
@@ -29,7 +30,7 @@ const char* toString(Deduction deduction) noexcept;
 /// each, they throw
 /// - StoreUnavailable: the database or the lock store did not answer; certainly nothing has changed;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
-class StockService {
+class LOCKKEEPER_INVENTORY_EXPORT StockService {
  public:
   /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database". Connects nowhere
   /// yet. `locks` must outlive the service; Way::conditionalUpdate and Way::optimistic do not use it. Throws

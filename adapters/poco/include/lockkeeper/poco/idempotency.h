@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/value_store.h"
 
 namespace Poco::Net {
@@ -56,7 +57,7 @@ struct IdempotencyReport {
   IdempotencyEvent event;
 };
 
-struct IdempotencyOptions {
+struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   std::vector<IdempotentRoute> routes{};
 
   /// Requests by other methods pass, whatever the routes say.
@@ -89,7 +90,8 @@ struct IdempotencyOptions {
 /// Reads `lockkeeper.http.idempotency` (methods, maxBody, maxAnswer, and match, client, required, keepFor and
 /// ttl of each routes.NAME), `lockkeeper.http.trustedProxies` and `.ipv6Prefix`, and `lockkeeper.namespace`.
 /// Throws ConfigError that names the first setting that is unknown or not allowed.
-IdempotencyOptions readIdempotency(const Poco::Util::AbstractConfiguration& configuration);
+LOCKKEEPER_POCO_EXPORT IdempotencyOptions
+readIdempotency(const Poco::Util::AbstractConfiguration& configuration);
 
 /// Carries requests of a Poco HTTP server out once for each Idempotency-Key
 /// (draft-ietf-httpapi-idempotency-key-header), over all servers that share the stores. Thread-safe.
@@ -104,7 +106,7 @@ IdempotencyOptions readIdempotency(const Poco::Util::AbstractConfiguration& conf
 /// A server that dies, or loses its lock or its store, before it has kept the answer leaves no trace: the
 /// request is carried out again when it is repeated. At least once, then; exactly once takes a handler that
 /// writes the key, or currentLock()->fence(), in its own transaction.
-class Idempotency {
+class LOCKKEEPER_POCO_EXPORT Idempotency {
  public:
   /// `answers` may be on another store than the locks. Throws ConfigError, naming the setting, for a route
   /// that no request can match and for everything else that is not allowed.

@@ -7,6 +7,7 @@
 
 #include "lockkeeper/environment.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/settings.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
@@ -19,7 +20,7 @@ namespace lockkeeper::poco {
 ///
 /// The destructor ends them, and blocks for one operation and one I/O timeout of each store at most. Locks
 /// that are still held live on until they are released.
-class LockServices {
+class LOCKKEEPER_POCO_EXPORT LockServices {
  public:
   /// Connects nowhere yet: the first operation does. Throws ConfigError that names the setting; a scheme that
   /// is not in `stores` is told with the CMake target to link, where that is one of lockkeeper's own.
@@ -47,7 +48,8 @@ class LockServices {
 
 /// LockServices from `lockkeeper.*` of a configuration, for programs that are no Poco::Util::Application.
 /// Throws what readSettings() and LockServices() throw.
-LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
-                               const StoreRegistry& stores, const Environment& environment = {});
+LOCKKEEPER_POCO_EXPORT LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
+                                                      const StoreRegistry& stores,
+                                                      const Environment& environment = {});
 
 }  // namespace lockkeeper::poco

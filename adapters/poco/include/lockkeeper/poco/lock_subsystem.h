@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/lock_services.h"
 
 namespace lockkeeper::poco {
@@ -22,7 +23,7 @@ namespace lockkeeper::poco {
 /// thread-safe. A daemon forks before, so the subsystem works in it.
 ///
 /// Adds the option --help-lockkeeper, which prints all settings with their defaults and ends the program.
-class LockSubsystem : public Poco::Util::Subsystem {
+class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
  public:
   explicit LockSubsystem(StoreRegistry stores, Environment environment = {});
   ~LockSubsystem() override;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lockkeeper/listener.h"
+#include "lockkeeper/poco/export.h"
 
 namespace Poco {
 class Logger;
@@ -16,7 +17,7 @@ namespace lockkeeper::poco {
 ///
 /// The channel behind the logger is written to by threads that hold or renew locks: take an AsyncChannel when
 /// it may be slow. Thread-safe.
-class LoggingListener final : public Listener {
+class LOCKKEEPER_POCO_EXPORT LoggingListener final : public Listener {
  public:
   /// The logger need not outlive this object.
   explicit LoggingListener(Poco::Logger& logger);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lockkeeper/listener.h"
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/metric_family.h"
 
 namespace lockkeeper::poco {
@@ -16,7 +17,7 @@ namespace lockkeeper::poco {
 ///
 /// Keys are no labels, since there is no end of them. To log as well, put the listener in a ListenerGroup.
 /// MetricsHandler serves the text over HTTP. Thread-safe.
-class Metrics {
+class LOCKKEEPER_POCO_EXPORT Metrics {
  public:
   Metrics();
   Metrics(const Metrics&) = delete;

@@ -6,13 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/metrics.h"
 
 namespace lockkeeper::poco {
 
 /// Answers GET and HEAD with the metrics in Prometheus's text format 0.0.4, other methods with 405. An
 /// application's own factory makes one for each request to the path that it has chosen.
-class MetricsHandler final : public Poco::Net::HTTPRequestHandler {
+class LOCKKEEPER_POCO_EXPORT MetricsHandler final : public Poco::Net::HTTPRequestHandler {
  public:
   explicit MetricsHandler(std::shared_ptr<const Metrics> metrics) : metrics_(std::move(metrics)) {}
 
@@ -24,7 +25,7 @@ class MetricsHandler final : public Poco::Net::HTTPRequestHandler {
 
 /// A factory that serves the metrics at `path`, and leaves other requests to `others`; without them, they get
 /// 404. It asks nobody who may read: keep its port inside.
-std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveMetrics(
+LOCKKEEPER_POCO_EXPORT std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveMetrics(
     std::shared_ptr<const Metrics> metrics,
     std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr, std::string path = "/metrics");
 

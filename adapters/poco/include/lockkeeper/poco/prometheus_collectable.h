@@ -6,13 +6,14 @@
 #include <memory>
 #include <vector>
 
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/metrics.h"
 
 namespace lockkeeper::poco {
 
 /// The metrics for an application that has prometheus-cpp already: exposer.RegisterCollectable(this). Only in
 /// builds with LOCKKEEPER_WITH_PROMETHEUS_CPP. Thread-safe.
-class PrometheusCollectable final : public prometheus::Collectable {
+class LOCKKEEPER_POCO_EXPORT PrometheusCollectable final : public prometheus::Collectable {
  public:
   explicit PrometheusCollectable(std::shared_ptr<const Metrics> metrics) : metrics_(std::move(metrics)) {}
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/filter_hooks.h"
 #include "lockkeeper/rate_limiter.h"
 
@@ -27,7 +28,7 @@ class FilterState;
 /// docs/adapters.md lists all settings. A request must keep all limits of its route; one that is refused
 /// charges none. It is answered with 429, or 503 where a limit is closed because its store is down. Requests
 /// without a route pass. Thread-safe.
-class RateLimitFilter {
+class LOCKKEEPER_POCO_EXPORT RateLimitFilter {
  public:
   /// Reads `lockkeeper.limits` and `lockkeeper.http`. Throws ConfigError that names the first setting that is
   /// unknown or not allowed.

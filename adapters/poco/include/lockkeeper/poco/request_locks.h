@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/export.h"
 
 namespace Poco::Net {
 class HTTPRequestHandlerFactory;
@@ -67,7 +68,8 @@ struct RequestLockOptions {
 /// Reads `lockkeeper.http.locks.NAME` (match, by, scope, ttl, waitFor, maxHold) and
 /// `lockkeeper.http.trustedProxies` and `.ipv6Prefix`; docs/adapters.md lists them. Throws ConfigError that
 /// names the first setting that is unknown or not allowed.
-RequestLockOptions readRequestLocks(const Poco::Util::AbstractConfiguration& configuration);
+LOCKKEEPER_POCO_EXPORT RequestLockOptions
+readRequestLocks(const Poco::Util::AbstractConfiguration& configuration);
 
 /// Serves requests of a Poco HTTP server under locks: one at a time for each key, over all servers that share
 /// the store. The lock ends when the handler has returned or thrown; the client may have read the answer just
@@ -77,7 +79,7 @@ RequestLockOptions readRequestLocks(const Poco::Util::AbstractConfiguration& con
 /// 503. A handler that throws is answered with 500 (LockLost: 503), unless its answer was sent already; the
 /// exception then goes on to the server's error handler. A lock that is lost while the handler runs changes
 /// nothing about its answer: see currentLock().
-class RequestLocks {
+class LOCKKEEPER_POCO_EXPORT RequestLocks {
  public:
   /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
   /// that is not allowed.
@@ -101,6 +103,6 @@ class RequestLocks {
 /// RequestLocks and Idempotency. A handler asks it before each step that must not be done by two
 /// (`currentLock()->valid()`), and gives its `fence()` to what it writes to. The Lock ends with the request:
 /// other threads that the handler starts must have ended by then.
-Lock* currentLock() noexcept;
+LOCKKEEPER_POCO_EXPORT Lock* currentLock() noexcept;
 
 }  // namespace lockkeeper::poco

@@ -4,6 +4,7 @@
 #include <stop_token>
 
 #include "lockkeeper/exclusive_task.h"
+#include "lockkeeper/poco/export.h"
 
 namespace Poco {
 class Task;
@@ -18,11 +19,12 @@ namespace lockkeeper::poco {
 /// tick, on the timer's thread, which is never held up by TaskOptions::atLeast. What the work throws goes to
 /// Poco::ErrorHandler, as with any TimerTask, and the next tick comes. Trigger `stop` before the Timer is
 /// destroyed: the Timer waits for work that runs.
-Poco::Util::TimerTask* makeTimerTask(std::shared_ptr<const ExclusiveTask> task, std::stop_token stop = {});
+LOCKKEEPER_POCO_EXPORT Poco::Util::TimerTask* makeTimerTask(std::shared_ptr<const ExclusiveTask> task,
+                                                            std::stop_token stop = {});
 
 /// For Poco::TaskManager::start(), which owns the result: runs `task` once, on a thread of the pool. The
 /// Poco::Task has its name. cancel() triggers the work's stop_token. What the work throws becomes a
 /// TaskFailedNotification.
-Poco::Task* makeTask(std::shared_ptr<const ExclusiveTask> task);
+LOCKKEEPER_POCO_EXPORT Poco::Task* makeTask(std::shared_ptr<const ExclusiveTask> task);
 
 }  // namespace lockkeeper::poco

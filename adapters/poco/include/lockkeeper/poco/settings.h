@@ -5,6 +5,7 @@
 
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/migration/migration_options.h"
+#include "lockkeeper/poco/export.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 
@@ -22,7 +23,7 @@ struct MigrationSettings {
 };
 
 /// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.
-struct Settings {
+struct LOCKKEEPER_POCO_EXPORT Settings {
   std::string store{};  ///< Empty: not said. May hold a password: not for messages.
   ManagerOptions manager{};
   std::string limiterStore{};  ///< Empty: `store`.
@@ -39,6 +40,6 @@ struct Settings {
 /// empty value is as good as none. Throws ConfigError that names the first setting that is unknown, and the
 /// known one that is nearest, or the first value that is not allowed. `lockkeeper.http` is only looked
 /// through for unknown names: what reads it checks the values.
-Settings readSettings(const Poco::Util::AbstractConfiguration& configuration);
+LOCKKEEPER_POCO_EXPORT Settings readSettings(const Poco::Util::AbstractConfiguration& configuration);
 
 }  // namespace lockkeeper::poco

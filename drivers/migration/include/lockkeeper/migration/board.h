@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "lockkeeper/capabilities.h"
+#include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/rules.h"
 
 namespace lockkeeper::migration {
 
 /// What a process says about itself with each heartbeat.
-struct Member {
+struct LOCKKEEPER_MIGRATION_EXPORT Member {
   std::string id;                   ///< Its own, for as long as it lives.
   std::vector<std::string> labels;  ///< Under which its locks are held ("host:pid").
   std::uint64_t version = 0;        ///< Of the rules that it goes by; 0: of none yet.
@@ -35,7 +36,7 @@ struct Sighting {
 };
 
 /// The board at one moment.
-struct BoardState {
+struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
   std::uint64_t version = 0;          ///< Grows with each change of the rules; 0: nobody has written any.
   Rules settled{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
   std::optional<Rules> target;        ///< What the operator wants; empty: what each member is configured for.
@@ -50,7 +51,7 @@ struct BoardState {
 
 /// Where the processes of a migration agree on its rules: notices on a store's board. Each call is one
 /// attempt; errors are LockDriver's, and ProtocolError for notices that are not ours. Thread-safe.
-class MigrationBoard {
+class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
  public:
   MigrationBoard(std::shared_ptr<Noticeboard> board, std::string name);
 
@@ -79,7 +80,7 @@ struct Blocker {
 
 /// Why the rules of `state` may not settle on `target` yet; empty when they may. `observation` is how long no
 /// legacy holder must have been seen before keys become modern.
-std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target,
-                                std::chrono::milliseconds observation);
+LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target,
+                                                            std::chrono::milliseconds observation);
 
 }  // namespace lockkeeper::migration

@@ -11,6 +11,7 @@
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migration_options.h"
 
 namespace lockkeeper::migration {
@@ -28,7 +29,7 @@ class Membership;
 /// The first lock joins the board and starts one thread, which sends heartbeats. Blocks as its parts do, two
 /// of them one after the other within one deadline. Thread-safe. After fork() the child's copy throws
 /// ForkedError.
-class MigratingDriver final : public LockDriver {
+class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument when a part is missing or both stores are the same
   /// object, ConfigError for options out of range.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/rules.h"
 
 namespace lockkeeper::migration {
@@ -35,6 +36,6 @@ struct MigrationOptions {
 };
 
 /// Throws ConfigError that names the first value out of range, and what is allowed.
-void checkOptions(const MigrationOptions& options);
+LOCKKEEPER_MIGRATION_EXPORT void checkOptions(const MigrationOptions& options);
 
 }  // namespace lockkeeper::migration

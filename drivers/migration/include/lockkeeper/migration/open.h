@@ -5,6 +5,7 @@
 
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migrating_driver.h"
 #include "lockkeeper/store_registry.h"
 
@@ -20,12 +21,14 @@ struct MigrationStores {
 /// Opens both stores and the board. Connects nowhere yet. Throws ConfigError when the two URIs name the same
 /// store, when the board's store keeps no boards, or for what StoreRegistry::open() or MigrationOptions
 /// refuse.
-std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry, const MigrationStores& stores,
-                                      const MigrationOptions& options = {},
-                                      const Environment& environment = {});
+LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry,
+                                                                  const MigrationStores& stores,
+                                                                  const MigrationOptions& options = {},
+                                                                  const Environment& environment = {});
 
 /// Only the board, for those who look at a migration and take no locks.
-std::shared_ptr<Noticeboard> openBoard(const StoreRegistry& registry, const MigrationStores& stores,
-                                       const Environment& environment = {});
+LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<Noticeboard> openBoard(const StoreRegistry& registry,
+                                                                   const MigrationStores& stores,
+                                                                   const Environment& environment = {});
 
 }  // namespace lockkeeper::migration

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/migration/export.h"
+
 namespace lockkeeper::migration {
 
 /// Which stores a lock is taken in. Neighbours exclude each other; `legacy` and `modern` do not.
@@ -16,10 +18,10 @@ enum class Phase : std::uint8_t {
 };
 
 /// "legacy", "both" or "modern".
-const char* toString(Phase phase) noexcept;
+LOCKKEEPER_MIGRATION_EXPORT const char* toString(Phase phase) noexcept;
 
 /// One rule: some keys and their phase.
-struct Rule {
+struct LOCKKEEPER_MIGRATION_EXPORT Rule {
   std::string pattern;     ///< `*` stands for any text, `?` for one byte; the whole key is matched.
   unsigned percent = 100;  ///< So many of a hundred of these keys, always the same ones.
   Phase phase = Phase::legacy;
@@ -31,7 +33,7 @@ struct Rule {
 
 /// Says for each key in which phase its lock is taken: the first rule that matches it decides, `legacy` where
 /// none does. Patterns see the key as the store does, with the namespace. A value.
-class Rules {
+class LOCKKEEPER_MIGRATION_EXPORT Rules {
  public:
   /// The one phase for all keys.
   explicit Rules(Phase everywhere = Phase::legacy) : rules_{{"*", 100, everywhere}} {}
@@ -67,6 +69,6 @@ class Rules {
 
 /// Where a key falls among a hundred, by its bytes alone: the same in every process, for ever. FNV-1a, then
 /// the finalizer of MurmurHash3, since the low bits of FNV alone are not even.
-unsigned percentileOf(std::string_view key) noexcept;
+LOCKKEEPER_MIGRATION_EXPORT unsigned percentileOf(std::string_view key) noexcept;
 
 }  // namespace lockkeeper::migration

@@ -9,6 +9,7 @@
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/store_uri.h"
 
@@ -36,7 +37,7 @@ namespace lockkeeper::mysql {
 /// There is no background thread but one that cuts off overdue reads. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class GetLockDriver final : public LockDriver, public Waitable, public RateTable {
+class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Waitable, public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError for a wrong URI.
   explicit GetLockDriver(const StoreUri& uri, Environment environment = {});

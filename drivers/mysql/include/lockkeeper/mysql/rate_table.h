@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/export.h"
 #include "lockkeeper/rate_driver.h"
 #include "lockkeeper/store_uri.h"
 
@@ -16,7 +17,7 @@ namespace lockkeeper::mysql {
 /// It has sessions of its own, at most 8, opened when needed. Of the URI's parameters it reads `createTable`,
 /// `connectTimeout`, `ioTimeout` and `socket`, with the meaning that they have for locks. Thread-safe. After
 /// fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class RateTable : public RateDriver {
+class LOCKKEEPER_MYSQL_EXPORT RateTable : public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
   explicit RateTable(const StoreUri& uri, Environment environment = {});

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "lockkeeper/mysql/export.h"
+
 // The application's own database, as VersionedRow wants it: whatever SQL library it uses, in whatever
 // version. poco_rows.h has it ready for sessions of Poco::Data.
 
@@ -39,6 +41,6 @@ concept RowDatabase = requires(T& database, const std::exception& failure) {
 
 /// Whether the text of an exception of Poco::Data::MySQL tells of such a failure (errors 1020, 1205, 1213,
 /// 1317).
-bool tellsContention(const std::string& message);
+LOCKKEEPER_MYSQL_EXPORT bool tellsContention(const std::string& message);
 
 }  // namespace lockkeeper::mysql

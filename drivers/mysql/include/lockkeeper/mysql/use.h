@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockkeeper/mysql/export.h"
+
 namespace lockkeeper {
 class StoreRegistry;
 }
@@ -8,6 +10,6 @@ namespace lockkeeper::mysql {
 
 /// Adds the schemes `mysql+getlock` and `mysql+version` to `registry`, and `mysql` for fences of other
 /// stores.
-void use(StoreRegistry& registry);
+LOCKKEEPER_MYSQL_EXPORT void use(StoreRegistry& registry);
 
 }  // namespace lockkeeper::mysql

@@ -9,6 +9,7 @@
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/store_uri.h"
 
@@ -26,7 +27,10 @@ namespace lockkeeper::mysql {
 /// a Galera cluster. There is one thread that cuts off calls whose deadline has passed. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class VersionDriver final : public LockDriver, public Browsable, public Breakable, public RateTable {
+class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
+                                                    public Browsable,
+                                                    public Breakable,
+                                                    public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
   explicit VersionDriver(const StoreUri& uri, Environment environment = {});

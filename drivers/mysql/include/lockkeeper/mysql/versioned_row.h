@@ -9,6 +9,7 @@
 
 #include "lockkeeper/backoff.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/row_database.h"
 
 namespace lockkeeper::mysql {
@@ -43,7 +44,7 @@ struct RetryOptions {
 /// Optimistic locking of business rows: read a row and its version, compute, and write only if the version is
 /// still the one that was read. Whoever comes too late tries again in a *new* transaction, because the old
 /// one may see the old row for ever (docs/drivers/mysql.md). Thread-safe; no I/O of its own.
-class VersionedRow {
+class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
  public:
   /// Throws ConfigError for a name that is not allowed, std::invalid_argument for options out of range.
   explicit VersionedRow(const VersionedTable& table, RetryOptions options = {});

@@ -11,6 +11,7 @@
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/legacy_options.h"
 
 namespace lockkeeper::redis {
@@ -24,7 +25,7 @@ enum class LegacyClass {
   ours,     ///< With a token: of lockkeeper, or of a client that was taught to write one.
 };
 
-const char* toString(LegacyClass kind) noexcept;
+LOCKKEEPER_REDIS_EXPORT const char* toString(LegacyClass kind) noexcept;
 
 /// One key under the prefix. The texts live only during the visit.
 struct LegacyKey {
@@ -45,7 +46,9 @@ struct LegacyKey {
 ///
 /// A lease lasts up to 2.5 s longer in the store than its ttl. Grants carry no fence. Shares one connection
 /// among all threads, and treats it and fork(), as RedisDriver does. Thread-safe.
-class LegacyRedisDriver final : public LockDriver, public Browsable, public Breakable {
+class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
+                                                        public Browsable,
+                                                        public Breakable {
  public:
   /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
   explicit LegacyRedisDriver(LegacyOptions options, Environment environment = {});

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <string>
 
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "lockkeeper/store_uri.h"
 
@@ -10,7 +11,7 @@ namespace lockkeeper::redis {
 
 /// The locks of a legacy fleet: where they are, and how far its clients may be trusted. Each field is a URI
 /// parameter of the same name.
-struct LegacyOptions {
+struct LOCKKEEPER_REDIS_EXPORT LegacyOptions {
   RedisOptions redis;  ///< The server. Its `fence` and `minReplicas` are not used.
 
   /// What the legacy clients put before each key, byte by byte: at most 256 bytes.

@@ -10,6 +10,7 @@
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/rate_driver.h"
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
 
 namespace lockkeeper::redis {
@@ -24,11 +25,11 @@ namespace lockkeeper::redis {
 /// RedisOptions::allowEviction). Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class RedisDriver final : public LockDriver,
-                          public Browsable,
-                          public Breakable,
-                          public Noticeboard,
-                          public RateDriver {
+class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
+                                                  public Browsable,
+                                                  public Breakable,
+                                                  public Noticeboard,
+                                                  public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
   explicit RedisDriver(RedisOptions options, Environment environment = {});

@@ -5,12 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 
 /// Which Redis, and how to talk to it. Each field says its URI parameter where the name differs.
-struct RedisOptions {
+struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   std::string host = "127.0.0.1";  ///< A name, an IPv4 or an IPv6 address (without brackets).
   std::uint16_t port = 6379;
   std::string unixPath;  ///< The path of a Unix socket, in place of host and port.

@@ -10,6 +10,7 @@
 #include "lockkeeper/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/fence_source.h"
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redlock_options.h"
 
 namespace lockkeeper::redis {
@@ -29,7 +30,7 @@ namespace lockkeeper::redis {
 ///
 /// Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks
 /// it on purpose.
-class RedlockDriver final : public LockDriver, public Breakable, public Quorate {
+class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Breakable, public Quorate {
  public:
   /// Connects nowhere yet. Grants carry a fence if, and only if, there are `fences`. Throws ConfigError as
   /// RedlockOptions::check(), and for a CA file that cannot be used.

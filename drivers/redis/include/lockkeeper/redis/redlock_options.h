@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 
 /// Which Redis masters vote, and by which rules. Fields are named as their URI parameters.
-struct RedlockOptions {
+struct LOCKKEEPER_REDIS_EXPORT RedlockOptions {
   /// At least 3, all different and independent of each other (no replication between them). Their `fence`
   /// and `minReplicas` are not used.
   std::vector<RedisOptions> nodes;

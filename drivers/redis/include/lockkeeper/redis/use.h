@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lockkeeper/redis/export.h"
+
 namespace lockkeeper {
 class StoreRegistry;
 }
@@ -7,6 +9,6 @@ class StoreRegistry;
 namespace lockkeeper::redis {
 
 /// Adds the schemes `redis`, `rediss` (TLS), `redis+unix`, `redis+legacy` and `redlock` to `registry`.
-void use(StoreRegistry& registry);
+LOCKKEEPER_REDIS_EXPORT void use(StoreRegistry& registry);
 
 }  // namespace lockkeeper::redis

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "lockkeeper/value_store.h"
 
@@ -14,7 +15,7 @@ namespace lockkeeper::redis {
 /// RedisOptions::allowEviction); they do not wait for replicas. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class RedisValues final : public ValueStore {
+class LOCKKEEPER_REDIS_EXPORT RedisValues final : public ValueStore {
  public:
   /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
   explicit RedisValues(RedisOptions options, Environment environment = {});

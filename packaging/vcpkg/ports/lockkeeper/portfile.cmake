@@ -1,0 +1,28 @@
+# The port lies in the repository that it builds.
+get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
+
+vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
+    FEATURES
+        cli             LOCKKEEPER_BUILD_CLI
+        inventory       LOCKKEEPER_BUILD_INVENTORY
+        mysql           LOCKKEEPER_BUILD_MYSQL
+        poco-adapters   LOCKKEEPER_BUILD_POCO
+        redis           LOCKKEEPER_BUILD_REDIS
+)
+
+vcpkg_cmake_configure(
+    SOURCE_PATH "${SOURCE_PATH}"
+    OPTIONS
+        ${FEATURE_OPTIONS}
+        -DLOCKKEEPER_BUILD_SAMPLES=OFF
+        -DLOCKKEEPER_BUILD_TESTING=OFF
+)
+vcpkg_cmake_install()
+vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/lockkeeper)
+if("cli" IN_LIST FEATURES)
+    vcpkg_copy_tools(TOOL_NAMES lockkeeper AUTO_CLEAN)
+endif()
+
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/debug/include" "${CURRENT_PACKAGES_DIR}/debug/share")
+file(INSTALL "${CMAKE_CURRENT_LIST_DIR}/usage" DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
