@@ -8,7 +8,8 @@
 
 namespace lockkeeper::redis {
 
-/// Rate limits on the connection that the driver's locks use too. The scripts say how a key is kept. Thread-safe.
+/// Rate limits on the connection that the driver's locks use too. The scripts say how a key is kept.
+/// Thread-safe.
 class Rates {
  public:
   explicit Rates(RedisStore& store) : store_(store) {}
