@@ -69,7 +69,8 @@ function(dependencies out object)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# needed_by(<out> <option>): the ports that the directories built with this option look for.
+# needed_by(<out> <option>): the ports that the directories built with this option look for, but for what further options
+# (LOCKKEEPER_WITH_…) add.
 function(needed_by out option)
   set(found)
   string(REGEX MATCHALL "if\\([^)]*${option}[ )][^\n]*\n(  add_subdirectory\\([a-z_/]+\\)\n)+" blocks "${project}")
@@ -80,6 +81,7 @@ function(needed_by out option)
   foreach(folder IN LISTS folders)
     string(REPLACE "add_subdirectory(" "" folder ${folder})
     file(READ ${SOURCE}/${folder}/CMakeLists.txt lists)
+    string(REGEX REPLACE "if\\(LOCKKEEPER_WITH_[^\n]+(\n  [^\n]+)+\nendif" "" lists "${lists}")
     string(REGEX MATCHALL "find_package\\([^)]+" calls "${lists}")
     foreach(call IN LISTS calls)
       if(call MATCHES "\\(Poco ")
