@@ -71,10 +71,10 @@ StoredAnswer StoredAnswer::decode(const std::string& bytes) {
 
 std::vector<std::pair<std::string, std::string>> ownFields(const HTTPResponse& response) {
   std::vector<std::pair<std::string, std::string>> fields;
-  for (const auto& [name, value] : response) {
-    const bool own =
-        std::ranges::none_of(notOwn, [&](const char* other) { return Poco::icompare(name, other) == 0; });
-    if (own) fields.emplace_back(name, value);
+  for (const auto& field : response) {
+    const bool own = std::ranges::none_of(
+        notOwn, [&](const char* other) { return Poco::icompare(field.first, other) == 0; });
+    if (own) fields.emplace_back(field.first, field.second);
   }
   return fields;
 }
