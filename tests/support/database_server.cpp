@@ -99,12 +99,13 @@ std::vector<std::int64_t> DatabaseServer::sessionIds() const {
   }
 }
 
-int DatabaseServer::running(const std::string& pattern) const {
+int DatabaseServer::running(const std::string& pattern, const std::string& state) const {
   Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
   int count = 0;
   session
-      << "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ?",
-      into(count), bind(pattern), now;
+      << "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ? "
+         "AND COALESCE(state, '') LIKE ?",
+      into(count), bind(pattern), bind(state), now;
   return count;
 }
 
