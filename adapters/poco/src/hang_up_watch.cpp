@@ -46,7 +46,7 @@ bool hasHungUp(int socket) {
 
 HangUpWatch::Client::Client(HangUpWatch& watch, int socket) : watch_(watch), socket_(socket) {
   const std::lock_guard held(watch_.mutex_);
-  if (!watch_.thread_.joinable()) watch_.thread_ = std::thread([&] { watch_.run(); });
+  if (!watch_.thread_.joinable()) watch_.thread_ = std::thread([&watch] { watch.run(); });
   id_ = ++watch_.lastId_;
   // Once: a connection that has hung up stays so, and would wake the thread again and again.
   add(watch_.epoll_, socket_, EPOLLRDHUP | EPOLLONESHOT, id_);

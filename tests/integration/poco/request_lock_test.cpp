@@ -172,18 +172,21 @@ TEST_F(RequestLockTest, AHandlerThatThrowsGivesTheLockBack) {
 }
 
 TEST_F(RequestLockTest, AHandlerReachesItsLock) {
+  std::mutex mutex;
   std::vector<Fence> fences;
   AppServer server(locked(), [&](HTTPServerRequest&, HTTPServerResponse& response) {
     const Lock* lock = poco::currentLock();
     if (lock == nullptr) return reply(response, 200, "none");
+    const std::lock_guard guard(mutex);
     fences.push_back(lock->fence().value());
     reply(response, 200, std::string(lock->key()) + (lock->valid() ? " held" : " lost"));
   });
   EXPECT_EQ(server.put("/orders/7").body, "order/7 held");
   EXPECT_EQ(server.put("/orders/7").body, "order/7 held");
+  EXPECT_EQ(server.ask("/orders/7").body, "none") << "not under a lock";
+  const std::lock_guard guard(mutex);
   ASSERT_EQ(fences.size(), 2U);
   EXPECT_LT(fences[0], fences[1]);
-  EXPECT_EQ(server.ask("/orders/7").body, "none") << "not under a lock";
 }
 
 TEST_F(RequestLockTest, AHandlerSeesTheLossOfItsLockAndAnswersItself) {
