@@ -1,4 +1,6 @@
-#include <regex>
+#include <Poco/RegularExpression.h>
+#include <Poco/String.h>
+
 #include <sstream>
 
 #include "live_fleet.h"
@@ -37,14 +39,15 @@ class Runbook : public LiveFleet {
   /// With the test's server, where clients of the legacy fleet are on database 1.
   std::string here(std::string text) const {
     const std::string server = "127.0.0.1:" + std::to_string(redis.port());
-    text = std::regex_replace(text, std::regex("127\\.0\\.0\\.1:6379/1"), server + "/2");
-    return std::regex_replace(text, std::regex("127\\.0\\.0\\.1:6379/0"), server + "/1");
+    Poco::replaceInPlace(text, std::string("127.0.0.1:6379/1"), server + "/2");
+    return Poco::replace(text, std::string("127.0.0.1:6379/0"), server + "/1");
   }
 
   /// As it stands there, but for times that a test can wait for.
   void writeConfiguration(const std::string& text) {
-    std::string fast = std::regex_replace(here(text), std::regex("maxTtl( *)= .*"), "maxTtl$1= 2s");
-    fast = std::regex_replace(fast, std::regex("observation( *)= .*"), "observation$1= 1s");
+    std::string fast = here(text);
+    Poco::RegularExpression("maxTtl( *)= .*").subst(fast, "maxTtl$1= 2s");
+    Poco::RegularExpression("observation( *)= .*").subst(fast, "observation$1= 1s");
     configuration = folder / "shop.properties";
     writeFile(configuration, fast +
                                  "lockkeeper.migration.heartbeat = 200ms\n"
@@ -81,9 +84,9 @@ TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
     std::istringstream lines(block.text);
     for (std::string line; std::getline(lines, line);) ASSERT_NO_FATAL_FAILURE(type(line));
     if (fleet.empty()) continue;
-    std::smatch phase;
+    std::vector<std::string> phase;
     const std::string now = status();
-    ASSERT_TRUE(std::regex_search(now, phase, std::regex("settled:   (.*)\n"))) << now;
+    ASSERT_EQ(Poco::RegularExpression("settled:   (.*)\n").split(now, phase), 2) << now;
     settled.push_back(phase[1]);
     ASSERT_TRUE(progress()) << errors();
   }
