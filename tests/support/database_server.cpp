@@ -99,14 +99,12 @@ std::vector<std::int64_t> DatabaseServer::sessionIds() const {
   }
 }
 
-int DatabaseServer::running(const std::string& pattern, const std::string& state) const {
+std::vector<std::int64_t> DatabaseServer::waitingFor(const std::string& name) const {
   Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);
-  int count = 0;
-  session
-      << "SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ? "
-         "AND COALESCE(state, '') LIKE ?",
-      into(count), bind(pattern), bind(state), now;
-  return count;
+  std::vector<std::int64_t> ids;
+  session << "SELECT id FROM information_schema.processlist WHERE state = 'User lock' AND info LIKE ?",
+      into(ids), bind("%GET_LOCK('" + name + "'%"), now;
+  return ids;
 }
 
 int DatabaseServer::killSessions() const {

@@ -48,8 +48,9 @@ class DatabaseServer {
   /// How many sessions the code under test has open.
   int sessions() const { return static_cast<int>(sessionIds().size()); }
 
-  /// How many sessions, whoever's, are in a state LIKE `state` with a statement that is LIKE `pattern`.
-  int running(const std::string& pattern, const std::string& state = "%") const;
+  /// Which sessions, whoever's, stand in the server's queue for the named lock LIKE `name`. One that only
+  /// tries does not.
+  std::vector<std::int64_t> waitingFor(const std::string& name) const;
 
   /// Ends all sessions of the code under test, as an operator would; returns how many.
   int killSessions() const;

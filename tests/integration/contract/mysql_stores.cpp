@@ -46,7 +46,7 @@ DriverFactory getLock(const char* name, Brand brand) {
           .fence = FencePromise::durable,
           .waitable = true,
           .shortTtl = std::chrono::seconds{1},
-          .queued = [server] { return static_cast<std::size_t>((*server)->running("%GET_LOCK(%")); }};
+          .queued = [server] { return (*server)->waitingFor("%").size(); }};
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST_P(GetLockConnections, WhoWaitsLeavesHalfOfThemToTheRest) {
         if (!stop.stop_requested()) ++early;
       });
     }
-    EXPECT_TRUE(waitUntil([&] { return early == 4 && store.server.running("%GET_LOCK(%") == 2; }))
+    EXPECT_TRUE(waitUntil([&] { return early == 4 && store.server.waitingFor("%").size() == 2; }))
         << early << " have not waited";
     const Claimant other;
     EXPECT_TRUE(granted(driver->acquire(other.request()))) << "there are sessions for the rest";

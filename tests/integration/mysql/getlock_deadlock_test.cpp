@@ -41,7 +41,7 @@ TEST_P(GetLockDeadlock, NamesBothKeys) {
   ASSERT_EQ(claim(*second, "right", 0s).number(0), 1U);
   auto waiting = std::async(std::launch::async, [&] { return claim(*second, "left", 30s).number(0); });
   // It has begun to wait: before, the server might find the cycle from that side and refuse the other one.
-  ASSERT_TRUE(waitUntil([&] { return store.server.running("%GET_LOCK('left'%", "User lock") == 1; }));
+  ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor("left").size() == 1; }));
   const Reply refused = claim(*first, "right", 30s);
   EXPECT_EQ(refused.error, GetParam() == Brand::mariadb ? 1213U : 3058U) << refused.reason;
   EXPECT_EQ(refused.answered, 0U);

@@ -105,7 +105,7 @@ TEST_P(GetLockTls, EverySessionIsEncrypted) {
     return dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(in(1min)), in(1min), {});
   });
   ASSERT_TRUE(waitUntil([&] {
-    return count("information_schema.processlist WHERE user = 'shop' AND info LIKE '%GET_LOCK(%'") == 1;
+    return count("information_schema.processlist WHERE user = 'shop' AND state = 'User lock'") == 1;
   }));
   EXPECT_EQ(renew(*driver, holder), RenewOutcome::renewed);
   EXPECT_EQ(driver->release(holder.claim(), soon()), ReleaseOutcome::released);

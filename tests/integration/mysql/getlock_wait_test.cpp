@@ -22,20 +22,17 @@ class GetLockWait : public GetLockTest {
     result = std::async(std::launch::async, [this] {
       return dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(), in(1min), stop.get_token());
     });
-    ASSERT_TRUE(waitUntil([&] { return queued() == 1; }));
+    ASSERT_TRUE(waitUntil([&] { return queued() == 1U; }));
   }
   void TearDown() override { stop.request_stop(); }
 
-  int queued() const { return store.server.running("%GET_LOCK('" + holder.key + "%"); }
+  std::size_t queued() const { return store.server.waitingFor(holder.key).size(); }
 
   /// KILL or KILL QUERY of the session that waits.
   void kill(const std::string& command) {
-    const std::string id = store.ask(
-        "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE "
-        "'%GET_LOCK(''" +
-        holder.key + "%'");
-    ASSERT_NE(id, "");
-    store.server.execute(command + " " + id);
+    const auto waiting = store.server.waitingFor(holder.key);
+    ASSERT_EQ(waiting.size(), 1U);
+    store.server.execute(command + " " + std::to_string(waiting.front()));
   }
 
   const std::shared_ptr<LockDriver> driver = store.openProxied();
@@ -65,11 +62,11 @@ TEST_P(GetLockWait, KilledWithItsSessionIsUnknownAndMayBeSentAgain) {
 TEST_P(GetLockWait, StoppedLeavesTheQueueAndKeepsItsSession) {
   stop.request_stop();
   EXPECT_FALSE(granted(result.get()));
-  EXPECT_EQ(queued(), 0);
+  EXPECT_EQ(queued(), 0U);
   const std::size_t connections = store.proxy.connections();  // the wait's, and the one that ended it
   EXPECT_FALSE(granted(
       dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(), in(200ms), std::stop_token())));
-  EXPECT_EQ(queued(), 0);
+  EXPECT_EQ(queued(), 0U);
   EXPECT_EQ(store.proxy.connections(), connections);
 }
 
@@ -80,7 +77,7 @@ TEST_P(GetLockWait, StoppedBehindADeadNetworkReturnsAndLeavesTheQueue) {
   EXPECT_FALSE(granted(result.get()));
   EXPECT_LT(now(), stopped + 2 * 3s + schedulingSlack);
   store.proxy.endConnections(Ending::rst);
-  EXPECT_TRUE(waitUntil([&] { return queued() == 0; }));
+  EXPECT_TRUE(waitUntil([&] { return queued() == 0U; }));
   EXPECT_EQ(store.direct->release(holder.claim(), soon()), ReleaseOutcome::released);
 }
 
