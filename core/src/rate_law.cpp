@@ -34,24 +34,6 @@ RateTime RateLaw::lengthOf(std::int64_t units) const {
   return {static_cast<std::int64_t>(total / parts), static_cast<std::int64_t>(total % parts)};
 }
 
-RateTime RateLaw::plus(RateTime left, RateTime right) const {
-  RateTime sum{left.micros + right.micros, left.parts + right.parts};
-  if (sum.parts >= parts) {
-    sum.parts -= parts;
-    ++sum.micros;
-  }
-  return sum;
-}
-
-RateTime RateLaw::minus(RateTime left, RateTime right) const {
-  RateTime difference{left.micros - right.micros, left.parts - right.parts};
-  if (difference.parts < 0) {
-    difference.parts += parts;
-    --difference.micros;
-  }
-  return difference;
-}
-
 std::int64_t RateLaw::unitsIn(RateTime length) const {
   if (parts == 1) return length.micros / period;
   const Wide units = (Wide{length.micros} * parts + length.parts) / period;

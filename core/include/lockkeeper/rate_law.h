@@ -41,9 +41,15 @@ struct LOCKKEEPER_CORE_EXPORT RateLaw {
   /// How long a bucket takes to gain `units`, from 0 to limit.
   RateTime lengthOf(std::int64_t units) const;
 
-  RateTime plus(RateTime left, RateTime right) const;
+  constexpr RateTime plus(RateTime left, RateTime right) const {
+    const RateTime sum{left.micros + right.micros, left.parts + right.parts};
+    return sum.parts < parts ? sum : RateTime{sum.micros + 1, sum.parts - parts};
+  }
   /// `left` must not be less than `right`.
-  RateTime minus(RateTime left, RateTime right) const;
+  constexpr RateTime minus(RateTime left, RateTime right) const {
+    const RateTime difference{left.micros - right.micros, left.parts - right.parts};
+    return difference.parts >= 0 ? difference : RateTime{difference.micros - 1, difference.parts + parts};
+  }
   /// How many units a bucket gains in `length`, rounded down; 2^53 at most.
   std::int64_t unitsIn(RateTime length) const;
 
