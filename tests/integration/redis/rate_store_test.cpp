@@ -1,21 +1,14 @@
-// Rate limits as a real Redis keeps them: from many processes, in little room, and no longer than needed.
-
-#include <fstream>
+// Rate limits as a real Redis keeps them: in little room, and no longer than needed.
 
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/key.h"
 #include "lockkeeper/rate_limiter.h"
-#include "lockkeeper/testing/rate/admissions.h"
-#include "rate_taker.h"
 #include "redis_fixture.h"
-#include "temp_folder.h"
 
 namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Admission;
-using testing::Link;
 
 std::shared_ptr<RateDriver> openRates(const RedisServer& server) {
   return std::dynamic_pointer_cast<RateDriver>(openRedis(server.port()));
@@ -29,34 +22,6 @@ RateOutcome take(RateDriver& driver, std::string_view key, const RatePolicy& pol
   RateCharge charge{.key = key, .law = &policy.law(), .cost = cost};
   driver.take({&charge, 1}, soon());
   return charge.outcome;
-}
-
-TEST(RateStore, ProcessesShareOneChainOfAdmissionsWithinTheBound) {
-  constexpr int processes = 4;
-  const RedisServer server;
-  const TempFolder folder;
-  const auto outputOf = [&](int process) { return folder / ("taken" + std::to_string(process)); };
-  {
-    std::vector<Process> takers;
-    for (int process = 0; process < processes; ++process) {
-      takers.emplace_back(std::vector<std::string>{RATE_TAKER, std::to_string(server.port()), "3000"},
-                          ProcessOptions{.standardOutput = outputOf(process)});
-    }
-    for (Process& taker : takers) EXPECT_EQ(taker.waitFor(100s), 0);
-  }
-  std::vector<Link> links;
-  for (int process = 0; process < processes; ++process) {
-    std::ifstream in(outputOf(process));
-    const std::size_t before = links.size();
-    for (Link link{}; in >> link.time >> link.before >> link.after;) links.push_back(link);
-    EXPECT_GT(links.size(), before) << "process " << process << " was granted nothing";
-  }
-  EXPECT_TRUE(testing::formOneChain(links, 200));
-  std::vector<Admission> admissions;
-  for (const Link& link : links) admissions.push_back({link.time, 1});
-  std::sort(admissions.begin(), admissions.end(), [](auto& a, auto& b) { return a.time < b.time; });
-  EXPECT_TRUE(testing::keepsEveryWindow(takersPolicy().law(), admissions));
-  EXPECT_GT(admissions.size(), 100U);
 }
 
 TEST(RateStore, ABucketTakesAtMost110Bytes) {

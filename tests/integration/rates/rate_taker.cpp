@@ -1,9 +1,10 @@
 // Takes from the limit of the key "k" as fast as it can, and writes what the store granted: its time, and
-// from when to when the bucket was used by it. Arguments: the port of redis-server, and how often to ask.
+// from when to when the bucket was used by it. Arguments: the store, and how often to ask.
 
 #include <iostream>
 #include <string>
 
+#include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -12,10 +13,11 @@
 namespace lockkeeper::test {
 namespace {
 
-int takeOften(const std::string& port, int often) {
+int takeOften(const std::string& store, int often) {
   StoreRegistry registry;
   redis::use(registry);
-  const auto driver = registry.openRates("redis://127.0.0.1:" + port);
+  mysql::use(registry);
+  const auto driver = registry.openRates(store);
   const RatePolicy policy = takersPolicy();
   for (int count = 0; count < often; ++count) {
     RateCharge charge{.key = "k", .law = &policy.law()};
