@@ -1,0 +1,9 @@
+#pragma once
+
+#include "every_page.h"
+
+namespace pages {
+
+void retryIn(std::chrono::microseconds pause);
+
+}  // namespace pages
