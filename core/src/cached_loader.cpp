@@ -8,7 +8,6 @@
 #include "load_flights.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/key.h"
-#include "range.h"
 
 namespace lockkeeper {
 
@@ -27,12 +26,12 @@ LockOptions lockOptions(const CacheOptions& cache) {
 CacheOptions checked(CacheOptions options) {
   constexpr milliseconds month = std::chrono::hours{24 * 30};
   checkNamespace(options.keyNamespace);
-  detail::checkRange("freshFor", options.freshFor, milliseconds{1}, month);
-  detail::checkRange("staleFor", options.staleFor, milliseconds{0}, month);
-  detail::checkRange("negativeFor", options.negativeFor, milliseconds{0}, month);
-  detail::checkRange("loadFor", options.loadFor, detail::shortestTtl, std::chrono::hours{1});
-  detail::checkRange("lockTtl", options.lockTtl, detail::shortestTtl, std::chrono::hours{1});
-  detail::checkRange("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
+  checkDuration("freshFor", options.freshFor, milliseconds{1}, month);
+  checkDuration("staleFor", options.staleFor, milliseconds{0}, month);
+  checkDuration("negativeFor", options.negativeFor, milliseconds{0}, month);
+  checkDuration("loadFor", options.loadFor, detail::shortestTtl, std::chrono::hours{1});
+  checkDuration("lockTtl", options.lockTtl, detail::shortestTtl, std::chrono::hours{1});
+  checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
   checkOptions(lockOptions(options));
   if (options.jitterPercent > 90) {
     throw std::invalid_argument("jitterPercent is " + std::to_string(options.jitterPercent) +

@@ -8,7 +8,6 @@
 #include "lockkeeper/duration.h"
 #include "lockkeeper/key.h"
 #include "notify.h"
-#include "range.h"
 
 namespace lockkeeper::detail {
 
@@ -30,7 +29,7 @@ LockOptions lockOptions(const ElectionOptions& election) {
 ElectionOptions checked(ElectionOptions options) {
   checkKey(options.name);
   checkOptions(lockOptions(options));
-  checkRange("callbackTimeout", options.callbackTimeout, milliseconds{1}, std::chrono::hours{1});
+  checkDuration("callbackTimeout", options.callbackTimeout, milliseconds{1}, std::chrono::hours{1});
   if (!options.environment.clock || !options.environment.random) {
     throw std::invalid_argument("the environment of a LeaderElection needs a clock and a random");
   }
@@ -193,7 +192,7 @@ std::optional<Fence> Candidate::fence() {
 }
 
 bool Candidate::resign(milliseconds pause) {
-  checkRange("the pause after resigning", pause, milliseconds{0}, std::chrono::hours{24});
+  checkDuration("the pause after resigning", pause, milliseconds{0}, std::chrono::hours{24});
   Guard held(mutex_);
   if (phase_ != Phase::leading) return false;
   restsUntil_ = now() + pause;

@@ -40,4 +40,10 @@ std::string formatDuration(std::chrono::milliseconds length) {
   return "0s";
 }
 
+std::string outOfRange(std::string_view what, std::chrono::milliseconds value,
+                       std::chrono::milliseconds least, std::chrono::milliseconds most) {
+  return std::string(what) + " is " + formatDuration(value) + ": it must be " + formatDuration(least) +
+         " to " + formatDuration(most);
+}
+
 }  // namespace lockkeeper

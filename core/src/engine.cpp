@@ -75,7 +75,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& opt
   if (auto turn = queue_.enter(full, waitUntil, options.stop)) {
     const std::size_t prefix = full.size() - key.size();
     const Token token = Token::generate(*options_.environment.random);
-    auto lease = std::make_shared<Lease>(std::move(full), prefix, token, options_.owner, options);
+    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, token, options);
     lease->turn = std::move(*turn);
     try {
       if (claim(*lease, options, waitUntil)) {
@@ -166,7 +166,7 @@ void Engine::reportFailure(const Lease& lease, const Error& error) {
 
 void Engine::renew(Lease& lease) {
   refuseInherited();
-  if (!valid(lease)) throw LockLost("the lock is lost: it cannot be renewed");
+  if (!lease.valid()) throw LockLost("the lock is lost: it cannot be renewed");
   const Instant started = now();
   Renewal renewal{lease.claim(), lease.ttlMilliseconds(), RenewOutcome::unknown, started};
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
@@ -260,8 +260,6 @@ ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
     }
   }
 }
-
-bool Engine::valid(Lease& lease) noexcept { return !inherited() && keeper_->valid(lease); }
 
 std::optional<Holder> Engine::holder(std::string_view key) {
   refuseInherited();

@@ -25,7 +25,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void renew(Lease& lease);
   ReleaseResult release(Lease& lease) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
-  bool valid(Lease& lease) noexcept;
+  bool stillRuns(Lease& lease) { return keeper_->stillRuns(lease); }
 
   std::optional<Holder> holder(std::string_view key);
   Promises promises() const { return driver_->promises(); }

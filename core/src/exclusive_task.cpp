@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "lease.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/key.h"
 #include "notify.h"
-#include "range.h"
 
 namespace lockkeeper {
 
@@ -26,16 +26,16 @@ LockOptions lockOptions(const TaskOptions& task) {
   return lock;
 }
 
-void checkTask(const TaskOptions& task) {
-  checkKey(task.name);
-  detail::checkRange("atLeast", task.atLeast, milliseconds{0}, std::chrono::hours{24});
-  detail::checkRange("atMost", task.atMost, std::max(task.atLeast, detail::shortestTtl), longestAtMost);
+}  // namespace
+
+void checkOptions(const TaskOptions& options) {
+  checkKey(options.name);
+  checkDuration("atLeast", options.atLeast, milliseconds{0}, std::chrono::hours{24});
+  checkDuration("atMost", options.atMost, std::max(options.atLeast, detail::shortestTtl), longestAtMost);
   LockOptions lease;
-  lease.ttl = task.ttl;
+  lease.ttl = options.ttl;
   checkOptions(lease);
 }
-
-}  // namespace
 
 const char* toString(TaskOutcome outcome) noexcept {
   switch (outcome) {
@@ -62,7 +62,7 @@ ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions o
       work_(std::move(work)),
       report_(std::move(report)) {
   if (!manager_ || !work_) throw std::invalid_argument("an ExclusiveTask needs a LockManager and work to do");
-  checkTask(options_);
+  checkOptions(options_);
 }
 
 TaskOutcome ExclusiveTask::run(std::stop_token stop) const {

@@ -18,10 +18,15 @@ void checkKey(std::string_view key) {
   }
 }
 
-void checkNamespace(std::string_view name) {
+void checkName(std::string_view what, std::string_view name) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  if (name.size() <= 64 && name.find_first_not_of(allowed) == std::string_view::npos) return;
-  throw ConfigError("the namespace " + quoted(name) + " is not 1 to 64 characters of [A-Za-z0-9_.-]");
+  if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string_view::npos) return;
+  throw ConfigError(std::string(what) + " is " + quoted(name) +
+                    ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+}
+
+void checkNamespace(std::string_view name) {
+  if (!name.empty()) checkName("the namespace", name);
 }
 
 std::string quoted(std::string_view text) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -24,10 +26,15 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
 /// Below it, what a lease costs would be most of it.
 inline constexpr std::chrono::milliseconds shortestTtl{10};
 
+class Engine;
+
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
 /// and state are written under the keeper's mutex only; those below the line belong to the keeper.
 struct Lease {
-  std::string key;  ///< With the namespace.
+  std::weak_ptr<Engine> engine;  ///< Not its owner: a Lock that was released keeps no manager alive.
+  std::shared_ptr<Clock> clock;
+  std::uint64_t generation;  ///< Of the process that took it.
+  std::string key;           ///< With the namespace.
   std::size_t namespaceBytes = 0;
   Token token;
   std::string_view owner;  ///< The engine's label.
@@ -47,13 +54,17 @@ struct Lease {
   Instant renewAt = Instant::max();
   LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
 
-  Lease(std::string fullKey, std::size_t prefix, const Token& secret, std::string_view label,
+  Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
         const LockOptions& options);
 
   Claim claim() const { return {key, token, owner}; }
   std::chrono::milliseconds ttlMilliseconds() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
   }
+
+  /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
+  /// ask, whatever others do with the Lock.
+  bool valid() noexcept;
 
   /// Held or suspect: neither released nor lost.
   bool alive() const noexcept {

@@ -62,16 +62,11 @@ void LeaseKeeper::untrack(const Lease& lease) {
   leases_.pop_back();
 }
 
-bool LeaseKeeper::valid(Lease& lease) {
-  if (!lease.alive()) return false;
-  const Clock& clock = *environment_.clock;
-  if (clock.now() < lease.validUntil.load(std::memory_order_acquire)) return true;
-
-  // Expired, it seems. A renewal may be setting validUntil right now: decide under the mutex, once and for
-  // ever.
+bool LeaseKeeper::stillRuns(Lease& lease) {
+  // A renewal may be setting validUntil right now: decide under the mutex, once and for ever.
   std::unique_lock held(mutex_);
   if (!lease.alive()) return false;
-  if (clock.now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
+  if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
   Loss loss = lose(lease, LossReason::leaseEnded);
   held.unlock();
   loss.tell(*environment_.listener);

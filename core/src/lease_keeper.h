@@ -32,8 +32,8 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease);
 
-  /// Whether work under the lease may go on; finds the loss when its time has come unnoticed.
-  bool valid(Lease& lease);
+  /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
+  bool stillRuns(Lease& lease);
 
   /// The outcome of one renewal, by whomever it was asked. True when the lease runs on from `leasedFrom`.
   bool renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom);

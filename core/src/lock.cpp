@@ -6,7 +6,8 @@
 
 namespace lockkeeper {
 
-// A Lock without an engine is over: released, or moved from.
+// A Lock without an engine is over: released, or moved from. What any thread may call looks at the lease
+// alone, since release() takes the engine away.
 
 Lock::Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept
     : engine_(std::move(engine)), lease_(std::move(lease)) {}
@@ -24,17 +25,17 @@ Lock& Lock::operator=(Lock&& other) noexcept {
 
 Lock::~Lock() { release(); }
 
-bool Lock::valid() const noexcept { return engine_ && engine_->valid(*lease_); }
+bool Lock::valid() const noexcept { return lease_ && lease_->valid(); }
 
 std::chrono::nanoseconds Lock::remaining() const noexcept {
   if (!valid()) return std::chrono::nanoseconds::zero();
-  const auto left = lease_->validUntil.load(std::memory_order_acquire) - engine_->now();
+  const auto left = lease_->validUntil.load(std::memory_order_acquire) - lease_->clock->now();
   return std::max(left, std::chrono::nanoseconds::zero());
 }
 
 LockState Lock::state() const noexcept {
   if (!lease_) return LockState::released;
-  if (engine_) engine_->valid(*lease_);
+  lease_->valid();
   return lease_->state.load(std::memory_order_acquire);
 }
 

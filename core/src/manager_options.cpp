@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "lease.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/key.h"
 
 namespace lockkeeper::detail {
@@ -27,8 +28,7 @@ std::string hostAndPid() {
 }
 
 void checkPositive(const char* name, std::chrono::milliseconds value) {
-  if (value > value.zero() && value <= std::chrono::hours{1}) return;
-  throw ConfigError(std::string(name) + " is " + std::to_string(value.count()) + " ms: it must be 1ms to 1h");
+  checkDuration<ConfigError>(name, value, std::chrono::milliseconds{1}, std::chrono::hours{1});
 }
 
 }  // namespace

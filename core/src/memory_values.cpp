@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
 #include "lockkeeper/value_store.h"
@@ -19,10 +20,7 @@ void checkValue(std::string_view key, std::string_view value, std::chrono::milli
     throw std::invalid_argument("the value has " + std::to_string(value.size()) +
                                 " bytes: up to 1 MiB is allowed");
   }
-  if (ttl < std::chrono::milliseconds{1} || ttl > longestTtl) {
-    throw std::invalid_argument("the value's ttl is " + std::to_string(ttl.count()) +
-                                " ms: 1 ms to 366 days is allowed");
-  }
+  checkDuration("the value's ttl", ttl, std::chrono::milliseconds{1}, longestTtl);
 }
 
 struct MemoryValues::State {

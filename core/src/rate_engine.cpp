@@ -7,6 +7,7 @@
 
 #include "fork_generation.h"
 #include "lockkeeper/backoff.h"
+#include "lockkeeper/duration.h"
 
 namespace lockkeeper::detail {
 
@@ -14,16 +15,15 @@ namespace {
 
 using std::chrono::floor;
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using Failure = RateStore::Failure;
 
 constexpr std::size_t mostTogether = 16;
 
 RateLimiterOptions checked(RateLimiterOptions options) {
   checkNamespace(options.keyNamespace);
-  const auto timeout = options.operationTimeout;
-  if (timeout < std::chrono::milliseconds{1} || timeout > std::chrono::hours{1}) {
-    throw ConfigError("operationTimeout is " + std::to_string(timeout.count()) + " ms: it must be 1ms to 1h");
-  }
+  checkDuration<ConfigError>("operationTimeout", options.operationTimeout, milliseconds{1},
+                             std::chrono::hours{1});
   const Environment& environment = options.environment;
   if (!environment.clock || !environment.random || !environment.listener) {
     throw std::invalid_argument("the environment of a RateLimiter needs a clock, a random and a listener");
@@ -187,10 +187,7 @@ Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies po
 
 Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
                                 std::int64_t cost) {
-  if (wait.waitFor < wait.waitFor.zero() || wait.waitFor > std::chrono::hours{24}) {
-    throw std::invalid_argument("waitFor is " + std::to_string(wait.waitFor.count()) +
-                                " ms: it must be 0 to 24 h");
-  }
+  checkDuration("waitFor", wait.waitFor, milliseconds{0}, std::chrono::hours{24});
   const bool queues = policy.law().kind == RateKind::leakyQueue;
   const Instant until = store_.now() + wait.waitFor;
   for (;;) {

@@ -97,11 +97,6 @@ class Checker {
   const std::string& name_;
 };
 
-bool isName(std::string_view name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  return !name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string_view::npos;
-}
-
 RateLaw lawOf(const RatePolicyOptions& options, std::int64_t processes) {
   const std::int64_t limit = (options.burst != 0 ? options.burst : options.rate.count) / processes;
   if (!isBucket(options.kind)) return {options.kind, limit, options.rate.period.count(), 1};
@@ -136,9 +131,7 @@ Rate Rate::parse(std::string_view what, std::string_view text) {
 
 RatePolicy::RatePolicy(std::string name, const RatePolicyOptions& options)
     : name_(std::move(name)), options_(options) {
-  if (!isName(name_)) {
-    throw ConfigError("the limit's name " + quoted(name_) + " is not 1 to 64 characters of [A-Za-z0-9_.-]");
-  }
+  checkName("the limit's name", name_);
   const Checker check(name_);
   check.between("the rate's count", options_.rate.count, 1, mostUnits);
   check.between("the rate's period in µs", options_.rate.period.count(), 1000, longestPeriod.count());

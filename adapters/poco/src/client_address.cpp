@@ -63,10 +63,9 @@ std::vector<std::string> forwardedFor(const HTTPServerRequest& request) {
 
 }  // namespace
 
-ClientAddress::ClientAddress(const std::string& what, const std::string& proxies, unsigned ipv6Prefix)
-    : ipv6Prefix_(ipv6Prefix) {
-  for (const auto& entry :
-       StringTokenizer(proxies, ",", StringTokenizer::TOK_TRIM | StringTokenizer::TOK_IGNORE_EMPTY)) {
+ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
+  for (const auto& entry : StringTokenizer(options.trustedProxies, ",",
+                                           StringTokenizer::TOK_TRIM | StringTokenizer::TOK_IGNORE_EMPTY)) {
     const auto slash = entry.find('/');
     const auto address = parseAddress(entry.substr(0, slash));
     unsigned prefix = address ? bits(*address) : 0;
@@ -76,7 +75,7 @@ ClientAddress::ClientAddress(const std::string& what, const std::string& proxies
           Poco::NumberParser::tryParseUnsigned(entry.substr(slash + 1), prefix) && prefix <= bits(*address);
     }
     if (!valid) {
-      throw ConfigError(what + " has " + quoted(entry) +
+      throw ConfigError("lockkeeper.http.trustedProxies has " + quoted(entry) +
                         ": addresses and networks are allowed, such as 10.0.0.0/8 or ::1");
     }
     proxies_.push_back({masked(*address, prefix), IPAddress(prefix, address->family())});

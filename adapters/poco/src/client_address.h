@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lockkeeper/poco/client_options.h"
+
 namespace lockkeeper::poco {
 
 /// Tells who sends a request. X-Forwarded-For counts only as far as listed proxies have written it: from the
@@ -13,10 +15,8 @@ namespace lockkeeper::poco {
 /// at. Thread-safe.
 class ClientAddress {
  public:
-  /// `proxies` is a list such as "10.0.0.0/8, ::1", or empty; `ipv6Prefix` is how many bits of an IPv6
-  /// address tell a client from others, who usually has a whole network. Throws ConfigError that names the
-  /// setting `what` for an entry that is not an address or a network.
-  ClientAddress(const std::string& what, const std::string& proxies, unsigned ipv6Prefix);
+  /// Throws ConfigError for a trusted proxy that is not an address or a network.
+  explicit ClientAddress(const ClientOptions& options);
 
   /// The address of the client, such as "192.0.2.7" or "2001:db8::/64".
   std::string of(const Poco::Net::HTTPServerRequest& request) const;

@@ -21,7 +21,7 @@ class FilterState {
 
   /// Throws ConfigError, and then the present table stays.
   void load(const Poco::Util::AbstractConfiguration& configuration) {
-    auto fresh = std::make_shared<const RouteTable>(configuration, hooks_);
+    auto fresh = std::make_shared<const RouteTable>(configuration, hooks_.user);
     const std::lock_guard guard(mutex_);
     table_.swap(fresh);  // the old one ends with its last request
   }

@@ -57,7 +57,7 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
     }
     if (isCutOff(request, body)) return response.setKeepAlive(false);
 
-    RequestFacts facts{request, *path, state_->address(), state_->hooks()};
+    RequestFacts facts{request, *path, state_->address(), state_->options().clients.user};
     if (route->client.needsBody()) facts.json = parseJson(body.bytes);
     serve({.route = *route,
            .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),
@@ -150,10 +150,7 @@ Idempotency::~Idempotency() = default;
 
 std::unique_ptr<HTTPRequestHandlerFactory> Idempotency::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory>(
-      [state = state_, handlers = std::shared_ptr<HTTPRequestHandlerFactory>(std::move(handlers))] {
-        return new Handler(state, handlers);
-      });
+  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
 }
 
 }  // namespace lockkeeper::poco

@@ -25,8 +25,7 @@ IdempotentRoute readRoute(const AbstractConfiguration& configuration, const std:
 }  // namespace
 
 IdempotencyOptions readIdempotency(const AbstractConfiguration& configuration) {
-  const std::string http = "lockkeeper.http";
-  const std::string root = http + ".idempotency";
+  const std::string root = "lockkeeper.http.idempotency";
   refuseUnknown(configuration, root, {"methods", "maxBody", "maxAnswer", "routes"});
   IdempotencyOptions options;
   if (configuration.has(root + ".methods")) {
@@ -35,9 +34,8 @@ IdempotencyOptions readIdempotency(const AbstractConfiguration& configuration) {
   }
   options.maxBody = readNumber(configuration, root + ".maxBody", 1U << 20, 1, 16U << 20);
   options.maxAnswer = readNumber(configuration, root + ".maxAnswer", 1U << 20, 1024, 1U << 20);
+  options.clients = readClients(configuration);
   options.keyNamespace = configuration.getString("lockkeeper.namespace", "");
-  options.trustedProxies = configuration.getString(http + ".trustedProxies", "");
-  options.ipv6Prefix = readNumber(configuration, http + ".ipv6Prefix", options.ipv6Prefix, 1, 128);
   for (const auto& name : namesBelow(configuration, root + ".routes")) {
     options.routes.push_back(readRoute(configuration, root + ".routes." + name, name));
   }

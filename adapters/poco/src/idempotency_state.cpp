@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "lockkeeper/duration.h"
+#include "request_steps.h"
 #include "route_list.h"
 #include "setting.h"
 
@@ -11,8 +13,7 @@ namespace {
 
 using Poco::Net::HTTPResponse;
 
-const std::string httpRoot = "lockkeeper.http";
-const std::string root = httpRoot + ".idempotency";
+const std::string root = "lockkeeper.http.idempotency";
 constexpr std::size_t mostBody = std::size_t{16} << 20;
 constexpr std::size_t leastAnswer = 1024;
 constexpr std::chrono::milliseconds longestKept = std::chrono::hours{24 * 366};
@@ -40,8 +41,7 @@ Idempotency::State::State(std::shared_ptr<LockManager> manager, std::shared_ptr<
     : manager_(std::move(manager)),
       answers_(std::move(answers)),
       options_(std::move(given)),
-      hooks_{.user = options_.user},
-      address_(httpRoot + ".trustedProxies", options_.trustedProxies, options_.ipv6Prefix) {
+      address_(options_.clients) {
   checkNamespace(options_.keyNamespace);
   checkRange(root + ".maxBody", options_.maxBody, 1, mostBody);
   checkRange(root + ".maxAnswer", options_.maxAnswer, leastAnswer, maxValueBytes);
@@ -50,7 +50,7 @@ Idempotency::State::State(std::shared_ptr<LockManager> manager, std::shared_ptr<
 }
 
 Idempotency::State::Route Idempotency::State::routeOf(const IdempotentRoute& given) const {
-  checkName(root + ".routes", given.name);
+  checkName("a name in " + root + ".routes", given.name);
   const std::string here = root + ".routes." + given.name;
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   const std::string method = given.match.substr(0, given.match.find(' '));
@@ -58,13 +58,10 @@ Idempotency::State::Route Idempotency::State::routeOf(const IdempotentRoute& giv
     throw ConfigError(here + ".match is " + quoted(given.match) + ", which no request can match: " + method +
                       " is not one of " + root + ".methods");
   }
-  if (given.keepFor < std::chrono::milliseconds{1} || given.keepFor > longestKept) {
-    throw ConfigError(here + ".keepFor is " + std::to_string(given.keepFor.count()) +
-                      " ms: 1 ms to 366 days is allowed");
-  }
+  checkDuration<ConfigError>(here + ".keepFor", given.keepFor, std::chrono::milliseconds{1}, longestKept);
   const LockOptions lock{.ttl = given.ttl};
   checkLock(here, lock);
-  KeySource client = KeySource::parse(here + ".client", given.client, pattern, hooks_);
+  KeySource client = KeySource::parse(here + ".client", given.client, pattern, options_.clients.user);
   return {.name = given.name,
           .pattern = std::move(pattern),
           .client = std::move(client),
@@ -105,12 +102,7 @@ void Idempotency::State::keep(const Route& route, const std::string& key,
 }
 
 void Idempotency::State::report(const Route& route, IdempotencyEvent event) const noexcept {
-  if (!options_.report) return;
-  try {
-    options_.report({.route = route.name, .event = event});
-  } catch (...) {
-    // A broken log must not break a request.
-  }
+  tell(options_.report, {.route = route.name, .event = event});
 }
 
 std::string Idempotency::State::valueKey(const std::string& key) const {

@@ -47,7 +47,6 @@ class Idempotency::State {
   void report(const Route& route, IdempotencyEvent event) const noexcept;
 
   const IdempotencyOptions& options() const { return options_; }
-  const FilterHooks& hooks() const { return hooks_; }
   const ClientAddress& address() const { return address_; }
 
  private:
@@ -58,7 +57,6 @@ class Idempotency::State {
   const std::shared_ptr<LockManager> manager_;
   const std::shared_ptr<ValueStore> answers_;
   const IdempotencyOptions options_;
-  const FilterHooks hooks_;
   const ClientAddress address_;
   std::vector<Route> routes_;
 };

@@ -62,7 +62,7 @@ std::optional<std::string> jsonField(const Poco::JSON::Object::Ptr& json, const 
 }  // namespace
 
 KeySource KeySource::parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
-                           const FilterHooks& hooks) {
+                           const UserOf& user) {
   static const std::map<std::string, Kind> plain{
       {"all", Kind::all}, {"address", Kind::address}, {"user", Kind::user}};
   static const std::map<std::string, Kind> named{{"header", Kind::header},
@@ -88,7 +88,7 @@ KeySource KeySource::parse(const std::string& what, const std::string& text, con
       throw ConfigError(what + " is " + quoted(text) + ", which the route's match does not name");
     source.position_ = *position;
   }
-  if (source.kind_ == Kind::user && !hooks.user) {
+  if (source.kind_ == Kind::user && !user) {
     throw ConfigError(what + " is \"user\", but the application does not tell who its users are");
   }
   return source;
@@ -105,7 +105,7 @@ std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {
     case Kind::address:
       return facts.address.of(facts.request);
     case Kind::user:
-      return facts.hooks.user(facts.request);
+      return facts.user(facts.request);
     case Kind::header:
       return find(facts.request, name_);
     case Kind::cookie:

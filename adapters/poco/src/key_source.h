@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client_address.h"
-#include "lockkeeper/poco/filter_hooks.h"
+#include "lockkeeper/poco/client_options.h"
 #include "route_pattern.h"
 
 namespace lockkeeper::poco {
@@ -18,7 +18,7 @@ struct RequestFacts {
   const Poco::Net::HTTPServerRequest& request;
   const std::vector<std::string>& path;
   const ClientAddress& address;
-  const FilterHooks& hooks;
+  const UserOf& user;
   Poco::JSON::Object::Ptr json{};  ///< Null when the body was not needed, or is not a JSON object.
 };
 
@@ -26,10 +26,10 @@ struct RequestFacts {
 /// "query NAME", "json NAME" (a field of the body), "path NAME" (a {NAME} of the route's pattern).
 class KeySource {
  public:
-  /// Throws ConfigError that names the setting `what` for anything else, and for what `pattern` and `hooks`
-  /// do not offer.
+  /// Throws ConfigError that names the setting `what` for anything else, for a {NAME} that `pattern` has not,
+  /// and for "user" when `user` is empty.
   static KeySource parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
-                         const FilterHooks& hooks);
+                         const UserOf& user);
 
   bool needsBody() const { return kind_ == Kind::json; }
 

@@ -60,7 +60,7 @@ void LimitedHandler::handleRequest(Request& request, Response& response) {
 
 void LimitedHandler::limit(const Route& route, const std::vector<std::string>& path, Request& request,
                            Response& response) {
-  RequestFacts facts{request, path, table_->clientAddress(), state_->hooks()};
+  RequestFacts facts{request, path, table_->clientAddress(), state_->hooks().user};
   if (!route.needsBody) {
     if (admit(route, facts, request, response)) pass(request, response);
     return;
@@ -111,12 +111,7 @@ void LimitedHandler::refuse(std::span<const RateTake> takes, Request& request, R
 }
 
 void LimitedHandler::report(const Route& route, const Decision& decision) const noexcept {
-  if (!state_->hooks().report) return;
-  try {
-    state_->hooks().report({.route = route.name, .decision = decision, .dryRun = route.dryRun});
-  } catch (...) {
-    // A broken log must not break a request.
-  }
+  tell(state_->hooks().report, {.route = route.name, .decision = decision, .dryRun = route.dryRun});
 }
 
 void LimitedHandler::pass(Request& request, Response& response) { passOn(*handlers_, request, response); }

@@ -67,22 +67,37 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   });
 }
 
+/// The one of that name. Throws ConfigError that names its `setting`, and the nearest one that there is.
+template <class Named>
+const Named& oneOf(const std::map<std::string, Named, std::less<>>& all, const std::string& section,
+                   std::string_view name, const std::string& setting, const std::string& kind) {
+  if (const auto found = all.find(name); found != all.end()) return found->second;
+  const std::string missing = section + "." + std::string(name) + "." + setting + " is missing";
+  if (all.empty()) throw ConfigError(missing + ": no " + kind + " is configured");
+  const auto nearest =
+      std::ranges::min_element(all, {}, [&](const auto& entry) { return editDistance(name, entry.first); });
+  throw ConfigError(missing + ": did you mean the " + kind + " " + quoted(nearest->first) + "?");
+}
+
 }  // namespace
 
 LockServices::LockServices(const Settings& settings, const StoreRegistry& stores,
                            const Environment& environment)
-    : policies_(settings.policies()) {
+    : policies_(settings.policies()), tasks_(settings.tasks) {
   if (settings.store.empty()) {
     throw ConfigError(
         "lockkeeper.store is missing, such as lockkeeper.store = redis://host:6379/0; memory: is for one "
         "process alone");
+  }
+  for (const auto& task : tasks_) {
+    named("lockkeeper.task." + task.first, [&] { checkOptions(task.second); });
   }
   auto driver = settings.migration.from.empty()
                     ? openStore("lockkeeper.store", settings.store, stores, environment)
                     : openMigration(settings, stores, environment);
   ManagerOptions manager = settings.manager;
   manager.environment = environment;
-  locks_ = named("lockkeeper.lock", [&] { return std::make_unique<LockManager>(driver, manager); });
+  locks_ = named("lockkeeper.lock", [&] { return std::make_shared<LockManager>(driver, manager); });
 
   const bool elsewhere = !settings.limiterStore.empty();
   const std::string setting = elsewhere ? "lockkeeper.limiter.store" : "lockkeeper.store";
@@ -105,12 +120,11 @@ const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
 }
 
 const RatePolicy& LockServices::policy(std::string_view name) const {
-  if (const auto found = policies_.find(name); found != policies_.end()) return found->second;
-  const std::string missing = "lockkeeper.limits." + std::string(name) + ".rate is missing";
-  if (policies_.empty()) throw ConfigError(missing + ": no limit is configured");
-  const auto nearest = std::ranges::min_element(
-      policies_, {}, [&](const auto& entry) { return editDistance(name, entry.first); });
-  throw ConfigError(missing + ": did you mean the limit " + quoted(nearest->first) + "?");
+  return oneOf(policies_, "lockkeeper.limits", name, "rate", "limit");
+}
+
+const TaskOptions& LockServices::task(std::string_view name) const {
+  return oneOf(tasks_, "lockkeeper.task", name, "atMost", "task");
 }
 
 LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,

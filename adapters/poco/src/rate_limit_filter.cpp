@@ -24,10 +24,8 @@ void RateLimitFilter::reload(const Poco::Util::AbstractConfiguration& configurat
 
 std::unique_ptr<HTTPRequestHandlerFactory> RateLimitFilter::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory>(
-      [state = state_, handlers = std::shared_ptr<HTTPRequestHandlerFactory>(std::move(handlers))] {
-        return new detail::LimitedHandler(state, handlers);
-      });
+  return std::make_unique<HandlerFactory<detail::LimitedHandler, detail::FilterState>>(state_,
+                                                                                       std::move(handlers));
 }
 
 }  // namespace lockkeeper::poco

@@ -60,6 +60,12 @@ Settings readSettings(const AbstractConfiguration& configuration) {
   return settings;
 }
 
+std::map<std::string, RatePolicy, std::less<>> readPolicies(const AbstractConfiguration& configuration) {
+  Settings settings;
+  readBelow(configuration, "lockkeeper.limits", settings);
+  return settings.policies();
+}
+
 std::map<std::string, RatePolicy, std::less<>> Settings::policies() const {
   std::map<std::string, RatePolicy, std::less<>> all;
   for (const auto& [name, texts] : limits) all.emplace(name, RatePolicy::parse(name, texts));

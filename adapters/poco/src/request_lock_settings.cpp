@@ -7,12 +7,11 @@
 namespace lockkeeper::poco {
 
 RequestLockOptions readRequestLocks(const Poco::Util::AbstractConfiguration& configuration) {
-  const std::string http = "lockkeeper.http";
+  const std::string locks = "lockkeeper.http.locks";
   RequestLockOptions options;
-  options.trustedProxies = configuration.getString(http + ".trustedProxies", "");
-  options.ipv6Prefix = readNumber(configuration, http + ".ipv6Prefix", options.ipv6Prefix, 1, 128);
-  for (const auto& name : namesBelow(configuration, http + ".locks")) {
-    const std::string root = http + ".locks." + name;
+  options.clients = readClients(configuration);
+  for (const auto& name : namesBelow(configuration, locks)) {
+    const std::string root = locks + "." + name;
     refuseUnknown(configuration, root, {"match", "by", "scope", "ttl", "waitFor", "maxHold"});
     LockedRoute route{.name = name,
                       .match = configuration.getString(root + ".match", ""),

@@ -21,7 +21,7 @@ using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
-const std::string httpRoot = "lockkeeper.http";
+const std::string locksRoot = "lockkeeper.http.locks";
 constexpr std::size_t mostSources = 4;
 // Not a colon: with a value it could make the mark that no key may contain.
 constexpr char partMark = '/';
@@ -35,14 +35,14 @@ struct Route {
 };
 
 std::vector<KeySource> sourcesOf(const std::string& what, const std::string& text,
-                                 const RoutePattern& pattern, const FilterHooks& hooks) {
+                                 const RoutePattern& pattern, const UserOf& user) {
   const StringTokenizer parts(text, ",", StringTokenizer::TOK_TRIM);
   if (parts.count() > mostSources) {
     throw ConfigError(what + " has " + std::to_string(parts.count()) + " parts: 1 to 4 are allowed");
   }
   std::vector<KeySource> sources;
   for (const auto& part : parts) {
-    sources.push_back(KeySource::parse(what, part, pattern, hooks));
+    sources.push_back(KeySource::parse(what, part, pattern, user));
     if (sources.back().needsBody()) {
       throw ConfigError(what + " is " + quoted(text) + ": the body is not read before the lock is held");
     }
@@ -51,18 +51,18 @@ std::vector<KeySource> sourcesOf(const std::string& what, const std::string& tex
   return sources;
 }
 
-Route routeOf(LockedRoute given, const FilterHooks& hooks) {
-  checkName(httpRoot + ".locks", given.name);
-  const std::string root = httpRoot + ".locks." + given.name;
+Route routeOf(const LockedRoute& given, const UserOf& user) {
+  checkName("a name in " + locksRoot, given.name);
+  const std::string root = locksRoot + "." + given.name;
   if (!given.scope.empty()) checkName(root + ".scope", given.scope);
   checkLock(root, given.lock);
   RoutePattern pattern = RoutePattern::parse(root + ".match", given.match);
-  std::vector<KeySource> sources = sourcesOf(root + ".by", given.by, pattern, hooks);
+  std::vector<KeySource> sources = sourcesOf(root + ".by", given.by, pattern, user);
   return {.name = given.name,
           .pattern = std::move(pattern),
           .sources = std::move(sources),
           .scope = given.scope.empty() ? given.name : given.scope,
-          .lock = std::move(given.lock)};
+          .lock = given.lock};
 }
 
 /// Until the holder's lease ends; 0 when nobody can tell.
@@ -80,11 +80,8 @@ std::chrono::milliseconds remainingLease(LockManager& manager, const std::string
 class RequestLocks::State {
  public:
   State(std::shared_ptr<LockManager> manager, RequestLockOptions options)
-      : manager_(std::move(manager)),
-        hooks_{.user = std::move(options.user)},
-        report_(std::move(options.report)),
-        address_(httpRoot + ".trustedProxies", options.trustedProxies, options.ipv6Prefix) {
-    for (auto& route : options.routes) routes_.push_back(routeOf(std::move(route), hooks_));
+      : manager_(std::move(manager)), options_(std::move(options)), address_(options_.clients) {
+    for (const auto& route : options_.routes) routes_.push_back(routeOf(route, options_.clients.user));
     sortRoutes(routes_);
   }
 
@@ -94,19 +91,14 @@ class RequestLocks::State {
 
   std::string keyOf(const Route& route, const HTTPServerRequest& request,
                     const std::vector<std::string>& path) const {
-    const RequestFacts facts{request, path, address_, hooks_};
+    const RequestFacts facts{request, path, address_, options_.clients.user};
     std::string key = route.scope;
     for (const auto& source : route.sources) key.append(1, partMark).append(source.keyFor(facts));
     return key;
   }
 
   void report(const Route& route, const std::string& key, RequestLockFault fault) const noexcept {
-    if (!report_) return;
-    try {
-      report_({.route = route.name, .key = key, .fault = fault});
-    } catch (...) {
-      // A broken log must not break a request.
-    }
+    tell(options_.report, {.route = route.name, .key = key, .fault = fault});
   }
 
   LockManager& manager() { return *manager_; }
@@ -114,8 +106,7 @@ class RequestLocks::State {
 
  private:
   const std::shared_ptr<LockManager> manager_;
-  const FilterHooks hooks_;
-  const std::function<void(const RequestLockReport&)> report_;
+  const RequestLockOptions options_;
   const ClientAddress address_;
   std::vector<Route> routes_;
   HangUpWatch watch_;
@@ -199,10 +190,7 @@ RequestLocks::~RequestLocks() = default;
 
 std::unique_ptr<HTTPRequestHandlerFactory> RequestLocks::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory>(
-      [state = state_, handlers = std::shared_ptr<HTTPRequestHandlerFactory>(std::move(handlers))] {
-        return new Handler(state, handlers);
-      });
+  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
 }
 
 }  // namespace lockkeeper::poco

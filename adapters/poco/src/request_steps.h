@@ -7,8 +7,10 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "problem.h"
@@ -17,17 +19,20 @@ namespace lockkeeper::poco {
 
 // Steps that all handlers between a server and an application take.
 
-/// A factory of such handlers.
+/// A factory of such handlers, which are made of what they share and of the application's own factory.
+template <class Handler, class State>
 class HandlerFactory final : public Poco::Net::HTTPRequestHandlerFactory {
  public:
-  explicit HandlerFactory(std::function<Poco::Net::HTTPRequestHandler*()> make) : make_(std::move(make)) {}
+  HandlerFactory(std::shared_ptr<State> state, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers)
+      : state_(std::move(state)), handlers_(std::move(handlers)) {}
 
   Poco::Net::HTTPRequestHandler* createRequestHandler(const Poco::Net::HTTPServerRequest&) override {
-    return make_();
+    return new Handler(state_, handlers_);
   }
 
  private:
-  const std::function<Poco::Net::HTTPRequestHandler*()> make_;
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;
 };
 
 /// The request's path; when its target is not valid, it is answered with 400 and the path is empty.
@@ -51,5 +56,16 @@ void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRe
 /// server closes it when the exception reaches it.
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
+
+/// Gives the report to the application's hook, if there is one. A broken log must not break a request.
+template <class Report>
+void tell(const std::function<void(const Report&)>& hook, const Report& report) noexcept {
+  if (!hook) return;
+  try {
+    hook(report);
+  } catch (...) {
+    // The hook's own affair.
+  }
+}
 
 }  // namespace lockkeeper::poco

@@ -7,29 +7,28 @@
 #include "rate_fields.h"
 #include "route_list.h"
 #include "setting.h"
+#include "setting_table.h"
 
 namespace lockkeeper::poco {
 namespace {
 
 using Poco::Util::AbstractConfiguration;
 
-const std::string limitsRoot = "lockkeeper.limits";
 const std::string httpRoot = "lockkeeper.http";
 const std::string routesRoot = httpRoot + ".routes";
 constexpr std::size_t mostLimits = 16;  // what RateLimiter::take() takes at once
 
 }  // namespace
 
-RouteTable::RouteTable(const AbstractConfiguration& configuration, const FilterHooks& hooks)
-    : address_(httpRoot + ".trustedProxies", configuration.getString(httpRoot + ".trustedProxies", ""),
-               readNumber(configuration, httpRoot + ".ipv6Prefix", 64, 1, 128)),
+RouteTable::RouteTable(const AbstractConfiguration& configuration, const UserOf& user)
+    : policies_(readPolicies(configuration)),
+      address_(readClients(configuration)),
       mostBodyBytes_(readNumber(configuration, httpRoot + ".maxBody", 16384, 1, 16U << 20)),
       dryRun_(readFlag(configuration, httpRoot + ".dryRun", false)) {
   refuseUnknown(configuration, httpRoot,
                 {"trustedProxies", "ipv6Prefix", "maxBody", "dryRun", "routes", "locks", "idempotency"});
-  readPolicies(configuration);
   for (const auto& name : namesBelow(configuration, routesRoot)) {
-    routes_.push_back(readRoute(configuration, name, hooks));
+    routes_.push_back(readRoute(configuration, name, user));
   }
   sortRoutes(routes_);
 }
@@ -38,18 +37,8 @@ const Route* RouteTable::find(std::string_view method, const std::vector<std::st
   return findRoute(routes_, method, path);
 }
 
-void RouteTable::readPolicies(const AbstractConfiguration& configuration) {
-  for (const auto& name : namesBelow(configuration, limitsRoot)) {
-    std::map<std::string, std::string> settings;
-    for (const auto& setting : namesBelow(configuration, limitsRoot + "." + name)) {
-      settings[setting] = configuration.getString(limitsRoot + "." + name + "." + setting, "");
-    }
-    policies_.emplace(name, RatePolicy::parse(name, settings));
-  }
-}
-
 Route RouteTable::readRoute(const AbstractConfiguration& configuration, const std::string& name,
-                            const FilterHooks& hooks) const {
+                            const UserOf& user) const {
   const std::string root = routesRoot + "." + name;
   refuseUnknown(configuration, root, {"match", "dryRun", "limits"});
   const std::string match = root + ".match";
@@ -62,11 +51,11 @@ Route RouteTable::readRoute(const AbstractConfiguration& configuration, const st
     const std::string setting = root + ".limits." + limit;
     const auto policy = policies_.find(limit);
     if (policy == policies_.end()) {
-      throw ConfigError(setting + " needs a limit of that name: " + limitsRoot + "." + limit +
+      throw ConfigError(setting + " needs a limit of that name: lockkeeper.limits." + limit +
                         ".rate is missing");
     }
     route.limits.push_back({&policy->second, KeySource::parse(setting, configuration.getString(setting, ""),
-                                                              route.pattern, hooks)});
+                                                              route.pattern, user)});
     appendItem(route.policyField, policyItem(policy->second));
   }
   if (route.limits.empty() || route.limits.size() > mostLimits) {

@@ -9,7 +9,7 @@
 
 #include "client_address.h"
 #include "key_source.h"
-#include "lockkeeper/poco/filter_hooks.h"
+#include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/rate_policy.h"
 #include "route_pattern.h"
 
@@ -34,7 +34,7 @@ struct Route {
 class RouteTable {
  public:
   /// Throws ConfigError that names the first setting that is unknown or not allowed.
-  RouteTable(const Poco::Util::AbstractConfiguration& configuration, const FilterHooks& hooks);
+  RouteTable(const Poco::Util::AbstractConfiguration& configuration, const UserOf& user);
   RouteTable(const RouteTable&) = delete;
   RouteTable& operator=(const RouteTable&) = delete;
 
@@ -46,11 +46,10 @@ class RouteTable {
   bool dryRun() const { return dryRun_; }
 
  private:
-  void readPolicies(const Poco::Util::AbstractConfiguration& configuration);
   Route readRoute(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
-                  const FilterHooks& hooks) const;
+                  const UserOf& user) const;
 
-  std::map<std::string, RatePolicy, std::less<>> policies_;
+  const std::map<std::string, RatePolicy, std::less<>> policies_;
   std::vector<Route> routes_;
   ClientAddress address_;
   std::size_t mostBodyBytes_;

@@ -53,11 +53,11 @@ std::chrono::milliseconds readDuration(const AbstractConfiguration& configuratio
   return configuration.has(name) ? parseDuration(name, configuration.getString(name)) : otherwise;
 }
 
-void checkName(const std::string& what, const std::string& name) {
-  constexpr auto allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string::npos) return;
-  throw ConfigError(what + " has the name " + quoted(name) +
-                    ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+ClientOptions readClients(const AbstractConfiguration& configuration) {
+  ClientOptions clients;
+  clients.trustedProxies = configuration.getString("lockkeeper.http.trustedProxies", "");
+  clients.ipv6Prefix = readNumber(configuration, "lockkeeper.http.ipv6Prefix", clients.ipv6Prefix, 1, 128);
+  return clients;
 }
 
 void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockkeeper/lock_options.h"
+#include "lockkeeper/poco/client_options.h"
 
 namespace lockkeeper::poco {
 
@@ -35,10 +36,10 @@ std::chrono::milliseconds readDuration(const Poco::Util::AbstractConfiguration& 
 unsigned readNumber(const Poco::Util::AbstractConfiguration& configuration, const std::string& name,
                     unsigned otherwise, unsigned least, unsigned most);
 
-// What was set in code, held to the same rules.
+/// `lockkeeper.http.trustedProxies` and `.ipv6Prefix`.
+ClientOptions readClients(const Poco::Util::AbstractConfiguration& configuration);
 
-/// Throws ConfigError unless `name` is 1 to 64 characters of [A-Za-z0-9_.-].
-void checkName(const std::string& what, const std::string& name);
+// What was set in code, held to the same rules.
 
 void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -16,13 +17,8 @@ std::chrono::milliseconds duration(const GivenValue& given) {
 }
 
 std::string name(const GivenValue& given) {
-  try {
-    checkNamespace(given.text);
-    return given.text;
-  } catch (const ConfigError&) {
-    throw ConfigError(given.setting + " is " + quoted(given.text) +
-                      ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
-  }
+  checkName(given.setting, given.text);
+  return given.text;
 }
 
 Renew renewal(const GivenValue& given) {
@@ -39,12 +35,24 @@ migration::Rules rules(const GivenValue& given) {
   }
 }
 
-/// lockkeeper.limits.<name>.<setting>: RatePolicy::parse() reads them, all of a limit together.
+/// The name and the setting of lockkeeper.<section>.<name>.<setting>.
+std::pair<std::string, std::string> lastTwo(const std::string& setting) {
+  const auto last = setting.rfind('.');
+  const auto before = setting.rfind('.', last - 1);
+  return {setting.substr(before + 1, last - before - 1), setting.substr(last + 1)};
+}
+
+/// RatePolicy::parse() reads them, all of a limit together.
 void limit(Settings& settings, const GivenValue& given) {
-  const auto last = given.setting.rfind('.');
-  const auto before = given.setting.rfind('.', last - 1);
-  settings.limits[given.setting.substr(before + 1, last - before - 1)][given.setting.substr(last + 1)] =
-      given.text;
+  const auto [name, setting] = lastTwo(given.setting);
+  settings.limits[name][setting] = given.text;
+}
+
+TaskOptions& task(Settings& settings, const GivenValue& given) {
+  const std::string name = lastTwo(given.setting).first;
+  TaskOptions& options = settings.tasks[name];
+  options.name = name;
+  return options;
 }
 
 constexpr std::string_view durationText = "duration";
@@ -112,6 +120,17 @@ constexpr std::array rows{
                "How many units a process takes from the store at a time; 0 for none.", limit},
     SettingRow{"lockkeeper.limits.*.prefetchIdle", durationText, "1s",
                "After which time units that were not handed out go back to the store.", limit},
+
+    SettingRow{"lockkeeper.task.*.atLeast", durationText, "0s",
+               "How long after a run has begun no other one begins (at most 24h): see "
+               "[adapters.md](adapters.md).",
+               [](Settings& s, const GivenValue& given) { task(s, given).atLeast = duration(given); }},
+    SettingRow{"lockkeeper.task.*.atMost", durationText, "10m",
+               "How long a run may take; then it is told to stop (10ms and `atLeast` to 8784h).",
+               [](Settings& s, const GivenValue& given) { task(s, given).atMost = duration(given); }},
+    SettingRow{"lockkeeper.task.*.ttl", durationText, "30s",
+               "How soon after the death of the process that runs it another one may (10ms to 24h).",
+               [](Settings& s, const GivenValue& given) { task(s, given).ttl = duration(given); }},
 
     SettingRow{
         "lockkeeper.migration.from", uriText, "(no migration)",

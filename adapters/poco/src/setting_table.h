@@ -30,6 +30,10 @@ struct SettingRow {
 
 std::span<const SettingRow> settingTable();
 
+/// What readSettings(configuration).policies() are, whatever else the configuration says.
+std::map<std::string, RatePolicy, std::less<>> readPolicies(
+    const Poco::Util::AbstractConfiguration& configuration);
+
 /// The row of a setting; null when it is unknown.
 const SettingRow* findSetting(std::string_view setting);
 

@@ -37,6 +37,9 @@ struct TaskOptions {
   std::chrono::milliseconds ttl{std::chrono::seconds{30}};
 };
 
+/// Throws std::invalid_argument that names the first option out of range.
+LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
+
 enum class TaskOutcome {
   done,         ///< It ran to its end under the lock.
   lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
@@ -67,7 +70,7 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   /// For logs and metrics, on the thread of run(). What it throws is dropped.
   using Report = std::function<void(const TaskReport& report)>;
 
-  /// Throws std::invalid_argument that names the first option out of range.
+  /// Throws as checkOptions() does.
   ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work, Report report = {});
 
   /// Runs the work here and now, unless another instance has the lock. Throws only what the work throws,

@@ -34,8 +34,9 @@ enum class ReleaseResult {
 
 LOCKKEEPER_CORE_EXPORT const char* toString(ReleaseResult result) noexcept;
 
-/// A held lock. Movable, not copyable; one thread at a time, except valid(), remaining(), state(), lost() and
-/// fence(), which any thread may call. May outlive the LockManager that made it.
+/// A held lock. Movable, not copyable; one thread at a time, except the const functions, which any thread may
+/// call, also while another one calls renew() or release(), but not while the Lock is moved or destroyed. May
+/// outlive the LockManager that made it.
 class LOCKKEEPER_CORE_EXPORT Lock {
  public:
   Lock(Lock&&) noexcept;

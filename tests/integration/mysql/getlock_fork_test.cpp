@@ -2,6 +2,7 @@
 
 #include "forked_child.h"
 #include "getlock_fixture.h"
+#include "inherited_driver.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::test {
@@ -35,18 +36,7 @@ TEST_P(GetLockFork, TheChildOwnsNothingAndTheParentsLockLivesOn) {
 }
 
 TEST_P(GetLockFork, AnInheritedDriverTouchesNoSocket) {
-  auto driver = store.openProxied();
-  const Claimant who;
-  ASSERT_TRUE(granted(driver->acquire(who.request())));
-  const int failedCheck = inForkedChild([&] {
-    if (!throwsForked([&] { (void)driver->acquire(who.request()); })) return 1;
-    if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 2;
-    if (!throwsForked([&] { (void)driver->holder(who.key, soon()); })) return 3;
-    driver.reset();
-    return 0;
-  });
-  EXPECT_EQ(failedCheck, 0);
-  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  inherit(store.openProxied());
   EXPECT_EQ(store.proxy.connections(), 1U);
 }
 
@@ -54,19 +44,7 @@ TEST_P(GetLockFork, TheChildMayMakeItsOwn) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the thread sanitizer allows no new thread after a fork";
 #endif
-  LockManager manager(store.direct);
-  const Lock lock = manager.lock("forked", {.ttl = longTtl});
-  const int failedCheck = inForkedChild([&] {
-    const auto driver = store.open();
-    const Claimant own;
-    if (!granted(driver->acquire(own.request()))) return 1;
-    Claimant busy;
-    busy.key = "forked";
-    if (granted(driver->acquire(busy.request()))) return 2;
-    return driver->release(own.claim(), soon()) == ReleaseOutcome::released ? 0 : 3;
-  });
-  EXPECT_EQ(failedCheck, 0);
-  EXPECT_TRUE(lock.valid());
+  makeOneInTheChild([&] { return store.open(); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, GetLockFork, ::testing::ValuesIn(allBrands), brandName);

@@ -1,7 +1,7 @@
-#include <atomic>
-#include <thread>
+#include <algorithm>
 #include <vector>
 
+#include "frozen_server.h"
 #include "getlock_operations.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -10,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto attemptTime = 200ms;
 constexpr auto connectTimeout = 1s;
 constexpr auto ioTimeout = 500ms;
 constexpr const char* shortTimeouts = "ioTimeout=500ms&connectTimeout=1s";
@@ -66,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(Servers, FrozenGetLockServer, allBrandsAndOperations(),
 class FrozenGetLockHolder : public GetLockTest {
  protected:
   void TearDown() override { store.server.resume(); }
+
+  const FreezableStore frozen = freezable(store, shortTimeouts, ioTimeout + connectTimeout);
 };
 
 TEST_P(FrozenGetLockHolder, LocksOutliveAServerThatStoodStillForLessThanTheirTtl) {
@@ -85,30 +86,9 @@ TEST_P(FrozenGetLockHolder, LocksOutliveAServerThatStoodStillForLessThanTheirTtl
   for (Lock& lock : locks) EXPECT_EQ(lock.release(), ReleaseResult::released);
 }
 
-TEST_P(FrozenGetLockHolder, IsToldBeforeItsLeaseEnds) {
-  LockManager manager(store.open(shortTimeouts));
-  const Instant end = now() + 2s;  // Or a little later: the lease begins after this.
-  const Lock lock = manager.lock("frozen", {.ttl = 2s, .safetyMargin = 900ms});
-  std::atomic<bool> inTime{false};
-  const std::stop_callback<std::function<void()>> onLoss(lock.lost(), [&] { inTime = now() < end; });
-  store.server.pause();
-  EXPECT_TRUE(waitUntil([&] { return lock.lost().stop_requested(); }));
-  EXPECT_FALSE(lock.valid());
-  store.server.resume();
-  EXPECT_TRUE(waitUntil([&] { return inTime.load(); }, 1s));
-}
+TEST_P(FrozenGetLockHolder, IsToldBeforeItsLeaseEnds) { freezeUnderAHolder(frozen); }
 
-TEST_P(FrozenGetLockHolder, AClaimThatWasGivenUpDoesNotKeepTheKey) {
-  ManagerOptions options;
-  options.operationTimeout = attemptTime;
-  LockManager manager(store.open(shortTimeouts), options);
-  (void)manager.holder("connects");
-  store.server.pause();
-  EXPECT_THROW((void)manager.tryLock("given-up", {.ttl = longTtl}), Error);
-  store.server.resume();
-  LockManager other(store.direct);
-  EXPECT_TRUE(other.tryLock("given-up", {.waitFor = 60s})) << "long before its ttl";
-}
+TEST_P(FrozenGetLockHolder, AClaimThatWasGivenUpDoesNotKeepTheKey) { freezeBeforeAClaim(frozen); }
 
 TEST_P(FrozenGetLockHolder, DestructionIsBounded) {
   ManagerOptions options;

@@ -1,3 +1,4 @@
+#include "cut_greeting.h"
 #include "getlock_operations.h"
 
 namespace lockkeeper::test {
@@ -51,28 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Servers, CutGetLockReplies, allBrandsAndOperations(), b
 /// The log-in, the checks and the making of the table are cut.
 using CutGetLockGreeting = GetLockTest;
 
-TEST_P(CutGetLockGreeting, YieldsNoGrantAndClaimsNothingThatIsNotSo) {
-  constexpr std::size_t longestGreeting = 20000;
-  std::size_t cuts = 0;
-  for (std::size_t bytes = 0; bytes < longestGreeting; bytes += 3) {
-    const auto driver = store.openProxied();
-    const Claimant who;
-    store.proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
-    try {
-      const AcquireResult result = driver->acquire(who.request());
-      ASSERT_EQ(store.proxy.fired(), 0U) << "a grant after a cut behind " << bytes << " bytes";
-      EXPECT_TRUE(granted(result));
-      EXPECT_GT(cuts, 50U);
-      return;
-    } catch (const StoreUnavailable&) {
-      ASSERT_TRUE(store.isFree(who.key)) << "the driver said that nothing was done";
-    } catch (const OutcomeUnknown&) {
-    }
-    ASSERT_EQ(store.proxy.fired(), 1U);
-    ++cuts;
-  }
-  FAIL() << "the greeting never passed whole";
-}
+TEST_P(CutGetLockGreeting, YieldsNoGrantAndClaimsNothingThatIsNotSo) { cutGreetings(store); }
 
 INSTANTIATE_TEST_SUITE_P(Brands, CutGetLockGreeting, ::testing::ValuesIn(allBrands), brandName);
 

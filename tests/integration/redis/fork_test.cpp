@@ -1,4 +1,5 @@
 #include "forked_child.h"
+#include "inherited_driver.h"
 #include "lockkeeper/lock_manager.h"
 #include "redis_fixture.h"
 
@@ -36,35 +37,12 @@ TEST_F(Fork, TheChildOwnsNothingAndTheParentsLockLivesOn) {
 }
 
 TEST_F(Fork, AnInheritedDriverTouchesNoSocket) {
-  auto driver = openProxied();
-  const Claimant who;
-  ASSERT_TRUE(granted(driver->acquire(who.request())));
-  const int failedCheck = inForkedChild([&] {
-    if (!throwsForked([&] { (void)driver->acquire(who.request()); })) return 1;
-    if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 2;
-    if (!throwsForked([&] { (void)driver->holder(who.key, soon()); })) return 3;
-    driver.reset();
-    return 0;
-  });
-  EXPECT_EQ(failedCheck, 0);
-  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  inherit(openProxied());
   EXPECT_EQ(proxy.connections(), 1U);
 }
 
 TEST_F(Fork, TheChildMayMakeItsOwn) {
-  LockManager manager(direct);
-  const Lock lock = manager.lock("k", {.ttl = longTtl});
-  const int failedCheck = inForkedChild([&] {
-    const auto driver = openRedis(server.port());
-    const Claimant own;
-    if (!granted(driver->acquire(own.request()))) return 1;
-    Claimant busy;
-    busy.key = "k";
-    if (granted(driver->acquire(busy.request()))) return 2;
-    return driver->release(own.claim(), soon()) == ReleaseOutcome::released ? 0 : 3;
-  });
-  EXPECT_EQ(failedCheck, 0);
-  EXPECT_TRUE(lock.valid());
+  makeOneInTheChild([&] { return openRedis(server.port()); });
 }
 
 }  // namespace

@@ -321,9 +321,9 @@ TEST_F(LeaderElectionTest, NamesTheOptionThatIsOutOfRange) {
     }
     return "nothing thrown";
   };
-  EXPECT_EQ(messageOf([](auto& o) { o.ttl = 1ms; }), "ttl is 1 ms: it must be 10ms to 24h");
+  EXPECT_EQ(messageOf([](auto& o) { o.ttl = 1ms; }), "ttl is 1ms: it must be 10ms to 24h");
   EXPECT_EQ(messageOf([](auto& o) { o.callbackTimeout = 0ms; }),
-            "callbackTimeout is 0 ms: it must be 1ms to 1h");
+            "callbackTimeout is 0s: it must be 1ms to 1h");
   EXPECT_NE(messageOf([](auto& o) { o.safetyMargin = 9s; }), "nothing thrown");
   EXPECT_NE(messageOf([](auto& o) { o.name = ""; }), "nothing thrown");
   EXPECT_EQ(network->calls(Call::acquire), 0);

@@ -257,6 +257,29 @@ TEST_F(LockManagerTest, ALockOutlivesItsManager) {
   EXPECT_TRUE(other.tryLock("order"));
 }
 
+TEST(Lock, OthersMayAskWhileItIsReleased) {
+  for (int i = 0; i < 200; ++i) {
+    std::optional<LockManager> last(std::make_shared<MemoryDriver>());
+    Lock held = last->lock("order");
+    last.reset();  // so that the release ends all that the Lock does not keep itself
+    std::atomic<bool> asked = false;
+    const std::jthread other([&] {
+      while (held.valid()) {
+        EXPECT_GE(held.remaining(), 0ns);
+        EXPECT_NE(held.state(), LockState::lost);
+        EXPECT_FALSE(held.lost().stop_requested());
+        EXPECT_EQ(held.fence(), 1);
+        EXPECT_EQ(held.key(), "order");
+        asked = true;
+      }
+    });
+    while (!asked) std::this_thread::yield();
+    EXPECT_EQ(held.release(), ReleaseResult::released);
+    EXPECT_FALSE(held.valid());
+    EXPECT_EQ(held.state(), LockState::released);
+  }
+}
+
 TEST_F(LockManagerTest, TheLastLockMayGoInsideItsOwnLossCallback) {
   auto brief = std::make_unique<LockManager>(store, options());
   auto held = std::make_unique<Lock>(brief->lock("order", {.ttl = 1s, .renew = Renew::manual}));

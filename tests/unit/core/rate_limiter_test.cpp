@@ -61,7 +61,7 @@ TEST_F(RateLimiterTest, BadOptionsMakeNoLimiter) {
   RateLimiterOptions bad = options();
   bad.operationTimeout = 0ms;
   EXPECT_EQ(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }),
-            "operationTimeout is 0 ms: it must be 1ms to 1h");
+            "operationTimeout is 0s: it must be 1ms to 1h");
   bad = options();
   bad.keyNamespace = "a:b";
   EXPECT_NE(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }).find("a:b"), std::string::npos);

@@ -224,7 +224,7 @@ TEST_F(Pair, RefusesOptionsOutOfRange) {
     return std::string("accepted");
   };
   EXPECT_NE(refusal([](auto& o) { o.heartbeat = 1ms; }).find("heartbeat is 1ms"), std::string::npos);
-  EXPECT_NE(refusal([](auto& o) { o.lease = 2s; }).find("lease is 2s: 3s"), std::string::npos);
+  EXPECT_NE(refusal([](auto& o) { o.lease = 2s; }).find("lease is 2s: it must be 3s"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.maxTtl = 25h; }).find("maxTtl is 25h"), std::string::npos);
   EXPECT_NE(refusal([](auto& o) { o.name = "a b"; }).find("'a b'"), std::string::npos);
 }

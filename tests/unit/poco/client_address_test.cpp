@@ -15,7 +15,7 @@ std::string address(const std::string& proxies, const std::string& peer,
                     const std::vector<std::string>& forwarded = {}, unsigned ipv6Prefix = 64) {
   FakeRequest request("GET", "/", peer);
   for (const auto& field : forwarded) request.add("X-Forwarded-For", field);
-  return ClientAddress("trustedProxies", proxies, ipv6Prefix).of(request);
+  return ClientAddress({.trustedProxies = proxies, .ipv6Prefix = ipv6Prefix}).of(request);
 }
 
 TEST(ClientAddress, IsThePeerWhenNoProxyIsTrusted) {

@@ -72,10 +72,10 @@ TEST(RequestLockOptions, RefusesWhatCannotBeMeant) {
   EXPECT_NAMES(changed([](auto& route) { route.by = "path id, address, all, address, address"; }), "5 parts");
   EXPECT_NAMES(changed([](auto& route) { route.by = "json id"; }), "'json id'");
   EXPECT_NAMES(changed([](auto& route) { route.by = "user"; }), "user");
-  EXPECT_NAMES(changed([](auto& route) { route.name = ""; }), "has the name ''");
+  EXPECT_NAMES(changed([](auto& route) { route.name = ""; }), "a name in lockkeeper.http.locks is ''");
   EXPECT_NAMES(changed([](auto& route) { route.scope = "a b"; }), "'a b'");
-  EXPECT_NAMES(changed([](auto& route) { route.lock.ttl = 1ms; }), "ttl is 1 ms");
-  EXPECT_NAMES(changed([](auto& route) { route.lock.waitFor = -1ms; }), "waitFor is -1 ms");
+  EXPECT_NAMES(changed([](auto& route) { route.lock.ttl = 1ms; }), "ttl is 1ms");
+  EXPECT_NAMES(changed([](auto& route) { route.lock.waitFor = -1ms; }), "waitFor is -1ms");
   LockedRoute twin = lockedOrders();
   twin.name = "twin";
   twin.match = "PUT /orders/{number}";
@@ -101,7 +101,7 @@ TEST(RequestLockOptions, AreReadFromTheConfiguration) {
   EXPECT_EQ(route.lock.ttl, 5s);
   EXPECT_EQ(route.lock.waitFor, 250ms);
   EXPECT_EQ(route.lock.maxHold, 1min);
-  EXPECT_EQ(options.trustedProxies, "10.0.0.0/8");
+  EXPECT_EQ(options.clients.trustedProxies, "10.0.0.0/8");
   EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.tll = 5s\n")); }),
                "tll");
   EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.ttl = soon\n")); }),
@@ -120,8 +120,8 @@ TEST(IdempotencyOptions, RefusesWhatCannotBeMeant) {
   EXPECT_NAMES(changed([](auto& route) { route.match = "GET /payments"; }), "GET is not one of");
   EXPECT_NAMES(changed([](auto& route) { route.client = "user"; }), "does not tell who its users are");
   EXPECT_NAMES(changed([](auto& route) { route.client = ""; }), "idempotency.routes.pay.client");
-  EXPECT_NAMES(changed([](auto& route) { route.keepFor = 0ms; }), "keepFor is 0 ms");
-  EXPECT_NAMES(changed([](auto& route) { route.ttl = 0ms; }), "ttl is 0 ms");
+  EXPECT_NAMES(changed([](auto& route) { route.keepFor = 0ms; }), "keepFor is 0s");
+  EXPECT_NAMES(changed([](auto& route) { route.ttl = 0ms; }), "ttl is 0s");
   EXPECT_NAMES(changed([](auto& route) { route.name = "a:b"; }), "'a:b'");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxBody = 0}), "maxBody is 0");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxAnswer = (1U << 20) + 1}), "maxAnswer is 1048577");

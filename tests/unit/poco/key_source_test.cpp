@@ -17,18 +17,17 @@ class KeySourceTest : public ::testing::Test {
  protected:
   std::string key(const std::string& source, const FakeRequest& request, const std::string& body = "") const {
     const auto path = pathSegments(request.getURI());
-    const RequestFacts facts{request, path, address_, hooks_, parseJson(body)};
-    return KeySource::parse("limit", source, pattern_, hooks_).keyFor(facts);
+    const RequestFacts facts{request, path, address_, user_, parseJson(body)};
+    return KeySource::parse("limit", source, pattern_, user_).keyFor(facts);
   }
   std::string jsonKey(const std::string& body) const {
     return key("json phone", FakeRequest("POST", "/"), body);
   }
 
-  FilterHooks hooks_{
-      .user = [](const Poco::Net::HTTPServerRequest& request) { return request.get("Authorization", ""); }};
+  UserOf user_ = [](const Poco::Net::HTTPServerRequest& request) { return request.get("Authorization", ""); };
 
  private:
-  const ClientAddress address_{"trustedProxies", "", 64};
+  const ClientAddress address_{{}};
   const RoutePattern pattern_ = RoutePattern::parse("match", "POST /orders/{id}/*");
 };
 
@@ -87,7 +86,7 @@ TEST_F(KeySourceTest, RefusesWhatItDoesNotKnow) {
   for (const char* source : {"", "ip", "address X", "header", "header ", "json", "path shop", "body phone"}) {
     EXPECT_THROW(key(source, FakeRequest("POST", "/")), ConfigError) << source;
   }
-  hooks_.user = nullptr;
+  user_ = nullptr;
   EXPECT_THROW(key("user", FakeRequest("POST", "/")), ConfigError);
 }
 

@@ -79,6 +79,21 @@ TEST(LockServices, ALimitThatIsNotThereNamesTheNearest) {
             "lockkeeper.limits.sms.rate is missing: no limit is configured");
 }
 
+TEST(LockServices, RunsTasksAsConfigured) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.task.report.atLeast = 1h\nlockkeeper.task.report.atMost = 2h\n"
+      "lockkeeper.task.clean-up.ttl = 9s\n");
+  const ExclusiveTask report(shop.sharedLocks(), shop.task("report"), [](const Lock&, std::stop_token) {});
+  EXPECT_EQ(report.run(), TaskOutcome::done);
+  EXPECT_EQ(report.run(), TaskOutcome::skipped) << "within atLeast";
+  EXPECT_TRUE(shop.locks().isLocked("report"));
+  EXPECT_EQ(shop.task("clean-up").atMost, TaskOptions{}.atMost);
+  EXPECT_EQ(refusal([&] { (void)shop.task("reprot"); }),
+            "lockkeeper.task.reprot.atMost is missing: did you mean the task 'report'?");
+  EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
+            "lockkeeper.task.report.atMost is missing: no task is configured");
+}
+
 TEST(LockServices, TakesTheDriversOfOthers) {
   const StoreRegistry stores = withOtherStore();
   EXPECT_TRUE(services("lockkeeper.store = other:\n", stores).locks().tryLock("k"));
@@ -134,15 +149,17 @@ TEST(LockServices, NamesTheSettingThatCannotBe) {
             "lockkeeper.store: the store's parameter 'size' is unknown: memory knows none");
   const std::string store = "lockkeeper.store = memory:\n";
   EXPECT_EQ(refused(store + "lockkeeper.lock.ttl = 25h\n"),
-            "lockkeeper.lock: ttl is 90000000 ms: it must be 10ms to 24h");
+            "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
   EXPECT_EQ(refused(store + "lockkeeper.lock.ttl = 10s\nlockkeeper.lock.safetyMargin = 6s\n"),
-            "lockkeeper.lock: safetyMargin is 6000 ms: it must be 0s to 4898ms");
+            "lockkeeper.lock: safetyMargin is 6s: it must be 0s to 4898ms");
   EXPECT_EQ(refused(store + "lockkeeper.lock.operationTimeout = 0s\n"),
-            "lockkeeper.lock: operationTimeout is 0 ms: it must be 1ms to 1h");
+            "lockkeeper.lock: operationTimeout is 0s: it must be 1ms to 1h");
   EXPECT_EQ(refused(store + "lockkeeper.lock.owner = me@home\n"),
             "lockkeeper.lock: the owner 'me@home' is not 1 to 64 printable characters without '@'");
   EXPECT_EQ(refused(store + "lockkeeper.limiter.operationTimeout = 2h\n"),
-            "lockkeeper.limiter: operationTimeout is 7200000 ms: it must be 1ms to 1h");
+            "lockkeeper.limiter: operationTimeout is 2h: it must be 1ms to 1h");
+  EXPECT_EQ(refused(store + "lockkeeper.task.report.atLeast = 11m\n"),
+            "lockkeeper.task.report: atMost is 10m: it must be 11m to 8784h");
   EXPECT_EQ(refused(store + "lockkeeper.limits.sms.rate = 2/s\nlockkeeper.limits.sms.kind = bucket\n"),
             "limit 'sms': kind is 'bucket': it must be one of token-bucket, leaky-meter, leaky-queue, "
             "sliding-window, fixed-window");

@@ -36,7 +36,8 @@ class App final : public Poco::Util::Application {
   std::function<void()> work_;
 };
 
-const std::string sms = "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n";
+const std::string sms =
+    "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\nlockkeeper.task.report.atMost = 1h\n";
 
 TEST(LockSubsystem, LivesAsLongAsTheApplicationRuns) {
   Poco::AutoPtr<App> app(new App(sms));
@@ -46,6 +47,8 @@ TEST(LockSubsystem, LivesAsLongAsTheApplicationRuns) {
   app->runWith([&] {
     EXPECT_TRUE(lockkeeper.locks().tryLock("k"));
     EXPECT_TRUE(lockkeeper.limits().take("k", lockkeeper.policy("sms")));
+    EXPECT_EQ(lockkeeper.task("report").atMost, std::chrono::hours{1});
+    EXPECT_EQ(&lockkeeper.locks(), lockkeeper.sharedLocks().get());
     limiter = lockkeeper.sharedLimits();
   });
   EXPECT_TRUE(limiter.expired());

@@ -57,7 +57,9 @@ TEST(ReadSettings, ReadsEachSetting) {
       "lockkeeper.limiter.operationTimeout = 80ms\nlockkeeper.migration.phase = a:* = both, 5% = modern\n"
       "lockkeeper.migration.board = redis://b\nlockkeeper.migration.name = fleet\n"
       "lockkeeper.migration.heartbeat = 2s\nlockkeeper.migration.lease = 9s\n"
-      "lockkeeper.migration.maxTtl = 1m\nlockkeeper.migration.observation = 1h\n"));
+      "lockkeeper.migration.maxTtl = 1m\nlockkeeper.migration.observation = 1h\n"
+      "lockkeeper.task.report.atLeast = 3m\nlockkeeper.task.report.atMost = 4h\n"
+      "lockkeeper.task.report.ttl = 50s\nlockkeeper.task.clean-up.ttl = 9s\n"));
   const ManagerOptions& manager = settings.manager;
   EXPECT_EQ(manager.lock.waitFor, 2s);
   EXPECT_EQ(manager.lock.renew, Renew::manual);
@@ -77,6 +79,13 @@ TEST(ReadSettings, ReadsEachSetting) {
   EXPECT_EQ(migration.options.lease, 9s);
   EXPECT_EQ(migration.options.maxTtl, 1min);
   EXPECT_EQ(migration.options.observation, 1h);
+  ASSERT_EQ(settings.tasks.size(), 2U);
+  const TaskOptions& report = settings.tasks.at("report");
+  EXPECT_EQ(report.name, "report");
+  EXPECT_EQ(report.atLeast, 3min);
+  EXPECT_EQ(report.atMost, 4h);
+  EXPECT_EQ(report.ttl, 50s);
+  EXPECT_EQ(settings.tasks.at("clean-up").ttl, 9s);
 }
 
 TEST(ReadSettings, FollowsReferencesAndLeavesPasswordsToTheStore) {
@@ -116,6 +125,8 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(unknown("limits.sms"), "limits.sms.rate?");
   EXPECT_EQ(unknown("limit.sms.kind"), "limits.sms.kind?");
   EXPECT_EQ(unknown("limits.a.b.rate"), "limits.a.rate?");
+  EXPECT_EQ(unknown("task.report.atleast"), "task.report.atLeast?");
+  EXPECT_EQ(unknown("tasks.report.atMost"), "task.report.atMost?");
   EXPECT_EQ(unknown("migration.phaze"), "migration.phase?");
   EXPECT_EQ(unknown("http.routes.sms.mach"), "http.routes.sms.match?");
   EXPECT_EQ(unknown("http.route.sms.limits.total"), "http.routes.sms.limits.total?");
@@ -135,6 +146,7 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
   noDuration("lockkeeper.lock.ttl", "30");
   noDuration("lockkeeper.lock.maxHold", "1.5s");
   noDuration("lockkeeper.migration.lease", "15 s");
+  noDuration("lockkeeper.task.report.atMost", "20");
   EXPECT_EQ(refused("lockkeeper.namespace = my shop\n"),
             "lockkeeper.namespace is 'my shop': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
   EXPECT_EQ(refused("lockkeeper.migration.name = a/b\n"),
@@ -146,7 +158,7 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
       "lockkeeper.migration.phase: the rule 'order:* 101% = both' has the percentage '101%': 0% to 100%, in "
       "whole numbers, are allowed");
   EXPECT_EQ(refused("lockkeeper.migration.maxTtl = 25h\n"),
-            "lockkeeper.migration.maxTtl is 25h: 10ms to 24h are allowed");
+            "lockkeeper.migration.maxTtl is 25h: it must be 10ms to 24h");
   const auto limit = [](const std::string& text) {
     return refusal([&] { readSettings(*properties(text)).policies(); });
   };

@@ -85,6 +85,14 @@ TEST(RouteTable, NamesTheSettingThatIsWrong) {
   expectRefused("lockkeeper.limits.total.rate = 5\n", "total");
 }
 
+TEST(RouteTable, ReadsLimitsAsTheSettingsOfAnApplicationAreRead) {
+  const RouteTable read = table(limits + "lockkeeper.limits.perPhone.burst =\n" + routes +
+                                "sms.match = POST /sms\n" + routes + "sms.limits.perPhone = all\n");
+  EXPECT_EQ(read.find("POST", {"sms"})->limits.front().policy->limit(), 5) << "an empty burst is none";
+  expectRefused(limits + "lockkeeper.limits.total.knid = fixed-window\n",
+                "'lockkeeper.limits.total.knid' is unknown: did you mean lockkeeper.limits.total.kind?");
+}
+
 std::string withRoutes(const std::vector<std::pair<std::string, std::string>>& matches) {
   std::string text = limits;
   for (const auto& [name, match] : matches) {

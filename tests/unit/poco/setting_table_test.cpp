@@ -89,6 +89,14 @@ TEST(SettingTable, ItsDefaultsOfLimitsAreTheLibrarys) {
   EXPECT_EQ(options.prefetchIdle, plain.prefetchIdle);
 }
 
+TEST(SettingTable, ItsDefaultsOfTasksAreTheLibrarys) {
+  const TaskOptions options = readSettings(*properties(defaults("lockkeeper.task"))).tasks.at("x");
+  const TaskOptions plain;
+  EXPECT_EQ(options.atLeast, plain.atLeast);
+  EXPECT_EQ(options.atMost, plain.atMost);
+  EXPECT_EQ(options.ttl, plain.ttl);
+}
+
 TEST(SettingTable, ItsDefaultsOfTheFilterAreTheFilters) {
   const RouteTable written(*properties(defaults("lockkeeper.http")), {});
   const RouteTable plain(*properties(""), {});

@@ -1,14 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
 
+#include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/rate_decision.h"
-
-namespace Poco::Net {
-class HTTPServerRequest;
-}
 
 namespace lockkeeper::poco {
 
@@ -22,9 +18,7 @@ struct FilterReport {
 /// What a filter asks of the application and tells it, from the threads that serve requests, several at a
 /// time.
 struct FilterHooks {
-  /// Who sends the request, for limits by `user`: any bytes that tell users apart. What it throws is answered
-  /// by the server, as if the handler had thrown it.
-  std::function<std::string(const Poco::Net::HTTPServerRequest& request)> user{};
+  UserOf user{};  ///< For limits by `user`.
 
   /// For logs and metrics. Must be quick; what it throws is dropped. The report lives only during the call.
   std::function<void(const FilterReport& report)> report{};

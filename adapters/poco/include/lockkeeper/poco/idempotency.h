@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/value_store.h"
 
 namespace Poco::Net {
 class HTTPRequestHandlerFactory;
-class HTTPServerRequest;
-}  // namespace Poco::Net
+}
 namespace Poco::Util {
 class AbstractConfiguration;
 }
@@ -73,15 +73,11 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// which say that the same request may go better another time.
   std::function<bool(int status)> isFinal{};
 
-  std::string keyNamespace{};    ///< Put before the keys of answers; see ManagerOptions::keyNamespace.
-  std::string trustedProxies{};  ///< As in RequestLockOptions.
-  unsigned ipv6Prefix = 64;
+  std::string keyNamespace{};  ///< Put before the keys of answers; see ManagerOptions::keyNamespace.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};  ///< Of the store of answers.
   std::shared_ptr<Clock> clock = systemClock();
 
-  /// Who sends the request, for `client = user`. What it throws is answered by the server, as if the handler
-  /// had thrown it.
-  std::function<std::string(const Poco::Net::HTTPServerRequest& request)> user{};
+  ClientOptions clients{};
 
   /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
   std::function<void(const IdempotencyReport& report)> report{};

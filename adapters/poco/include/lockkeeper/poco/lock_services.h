@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/settings.h"
@@ -16,7 +17,7 @@
 namespace lockkeeper::poco {
 
 /// Locks and limits as the settings say: the manager, on a migration between two stores where one is
-/// configured, the limiter and its policies. Thread-safe.
+/// configured, the limiter and its policies, and how tasks run. Thread-safe.
 ///
 /// The destructor ends them, and blocks for one operation and one I/O timeout of each store at most. Locks
 /// that are still held live on until they are released.
@@ -29,6 +30,9 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// Takes locks as lockkeeper.lock says: `locks().tryLock("order:42")`.
   LockManager& locks() const { return *locks_; }
 
+  /// The same, for those who keep it, such as ExclusiveTask and RequestLocks.
+  const std::shared_ptr<LockManager>& sharedLocks() const { return locks_; }
+
   /// `limits().take(user, policy("sms"))`. Throws ConfigError when the store keeps no rate limits.
   RateLimiter& limits() const { return *sharedLimits(); }
 
@@ -39,9 +43,13 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
 
+  /// lockkeeper.task.<name>, for an ExclusiveTask. Likewise.
+  const TaskOptions& task(std::string_view name) const;
+
  private:
   std::map<std::string, RatePolicy, std::less<>> policies_;
-  std::unique_ptr<LockManager> locks_;
+  std::map<std::string, TaskOptions, std::less<>> tasks_;
+  std::shared_ptr<LockManager> locks_;
   std::shared_ptr<RateLimiter> limits_;
   std::string noLimits_;  // why limits_ is null
 };

@@ -33,9 +33,11 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   /// As in LockServices. What they return is gone with uninitialize() and reinitialize(). These and all below
   /// throw std::logic_error while the subsystem is not initialized.
   LockManager& locks() const { return services().locks(); }
+  const std::shared_ptr<LockManager>& sharedLocks() const { return services().sharedLocks(); }
   RateLimiter& limits() const { return services().limits(); }
   const std::shared_ptr<RateLimiter>& sharedLimits() const { return services().sharedLimits(); }
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
+  const TaskOptions& task(std::string_view name) const { return services().task(name); }
 
  protected:
   void initialize(Poco::Util::Application& application) override;

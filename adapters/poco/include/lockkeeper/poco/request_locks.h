@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
 
 namespace Poco::Net {
 class HTTPRequestHandlerFactory;
-class HTTPServerRequest;
-}  // namespace Poco::Net
+}
 namespace Poco::Util {
 class AbstractConfiguration;
 }
@@ -52,13 +52,7 @@ struct RequestLockReport {
 
 struct RequestLockOptions {
   std::vector<LockedRoute> routes{};
-
-  std::string trustedProxies{};  ///< Whose X-Forwarded-For is believed, such as "10.0.0.0/8, ::1".
-  unsigned ipv6Prefix = 64;      ///< How many bits of an IPv6 address are one client: 1 to 128.
-
-  /// Who sends the request, for keys by "user". What it throws is answered by the server, as if the handler
-  /// had thrown it.
-  std::function<std::string(const Poco::Net::HTTPServerRequest& request)> user{};
+  ClientOptions clients{};
 
   /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
   /// The report lives only during the call.

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/poco/export.h"
@@ -30,6 +31,8 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
   RateLimiterOptions limiter{};
   /// By the limit's name, as RatePolicy::parse() reads them.
   std::map<std::string, std::map<std::string, std::string>> limits{};
+  /// By the task's name, which they have too.
+  std::map<std::string, TaskOptions, std::less<>> tasks{};
   MigrationSettings migration{};
 
   /// Throws ConfigError that names the first limit that is not one.
