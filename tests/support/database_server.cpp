@@ -49,8 +49,9 @@ std::filesystem::path mysqld() {
 
 const char* nameOf(Brand brand) { return brand == Brand::mariadb ? "Mariadb" : "Mysql"; }
 
-DatabaseServer::DatabaseServer(Brand brand, std::vector<std::string> settings)
-    : brand_(brand), settings_(std::move(settings)) {
+DatabaseServer::DatabaseServer(Brand brand, std::vector<std::string> settings,
+                               std::map<std::string, std::string> environment)
+    : brand_(brand), settings_(std::move(settings)), environment_(std::move(environment)) {
   static std::once_flag registered;
   std::call_once(registered, [] { Poco::Data::MySQL::Connector::registerConnector(); });
   install();
@@ -162,6 +163,7 @@ void DatabaseServer::install() {
 
 bool DatabaseServer::startOnce() {
   ProcessOptions options;
+  options.environment = environment_;
   options.standardOutput = folder_ / "log";
   options.standardError = folder_ / "log";
   auto start = command(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,9 +23,11 @@ const char* nameOf(Brand brand);
 /// uri() and execute().
 class DatabaseServer {
  public:
-  /// Starts with `settings` besides our own, such as "--read-only". Returns when the server lets us in.
-  /// Throws std::runtime_error, with the server's log, when it cannot be started.
-  explicit DatabaseServer(Brand brand, std::vector<std::string> settings = {});
+  /// Starts with `settings` besides our own, such as "--read-only", and with `environment` added to the
+  /// test's own. Returns when the server lets us in. Throws std::runtime_error, with the server's log, when
+  /// it cannot be started.
+  explicit DatabaseServer(Brand brand, std::vector<std::string> settings = {},
+                          std::map<std::string, std::string> environment = {});
   DatabaseServer(const DatabaseServer&) = delete;
   DatabaseServer& operator=(const DatabaseServer&) = delete;
   ~DatabaseServer();
@@ -73,6 +76,7 @@ class DatabaseServer {
 
   const Brand brand_;
   const std::vector<std::string> settings_;
+  const std::map<std::string, std::string> environment_;
   TempFolder folder_;
   std::uint16_t port_ = 0;
   int databases_ = 0;

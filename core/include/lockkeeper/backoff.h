@@ -14,9 +14,11 @@ namespace lockkeeper {
 /// march in step. One thread at a time.
 class LOCKKEEPER_CORE_EXPORT Backoff {
  public:
+  /// Neither may be negative.
   constexpr Backoff(std::chrono::nanoseconds initial, std::chrono::nanoseconds cap)
       : next_(initial), cap_(cap) {}
 
+  /// The next wait. Blocks for nothing.
   std::chrono::nanoseconds next(Random& random);
 
  private:

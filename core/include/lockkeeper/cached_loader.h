@@ -20,6 +20,7 @@ enum class WhenDown {
   fail,  ///< It throws the store's error. For a database that the missing cache would bring down.
 };
 
+/// How a CachedLoader works. Values outside their range are refused by its constructor.
 struct CacheOptions {
   /// Put before each key with a ':', so that caches share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
   std::string keyNamespace{};
@@ -58,6 +59,7 @@ struct CacheOptions {
   Environment environment{};
 };
 
+/// How one get() was served, and what went wrong meanwhile.
 enum class CacheEvent {
   hit,          ///< A fresh value was there.
   stale,        ///< A stale one was served.
@@ -67,6 +69,7 @@ enum class CacheEvent {
   notStored,    ///< A loaded value was not stored: its lock was lost before, or the store refused it.
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(CacheEvent event) noexcept;
 
 /// Lives only during the call.

@@ -55,6 +55,7 @@ class LOCKKEEPER_CORE_EXPORT Quorate {
  public:
   virtual ~Quorate() = default;
 
+  /// What one node says about a key.
   struct View {
     std::string node;              ///< Its address, without a secret.
     std::optional<Holder> holder;  ///< Empty: the node does not keep the key.
@@ -92,6 +93,7 @@ class LOCKKEEPER_CORE_EXPORT Noticeboard {
                        const std::optional<std::string>& expected, std::string_view text,
                        Instant deadline) = 0;
 
+  /// Takes the notice down; nothing happens when it is not there.
   virtual void unpin(std::string_view board, std::string_view name, Instant deadline) = 0;
 };
 

@@ -12,11 +12,14 @@ namespace lockkeeper {
 /// The time scale of all leases and deadlines: nanoseconds since boot, going on while the machine sleeps,
 /// untouched by anyone who sets the wall clock. It has no now(): only a `Clock` can tell the time.
 struct BootTime {
+  /// As the standard asks of a clock.
+  /// @{
   using duration = std::chrono::nanoseconds;
   using rep = duration::rep;
   using period = duration::period;
   using time_point = std::chrono::time_point<BootTime>;
   static constexpr bool is_steady = true;
+  /// @}
 };
 
 /// A point on the boot-time scale.

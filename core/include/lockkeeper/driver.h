@@ -26,6 +26,7 @@ struct Claim {
   std::string_view owner;
 };
 
+/// One attempt at a key.
 struct AcquireRequest {
   Claim claim;
   std::chrono::milliseconds ttl;
@@ -46,8 +47,10 @@ struct Busy {
       retryAfter;  ///< When the present lease ends, where the store tells.
 };
 
+/// What came of one attempt.
 using AcquireResult = std::variant<Granted, Busy>;
 
+/// What came of one renewal.
 enum class RenewOutcome {
   renewed,             ///< The lease runs a full ttl again, from `leasedFrom`.
   notOwner,            ///< The key is free or somebody else's: the lock is lost.
@@ -64,6 +67,7 @@ struct Renewal {
   Instant leasedFrom{};
 };
 
+/// What came of one release.
 enum class ReleaseOutcome {
   released,            ///< The claim held the key, and the key is free now.
   notOwner,            ///< The claim does not hold the key. Nothing was changed.
@@ -77,6 +81,7 @@ struct Holder {
   std::optional<Fence> fence;
 };
 
+/// What a store's fences are worth.
 enum class FencePromise {
   none,                   ///< Grants carry no fence.
   whileStoreKeepsWrites,  ///< Fences increase as long as the store does not lose acknowledged writes.
@@ -112,6 +117,7 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// Who holds the key now; empty when it is free.
   virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
 
+  /// What the store stands for, as far as it is known by now. No I/O.
   virtual Promises promises() const = 0;
 };
 

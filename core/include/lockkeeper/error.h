@@ -27,7 +27,9 @@ LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 /// line and never hold a password, a token or a full URI.
 class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
+  /// `message` must be one line without a secret.
   Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// The kind of error, for callers that switch on it.
   ErrorCode code() const noexcept { return code_; }
 
  private:
@@ -38,9 +40,12 @@ class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
 template <ErrorCode Code>
 class LOCKKEEPER_CORE_EXPORT ErrorOf : public Error {
  public:
+  /// As Error().
   explicit ErrorOf(const std::string& message) : Error(Code, message) {}
 };
 
+/// To be caught by type. ErrorCode says what each stands for.
+/// @{
 using StoreUnavailable = ErrorOf<ErrorCode::storeUnavailable>;
 using OutcomeUnknown = ErrorOf<ErrorCode::outcomeUnknown>;
 using LockTimeout = ErrorOf<ErrorCode::lockTimeout>;
@@ -50,5 +55,6 @@ using Deadlock = ErrorOf<ErrorCode::deadlock>;
 using ConfigError = ErrorOf<ErrorCode::config>;
 using ProtocolError = ErrorOf<ErrorCode::protocol>;
 using ForkedError = ErrorOf<ErrorCode::forked>;
+/// @}
 
 }  // namespace lockkeeper

@@ -40,6 +40,7 @@ struct TaskOptions {
 /// Throws std::invalid_argument that names the first option out of range.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
 
+/// What became of one call of run().
 enum class TaskOutcome {
   done,         ///< It ran to its end under the lock.
   lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
@@ -49,6 +50,7 @@ enum class TaskOutcome {
   storeFailed,  ///< Not run: the store did not answer, or refused.
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(TaskOutcome outcome) noexcept;
 
 /// What became of one tick. Lives only during the call.
@@ -78,6 +80,7 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   /// never for `atLeast`.
   TaskOutcome run(std::stop_token stop = {}) const;
 
+  /// TaskOptions::name.
   const std::string& name() const noexcept { return options_.name; }
 
  private:

@@ -12,6 +12,7 @@ class LOCKKEEPER_CORE_EXPORT ForkGuard {
  public:
   ForkGuard() noexcept;
 
+  /// True in a child of the process that made it.
   bool inherited() const noexcept;
 
   /// Throws ForkedError when inherited.

@@ -24,7 +24,8 @@ LOCKKEEPER_CORE_EXPORT void checkName(std::string_view what, std::string_view na
 /// The same for a namespace, which may also be empty.
 LOCKKEEPER_CORE_EXPORT void checkNamespace(std::string_view name);
 
-/// `text` between quotes, unprintable bytes as \xNN, at most 64 characters of it: how messages show a key.
+/// `text` between quotes, unprintable bytes in hexadecimal, at most 64 characters of it: how messages show a
+/// key.
 LOCKKEEPER_CORE_EXPORT std::string quoted(std::string_view text);
 
 }  // namespace lockkeeper

@@ -19,6 +19,7 @@ namespace detail {
 class Candidate;
 }
 
+/// How one candidate takes part. Values outside their range are refused by LeaderElection().
 struct ElectionOptions {
   /// The key of the lock that the leader holds. All candidates give the same.
   std::string name{};
@@ -46,6 +47,7 @@ struct Term {
                                ///< still runs. What hooks into it must be quick.
 };
 
+/// What an election tells about itself.
 enum class ElectionEvent {
   storeFailed,     ///< A campaign failed; the next one begins after a pause.
   lost,            ///< The term is over without our doing. Told at once, even while a callback hangs.
@@ -54,6 +56,7 @@ enum class ElectionEvent {
                  ///< loss, its time is the safety margin from when the loss was found.
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(ElectionEvent event) noexcept;
 
 /// Lives only during the call.

@@ -11,6 +11,7 @@
 
 namespace lockkeeper {
 
+/// Why a lock was lost.
 enum class LossReason {
   leaseEnded,          ///< No renewal succeeded in time.
   notOwner,            ///< The store says that somebody else has the key, or nobody.
@@ -19,6 +20,7 @@ enum class LossReason {
   maxHold,             ///< LockOptions::maxHold has passed.
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(LossReason reason) noexcept;
 
 /// What became of one request to one node of a store that is several nodes.
@@ -30,6 +32,7 @@ enum class NodeOutcome {
   leftOut,     ///< It was not asked: down, or restarted too recently to count.
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(NodeOutcome outcome) noexcept;
 
 /// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only
@@ -40,6 +43,7 @@ class LOCKKEEPER_CORE_EXPORT Listener {
  public:
   virtual ~Listener() = default;
 
+  /// A lock was taken, after `waited`.
   virtual void acquired(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/, std::optional<Fence>) {
   }
   /// Not acquired within its waitFor, because it was busy.
@@ -47,11 +51,13 @@ class LOCKKEEPER_CORE_EXPORT Listener {
   /// Not acquired for another reason: the caller's stop_token (ErrorCode::cancelled), or what the store
   /// failed with to the end.
   virtual void gaveUp(std::string_view /*key*/, ErrorCode, std::chrono::nanoseconds /*waited*/) {}
+  /// The store has confirmed a full ttl.
   virtual void renewed(std::string_view /*key*/) {}
   /// A renewal failed; the lease still runs for `remaining`.
   virtual void suspect(std::string_view /*key*/, std::chrono::nanoseconds /*remaining*/) {}
   /// Told as soon as it is found, which may be when the holder releases; released() is not called then.
   virtual void lost(std::string_view /*key*/, LossReason) {}
+  /// The holder has let go, after `held`, also when the store has not confirmed it.
   virtual void released(std::string_view /*key*/, std::chrono::nanoseconds /*held*/) {}
   /// A rate limit was asked, and this is what it alone says: one call for each limit of a take(), and one for
   /// each time that takeOrWait() asks. Not told of peek().

@@ -16,6 +16,7 @@ class Engine;
 struct Lease;
 }  // namespace detail
 
+/// Where a lock is in its life.
 enum class LockState {
   held,      ///< The lease runs and the store answers.
   suspect,   ///< A renewal failed; the lease still runs.
@@ -23,6 +24,7 @@ enum class LockState {
   released,  ///< release() was called. Final.
 };
 
+/// What a release has found.
 enum class ReleaseResult {
   released,     ///< The store confirmed it: the key is free.
   notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
@@ -32,6 +34,7 @@ enum class ReleaseResult {
   notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
 };
 
+/// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(ReleaseResult result) noexcept;
 
 /// A held lock. Movable, not copyable; one thread at a time, except the const functions, which any thread may
@@ -52,6 +55,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   /// How long valid() stays true if no renewal succeeds any more; 0 when it is false.
   std::chrono::nanoseconds remaining() const noexcept;
 
+  /// Where the lock is in its life. Local, no I/O.
   LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on

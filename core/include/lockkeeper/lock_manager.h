@@ -16,6 +16,7 @@
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_options.h"
 
+/// Locks and rate limits that many processes share, in whatever store: core.
 namespace lockkeeper {
 
 /// How a manager works, for all of its locks.
@@ -62,10 +63,12 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the
   /// end. Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options);
+  /// With defaults().
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key) { return tryLock(key, defaults()); }
 
   /// Like tryLock, but throws LockTimeout (busy) or Cancelled (stopped) instead of returning nothing.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options);
+  /// With defaults().
   [[nodiscard]] Lock lock(std::string_view key) { return lock(key, defaults()); }
 
   /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when
@@ -90,6 +93,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
     }
   }
 
+  /// With defaults().
   template <class Fn>
   auto withLock(std::string_view key, Fn&& fn) {
     return withLock(key, defaults(), std::forward<Fn>(fn));
@@ -105,6 +109,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// here it may be wrong, so decide nothing by it that a lock should decide.
   bool isLocked(std::string_view key) { return holder(key).has_value(); }
 
+  /// LockDriver::promises().
   Promises promises() const;
 
  private:

@@ -8,6 +8,7 @@
 
 namespace lockkeeper {
 
+/// Who renews a lease.
 enum class Renew {
   automatic,  ///< The manager renews the lease until it is released, lost, or maxHold has passed.
   manual,     ///< The lease ends after ttl unless Lock::renew() is called.

@@ -20,6 +20,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Noticeboard,
                                                   public RateDriver {
  public:
+  /// Leases end, and waits are counted, on `clock`.
   explicit MemoryDriver(std::shared_ptr<Clock> clock = systemClock());
   ~MemoryDriver() override;
 
@@ -52,6 +53,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   std::unique_ptr<State> state_;
 };
 
+/// The embedded store.
 namespace memory {
 /// Adds the scheme `memory:` to `registry`. Each opened URI is a store of its own.
 LOCKKEEPER_CORE_EXPORT void use(StoreRegistry& registry);

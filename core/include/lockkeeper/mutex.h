@@ -20,21 +20,26 @@ namespace lockkeeper {
 /// say. lock() and the try functions throw what LockManager::tryLock throws.
 class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
+  /// `manager` must outlive it. Sends nothing.
   Mutex(LockManager& manager, std::string key, LockOptions options);
   /// With the manager's own options.
   Mutex(LockManager& manager, std::string key) : Mutex(manager, std::move(key), manager.defaults()) {}
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
+  /// Blocks until the lock is held.
   void lock();
+  /// One attempt; false when it is busy.
   bool try_lock();
 
+  /// Blocks for `length`, at most 24 h, plus one attempt; false when it stayed busy.
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
     if (length > longestWait) return tryLockFor(longestWait);  // what would overflow milliseconds, too
     return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
   }
 
+  /// Likewise, until a time on any clock.
   template <class OtherClock, class Duration>
   bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
     return try_lock_for(until - OtherClock::now());

@@ -13,6 +13,7 @@ namespace lockkeeper {
 class LOCKKEEPER_CORE_EXPORT Random {
  public:
   virtual ~Random() = default;
+  /// Overwrites all of `out`. Throws std::system_error when there are no random bytes.
   virtual void fill(std::span<std::byte> out) = 0;
 
   /// A number in [0, bound]. The bias of the modulo is far below what jitter could show.

@@ -30,6 +30,7 @@ struct Decision {
   /// Empty when the store, or what is known of it, has decided.
   std::optional<ErrorCode> outage{};
 
+  /// `allowed`.
   explicit operator bool() const noexcept { return allowed; }
 };
 

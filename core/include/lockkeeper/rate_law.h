@@ -17,6 +17,7 @@ enum class RateKind {
   fixedWindow,    ///< "fixed-window": the limit in each window of the calendar; twice that around its ends.
 };
 
+/// Its name in configurations.
 LOCKKEEPER_CORE_EXPORT const char* toString(RateKind kind) noexcept;
 
 /// The bucket kinds, which share one state: when the bucket is full again.
@@ -41,11 +42,12 @@ struct LOCKKEEPER_CORE_EXPORT RateLaw {
   /// How long a bucket takes to gain `units`, from 0 to limit.
   RateTime lengthOf(std::int64_t units) const;
 
+  /// The sum.
   constexpr RateTime plus(RateTime left, RateTime right) const {
     const RateTime sum{left.micros + right.micros, left.parts + right.parts};
     return sum.parts < parts ? sum : RateTime{sum.micros + 1, sum.parts - parts};
   }
-  /// `left` must not be less than `right`.
+  /// The difference. `left` must not be less than `right`.
   constexpr RateTime minus(RateTime left, RateTime right) const {
     const RateTime difference{left.micros - right.micros, left.parts - right.parts};
     return difference.parts >= 0 ? difference : RateTime{difference.micros - 1, difference.parts + parts};

@@ -18,6 +18,7 @@
 
 namespace lockkeeper {
 
+/// How a limiter works. Values outside their range are refused by its constructor.
 struct RateLimiterOptions {
   /// Put before each key, so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
   std::string keyNamespace{};
@@ -54,6 +55,7 @@ struct RateTake {
 /// After fork() the child's copy throws ForkedError: make a new one.
 class LOCKKEEPER_CORE_EXPORT RateLimiter {
  public:
+  /// Throws ConfigError or std::invalid_argument for options out of range.
   explicit RateLimiter(std::shared_ptr<RateDriver> driver, RateLimiterOptions options = {});
   RateLimiter(RateLimiter&&) noexcept;
   RateLimiter& operator=(RateLimiter&&) noexcept;
@@ -67,6 +69,7 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// Charges all of them or, when one refuses, nobody; at most 16, no key twice under one policy. The
   /// decision is that of the limit which refuses for longest, or which has the least remaining.
   Decision take(std::span<RateTake> takes);
+  /// Likewise; the decisions of the single limits are not returned.
   Decision take(std::initializer_list<RateTake> takes);
 
   /// Like take(), but waits while that can help: returns at once when the wait would be longer than allowed.

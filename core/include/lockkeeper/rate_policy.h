@@ -29,6 +29,7 @@ enum class Outage {
            ///< store for it when the store is back.
 };
 
+/// What a limit allows. Values outside their range are refused by RatePolicy().
 struct RatePolicyOptions {
   RateKind kind = RateKind::tokenBucket;
   Rate rate{};  ///< count: 1 to 10^9; period: 1 ms to 366 days.
@@ -68,11 +69,14 @@ class LOCKKEEPER_CORE_EXPORT RatePolicy {
   /// ConfigError also for a setting that is unknown.
   static RatePolicy parse(std::string name, const std::map<std::string, std::string>& settings);
 
+  /// As given to the constructor.
   const std::string& name() const noexcept { return name_; }
+  /// As given to the constructor.
   const RatePolicyOptions& options() const noexcept { return options_; }
   /// What a full bucket or a window holds: the most that one call may cost.
   std::int64_t limit() const noexcept { return law_.limit; }
 
+  /// The policy as drivers take it.
   const RateLaw& law() const noexcept { return law_; }
   /// This process's part of the law, for Outage::local.
   const RateLaw& localLaw() const noexcept { return localLaw_; }

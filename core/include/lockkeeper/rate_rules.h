@@ -50,8 +50,9 @@ LOCKKEEPER_CORE_EXPORT std::int64_t expiryOf(const RateLaw& law, const RateState
 /// A sliding window: when each unit was admitted, oldest first.
 using RateLog = std::vector<std::int64_t>;
 
-/// What admit() would find, without charging.
+/// What admit() would find in a bucket or a window of the calendar, without charging.
 LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateState& state, std::int64_t now);
+/// Likewise, for a sliding window.
 LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateLog& log, std::int64_t now);
 
 /// Decides for a sliding window: changes `log`, and tells what it has left.

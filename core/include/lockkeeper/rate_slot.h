@@ -25,6 +25,7 @@ class LOCKKEEPER_CORE_EXPORT RateSlot {
  public:
   /// Refused when the queue was full; then there is nothing to wait for.
   const Decision& decision() const noexcept { return decision_; }
+  /// Whether there is a slot to wait for.
   explicit operator bool() const noexcept { return decision_.allowed; }
 
   /// When the holder may go, on the limiter's clock: never earlier than the store's slot.

@@ -21,6 +21,7 @@ namespace lockkeeper {
 /// it; open() is const.
 class LOCKKEEPER_CORE_EXPORT StoreRegistry {
  public:
+  /// Makes the driver of a URI. Throws ConfigError for a wrong one.
   using Factory =
       std::function<std::shared_ptr<LockDriver>(const StoreUri& uri, const Environment& environment)>;
 
@@ -28,16 +29,19 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
   using Composition = std::function<std::shared_ptr<LockDriver>(
       const StoreUri& uri, const Environment& environment, const StoreRegistry& registry)>;
 
+  /// Makes the source of fences of a URI. Throws ConfigError for a wrong one.
   using FenceFactory =
       std::function<std::shared_ptr<FenceSource>(const StoreUri& uri, const Environment& environment)>;
 
+  /// Makes the store of values of a URI. Throws ConfigError for a wrong one.
   using ValueFactory =
       std::function<std::shared_ptr<ValueStore>(const StoreUri& uri, const Environment& environment)>;
 
   StoreRegistry();
 
-  /// Throws std::invalid_argument when the scheme is taken.
+  /// Registers the driver of a scheme. Throws std::invalid_argument when the scheme is taken.
   void add(std::string scheme, Factory factory);
+  /// Likewise.
   void addComposition(std::string scheme, Composition composition);
 
   /// Registers a place for durable fences, which other stores name in a parameter (`fenceStore=`). Its

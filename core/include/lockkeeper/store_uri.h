@@ -28,7 +28,9 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// Throws ConfigError that says which part is wrong, without repeating a secret.
   static StoreUri parse(std::string_view text);
 
+  /// The part before the first colon, such as "redis".
   const std::string& scheme() const { return scheme_; }
+  /// The servers, in their order.
   const std::vector<Endpoint>& endpoints() const { return endpoints_; }
   /// The part after the endpoints, with its leading '/'; empty when there is none.
   const std::string& path() const { return path_; }
@@ -36,9 +38,12 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// Throws ConfigError that names the first parameter not in `known`, and all of `known`.
   void allowOnly(std::initializer_list<std::string_view> known) const;
 
+  /// The value of `?name=value`; empty when it is not given.
   std::optional<std::string> parameter(std::string_view name) const;
-  /// Throws ConfigError when present and not what it should be.
-  bool flag(std::string_view name, bool otherwise) const;  ///< true|false|on|off
+  /// The parameter, or `otherwise` when it is not given. Throws ConfigError unless it is true, false, on or
+  /// off.
+  bool flag(std::string_view name, bool otherwise) const;
+  /// Likewise. Throws ConfigError unless it is a whole number from `least` to `most`.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
                        std::uint64_t most) const;
 

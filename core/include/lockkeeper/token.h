@@ -15,6 +15,7 @@ class LOCKKEEPER_CORE_EXPORT Token {
  public:
   static constexpr std::size_t size = 16;
 
+  /// A new one. Throws what `random` throws.
   static Token generate(Random& random);
 
   /// 32 lower-case hexadecimal digits: the form in which stores keep it.

@@ -51,6 +51,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryValues final : public ValueStore {
  public:
   static constexpr std::size_t defaultMostBytes = std::size_t{64} << 20;
 
+  /// Keeps at most `mostBytes` of keys and values together.
   explicit MemoryValues(std::shared_ptr<Clock> clock = systemClock(),
                         std::size_t mostBytes = defaultMostBytes);
   ~MemoryValues() override;

@@ -37,8 +37,11 @@ TEST_F(Fork, TheChildOwnsNothingAndTheParentsLockLivesOn) {
 }
 
 TEST_F(Fork, AnInheritedDriverTouchesNoSocket) {
-  inherit(openProxied());
-  EXPECT_EQ(proxy.connections(), 1U);
+  std::size_t connections = 0;
+  for (const char* scheme : {"redis", "redis+legacy"}) {
+    inherit(openRedis(proxy.port(), "", scheme));
+    EXPECT_EQ(proxy.connections(), ++connections);
+  }
 }
 
 TEST_F(Fork, TheChildMayMakeItsOwn) {

@@ -1,5 +1,7 @@
 #include "frozen_server.h"
 
+#include <tuple>
+
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {
@@ -9,30 +11,49 @@ using namespace std::chrono_literals;
 
 class FrozenServerTest : public RedisFaultTest {
  protected:
-  const FreezableStore store{
-      .open = [this] { return openRedis(server.port(), "ioTimeout=300ms&connectTimeout=300ms"); },
-      .timeouts = 300ms,
-      .direct = direct,
-      .isFree = [this](const std::string& key) { return isFree(key); },
-      .freeze = [this] { server.pause(); },
-      .thaw = [this] { server.resume(); }};
+  FreezableStore storeOf(const std::string& scheme) {
+    return {
+        .open = [this,
+                 scheme] { return openRedis(server.port(), "ioTimeout=300ms&connectTimeout=300ms", scheme); },
+        .timeouts = 300ms,
+        .direct = openRedis(server.port(), "", scheme),
+        .isFree = [this](const std::string& key) { return isFree(key); },
+        .freeze = [this] { server.pause(); },
+        .thaw = [this] { server.resume(); }};
+  }
 };
 
-class FrozenServer : public FrozenServerTest, public ::testing::WithParamInterface<Operation> {};
+using OperationAndScheme = std::tuple<Operation, const char*>;
 
-TEST_P(FrozenServer, EveryCallReturnsByItsDeadlineAndLeavesNothingBehind) { freezeDuring(GetParam(), store); }
+class FrozenServer : public FrozenServerTest, public ::testing::WithParamInterface<OperationAndScheme> {};
 
-INSTANTIATE_TEST_SUITE_P(Operations, FrozenServer, ::testing::ValuesIn(operations()), operationName);
+TEST_P(FrozenServer, EveryCallReturnsByItsDeadlineAndLeavesNothingBehind) {
+  const auto& [operation, scheme] = GetParam();
+  freezeDuring(operation, storeOf(scheme));
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, FrozenServer,
+                         ::testing::Combine(::testing::ValuesIn(operations()),
+                                            ::testing::Values("redis", "redis+legacy")),
+                         [](const ::testing::TestParamInfo<OperationAndScheme>& what) {
+                           return std::get<0>(what.param).name + nameOf(std::get<1>(what.param));
+                         });
 
 using FrozenServerWithThreads = FrozenServerTest;
 
-TEST_F(FrozenServerWithThreads, AllThreadsReturnByTheirDeadlines) { freezeUnderLoad(store); }
+TEST_F(FrozenServerWithThreads, AllThreadsReturnByTheirDeadlines) { freezeUnderLoad(storeOf("redis")); }
 
-using FrozenServerUnderManager = FrozenServerTest;
+class FrozenServerUnderManager : public FrozenServerTest,
+                                 public ::testing::WithParamInterface<const char*> {};
 
-TEST_F(FrozenServerUnderManager, AClaimThatWasGivenUpDoesNotKeepTheKey) { freezeBeforeAClaim(store); }
+TEST_P(FrozenServerUnderManager, AClaimThatWasGivenUpDoesNotKeepTheKey) {
+  freezeBeforeAClaim(storeOf(GetParam()));
+}
 
-TEST_F(FrozenServerUnderManager, AHolderIsToldBeforeItsLeaseEnds) { freezeUnderAHolder(store); }
+TEST_P(FrozenServerUnderManager, AHolderIsToldBeforeItsLeaseEnds) { freezeUnderAHolder(storeOf(GetParam())); }
+
+INSTANTIATE_TEST_SUITE_P(Schemes, FrozenServerUnderManager, ::testing::Values("redis", "redis+legacy"),
+                         schemeName);
 
 }  // namespace
 }  // namespace lockkeeper::test

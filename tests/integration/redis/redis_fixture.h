@@ -16,10 +16,18 @@
 namespace lockkeeper::test {
 
 /// A driver for 127.0.0.1:port; `query` is what the URI has after its '?'.
-inline std::shared_ptr<LockDriver> openRedis(std::uint16_t port, const std::string& query = "") {
+inline std::shared_ptr<LockDriver> openRedis(std::uint16_t port, const std::string& query = "",
+                                             const std::string& scheme = "redis") {
   StoreRegistry registry;
   redis::use(registry);
-  return registry.open("redis://127.0.0.1:" + std::to_string(port) + (query.empty() ? "" : "?" + query));
+  return registry.open(scheme + "://127.0.0.1:" + std::to_string(port) + (query.empty() ? "" : "?" + query));
+}
+
+/// "Redis" or "Legacy": for names of tests.
+inline std::string nameOf(const std::string& scheme) { return scheme == "redis" ? "Redis" : "Legacy"; }
+
+inline std::string schemeName(const ::testing::TestParamInfo<const char*>& info) {
+  return nameOf(info.param);
 }
 
 /// A real server, a proxy in front of it, and a client of each.

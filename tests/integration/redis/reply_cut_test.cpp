@@ -7,19 +7,26 @@
 namespace lockkeeper::test {
 namespace {
 
+struct Store {
+  const char* scheme;
+  const char* query;
+};
+
+void PrintTo(const Store& store, std::ostream* out) { *out << store.scheme << " " << store.query; }
+
 /// Every reply is cut after each of its bytes: no cut may pass for an answer.
 class CutReplies : public RedisFaultTest,
-                   public ::testing::WithParamInterface<std::tuple<Operation, Ending, std::string>> {};
+                   public ::testing::WithParamInterface<std::tuple<Operation, Ending, Store>> {};
 
 std::string cutName(const ::testing::TestParamInfo<CutReplies::ParamType>& info) {
-  const auto& [operation, ending, query] = info.param;
+  const auto& [operation, ending, store] = info.param;
   return std::string(operation.name) + (ending == Ending::fin ? "ByFin" : "ByReset");
 }
 
 TEST_P(CutReplies, AreNeverTakenForAnswers) {
-  const auto& [operation, ending, query] = GetParam();
-  const auto driver = openProxied(query);
-  const auto undisturbed = openRedis(server.port(), query);
+  const auto& [operation, ending, store] = GetParam();
+  const auto driver = openRedis(proxy.port(), store.query, store.scheme);
+  const auto undisturbed = openRedis(server.port(), store.query, store.scheme);
   const std::string unknown = std::string("error: ") + toString(ErrorCode::outcomeUnknown);
   {
     const Claimant who;  // Once without a fault, so that the server knows the scripts.
@@ -55,12 +62,23 @@ TEST_P(CutReplies, AreNeverTakenForAnswers) {
 INSTANTIATE_TEST_SUITE_P(Fences, CutReplies,
                          ::testing::Combine(::testing::ValuesIn(operations()),
                                             ::testing::Values(Ending::fin, Ending::rst),
-                                            ::testing::Values("fence=on")),
+                                            ::testing::Values(Store{"redis", "fence=on"})),
                          cutName);
 INSTANTIATE_TEST_SUITE_P(NoFences, CutReplies,
                          ::testing::Combine(::testing::Values(operations()[0], operations()[1]),
                                             ::testing::Values(Ending::fin, Ending::rst),
-                                            ::testing::Values("fence=off")),
+                                            ::testing::Values(Store{"redis", "fence=off"})),
+                         cutName);
+INSTANTIATE_TEST_SUITE_P(Legacy, CutReplies,
+                         ::testing::Combine(::testing::ValuesIn(operations()),
+                                            ::testing::Values(Ending::fin, Ending::rst),
+                                            ::testing::Values(Store{"redis+legacy", "pure=false"})),
+                         cutName);
+INSTANTIATE_TEST_SUITE_P(PureLegacy, CutReplies,
+                         ::testing::Combine(::testing::Values(operations()[0], operations()[2],
+                                                              operations()[4]),
+                                            ::testing::Values(Ending::fin, Ending::rst),
+                                            ::testing::Values(Store{"redis+legacy", "pure=true"})),
                          cutName);
 
 using ResolvedDoubt = RedisFaultTest;

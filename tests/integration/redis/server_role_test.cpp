@@ -28,7 +28,9 @@ std::string refusal(LockDriver& driver) {
 TEST(ServerRole, AReplicaIsRefused) {
   const RedisServer master;
   const RedisServer replica({.arguments = replicaOf(master)});
-  EXPECT_NE(refusal(*openRedis(replica.port())).find("not a master"), std::string::npos);
+  for (const char* scheme : {"redis", "redis+legacy"}) {
+    EXPECT_NE(refusal(*openRedis(replica.port(), "", scheme)).find("not a master"), std::string::npos);
+  }
 }
 
 TEST(ServerRole, AMasterThatBecomesAReplicaGrantsNothing) {
@@ -51,8 +53,11 @@ TEST(ServerRole, AMasterThatBecomesAReplicaGrantsNothing) {
 TEST(ServerRole, AServerThatMayEvictLocksIsRefusedUnlessAllowed) {
   for (const std::string policy : {"allkeys-lru", "volatile-ttl", "allkeys-random"}) {
     const RedisServer server({.arguments = {"--maxmemory", "100mb", "--maxmemory-policy", policy}});
-    EXPECT_NE(refusal(*openRedis(server.port())).find(policy), std::string::npos);
-    EXPECT_TRUE(granted(openRedis(server.port(), "allowEviction=true")->acquire(Claimant{}.request())));
+    for (const char* scheme : {"redis", "redis+legacy"}) {
+      EXPECT_NE(refusal(*openRedis(server.port(), "", scheme)).find(policy), std::string::npos);
+      const auto driver = openRedis(server.port(), "allowEviction=true", scheme);
+      EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+    }
   }
 }
 

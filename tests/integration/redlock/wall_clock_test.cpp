@@ -1,8 +1,5 @@
-#include <cstring>
-#include <fstream>
-
+#include "child_clock.h"
 #include "redlock_fixture.h"
-#include "temp_folder.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -12,12 +9,6 @@ using namespace std::chrono_literals;
 /// Five nodes, of which the first has a wall clock that can be set.
 class WallClock : public ::testing::Test {
  protected:
-  void jump(std::int64_t seconds) const {
-    std::string bytes(sizeof seconds, '\0');
-    std::memcpy(bytes.data(), &seconds, sizeof seconds);
-    // In place, since the server has mapped the file.
-    std::ofstream(folder / "offset", std::ios::in | std::ios::out | std::ios::binary) << bytes;
-  }
   RedisServer& node(std::size_t index) { return index == 0 ? jumping : steady[index - 1]; }
   std::size_t votes(const std::string& key) {
     std::size_t count = 0;
@@ -32,12 +23,8 @@ class WallClock : public ::testing::Test {
   }
   std::int64_t clockOf(RedisServer& server) { return std::stoll(server.command({"TIME"})); }
 
-  const TempFolder folder;
-  RedisServer jumping{[this] {
-    writeFile(folder / "offset", std::string(sizeof(std::int64_t), '\0'));
-    return RedisOptions{
-        .environment = {{"LD_PRELOAD", WALL_CLOCK_SHIM}, {"WALL_CLOCK_FILE", folder / "offset"}}};
-  }()};
+  const ChildClock clock;
+  RedisServer jumping{{.environment = clock.environment()}};
   std::array<RedisServer, nodeCount - 1> steady;
   const std::shared_ptr<LockDriver> driver = openRedlock(
       redlockUri({jumping.port(), steady[0].port(), steady[1].port(), steady[2].port(), steady[3].port()},
@@ -48,7 +35,7 @@ TEST_F(WallClock, AJumpForwardFreesTheKeyOnOneNodeAndTheNextRenewalGivesItBack) 
   const Claimant who;
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 30s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
-  jump(+60);
+  clock.jump(+60);
   ASSERT_GT(clockOf(jumping), clockOf(steady[0]) + 50) << "the shim does nothing";
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount - 1; })) << "the jump frees it there";
   EXPECT_FALSE(othersGet(who));
@@ -64,7 +51,7 @@ TEST_F(WallClock, AJumpBackKeepsTheKeyOnOneNodeAndHoldsUpNobody) {
   const Claimant who;
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 1s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return jumping.command({"EXISTS", who.key}) == "1"; }));
-  jump(-60);
+  clock.jump(-60);
   ASSERT_LT(clockOf(jumping), clockOf(steady[0]) - 50) << "the shim does nothing";
   EXPECT_TRUE(waitUntil([&] { return othersGet(who); })) << "when the lease has ended on the others";
   EXPECT_EQ(jumping.command({"GET", who.key}).substr(0, 32), who.token.hex()) << "it keeps the old one";

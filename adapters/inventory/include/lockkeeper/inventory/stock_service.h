@@ -9,8 +9,10 @@
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/lock_manager.h"
 
+/// Stock in a database, sold under locks.
 namespace lockkeeper::inventory {
 
+/// What became of an order.
 enum class Deduction {
   deducted,    ///< The order is booked and the stock is lower by its quantity.
   soldOut,     ///< Less in stock than ordered.

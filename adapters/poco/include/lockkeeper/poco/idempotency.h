@@ -52,11 +52,13 @@ enum class IdempotencyEvent {
   notKept,    ///< Carried out and answered, but the store could not keep the answer: a repetition runs again.
 };
 
+/// Lives only during the call.
 struct IdempotencyReport {
   std::string_view route;
   IdempotencyEvent event;
 };
 
+/// How Idempotency works. Values outside their range are refused by its constructor.
 struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   std::vector<IdempotentRoute> routes{};
 

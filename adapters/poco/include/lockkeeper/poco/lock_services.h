@@ -14,6 +14,7 @@
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/store_registry.h"
 
+/// Locks and limits for applications and servers that are built on Poco.
 namespace lockkeeper::poco {
 
 /// Locks and limits as the settings say: the manager, on a migration between two stores where one is
@@ -39,7 +40,7 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// The same, for those who keep it, such as RateLimitFilter.
   const std::shared_ptr<RateLimiter>& sharedLimits() const;
 
-  /// The limit lockkeeper.limits.<name>. Lives as long as this object. Throws ConfigError that names the
+  /// The limit `lockkeeper.limits.NAME`. Lives as long as this object. Throws ConfigError that names the
   /// nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
 
@@ -54,7 +55,7 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   std::string noLimits_;  // why limits_ is null
 };
 
-/// LockServices from `lockkeeper.*` of a configuration, for programs that are no Poco::Util::Application.
+/// LockServices from lockkeeper.* of a configuration, for programs that are no Poco::Util::Application.
 /// Throws what readSettings() and LockServices() throw.
 LOCKKEEPER_POCO_EXPORT LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
                                                       const StoreRegistry& stores,

@@ -11,39 +11,49 @@
 
 namespace lockkeeper::poco {
 
-/// Locks and limits of a Poco application, as `lockkeeper.*` of its configuration says. Add it in the
+/// Locks and limits of a Poco application, as lockkeeper.* of its configuration says. Add it in the
 /// application's constructor, with the drivers that the program links, one line each:
 ///
-///   StoreRegistry stores;
-///   redis::use(stores);
-///   addSubsystem(new poco::LockSubsystem(stores));
+///     StoreRegistry stores;
+///     redis::use(stores);
+///     addSubsystem(new poco::LockSubsystem(stores));
 ///
 /// It owns them from Application::initialize(), which therefore comes after loadConfiguration() and throws
-/// ConfigError, to Application::uninitialize(), which blocks as ~LockServices() does. In between it is
-/// thread-safe. A daemon forks before, so the subsystem works in it.
+/// ConfigError, to Application::uninitialize(), which blocks as the destructor of LockServices does. In
+/// between it is thread-safe. A daemon forks before, so the subsystem works in it.
 ///
 /// Adds the option --help-lockkeeper, which prints all settings with their defaults and ends the program.
 class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
  public:
+  /// Connects nowhere, and reads no setting yet.
   explicit LockSubsystem(StoreRegistry stores, Environment environment = {});
   ~LockSubsystem() override;
 
+  /// For Poco: "lockkeeper".
   const char* name() const override { return "lockkeeper"; }
 
   /// As in LockServices. What they return is gone with uninitialize() and reinitialize(). These and all below
   /// throw std::logic_error while the subsystem is not initialized.
   LockManager& locks() const { return services().locks(); }
+  /// LockServices::sharedLocks().
   const std::shared_ptr<LockManager>& sharedLocks() const { return services().sharedLocks(); }
+  /// LockServices::limits().
   RateLimiter& limits() const { return services().limits(); }
+  /// LockServices::sharedLimits().
   const std::shared_ptr<RateLimiter>& sharedLimits() const { return services().sharedLimits(); }
+  /// LockServices::policy().
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
+  /// LockServices::task().
   const TaskOptions& task(std::string_view name) const { return services().task(name); }
 
  protected:
+  /// Called by Poco: reads the configuration. Throws what readSettings() and LockServices() throw.
   void initialize(Poco::Util::Application& application) override;
+  /// Called by Poco: ends the services.
   void uninitialize() override;
   /// When the new configuration is wrong, throws, and the old one stays.
   void reinitialize(Poco::Util::Application& application) override;
+  /// Called by Poco: adds --help-lockkeeper.
   void defineOptions(Poco::Util::OptionSet& options) override;
 
  private:

@@ -7,8 +7,10 @@
 
 namespace lockkeeper::poco {
 
+/// As Prometheus has them.
 enum class MetricType { counter, gauge, histogram };
 
+/// One label of a time series.
 struct MetricLabel {
   std::string_view name;
   std::string value;  ///< One line of ASCII.

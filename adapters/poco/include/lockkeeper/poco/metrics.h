@@ -12,8 +12,8 @@ namespace lockkeeper::poco {
 
 /// Counts what locks and limits do, for Prometheus. docs/adapters.md lists the metrics.
 ///
-///   auto metrics = std::make_shared<Metrics>();
-///   options.environment.listener = metrics->listener("redis");
+///     auto metrics = std::make_shared<Metrics>();
+///     options.environment.listener = metrics->listener("redis");
 ///
 /// Keys are no labels, since there is no end of them. To log as well, put the listener in a ListenerGroup.
 /// MetricsHandler serves the text over HTTP. Thread-safe.

@@ -15,8 +15,10 @@ namespace lockkeeper::poco {
 /// application's own factory makes one for each request to the path that it has chosen.
 class LOCKKEEPER_POCO_EXPORT MetricsHandler final : public Poco::Net::HTTPRequestHandler {
  public:
+  /// `metrics` may be shared with other handlers.
   explicit MetricsHandler(std::shared_ptr<const Metrics> metrics) : metrics_(std::move(metrics)) {}
 
+  /// Called by Poco's server. Does no I/O but the answer.
   void handleRequest(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) override;
 
  private:

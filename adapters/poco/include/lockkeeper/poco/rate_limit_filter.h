@@ -21,9 +21,9 @@ class FilterState;
 
 /// Limits the requests of a Poco HTTP server as its configuration says, without a line in its handlers:
 ///
-///   lockkeeper.limits.perPhone.rate            = 5/h
-///   lockkeeper.http.routes.sms.match           = POST /sms
-///   lockkeeper.http.routes.sms.limits.perPhone = json phone
+///     lockkeeper.limits.perPhone.rate            = 5/h
+///     lockkeeper.http.routes.sms.match           = POST /sms
+///     lockkeeper.http.routes.sms.limits.perPhone = json phone
 ///
 /// docs/adapters.md lists all settings. A request must keep all limits of its route; one that is refused
 /// charges none. It is answered with 429, or 503 where a limit is closed because its store is down. Requests

@@ -44,12 +44,14 @@ enum class RequestLockFault {
   lost,       ///< The lock was lost while the handler ran.
 };
 
+/// Lives only during the call.
 struct RequestLockReport {
   std::string_view route;
   std::string_view key;
   RequestLockFault fault;
 };
 
+/// How RequestLocks work. Values that are not allowed are refused by the constructor.
 struct RequestLockOptions {
   std::vector<LockedRoute> routes{};
   ClientOptions clients{};

@@ -39,7 +39,7 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
   std::map<std::string, RatePolicy, std::less<>> policies() const;
 };
 
-/// Reads all of `lockkeeper.*` and opens nothing. References like ${name} to other settings are followed; an
+/// Reads all of lockkeeper.* and opens nothing. References like ${name} to other settings are followed; an
 /// empty value is as good as none. Throws ConfigError that names the first setting that is unknown, and the
 /// known one that is nearest, or the first value that is not allowed. `lockkeeper.http` is only looked
 /// through for unknown names: what reads it checks the values.

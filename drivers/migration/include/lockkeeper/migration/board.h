@@ -46,6 +46,7 @@ struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
   std::optional<std::string> rulesText;  ///< As it stands on the board.
 
+  /// Whether a member has this label.
   bool knows(std::string_view label) const;
 };
 
@@ -53,17 +54,21 @@ struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
 /// attempt; errors are LockDriver's, and ProtocolError for notices that are not ours. Thread-safe.
 class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
  public:
+  /// `name` is that of MigrationOptions.
   MigrationBoard(std::shared_ptr<Noticeboard> board, std::string name);
 
   /// Pins the member's notice and reads the board, in one step.
   BoardState beat(const Member& self, Instant deadline);
+  /// Reads the board and changes nothing.
   BoardState look(Instant deadline);
 
   /// Writes the next version if the board's rules are still those of `seen`; false when they are not.
   bool change(const BoardState& seen, std::uint64_t version, const Rules& settled,
               const std::optional<Rules>& target, Instant deadline);
 
+  /// Pins that somebody who is no member holds `key`; `inTheWay`: and it is on its way to modern.
   void sighted(std::string_view key, bool inTheWay, Instant deadline);
+  /// Takes the notice of the member `id` down.
   void leave(const std::string& id, Instant deadline);
 
  private:

@@ -9,6 +9,7 @@
 #include "lockkeeper/migration/migrating_driver.h"
 #include "lockkeeper/store_registry.h"
 
+/// Moves a live fleet from one lock store to another.
 namespace lockkeeper::migration {
 
 /// The stores of a migration, by URI. They may hold passwords: not for messages.

@@ -26,6 +26,7 @@ struct LOCKKEEPER_MIGRATION_EXPORT Rule {
   unsigned percent = 100;  ///< So many of a hundred of these keys, always the same ones.
   Phase phase = Phase::legacy;
 
+  /// Whether the rule is about `key`, its percentage included.
   bool matches(std::string_view key) const;
   /// "order:* = modern", "25% = both" (of all keys), "order:* 25% = both".
   std::string text() const;
@@ -43,11 +44,14 @@ class LOCKKEEPER_MIGRATION_EXPORT Rules {
   /// commas or '=': write '?' for them.
   static Rules parse(std::string_view text);
 
+  /// What the rules say about `key`.
   Phase phaseOf(std::string_view key) const;
 
   /// The text that parse() reads back; the same for the same rules.
   std::string text() const;
+  /// In the order in which they are tried.
   const std::vector<Rule>& rules() const { return rules_; }
+  /// Whether some rule, or the lack of one, puts keys into `phase`.
   bool mentions(Phase phase) const;
 
   /// These rules with those of `changes` before them: a rule for the same pattern gives way, one for single

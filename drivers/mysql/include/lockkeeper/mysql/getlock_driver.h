@@ -23,16 +23,17 @@ namespace lockkeeper::mysql {
 /// ttl must be at least 1 s. Names are server-wide, whatever the database. Fences come from the table
 /// lockkeeper_fences in the database.
 ///
-/// URI: mysql+getlock://user:password@host:3306/database, with the parameters
-///   connections    16    the most sessions; half of them at most wait
-///   fence          on    off: no table is needed, grants carry no fence, holders no label
-///   createTable    off   makes the table when it is missing
-///   socket         -     path of a unix socket, instead of host and port
-///   tls            off   encrypted, with the server's certificate and host name verified
-///   caFile         -     PEM file of the authorities that tls trusts, instead of the system's own
-///   connectTimeout 2s    whole seconds
-///   ioTimeout      3s    what a call may take beyond its deadline; with less than 3s, a counter row
-///                        that somebody has locked costs the whole session
+/// URI: `mysql+getlock://user:password@host:3306/database`, with the parameters
+///
+///     connections    16    the most sessions; half of them at most wait
+///     fence          on    off: no table is needed, grants carry no fence, holders no label
+///     createTable    off   makes the table when it is missing
+///     socket         -     path of a unix socket, instead of host and port
+///     tls            off   encrypted, with the server's certificate and host name verified
+///     caFile         -     PEM file of the authorities that tls trusts, instead of the system's own
+///     connectTimeout 2s    whole seconds
+///     ioTimeout      3s    what a call may take beyond its deadline; with less than 3s, a counter row
+///                          that somebody has locked costs the whole session
 ///
 /// There is no background thread but one that cuts off overdue reads. Thread-safe.
 ///

@@ -30,6 +30,7 @@ namespace lockkeeper::mysql {
 /// Named after the version, so that two programs' parts with different ones do not share these functions.
 inline namespace LOCKKEEPER_POCO_NAMESPACE {
 
+/// What Poco has read from a column.
 inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
   if (value.isEmpty()) return std::monostate();
   if (value.isInteger()) return value.convert<Poco::Int64>();
@@ -39,6 +40,7 @@ inline SqlValue toSqlValue(const Poco::Dynamic::Var& value) {
   return std::string(bytes.begin(), bytes.end());
 }
 
+/// The statement with its values bound, not executed yet.
 inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::string& text,
                                    const SqlRow& values) {
   using Poco::Data::Keywords::bind;
@@ -58,7 +60,7 @@ inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::stri
   return statement;
 }
 
-/// RowTransaction::select() and execute() for any session.
+/// RowTransaction's select() for any session. Throws Poco's exceptions.
 inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
                                        const SqlRow& values) {
   Poco::Data::Statement statement = bound(session, text, values);
@@ -70,6 +72,7 @@ inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::
   return row;
 }
 
+/// RowTransaction's execute() for any session. Throws Poco's exceptions.
 inline std::size_t executeOn(Poco::Data::Session& session, const std::string& text, const SqlRow& values) {
   return bound(session, text, values).execute();
 }
@@ -78,6 +81,7 @@ inline std::size_t executeOn(Poco::Data::Session& session, const std::string& te
 /// autocommit mode: Poco's begin() switches it off and leaves it so.
 class PocoRowTransaction {
  public:
+  /// Begins it. Throws Poco's exceptions.
   explicit PocoRowTransaction(Poco::Data::Session session) : session_(std::move(session)) {
     session_.begin();
   }
@@ -92,16 +96,20 @@ class PocoRowTransaction {
     }
   }
 
+  /// As RowTransaction says.
   std::optional<SqlRow> select(const std::string& statement, const SqlRow& values) {
     return selectRow(session_, statement, values);
   }
+  /// As RowTransaction says.
   std::size_t execute(const std::string& statement, const SqlRow& values) {
     return executeOn(session_, statement, values);
   }
+  /// When it throws, nobody knows whether the database has committed.
   void commit() {
     open_ = false;
     session_.commit();
   }
+  /// For statements of the application's own.
   Poco::Data::Session& session() { return session_; }
 
  private:
@@ -112,9 +120,12 @@ class PocoRowTransaction {
 /// VersionedRow's database on one MySQL or MariaDB session. One thread at a time.
 class PocoRows {
  public:
+  /// Sends nothing.
   explicit PocoRows(Poco::Data::Session session) : session_(std::move(session)) {}
 
+  /// As RowDatabase says.
   PocoRowTransaction begin() { return PocoRowTransaction(session_); }
+  /// As RowDatabase says.
   static bool isContention(const std::exception& failure) {
     const auto* known = dynamic_cast<const Poco::Exception*>(&failure);
     return known != nullptr && tellsContention(known->message());

@@ -18,6 +18,7 @@ namespace lockkeeper::mysql {
 
 /// What a column holds: NULL, a number, or bytes. Columns of other types come and go as text.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
+/// Columns, in the order of the statement.
 using SqlRow = std::vector<SqlValue>;
 
 /// An open transaction; its destructor rolls back unless commit() was called. In statements a '?' stands for

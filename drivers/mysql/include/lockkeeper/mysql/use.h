@@ -6,6 +6,7 @@ namespace lockkeeper {
 class StoreRegistry;
 }
 
+/// Locks and limits on MySQL and MariaDB, and optimistic updates of rows there.
 namespace lockkeeper::mysql {
 
 /// Adds the schemes `mysql+getlock` and `mysql+version` to `registry`, and `mysql` for fences of other

@@ -33,6 +33,7 @@ enum class RowWrite {
 /// What became of an update. Except for `committed`, nothing has changed.
 enum class RowOutcome { committed, conflict /* each attempt came too late */, notFound, declined };
 
+/// How often an update is tried, and with which pauses.
 struct RetryOptions {
   int attempts = 10;  ///< 1 to 1000, each in a transaction of its own.
   /// The waits between them, as in Backoff.

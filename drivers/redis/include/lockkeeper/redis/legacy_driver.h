@@ -25,6 +25,7 @@ enum class LegacyClass {
   ours,     ///< With a token: of lockkeeper, or of a client that was taught to write one.
 };
 
+/// In words, for an audit's report.
 LOCKKEEPER_REDIS_EXPORT const char* toString(LegacyClass kind) noexcept;
 
 /// One key under the prefix. The texts live only during the visit.

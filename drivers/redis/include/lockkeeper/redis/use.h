@@ -6,6 +6,7 @@ namespace lockkeeper {
 class StoreRegistry;
 }
 
+/// Locks, limits and values on Redis.
 namespace lockkeeper::redis {
 
 /// Adds the schemes `redis`, `rediss` (TLS), `redis+unix`, `redis+legacy` and `redlock` to `registry`.

@@ -1,15 +1,16 @@
 #pragma once
 
-// What every LockDriver must keep, as a GoogleTest suite. In one source file of a test program:
-//
-//   #include <lockkeeper/testing/driver_contract.h>
-//   using lockkeeper::testing::DriverContract;
-//   INSTANTIATE_TEST_SUITE_P(MyStore, DriverContract,
-//                            ::testing::Values(lockkeeper::testing::DriverFactory{
-//                                .name = "mine", .open = [] { return openMyDriver(); }, .breakable = true}),
-//                            lockkeeper::testing::factoryName);
-//
-// Tests of capabilities that the factory does not name are skipped.
+/// @file
+/// What every LockDriver must keep, as a GoogleTest suite. In one source file of a test program:
+///
+///     #include <lockkeeper/testing/driver_contract.h>
+///     using lockkeeper::testing::DriverContract;
+///     INSTANTIATE_TEST_SUITE_P(MyStore, DriverContract,
+///                              ::testing::Values(lockkeeper::testing::DriverFactory{
+///                                  .name = "mine", .open = openMyDriver, .breakable = true}),
+///                              lockkeeper::testing::factoryName);
+///
+/// Tests of capabilities that the factory does not name are skipped.
 
 #include "lockkeeper/testing/contract/break_tests.h"
 #include "lockkeeper/testing/contract/capability_tests.h"

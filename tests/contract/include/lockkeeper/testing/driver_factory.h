@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+/// What tests of drivers, and of programs that use locks, need.
 namespace lockkeeper::testing {
 
 /// A store on which the contract suites run. It should be one that nothing else uses: the suites lock
@@ -55,9 +56,10 @@ struct DriverFactory {
   std::function<std::size_t()> queued{};
 };
 
+/// For GoogleTest's messages: the name.
 inline void PrintTo(const DriverFactory& factory, std::ostream* out) { *out << factory.name; }
 
-/// The last argument of INSTANTIATE_TEST_SUITE_P.
+/// The last argument of INSTANTIATE_TEST_SUITE_P: names a test after its store.
 inline std::string factoryName(const ::testing::TestParamInfo<DriverFactory>& info) {
   return info.param.name;
 }

@@ -17,6 +17,7 @@ namespace lockkeeper::testing {
 /// new time or is woken.
 class FakeClock final : public Clock {
  public:
+  /// It begins at `start` and stands still.
   explicit FakeClock(Instant start = Instant{std::chrono::hours{1}}) : now_(start) {}
 
   Instant now() const noexcept override {

@@ -38,6 +38,7 @@ class FakeFences final : public FenceSource {
     failing_ = failing;
   }
 
+  /// How often next() was called.
   int calls() const {
     const std::lock_guard guard(mutex_);
     return calls_;

@@ -14,6 +14,7 @@ namespace lockkeeper::testing {
 /// test computes the jitter that it expects with a second one. Thread-safe. Not for tokens of real locks.
 class FakeRandom final : public Random {
  public:
+  /// The same seed gives the same bytes.
   explicit FakeRandom(std::uint64_t seed = 1) : generator_(seed) {}
 
   void fill(std::span<std::byte> out) override {

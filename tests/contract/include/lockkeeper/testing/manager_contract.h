@@ -1,8 +1,9 @@
 #pragma once
 
-// What LockManager must keep on a driver, as a GoogleTest suite: mutual exclusion, bounded waits, renewal and
-// loss from end to end. Instantiate ManagerContract as driver_contract.h says for DriverContract, for stores
-// on the machine's own clock.
+/// @file
+/// What LockManager must keep on a driver, as a GoogleTest suite: mutual exclusion, bounded waits, renewal
+/// and loss from end to end. Instantiate ManagerContract as driver_contract.h says for DriverContract, for
+/// stores on the machine's own clock.
 
 #include <atomic>
 #include <chrono>

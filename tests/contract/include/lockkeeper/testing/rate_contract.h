@@ -1,13 +1,14 @@
 #pragma once
 
-// What every RateDriver must keep, as a GoogleTest suite. In one source file of a test program:
-//
-//   #include <lockkeeper/testing/rate_contract.h>
-//   using lockkeeper::testing::RateContract;
-//   INSTANTIATE_TEST_SUITE_P(MyStore, RateContract,
-//                            ::testing::Values(lockkeeper::testing::RateFactory{
-//                                .name = "mine", .open = [](auto clock) { return openMyDriver(clock); }}),
-//                            lockkeeper::testing::rateFactoryName);
+/// @file
+/// What every RateDriver must keep, as a GoogleTest suite. In one source file of a test program:
+///
+///     #include <lockkeeper/testing/rate_contract.h>
+///     using lockkeeper::testing::RateContract;
+///     INSTANTIATE_TEST_SUITE_P(MyStore, RateContract,
+///                              ::testing::Values(lockkeeper::testing::RateFactory{
+///                                  .name = "mine", .open = [](auto clock) { return openMyDriver(clock); }}),
+///                              lockkeeper::testing::rateFactoryName);
 
 #include "lockkeeper/testing/rate/bound_tests.h"
 #include "lockkeeper/testing/rate/chain_tests.h"

@@ -38,6 +38,7 @@ struct RateFactory {
   int arrivals = 20'000;
 };
 
+/// For GoogleTest's messages: the name.
 inline void PrintTo(const RateFactory& factory, std::ostream* out) { *out << factory.name; }
 
 /// The last argument of INSTANTIATE_TEST_SUITE_P.

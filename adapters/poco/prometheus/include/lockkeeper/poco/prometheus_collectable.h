@@ -15,6 +15,7 @@ namespace lockkeeper::poco {
 /// builds with LOCKKEEPER_WITH_PROMETHEUS_CPP. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT PrometheusCollectable final : public prometheus::Collectable {
  public:
+  /// `metrics` may be shared with others who read them.
   explicit PrometheusCollectable(std::shared_ptr<const Metrics> metrics) : metrics_(std::move(metrics)) {}
 
   /// All families that have a series.

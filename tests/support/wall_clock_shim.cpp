@@ -1,5 +1,6 @@
-// Preloaded into a server: its wall clock is off by so many seconds as the file WALL_CLOCK_FILE says at that
-// moment, a 64-bit number in the machine's byte order. Its monotonic clock is untouched.
+// Preloaded into a process: its wall clock is off by so many seconds as the file WALL_CLOCK_FILE says at that
+// moment, a 64-bit number in the machine's byte order. Its monotonic clock is untouched. It has no
+// sanitizers, since the process has none.
 
 #include <dlfcn.h>
 #include <fcntl.h>
