@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
@@ -164,6 +165,17 @@ void StoreUri::allowOnly(std::initializer_list<std::string_view> known) const {
     throw ConfigError("the store's parameter " + quoted(entry.first) + " is unknown: " + scheme_ + " knows " +
                       joined(known));
   }
+}
+
+std::string StoreUri::passwordOf(const Endpoint& endpoint) const {
+  const auto file = parameter("passwordFile");
+  if (!file) return endpoint.password;
+  if (!endpoint.password.empty()) throw ConfigError("both a password and a passwordFile are given");
+  std::string password;
+  std::ifstream in(*file);
+  if (!std::getline(in, password)) throw ConfigError("passwordFile " + quoted(*file) + " cannot be read");
+  if (password.ends_with('\r')) password.pop_back();
+  return password;
 }
 
 std::optional<std::string> StoreUri::parameter(std::string_view name) const {

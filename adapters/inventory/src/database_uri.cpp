@@ -20,7 +20,7 @@ SqliteFile parseSqlite(std::string_view text) {
 
 sql::ServerAddress parseMysql(std::string_view text) {
   const StoreUri uri = StoreUri::parse(text);
-  uri.allowOnly({});
+  uri.allowOnly({"passwordFile"});
   return sql::ServerAddress::fromUri(uri);
 }
 

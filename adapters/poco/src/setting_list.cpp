@@ -38,8 +38,8 @@ lockkeeper.limits.sms.burst = 10
   elements. Poco does not list attributes, so they are not seen.)
 - A duration is a whole number with a unit: `250ms`, `30s`, `5m`, `1h`. A rate is a number by a time, in `ms`, `s`, `min`, `h` or
   `day`. A name has characters of `[A-Za-z0-9_.-]`. An empty value is as good as none.
-- A password in a URI may be `${NAME}`, the environment variable of that name. Redis also takes
-  `?passwordFile=/run/secrets/redis`: [drivers](drivers/). References to other settings, `${shop.redisHost}` or
+- A password in a URI may be `${NAME}`, the environment variable of that name, or stand in a file:
+  `?passwordFile=/run/secrets/store` ([drivers](drivers/)). References to other settings, `${shop.redisHost}` or
   `${system.env.HOST}`, are followed by Poco; unlike `${NAME}` they are put in as they are, without percent-encoding.
 - `*` stands for a name that you choose.
 )";

@@ -35,6 +35,10 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// The part after the endpoints, with its leading '/'; empty when there is none.
   const std::string& path() const { return path_; }
 
+  /// The endpoint's password or, with the parameter passwordFile, the first line of that file. Throws
+  /// ConfigError that names the file when it cannot be read, and when both are given.
+  std::string passwordOf(const Endpoint& endpoint) const;
+
   /// Throws ConfigError that names the first parameter not in `known`, and all of `known`.
   void allowOnly(std::initializer_list<std::string_view> known) const;
 

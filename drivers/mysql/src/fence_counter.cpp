@@ -15,7 +15,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 GetLockOptions read(const StoreUri& uri) {
-  uri.allowOnly({"caFile", "connectTimeout", "createTable", "ioTimeout", "socket", "tls"});
+  uri.allowOnly({"caFile", "connectTimeout", "createTable", "ioTimeout", "passwordFile", "socket", "tls"});
   return {ServerOptions::fromUri(uri)};
 }
 

@@ -29,7 +29,7 @@ VersionOptions VersionOptions::fromUri(const StoreUri& uri) {
     throw ConfigError("the store's parameter " + quoted(name) + " is not supported by " + uri.scheme() +
                       ": mysql+getlock can encrypt, or use a tunnel");
   }
-  uri.allowOnly({"table", "createTable", "connections", "connectTimeout"});
+  uri.allowOnly({"table", "createTable", "connections", "connectTimeout", "passwordFile"});
   VersionOptions options{.server = sql::ServerAddress::fromUri(uri)};
   options.table = uri.parameter("table").value_or(options.table);
   sql::checkIdentifier("the table name", options.table);

@@ -62,17 +62,9 @@ void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& op
 }
 
 void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options) {
-  if (endpoint != nullptr) {
-    options.user = endpoint->user;
-    options.password = endpoint->password;
-  }
-  if (const auto file = uri.parameter("passwordFile")) {
-    if (!options.password.empty()) throw ConfigError("both a password and a passwordFile are given");
-    std::ifstream in(*file);
-    if (!std::getline(in, options.password))
-      throw ConfigError("passwordFile " + quoted(*file) + " cannot be read");
-    if (options.password.ends_with('\r')) options.password.pop_back();
-  }
+  const Endpoint login = endpoint == nullptr ? Endpoint{} : *endpoint;
+  options.user = login.user;
+  options.password = uri.passwordOf(login);
   if (!options.user.empty() && options.password.empty()) {
     throw ConfigError("the user " + quoted(options.user) + " has no password");
   }

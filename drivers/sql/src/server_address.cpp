@@ -42,9 +42,9 @@ ServerAddress ServerAddress::fromUri(const StoreUri& uri) {
   const Endpoint& server = uri.endpoints().front();
   refuseUnwritable("host", server.host);
   refuseUnwritable("user", server.user);
-  refuseUnwritable("password", server.password);
-  return {server.host,  server.port.value_or(defaultPort), server.user, server.password, database,
-          uri.display()};
+  const std::string password = uri.passwordOf(server);
+  refuseUnwritable("password", password);
+  return {server.host, server.port.value_or(defaultPort), server.user, password, database, uri.display()};
 }
 
 std::string ServerAddress::connectionString() const {

@@ -36,14 +36,13 @@ int judge(const std::vector<SaleResult>& sales) {
 
 }  // namespace
 
-int demonstrate(const Settings& settings, const std::string& database, lockkeeper::LockManager& locks) {
-  const bool embedded = database.starts_with("sqlite:");
+int demonstrate(const Settings& settings, lockkeeper::LockManager& locks) {
+  const bool embedded = settings.database.starts_with("sqlite:");
   std::cout << settings.stock << " pieces, " << settings.orders << " orders from " << settings.customers
-            << " customers at once; locks in " << lockkeeper::StoreUri::parse(settings.store).display()
-            << ", stock in " << (embedded ? "SQLite" : lockkeeper::StoreUri::parse(database).display())
-            << "\n\n";
+            << " customers at once; locks in " << settings.store << ", stock in "
+            << (embedded ? "SQLite" : lockkeeper::StoreUri::parse(settings.database).display()) << "\n\n";
   (void)locks.holder("anything");  // Better to find out now that the store is not there.
-  SaleRoom room(settings, database, locks);
+  SaleRoom room(settings, locks);
   std::vector<SaleResult> sales;
   // The race is a matter of luck, though seldom of bad luck.
   for (int round = 0; round == 0 || (round < unlockedRounds && sales.front().oversold == 0); ++round) {

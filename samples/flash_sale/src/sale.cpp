@@ -10,34 +10,28 @@
 
 namespace flash_sale {
 
-using lockkeeper::inventory::StockService;
 using lockkeeper::inventory::Way;
 
-SaleRoom::SaleRoom(const Settings& settings, std::string database, lockkeeper::LockManager& locks)
+SaleRoom::SaleRoom(const Settings& settings, lockkeeper::LockManager& locks)
     : settings_(settings),
-      database_(std::move(database)),
       locks_(locks),
       run_(Poco::UUIDGenerator::defaultGenerator().createRandom().toString()) {
-  service(Way::conditionalUpdate).createSchema();
-}
-
-StockService SaleRoom::service(Way way) {
-  return StockService(database_, locks_, way, settings_.stockOptions());
+  openStock(settings_, locks_, Way::conditionalUpdate).createSchema();
 }
 
 SaleResult SaleRoom::sellWithoutLock() {
-  UnlockedShop shop(database_, settings_.customers);
+  UnlockedShop shop(settings_.database, settings_.customers);
   return hold("no lock", shop);
 }
 
 SaleResult SaleRoom::sell(Way way) {
-  LockedShop shop(service(way));
+  LockedShop shop(openStock(settings_, locks_, way));
   return hold(toString(way), shop);
 }
 
 SaleResult SaleRoom::hold(const std::string& way, Shop& shop) {
   const std::string sku = run_ + "-" + std::to_string(++sales_);
-  service(Way::conditionalUpdate).restock(sku, settings_.stock);
+  openStock(settings_, locks_, Way::conditionalUpdate).restock(sku, settings_.stock);
   OrderServer server(shop, 0, settings_.customers + 1);
   SaleResult result{.way = way};
   {

@@ -22,17 +22,15 @@ struct SaleResult {
 class SaleRoom {
  public:
   /// Makes the tables if need be.
-  SaleRoom(const Settings& settings, std::string database, lockkeeper::LockManager& locks);
+  SaleRoom(const Settings& settings, lockkeeper::LockManager& locks);
 
   SaleResult sellWithoutLock();
   SaleResult sell(lockkeeper::inventory::Way way);
 
  private:
   SaleResult hold(const std::string& way, Shop& shop);
-  lockkeeper::inventory::StockService service(lockkeeper::inventory::Way way);
 
   const Settings& settings_;
-  const std::string database_;
   lockkeeper::LockManager& locks_;
   const std::string run_;  ///< Keeps the articles of this run apart from those of earlier ones.
   int sales_ = 0;

@@ -7,14 +7,14 @@
 
 namespace flash_sale {
 
-int serve(const Settings& settings, const std::string& database, lockkeeper::LockManager& locks) {
+int serve(const Settings& settings, lockkeeper::LockManager& locks) {
   // Before any thread starts, so that all of them leave these signals to us.
   sigset_t ends;
   ::sigemptyset(&ends);
   ::sigaddset(&ends, SIGINT);
   ::sigaddset(&ends, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  lockkeeper::inventory::StockService stock(database, locks, settings.way, settings.stockOptions());
+  lockkeeper::inventory::StockService stock = openStock(settings, locks, settings.way);
   stock.createSchema();
   if (!stock.level("pen")) stock.restock("pen", settings.stock);
   LockedShop shop(std::move(stock));

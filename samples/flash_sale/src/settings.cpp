@@ -1,11 +1,12 @@
 #include "settings.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
+#include "lockkeeper/store_uri.h"
 
 namespace flash_sale {
 namespace {
@@ -15,13 +16,12 @@ using lockkeeper::quoted;
 using lockkeeper::inventory::Way;
 using Poco::Util::AbstractConfiguration;
 
-void refuseUnknown(const AbstractConfiguration& config, const std::string& root,
-                   std::initializer_list<std::string_view> known) {
+void refuseUnknown(const AbstractConfiguration& config) {
+  constexpr std::array known{"database", "stock", "orders", "customers", "port", "way"};
   AbstractConfiguration::Keys keys;
-  config.keys(root, keys);
+  config.keys("flashSale", keys);
   for (const auto& key : keys) {
-    if (std::ranges::find(known, key) != known.end()) continue;
-    throw ConfigError(std::string("unknown setting ").append(root).append(".").append(key));
+    if (std::ranges::find(known, key) == known.end()) throw ConfigError("unknown setting flashSale." + key);
   }
 }
 
@@ -50,30 +50,14 @@ Way readWay(const AbstractConfiguration& config) {
 }  // namespace
 
 Settings Settings::read(const AbstractConfiguration& config) {
-  refuseUnknown(config, "lockkeeper", {"store", "namespace", "lock"});
-  refuseUnknown(config, "lockkeeper.lock", {"ttl", "waitFor"});
-  refuseUnknown(config, "flashSale", {"database", "stock", "orders", "customers", "port", "way"});
-  const auto duration = [&](const std::string& key, const char* otherwise) {
-    return lockkeeper::parseDuration(key, config.getString(key, otherwise));
-  };
-  // Raw, because ${NAME} in a URI is not one of Poco's references to another setting.
-  const auto uri = [&](const std::string& key, const char* otherwise) {
-    return config.has(key) ? config.getRawString(key) : std::string(otherwise);
-  };
-  return {.store = uri("lockkeeper.store", "memory:"),
-          .keyNamespace = config.getString("lockkeeper.namespace", ""),
-          .lockTtl = duration("lockkeeper.lock.ttl", "10s"),
-          .lockWait = duration("lockkeeper.lock.waitFor", "2s"),
-          .database = uri("flashSale.database", ""),
+  refuseUnknown(config);
+  return {.store = lockkeeper::StoreUri::parse(config.getString("lockkeeper.store")).display(),
+          .database = config.getString("flashSale.database", ""),
           .stock = number(config, "flashSale.stock", 500, 1, 1'000'000),
           .orders = number(config, "flashSale.orders", 3000, 1, 1'000'000),
           .customers = number(config, "flashSale.customers", 16, 1, 256),
           .port = static_cast<std::uint16_t>(number(config, "flashSale.port", 8080, 0, 65535)),
           .way = readWay(config)};
-}
-
-lockkeeper::inventory::StockOptions Settings::stockOptions() const {
-  return {.lockTtl = lockTtl, .lockWait = lockWait, .sessions = 16};
 }
 
 }  // namespace flash_sale

@@ -2,7 +2,6 @@
 
 #include <Poco/Util/AbstractConfiguration.h>
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -10,12 +9,9 @@
 
 namespace flash_sale {
 
-/// What flash_sale.properties and the command line say.
+/// What flash_sale.properties and the command line say, apart from what is lockkeeper's.
 struct Settings {
-  std::string store;
-  std::string keyNamespace;
-  std::chrono::milliseconds lockTtl;
-  std::chrono::milliseconds lockWait;
+  std::string store;     ///< Where the locks are, for people: without the password.
   std::string database;  ///< Empty: a temporary SQLite file.
   int stock;
   int orders;
@@ -25,8 +21,6 @@ struct Settings {
 
   /// Throws lockkeeper::ConfigError for a key that is unknown or a value that is not allowed.
   static Settings read(const Poco::Util::AbstractConfiguration& config);
-
-  lockkeeper::inventory::StockOptions stockOptions() const;
 };
 
 }  // namespace flash_sale

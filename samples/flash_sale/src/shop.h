@@ -5,6 +5,8 @@
 #include <string>
 
 #include "lockkeeper/inventory/stock_service.h"
+#include "lockkeeper/lock_manager.h"
+#include "settings.h"
 
 namespace flash_sale {
 
@@ -16,6 +18,13 @@ class Shop {
                                                  const std::string& orderId) = 0;
   virtual std::optional<std::int64_t> level(const std::string& sku) = 0;
 };
+
+/// The stock in settings.database. Ways that lock do it as lockkeeper.lock.* says.
+inline lockkeeper::inventory::StockService openStock(const Settings& settings, lockkeeper::LockManager& locks,
+                                                     lockkeeper::inventory::Way way) {
+  const lockkeeper::LockOptions& lock = locks.defaults();
+  return {settings.database, locks, way, {.lockTtl = lock.ttl, .lockWait = lock.waitFor, .sessions = 16}};
+}
 
 /// The shop as it should be.
 class LockedShop final : public Shop {

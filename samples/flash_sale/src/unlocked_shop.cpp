@@ -29,7 +29,7 @@ std::string connectionString(const std::string& database) {
   const auto& server = uri.endpoints().at(0);
   return "host=" + (server.host == "localhost" ? "127.0.0.1" : server.host) +
          ";port=" + std::to_string(server.port.value_or(3306)) + ";user=" + server.user +
-         ";password=" + server.password + ";db=" + uri.path().substr(1);
+         ";password=" + uri.passwordOf(server) + ";db=" + uri.path().substr(1);
 }
 
 std::optional<std::int64_t> read(Session& session, const std::string& sku) {

@@ -36,6 +36,7 @@ RedisClient::RedisClient(const lockkeeper::StoreUri& uri) : uri_(uri) {
       (path.size() > 1 && !Poco::NumberParser::tryParse(path.substr(1), database_))) {
     throw lockkeeper::ConfigError("the queue needs redis://[user:password@]host[:port][/db]");
   }
+  password_ = uri.passwordOf(uri.endpoints().front());
 }
 
 void RedisClient::giveUp(const std::string& why) {
@@ -84,9 +85,9 @@ Poco::Redis::Client& RedisClient::connected() {
   client->connect(Poco::Net::SocketAddress(server.host, server.port.value_or(defaultPort)), patience);
   client->setReceiveTimeout(patience);
   if (!server.user.empty()) {
-    client->execute<std::string>(command({"AUTH", server.user, server.password}));
-  } else if (!server.password.empty()) {
-    client->execute<std::string>(command({"AUTH", server.password}));
+    client->execute<std::string>(command({"AUTH", server.user, password_}));
+  } else if (!password_.empty()) {
+    client->execute<std::string>(command({"AUTH", password_}));
   }
   if (database_ != 0) client->execute<std::string>(command({"SELECT", std::to_string(database_)}));
   client_ = std::move(client);

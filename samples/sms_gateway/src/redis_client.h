@@ -22,7 +22,8 @@ namespace sms_gateway {
 /// be recognised.
 class RedisClient {
  public:
-  /// `uri` is redis://[user:password@]host[:6379][/db]. Throws lockkeeper::ConfigError for another scheme.
+  /// `uri` is redis://[user:password@]host[:6379][/db][?passwordFile=path]. Throws lockkeeper::ConfigError
+  /// for another scheme.
   explicit RedisClient(const lockkeeper::StoreUri& uri);
 
   // The reply to one command. Each throws QueueDown, also when the reply is an error or of another type.
@@ -43,6 +44,7 @@ class RedisClient {
 
   const lockkeeper::StoreUri uri_;
   int database_ = 0;
+  std::string password_;
   std::unique_ptr<Poco::Redis::Client> client_;
 };
 

@@ -10,14 +10,14 @@
 
 #include "gateway_server.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/lock_services.h"
 #include "lockkeeper/poco/rate_limit_filter.h"
-#include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "memory_queue.h"
 #include "outbox.h"
 #include "redis_queue.h"
+#include "settings.h"
 #include "worker.h"
 
 namespace sms_gateway {
@@ -36,7 +36,7 @@ sigset_t blockSignals() {
 
 std::unique_ptr<JobQueue> openQueue(const Settings& settings, Parts parts) {
   if (settings.store != "memory:") {
-    return std::make_unique<RedisQueue>(lockkeeper::StoreUri::parse(settings.store), settings.keyNamespace,
+    return std::make_unique<RedisQueue>(lockkeeper::StoreUri::parse(settings.store), settings.queue,
                                         settings.queueSize);
   }
   if (parts.server && parts.worker) return std::make_unique<MemoryQueue>(settings.queueSize);
@@ -50,9 +50,9 @@ void log(const FilterReport& report) {
                    (report.dryRun ? " (dry run)" : "") + '\n';
 }
 
-void reload(RateLimitFilter& filter, const std::function<Configuration()>& readAgain) {
+void reload(RateLimitFilter& filter, const std::function<Configuration()>& readConfiguration) {
   try {
-    filter.reload(*readAgain());
+    filter.reload(*readConfiguration());
     std::cout << "New limits." << std::endl;
   } catch (const Poco::Exception& error) {
     std::cerr << "sms_gateway: the limits stay as they were: " + error.displayText() + '\n';
@@ -63,24 +63,22 @@ void reload(RateLimitFilter& filter, const std::function<Configuration()>& readA
 
 }  // namespace
 
-void serve(Parts parts, const Configuration& configuration, const std::function<Configuration()>& readAgain) {
+void serve(Parts parts, const std::function<Configuration()>& readConfiguration) {
   const sigset_t signals = blockSignals();  // before any thread starts, so that all leave them to us
+  const Configuration configuration = readConfiguration();
+  // Locks and limits as lockkeeper.* says. A store that is written there needs its driver, one line each.
+  lockkeeper::StoreRegistry stores;
+  lockkeeper::redis::use(stores);
+  const auto services = lockkeeper::poco::fromConfiguration(*configuration, stores);
   const Settings settings = Settings::read(*configuration);
   const auto queue = openQueue(settings, parts);
   Outbox outbox(settings.outbox);
-  lockkeeper::StoreRegistry stores;
-  lockkeeper::redis::use(stores);
-  lockkeeper::LockManager locks(stores.open(settings.store), {.keyNamespace = settings.keyNamespace});
-  const auto limits = std::make_shared<lockkeeper::RateLimiter>(
-      stores.openRates(settings.store),
-      lockkeeper::RateLimiterOptions{.keyNamespace = settings.keyNamespace});
-  RateLimitFilter filter(limits, *configuration, {.report = log});
+  RateLimitFilter filter(services.sharedLimits(), *configuration, {.report = log});
 
+  std::optional<Worker> worker;
+  if (parts.worker) worker.emplace(settings, services, *queue, outbox);
   std::jthread working;
-  if (parts.worker) {
-    working = std::jthread(
-        [&](const std::stop_token& stop) { Worker(settings, *queue, locks, *limits, outbox).run(stop); });
-  }
+  if (parts.worker) working = std::jthread([&](const std::stop_token& stop) { worker->run(stop); });
   std::optional<GatewayServer> server;
   if (parts.server) {
     server.emplace(filter.wrap(makeHandlers(*queue)), settings.port);
@@ -90,7 +88,7 @@ void serve(Parts parts, const Configuration& configuration, const std::function<
   }
   std::cout << "End with Ctrl-C." << std::endl;
   int signal = 0;
-  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) reload(filter, readAgain);
+  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) reload(filter, readConfiguration);
 }
 
 }  // namespace sms_gateway

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <Poco/AutoPtr.h>
-#include <Poco/Util/AbstractConfiguration.h>
-
 #include <functional>
 
-#include "settings.h"
+#include "sample_application.h"
 
 namespace sms_gateway {
 
@@ -15,10 +12,10 @@ struct Parts {
   bool worker = true;
 };
 
-using Configuration = Poco::AutoPtr<Poco::Util::AbstractConfiguration>;
+using samples::Configuration;
 
-/// Runs until SIGINT or SIGTERM. On SIGHUP the limits become what `readAgain` returns; an error there is
-/// reported, and the old ones stay.
-void serve(Parts parts, const Configuration& configuration, const std::function<Configuration()>& readAgain);
+/// Runs until SIGINT or SIGTERM. On SIGHUP the limits become what `readConfiguration` then returns; an error
+/// there is reported, and the old ones stay.
+void serve(Parts parts, const std::function<Configuration()>& readConfiguration);
 
 }  // namespace sms_gateway

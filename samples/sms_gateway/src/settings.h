@@ -7,15 +7,12 @@
 #include <cstdint>
 #include <string>
 
-#include "lockkeeper/rate_policy.h"
-
 namespace sms_gateway {
 
-/// What sms_gateway.properties and the command line say, apart from what the filter reads.
+/// What sms_gateway.properties and the command line say, apart from what is lockkeeper's.
 struct Settings {
-  std::string store;
-  std::string keyNamespace;
-  lockkeeper::RatePolicy sending;  ///< The rate of all workers together.
+  std::string store;  ///< Where the queue is: with locks and limits. May hold a password.
+  std::string queue;  ///< What the queue's keys begin with.
   std::uint16_t port;
   std::size_t queueSize;
   std::chrono::milliseconds workerLease;

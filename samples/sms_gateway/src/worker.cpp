@@ -30,6 +30,19 @@ void pause(std::chrono::nanoseconds length, const std::stop_token& stop) {
 
 }  // namespace
 
+Worker::Worker(const Settings& settings, const lockkeeper::poco::LockServices& services, JobQueue& queue,
+               Outbox& outbox)
+    : settings_(settings),
+      locks_(services.locks()),
+      limits_(services.limits()),
+      sending_(services.policy("sending")),
+      queue_(queue),
+      outbox_(outbox) {
+  if (sending_.law().kind == lockkeeper::RateKind::leakyQueue) return;
+  throw lockkeeper::ConfigError(
+      "lockkeeper.limits.sending.kind must be leaky-queue, since messages wait for their turn");
+}
+
 void Worker::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     try {
@@ -76,7 +89,7 @@ void Worker::step(const Lock& alive, const std::stop_token& stop) {
 
 /// Waits for this message's turn: all workers of all processes stand in one line.
 bool Worker::deliver(const Job& job, const Lock& alive, const std::stop_token& stop) {
-  lockkeeper::RateSlot slot = limits_.reserve("all", settings_.sending);
+  lockkeeper::RateSlot slot = limits_.reserve("all", sending_);
   if (!slot) {  // The line is full, or the store is down. It holds the message still, and tries again.
     pause(slot.decision().outage ? recovery : std::min(recovery, slot.decision().retryAfter), stop);
     return false;

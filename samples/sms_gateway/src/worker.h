@@ -5,8 +5,7 @@
 #include <string>
 
 #include "job_queue.h"
-#include "lockkeeper/lock_manager.h"
-#include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/poco/lock_services.h"
 #include "outbox.h"
 #include "settings.h"
 
@@ -16,10 +15,9 @@ namespace sms_gateway {
 /// lock of its own name: who gets that lock may take its messages back.
 class Worker {
  public:
-  /// All must outlive it.
-  Worker(const Settings& settings, JobQueue& queue, lockkeeper::LockManager& locks,
-         lockkeeper::RateLimiter& limits, Outbox& outbox)
-      : settings_(settings), queue_(queue), locks_(locks), limits_(limits), outbox_(outbox) {}
+  /// All must outlive it. Throws lockkeeper::ConfigError unless lockkeeper.limits.sending is a leaky-queue.
+  Worker(const Settings& settings, const lockkeeper::poco::LockServices& services, JobQueue& queue,
+         Outbox& outbox);
 
   /// Works until `stop` is triggered.
   void run(const std::stop_token& stop);
@@ -31,9 +29,10 @@ class Worker {
   void takeBackFromTheDead();
 
   const Settings& settings_;
-  JobQueue& queue_;
   lockkeeper::LockManager& locks_;
   lockkeeper::RateLimiter& limits_;
+  const lockkeeper::RatePolicy& sending_;  // the rate of all workers together
+  JobQueue& queue_;
   Outbox& outbox_;
   std::string name_;
   std::string sent_;  // the ticket of the last job that was sent

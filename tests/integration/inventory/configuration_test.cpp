@@ -117,6 +117,18 @@ TEST_P(ServerDatabase, ReachesLocalhostByTcp) {
   EXPECT_EQ(service.level("pen"), std::nullopt);
 }
 
+TEST_P(ServerDatabase, LogsInWithAPasswordFromAFile) {
+  const TempFolder folder;
+  writeFile(folder / "password", "p@ss/word\n");
+  const std::string file = (folder / "password").string();
+  StockService service("mysql://shop@127.0.0.1:" + std::to_string(server.port()) + "/" +
+                           server.newDatabase() + "?passwordFile=" + file,
+                       anyManager(), Way::lockOnly);
+  service.createSchema();
+  EXPECT_EQ(service.level("pen"), std::nullopt);
+  EXPECT_THAT(refusalOf("mysql://shop:secret@h/shop?passwordFile=" + file), Not(HasSubstr("no error")));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 

@@ -4,10 +4,11 @@
 #include <Poco/StreamCopier.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "database_server.h"
+#include "flash_sale_table.h"
 #include "free_port.h"
 #include "process.h"
 #include "redis_server.h"
@@ -17,29 +18,13 @@
 namespace lockkeeper::test {
 namespace {
 
-/// The demo's table: way -> pieces that were sold and did not exist.
-std::map<std::string, int> oversoldByWay(const std::string& output) {
-  std::map<std::string, int> oversold;
-  std::istringstream lines(output);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream cells(line);
-    std::string way, orders, sold, over;
-    std::getline(cells, way, '|');
-    std::getline(cells, orders, '|');
-    std::getline(cells, sold, '|');
-    if (!std::getline(cells, over, '|') || way.starts_with("way")) continue;
-    way.erase(way.find_last_not_of(' ') + 1);
-    oversold[way] = std::stoi(over);
-  }
-  return oversold;
-}
-
 void expectDemo(std::vector<std::string> options, const std::vector<std::string>& ways) {
   std::vector<std::string> command{FLASH_SALE, "--stock=100", "--orders=600", "--customers=8"};
   command.insert(command.end(), options.begin(), options.end());
   const Finished demo = runToEnd(command);
   EXPECT_EQ(demo.exitCode, 0) << demo.output << demo.errors;
-  const auto oversold = oversoldByWay(demo.output);
+  std::map<std::string, int> oversold;
+  for (const auto& row : readFlashSale(demo.output)) oversold[row.way] = row.oversold;
   ASSERT_EQ(oversold.size(), ways.size() + 1) << demo.output;
   EXPECT_GT(oversold.at("no lock"), 0);
   for (const std::string& way : ways) EXPECT_EQ(oversold.at(way), 0) << way;
@@ -55,6 +40,39 @@ TEST(FlashSaleDemo, OversellsWithoutALockOnlyOnRealServers) {
   DatabaseServer database(Brand::mariadb);
   expectDemo({"--store=" + redis.uri(), "--database=" + database.uri(database.newDatabase())},
              {"lock only", "fenced row", "conditional update", "optimistic", "lock + optimistic"});
+}
+
+TEST(FlashSaleDemo, TakesItsLocksFromAnotherStoreByOneLine) {
+  DatabaseServer database(Brand::mariadb);
+  const TempFolder folder;
+  const std::string uri = database.uri(database.newDatabase());
+  writeFile(folder / "settings", "lockkeeper.store = mysql+version" + uri.substr(uri.find(':')) +
+                                     "?createTable=on\nlockkeeper.lock.waitFor = 2s\n");
+  expectDemo({"--config=" + (folder / "settings").string()},
+             {"lock only", "fenced row", "conditional update"});
+}
+
+TEST(FlashSale, SaysInOneLineWhatIsWrong) {
+  const TempFolder folder;
+  const auto expectError = [&](const std::string& settings, const std::string& options, int code,
+                               const std::string& part) {
+    writeFile(folder / "settings", settings);
+    const Finished finished = runToEnd({FLASH_SALE, "--config=" + (folder / "settings").string(), options});
+    EXPECT_EQ(finished.exitCode, code) << finished.errors;
+    EXPECT_TRUE(finished.errors.starts_with("flash_sale: ")) << finished.errors;
+    EXPECT_NE(finished.errors.find(part), std::string::npos) << finished.errors;
+    EXPECT_EQ(std::ranges::count(finished.errors, '\n'), 1) << finished.errors;
+  };
+  const std::string nobody = "redis://127.0.0.1:" + std::to_string(freePort());
+  expectError("", "--stock=1", 78, "lockkeeper.store is missing");
+  expectError("lockkeeper.lock.tll = 1s\n", "--store=memory:", 78, "did you mean lockkeeper.lock.ttl?");
+  expectError("flashSale.stok = 1\n", "--store=memory:", 78, "flashSale.stok");
+  expectError("", "--nonsense", 64, "nonsense");
+  expectError("", "nonsense", 64, "nonsense");
+  expectError("", "--store=" + nobody, 69, nobody);
+  const Finished lost = runToEnd({FLASH_SALE, "--config=" + (folder / "none").string()});
+  EXPECT_EQ(lost.exitCode, 78);
+  EXPECT_EQ(lost.errors, "flash_sale: there is no settings file '" + (folder / "none").string() + "'\n");
 }
 
 struct Answer {

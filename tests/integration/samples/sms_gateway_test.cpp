@@ -300,6 +300,18 @@ TEST_F(SmsGateway, TakesNewLimitsWithoutARestart) {
   EXPECT_EQ(send("+493").header("ratelimit-policy"), R"("perPhone";q=7;w=3600)");
 }
 
+TEST_F(SmsGateway, LogsInWithAPasswordFromAFile) {
+  const RedisServer redis({.password = "s3cr3t"});
+  writeFile(folder() / "password", "s3cr3t\n");
+  configure("");
+  const auto gateway = start("redis://127.0.0.1:" + std::to_string(redis.port()) +
+                                 "/0?passwordFile=" + (folder() / "password").string(),
+                             {});
+  const std::vector<std::string> ids{accepted(1)};
+  EXPECT_NE(ids.front(), "");
+  EXPECT_TRUE(waitUntil([&] { return haveSent(ids); })) << output("errors");
+}
+
 TEST_F(SmsGateway, RefusesSettingsThatMakeNoSense) {
   const auto codeOf = [&](const std::string& settings, const std::vector<std::string>& options) {
     configure(settings);

@@ -34,10 +34,11 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Deduction deduction) noexcept;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
 class LOCKKEEPER_INVENTORY_EXPORT StockService {
  public:
-  /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database". Connects nowhere
-  /// yet. `locks` must outlive the service; Way::conditionalUpdate and Way::optimistic do not use it. Throws
-  /// ConfigError for a URI that is not one of these, and for Way::fencedRow on a lock store without fences;
-  /// std::invalid_argument for options out of range.
+  /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database", or with
+  /// ?passwordFile=path for the password. Connects nowhere yet. `locks` must outlive the service;
+  /// Way::conditionalUpdate and Way::optimistic do not use it. Throws ConfigError for a URI that is not one
+  /// of these, and for Way::fencedRow on a lock store without fences; std::invalid_argument for options out
+  /// of range.
   StockService(std::string_view database, LockManager& locks, Way way, StockOptions options = {});
   StockService(StockService&&) noexcept;
   StockService& operator=(StockService&&) noexcept;

@@ -17,8 +17,9 @@ struct ServerAddress {
   std::string database;
   std::string display;  ///< For messages: no user, no password.
 
-  /// From scheme://user:password@host[:3306]/database. Parameters are the caller's. Throws ConfigError that
-  /// says what is wrong without repeating a secret.
+  /// From scheme://user:password@host[:3306]/database, or with ?passwordFile=… for the password. Which
+  /// parameters are allowed is the caller's to say. Throws ConfigError that says what is wrong without
+  /// repeating a secret.
   static ServerAddress fromUri(const StoreUri& uri);
 
   /// In Poco's words. Holds the password: never show it.

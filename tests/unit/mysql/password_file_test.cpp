@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "getlock_options.h"
+#include "lockkeeper/error.h"
+#include "version_options.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+std::string passwordIn(const std::string& uri) {
+  const StoreUri store = StoreUri::parse(uri);
+  return store.scheme() == "mysql+getlock" ? GetLockOptions::fromUri(store).server.password
+                                           : VersionOptions::fromUri(store).server.password;
+}
+
+std::string refusal(const std::string& uri) {
+  try {
+    return "accepted: " + passwordIn(uri);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+/// On both stores that log in to a MySQL server.
+class PasswordFile : public ::testing::TestWithParam<std::string> {
+ protected:
+  ~PasswordFile() override { std::remove(path_.c_str()); }
+
+  std::string uri(const std::string& login = "shop") const {
+    return GetParam() + "://" + login + "@db.shop/locks?passwordFile=" + path_;
+  }
+  void write(const std::string& content) const { std::ofstream(path_) << content; }
+
+  const std::string path_ = ::testing::TempDir() + "lockkeeper-password-" + GetParam();
+};
+
+TEST_P(PasswordFile, GivesItsFirstLine) {
+  for (const std::string content : {"s3cr3t", "s3cr3t\n", "s3cr3t\r\n", "s3cr3t\nand a remark\n"}) {
+    write(content);
+    EXPECT_EQ(passwordIn(uri()), "s3cr3t") << content;
+  }
+}
+
+TEST_P(PasswordFile, IsNamedWhenItCannotBeRead) {
+  EXPECT_EQ(refusal(uri()), "passwordFile '" + path_ + "' cannot be read");
+  write("");
+  EXPECT_EQ(refusal(uri()), "passwordFile '" + path_ + "' cannot be read");
+}
+
+TEST_P(PasswordFile, IsRefusedBesideAPasswordInTheUri) {
+  write("s3cr3t\n");
+  EXPECT_EQ(refusal(uri("shop:0ther")), "both a password and a passwordFile are given");
+}
+
+TEST_P(PasswordFile, IsNotQuotedWhenItsPasswordCannotBeUsed) {
+  write("s3cr;3t\n");
+  EXPECT_EQ(refusal(uri()),
+            "the database's password must not contain ';' or NUL, or begin or end with a space");
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, PasswordFile, ::testing::Values("mysql+getlock", "mysql+version"),
+                         [](const auto& store) { return store.param.substr(6); });
+
+}  // namespace
+}  // namespace lockkeeper::mysql
