@@ -27,10 +27,10 @@ void read(Poco::Util::AbstractConfiguration& configuration) {
   poco::RateLimitFilter(limiter, configuration, {.user = user, .report = {}});
   const auto locks = std::make_shared<LockManager>(stores.open("memory:"));
   auto requestLocks = poco::readRequestLocks(configuration);
-  requestLocks.user = user;
+  requestLocks.clients.user = user;
   poco::RequestLocks(locks, requestLocks);
   auto idempotency = poco::readIdempotency(configuration);
-  idempotency.user = user;
+  idempotency.clients.user = user;
   poco::Idempotency(locks, stores.openValues("memory:"), idempotency);
 }
 
