@@ -90,7 +90,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
         "process alone");
   }
   for (const auto& task : tasks_) {
-    named("lockkeeper.task." + task.first, [&] { checkOptions(task.second); });
+    named("lockkeeper.tasks." + task.first, [&] { checkOptions(task.second); });
   }
   auto driver = settings.migration.from.empty()
                     ? openStore("lockkeeper.store", settings.store, stores, environment)
@@ -124,7 +124,7 @@ const RatePolicy& LockServices::policy(std::string_view name) const {
 }
 
 const TaskOptions& LockServices::task(std::string_view name) const {
-  return oneOf(tasks_, "lockkeeper.task", name, "atMost", "task");
+  return oneOf(tasks_, "lockkeeper.tasks", name, "atMost", "task");
 }
 
 LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,

@@ -121,14 +121,14 @@ constexpr std::array rows{
     SettingRow{"lockkeeper.limits.*.prefetchIdle", durationText, "1s",
                "After which time units that were not handed out go back to the store.", limit},
 
-    SettingRow{"lockkeeper.task.*.atLeast", durationText, "0s",
+    SettingRow{"lockkeeper.tasks.*.atLeast", durationText, "0s",
                "How long after a run has begun no other one begins (at most 24h): see "
                "[adapters.md](adapters.md).",
                [](Settings& s, const GivenValue& given) { task(s, given).atLeast = duration(given); }},
-    SettingRow{"lockkeeper.task.*.atMost", durationText, "10m",
+    SettingRow{"lockkeeper.tasks.*.atMost", durationText, "10m",
                "How long a run may take; then it is told to stop (10ms and `atLeast` to 8784h).",
                [](Settings& s, const GivenValue& given) { task(s, given).atMost = duration(given); }},
-    SettingRow{"lockkeeper.task.*.ttl", durationText, "30s",
+    SettingRow{"lockkeeper.tasks.*.ttl", durationText, "30s",
                "How soon after the death of the process that runs it another one may (10ms to 24h).",
                [](Settings& s, const GivenValue& given) { task(s, given).ttl = duration(given); }},
 

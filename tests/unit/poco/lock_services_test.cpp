@@ -81,17 +81,18 @@ TEST(LockServices, ALimitThatIsNotThereNamesTheNearest) {
 
 TEST(LockServices, RunsTasksAsConfigured) {
   const LockServices shop = services(
-      "lockkeeper.store = memory:\nlockkeeper.task.report.atLeast = 1h\nlockkeeper.task.report.atMost = 2h\n"
-      "lockkeeper.task.clean-up.ttl = 9s\n");
+      "lockkeeper.store = memory:\nlockkeeper.tasks.report.atLeast = 1h\nlockkeeper.tasks.report.atMost = "
+      "2h\n"
+      "lockkeeper.tasks.clean-up.ttl = 9s\n");
   const ExclusiveTask report(shop.sharedLocks(), shop.task("report"), [](const Lock&, std::stop_token) {});
   EXPECT_EQ(report.run(), TaskOutcome::done);
   EXPECT_EQ(report.run(), TaskOutcome::skipped) << "within atLeast";
   EXPECT_TRUE(shop.locks().isLocked("report"));
   EXPECT_EQ(shop.task("clean-up").atMost, TaskOptions{}.atMost);
   EXPECT_EQ(refusal([&] { (void)shop.task("reprot"); }),
-            "lockkeeper.task.reprot.atMost is missing: did you mean the task 'report'?");
+            "lockkeeper.tasks.reprot.atMost is missing: did you mean the task 'report'?");
   EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
-            "lockkeeper.task.report.atMost is missing: no task is configured");
+            "lockkeeper.tasks.report.atMost is missing: no task is configured");
 }
 
 TEST(LockServices, TakesTheDriversOfOthers) {
@@ -158,8 +159,8 @@ TEST(LockServices, NamesTheSettingThatCannotBe) {
             "lockkeeper.lock: the owner 'me@home' is not 1 to 64 printable characters without '@'");
   EXPECT_EQ(refused(store + "lockkeeper.limiter.operationTimeout = 2h\n"),
             "lockkeeper.limiter: operationTimeout is 2h: it must be 1ms to 1h");
-  EXPECT_EQ(refused(store + "lockkeeper.task.report.atLeast = 11m\n"),
-            "lockkeeper.task.report: atMost is 10m: it must be 11m to 8784h");
+  EXPECT_EQ(refused(store + "lockkeeper.tasks.report.atLeast = 11m\n"),
+            "lockkeeper.tasks.report: atMost is 10m: it must be 11m to 8784h");
   EXPECT_EQ(refused(store + "lockkeeper.limits.sms.rate = 2/s\nlockkeeper.limits.sms.kind = bucket\n"),
             "limit 'sms': kind is 'bucket': it must be one of token-bucket, leaky-meter, leaky-queue, "
             "sliding-window, fixed-window");

@@ -37,7 +37,7 @@ class App final : public Poco::Util::Application {
 };
 
 const std::string sms =
-    "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\nlockkeeper.task.report.atMost = 1h\n";
+    "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\nlockkeeper.tasks.report.atMost = 1h\n";
 
 TEST(LockSubsystem, LivesAsLongAsTheApplicationRuns) {
   Poco::AutoPtr<App> app(new App(sms));

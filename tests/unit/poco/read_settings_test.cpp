@@ -58,8 +58,8 @@ TEST(ReadSettings, ReadsEachSetting) {
       "lockkeeper.migration.board = redis://b\nlockkeeper.migration.name = fleet\n"
       "lockkeeper.migration.heartbeat = 2s\nlockkeeper.migration.lease = 9s\n"
       "lockkeeper.migration.maxTtl = 1m\nlockkeeper.migration.observation = 1h\n"
-      "lockkeeper.task.report.atLeast = 3m\nlockkeeper.task.report.atMost = 4h\n"
-      "lockkeeper.task.report.ttl = 50s\nlockkeeper.task.clean-up.ttl = 9s\n"));
+      "lockkeeper.tasks.report.atLeast = 3m\nlockkeeper.tasks.report.atMost = 4h\n"
+      "lockkeeper.tasks.report.ttl = 50s\nlockkeeper.tasks.clean-up.ttl = 9s\n"));
   const ManagerOptions& manager = settings.manager;
   EXPECT_EQ(manager.lock.waitFor, 2s);
   EXPECT_EQ(manager.lock.renew, Renew::manual);
@@ -125,8 +125,8 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(unknown("limits.sms"), "limits.sms.rate?");
   EXPECT_EQ(unknown("limit.sms.kind"), "limits.sms.kind?");
   EXPECT_EQ(unknown("limits.a.b.rate"), "limits.a.rate?");
-  EXPECT_EQ(unknown("task.report.atleast"), "task.report.atLeast?");
-  EXPECT_EQ(unknown("tasks.report.atMost"), "task.report.atMost?");
+  EXPECT_EQ(unknown("tasks.report.atleast"), "tasks.report.atLeast?");
+  EXPECT_EQ(unknown("task.report.atMost"), "tasks.report.atMost?");
   EXPECT_EQ(unknown("migration.phaze"), "migration.phase?");
   EXPECT_EQ(unknown("http.routes.sms.mach"), "http.routes.sms.match?");
   EXPECT_EQ(unknown("http.route.sms.limits.total"), "http.routes.sms.limits.total?");
@@ -146,7 +146,7 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
   noDuration("lockkeeper.lock.ttl", "30");
   noDuration("lockkeeper.lock.maxHold", "1.5s");
   noDuration("lockkeeper.migration.lease", "15 s");
-  noDuration("lockkeeper.task.report.atMost", "20");
+  noDuration("lockkeeper.tasks.report.atMost", "20");
   EXPECT_EQ(refused("lockkeeper.namespace = my shop\n"),
             "lockkeeper.namespace is 'my shop': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
   EXPECT_EQ(refused("lockkeeper.migration.name = a/b\n"),

@@ -90,7 +90,7 @@ TEST(SettingTable, ItsDefaultsOfLimitsAreTheLibrarys) {
 }
 
 TEST(SettingTable, ItsDefaultsOfTasksAreTheLibrarys) {
-  const TaskOptions options = readSettings(*properties(defaults("lockkeeper.task"))).tasks.at("x");
+  const TaskOptions options = readSettings(*properties(defaults("lockkeeper.tasks"))).tasks.at("x");
   const TaskOptions plain;
   EXPECT_EQ(options.atLeast, plain.atLeast);
   EXPECT_EQ(options.atMost, plain.atMost);

@@ -44,7 +44,7 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
 
-  /// `lockkeeper.task.NAME`, for an ExclusiveTask. Likewise.
+  /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Likewise.
   const TaskOptions& task(std::string_view name) const;
 
  private:
