@@ -171,6 +171,7 @@ TEST_F(RateLimiterTest, AWaitEndsWhenItIsStopped) {
 TEST_F(RateLimiterTest, ALimiterOfTheParentIsRefusedInTheChild) {
   const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 5});
   ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_TRUE(clock->awaitWaiters(1));  // The stock's thread is not inside malloc, say, during fork().
   const pid_t child = ::fork();
   if (child == 0) {
     bool refused = false;
