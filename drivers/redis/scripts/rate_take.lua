@@ -1,12 +1,13 @@
--- Charges KEYS[i] as the i-th group of arguments says: all of them or, when one refuses, none. ARGV[1] is 'take', or
--- 'peek' to charge nothing. The groups have seven arguments each:
+-- Charges KEYS[i] as the i-th group of arguments says. ARGV[1] is 'take': all of them or, when one refuses, none; 'each':
+-- every one on its own; or 'peek' to charge nothing. The groups have seven arguments each:
 --   bucket:         'b', times, cost as µs and parts, room as µs and parts, parts in a µs
 --   fixed window:   'w', times, cost, limit, period in µs, 0, 0
 --   sliding window: 'l', times, cost, limit, period in µs, 0, 0
--- Each of `times` callers wants the cost; where there is one key, as many are granted as fit. A cost of 0 always fits.
+-- Each of `times` callers wants the cost; with 'each', as many are granted as fit. A cost of 0 always fits.
 --
 -- Returns {now, and for each key: granted, first, second, leaves first}: the server's time in µs, and the state that
--- is left, as rate_rules.h has it. All numbers stay below 2^53, which the client has checked for every law.
+-- is left, as rate_rules.h has it. All numbers stay below 2^53, which the client has checked for every law. With 'each',
+-- an error in place of `granted` is that key's alone.
 --
 -- A bucket is kept as the time at which it is full again, "µs" or "µs:parts"; a fixed window as "start:used"; a
 -- sliding window as the list of the times of its units. Each expires when it means nothing any more, not before.
@@ -56,41 +57,33 @@ local function timesIn(times, cost, left)
   return math.min(times, math.floor(math.max(left, 0) / cost))
 end
 
--- The state before and after what is granted; for sliding windows, of `first` what is outside.
-local granted, first, second, firstAfter, secondAfter = {}, {}, {}, {}, {}
-local allFit = true
-for index, key in ipairs(KEYS) do
+-- How many of those who want it are granted, and the state before and after; for sliding windows, what is outside and what
+-- counts.
+local function decide(index, key)
   local at = 7 * index - 5
   local kind, times, cost = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local third, fourth = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local fits = 0
-  if kind == 'b' then
-    local costParts, room, roomParts, parts = third, fourth, tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-    local full, rest = bucketAt(key, parts)
-    first[index], second[index] = full, rest
-    while fits < times do
-      local nextFull, nextRest = full + cost, rest + costParts
-      if nextRest >= parts then
-        nextFull, nextRest = nextFull + 1, nextRest - parts
-      end
-      local level = nextFull - now
-      if (level > room or level == room and nextRest > roomParts) and cost + costParts > 0 then
-        break
-      end
-      full, rest, fits = nextFull, nextRest, fits + 1
-    end
-    firstAfter[index], secondAfter[index] = full, rest
-  else
-    if kind == 'w' then
-      first[index], second[index] = windowAt(key, fourth)
-    else
-      first[index], second[index] = logAt(key, fourth)
-    end
-    fits = timesIn(times, cost, third - second[index])
-    firstAfter[index], secondAfter[index] = first[index], second[index] + fits * cost
+  if kind ~= 'b' then
+    local readState = kind == 'w' and windowAt or logAt
+    local start, used = readState(key, fourth)
+    local fits = timesIn(times, cost, third - used)
+    return fits, start, used, start, used + fits * cost
   end
-  granted[index] = fits
-  allFit = allFit and fits == times
+  local costParts, room, roomParts, parts = third, fourth, tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local first, second = bucketAt(key, parts)
+  local full, rest, fits = first, second, 0
+  while fits < times do
+    local nextFull, nextRest = full + cost, rest + costParts
+    if nextRest >= parts then
+      nextFull, nextRest = nextFull + 1, nextRest - parts
+    end
+    local level = nextFull - now
+    if (level > room or level == room and nextRest > roomParts) and cost + costParts > 0 then
+      break
+    end
+    full, rest, fits = nextFull, nextRest, fits + 1
+  end
+  return fits, first, second, full, rest
 end
 
 local function keep(key, text, expiry)
@@ -111,38 +104,59 @@ local function append(key, outside, units, period)
   return stamp + period
 end
 
-local charges = ARGV[1] == 'take' and (allFit or #KEYS == 1)
 local reply = {now}
-for index, key in ipairs(KEYS) do
+
+-- Answers for a key what was decided, and writes it if it `charges`.
+local function settle(index, key, charges, fits, first, second, full, rest)
   local at, kind, expiry = 7 * index - 5, ARGV[7 * index - 5], nil
-  if charges and (firstAfter[index] ~= first[index] or secondAfter[index] ~= second[index]) then
-    local full, rest = firstAfter[index], secondAfter[index]
+  if charges and (full ~= first or rest ~= second) then
     if kind == 'w' then
       keep(key, string.format('%.0f:%.0f', full, rest), full + tonumber(ARGV[at + 4]))
     elseif kind == 'l' then
-      expiry = append(key, full, rest - second[index], tonumber(ARGV[at + 4]))
+      expiry = append(key, full, rest - second, tonumber(ARGV[at + 4]))
       full = 0
     elseif rest == 0 then
       keep(key, full, full)
     else
       keep(key, string.format('%.0f:%.0f', full, rest), full + 1)
     end
-    first[index], second[index] = full, rest
+    first, second = full, rest
   end
   local leavesFirst = 0
   if kind == 'l' then
-    local outside, used = first[index], second[index]
+    local outside, used = first, second
     local tooMany = used + ARGV[at + 2] - ARGV[at + 3]
     if tooMany > 0 then
       leavesFirst = tonumber(redis.call('LINDEX', key, outside + tooMany - 1))
     end
-    first[index], second[index] = used, used > 0 and tonumber(redis.call('LINDEX', key, -1)) or 0
+    first, second = used, used > 0 and tonumber(redis.call('LINDEX', key, -1)) or 0
   end
   if expiry then  -- last of all: on a server that was stopped just now the key may go at once
     redis.call('PEXPIREAT', key, math.ceil(expiry / 1000))
   end
   local place = 4 * index - 2
-  reply[place], reply[place + 1] = granted[index], first[index]
-  reply[place + 2], reply[place + 3] = second[index], leavesFirst
+  reply[place], reply[place + 1], reply[place + 2], reply[place + 3] = fits, first, second, leavesFirst
+end
+
+local function charge(index, key)
+  settle(index, key, true, decide(index, key))
+end
+
+if ARGV[1] == 'each' then
+  for index, key in ipairs(KEYS) do
+    local done, fault = pcall(charge, index, key)
+    if not done then
+      settle(index, key, false, type(fault) == 'table' and fault or {err = fault}, 0, 0, 0, 0)
+    end
+  end
+  return reply
+end
+local decided, allFit = {}, true
+for index, key in ipairs(KEYS) do
+  decided[index] = {decide(index, key)}
+  allFit = allFit and decided[index][1] == tonumber(ARGV[7 * index - 4])
+end
+for index, key in ipairs(KEYS) do
+  settle(index, key, ARGV[1] == 'take' and allFit, unpack(decided[index]))
 end
 return reply

@@ -70,45 +70,99 @@ ScriptWords wordsOf(const RateRefund& refund) {
   return words;
 }
 
-RateReading readingOf(const Reply* numbers, std::int64_t now) {
-  return {.state = {numbers[1].integer, numbers[2].integer},
-          .now = now,
-          .granted = numbers[0].integer,
-          .leavesFirst = numbers[3].integer};
-}
-
 }  // namespace
 
-void Rates::decide(std::span<RateCharge> charges, std::string_view mode, Instant deadline) {
+Rates::Rates(RedisStore& store)
+    : store_(store), groups_(store.clock(), [this](std::span<GroupedCharge> group, Instant deadline) {
+        grouped_ ? decideEach(group, deadline) : decideApart(group, deadline);
+      }) {}
+
+void Rates::take(std::span<RateCharge> charges, Instant deadline) {
+  if (charges.size() == 1) return groups_.decide(charges.front(), deadline);
+  decideTogether(charges, "take", deadline);
+}
+
+void Rates::peek(std::span<RateCharge> charges, Instant deadline) {
+  decideTogether(charges, "peek", deadline);
+}
+
+void Rates::decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline) {
+  std::vector<RateCharge*> pointers;
+  for (RateCharge& each : charges) pointers.push_back(&each);
+  Request request;
+  const Reply& reply = ask(request, pointers, mode, deadline);
+  check(reply, charges.size());
+  for (std::size_t index = 0; index < charges.size(); ++index) conclude(charges[index], reply, index);
+}
+
+// An error of one key's is nobody else's matter.
+void Rates::decideEach(std::span<GroupedCharge> group, Instant deadline) {
+  std::vector<RateCharge*> pointers;
+  for (const GroupedCharge& each : group) pointers.push_back(each.charge);
+  Request request;
+  const Reply& reply = ask(request, pointers, "each", deadline);
+  if (group.size() > 1 && (isError(reply, "CROSSSLOT") || isError(reply, "NOPERM"))) {
+    grouped_ = false;
+    return decideApart(group, deadline);
+  }
+  check(reply, group.size());
+  for (std::size_t index = 0; index < group.size(); ++index) {
+    try {
+      conclude(*group[index].charge, reply, index);
+    } catch (const Error&) {
+      group[index].failure = std::current_exception();
+    }
+  }
+}
+
+void Rates::decideApart(std::span<GroupedCharge> group, Instant deadline) {
+  for (GroupedCharge& each : group) {
+    try {
+      decideEach({&each, 1}, deadline);
+    } catch (const Error&) {
+      each.failure = std::current_exception();
+    }
+  }
+}
+
+const Reply& Rates::ask(Request& request, std::span<RateCharge* const> charges, std::string_view mode,
+                        Instant deadline) {
   std::vector<std::string> stored;
   std::vector<std::string_view> keys;
   stored.reserve(charges.size());
   keys.reserve(charges.size());
   ScriptWords words(1 + wordsPerCharge * charges.size());
   words.add(mode);
-  for (const RateCharge& each : charges) {
-    keys.push_back(stored.emplace_back(storedKey(each.key, each.law->kind)));
-    addCharge(words, each);
+  for (const RateCharge* each : charges) {
+    keys.push_back(stored.emplace_back(storedKey(each->key, each->law->kind)));
+    addCharge(words, *each);
   }
-  Request request;
   executeScripts(store_.channel, request, deadline, [&](Request& call, Script::By by) {
     Script::rateTake().addTo(call, by, keys, words.words());
   });
-  const Reply& reply = answer(request);
+  return request.reply(0);
+}
+
+void Rates::check(const Reply& reply, std::size_t charges) {
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.items.size() != 1 + numbersPerCharge * charges) store_.unexpected();
+}
+
+// The outcome of the index-th of the charges that were asked together.
+void Rates::conclude(RateCharge& charge, const Reply& reply, std::size_t index) {
+  const auto numbers = std::span(reply.items).subspan(1 + numbersPerCharge * index, numbersPerCharge);
+  if (numbers[0].kind == ReplyKind::error) refuse(numbers[0]);
   const auto isNumber = [](const Reply& item) {
     return item.kind == ReplyKind::integer && item.integer >= 0;
   };
-  if (reply.items.size() != 1 + numbersPerCharge * charges.size() ||
-      !std::all_of(reply.items.begin(), reply.items.end(), isNumber)) {
+  if (!isNumber(reply.items[0]) || !std::all_of(numbers.begin(), numbers.end(), isNumber) ||
+      numbers[0].integer > charge.times) {
     store_.unexpected();
   }
-  const std::int64_t now = reply.items[0].integer;
-  for (std::size_t index = 0; index < charges.size(); ++index) {
-    RateCharge& charge = charges[index];
-    const RateReading reading = readingOf(&reply.items[1 + numbersPerCharge * index], now);
-    if (reading.granted > charge.times) store_.unexpected();
-    charge.outcome = outcomeOf(charge, reading);
-  }
+  charge.outcome = outcomeOf(charge, {.state = {numbers[1].integer, numbers[2].integer},
+                                      .now = reply.items[0].integer,
+                                      .granted = numbers[0].integer,
+                                      .leavesFirst = numbers[3].integer});
 }
 
 bool Rates::refund(const RateRefund& refund, Instant deadline) {
@@ -119,7 +173,8 @@ bool Rates::refund(const RateRefund& refund, Instant deadline) {
   executeScripts(store_.channel, request, deadline, [&](Request& call, Script::By by) {
     Script::rateRefund().addTo(call, by, keys, words.words());
   });
-  const Reply& reply = answer(request);
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
   if (!reply.isInteger(0) && !reply.isInteger(1)) store_.unexpected();
   return reply.integer == 1;
 }
@@ -128,18 +183,18 @@ void Rates::reset(std::string_view key, RateKind kind, Instant deadline) {
   Request request;
   request.add({"DEL", storedKey(key, kind)});
   store_.channel.execute(request, deadline);
-  if (answer(request).kind != ReplyKind::integer) store_.unexpected();
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.kind != ReplyKind::integer) store_.unexpected();
 }
 
-const Reply& Rates::answer(const Request& request) {
-  const Reply& reply = request.reply(0);
-  if (reply.kind != ReplyKind::error) return reply;
-  if (isError(reply, "CROSSSLOT")) {
+void Rates::refuse(const Reply& error) {
+  if (isError(error, "CROSSSLOT")) {
     throw ConfigError(store_.connector.store() +
                       " is part of a cluster: limits that are asked together need one hash tag in "
                       "their keys, such as {user:7}");
   }
-  store_.refuse(reply, needs);
+  store_.refuse(error, needs);
 }
 
 }  // namespace lockkeeper::redis

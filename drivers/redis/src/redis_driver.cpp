@@ -171,12 +171,12 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
 
 void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
-  impl_->rates.decide(charges, "take", deadline);
+  impl_->rates.take(charges, deadline);
 }
 
 void RedisDriver::peek(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
-  impl_->rates.decide(charges, "peek", deadline);
+  impl_->rates.peek(charges, deadline);
 }
 
 bool RedisDriver::refund(const RateRefund& refund, Instant deadline) {

@@ -1,5 +1,11 @@
 // Rate limits as a real Redis keeps them: in little room, and no longer than needed.
 
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "free_port.h"
 #include "lockkeeper/capabilities.h"
 #include "lockkeeper/key.h"
 #include "lockkeeper/rate_limiter.h"
@@ -116,13 +122,100 @@ TEST(RateStore, LocksAndLimitsOfOneNameDoNotMeet) {
   EXPECT_EQ(listed, 1) << "limits are no locks";
 }
 
-TEST(RateCluster, KeysOfOneCallNeedOneHashTag) {
-  const RedisServer server({.arguments = {"--cluster-enabled", "yes"}});
-  server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
-  ASSERT_TRUE(waitUntil([&] {
-    return server.command({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
-  }));
+// Takes one unit of each of 32 keys on as many threads, again and again, and counts what came of the calls.
+class Crowd {
+ public:
+  explicit Crowd(RateDriver& driver, int rounds = 50) {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 32; ++thread) {
+      threads.emplace_back([&, key = "key:" + std::to_string(thread)] {
+        for (int round = 0; round < rounds; ++round) ask(driver, key);
+      });
+    }
+  }
+
+  int granted() const { return granted_; }
+  std::map<std::string, int> refused() const { return refused_; }  // what was said, and how often
+
+ private:
+  void ask(RateDriver& driver, const std::string& key) {
+    try {
+      granted_ += static_cast<int>(take(driver, key, perDay).granted);
+    } catch (const Error& error) {
+      const std::lock_guard guard(mutex_);
+      ++refused_[error.what()];
+    }
+  }
+
+  const RatePolicy perDay = limit(RateKind::tokenBucket, "20/day");
+  std::atomic<int> granted_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, int> refused_;
+};
+
+int scriptCalls(const RedisServer& server) {
+  const std::string figures = server.command({"INFO", "commandstats"});
+  const std::string evalsha = "cmdstat_evalsha:calls=";
+  return std::stoi(figures.substr(figures.find(evalsha) + evalsha.size()));
+}
+
+TEST(RateCrowd, CallersOfManyKeysAreServedTogetherAndEachExactly) {
+  const RedisServer server;
   const auto driver = openRates(server);
+  const Crowd crowd(*driver);
+  EXPECT_EQ(crowd.granted(), 32 * 20);
+  EXPECT_TRUE(crowd.refused().empty());
+  EXPECT_LT(scriptCalls(server), 32 * 50 / 2);
+}
+
+TEST(RateCrowd, AKeyOfAnotherTypeFailsAloneAndTheOthersAreExact) {
+  const RedisServer server;
+  server.command({"RPUSH", std::string(reservedMark) + "b:key:7", "foreign"});
+  const auto driver = openRates(server);
+  const Crowd crowd(*driver);
+  EXPECT_EQ(crowd.granted(), 31 * 20);
+  ASSERT_EQ(crowd.refused().size(), 1U);
+  EXPECT_NE(crowd.refused().begin()->first.find("WRONGTYPE"), std::string::npos)
+      << crowd.refused().begin()->first;
+  EXPECT_EQ(crowd.refused().begin()->second, 50);
+  EXPECT_LT(scriptCalls(server), 32 * 50 / 2);
+}
+
+TEST(RateCrowd, AKeyThatMayNotBeUsedFailsAloneAndTheOthersAreExact) {
+  const RedisServer server({.users = {"user limiter on >let-me-in +@all ~*:key:1* ~*:key:2*"}});
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto driver =
+      registry.openRates("redis://limiter:let-me-in@127.0.0.1:" + std::to_string(server.port()));
+  const Crowd crowd(*driver);
+  const int allowed = 22;  // 1, 10 to 19, 2, 20 to 29
+  EXPECT_EQ(crowd.granted(), allowed * 20);
+  int refused = 0;
+  for (const auto& [text, times] : crowd.refused()) refused += times;
+  EXPECT_EQ(refused, (32 - allowed) * 50);
+}
+
+std::unique_ptr<RedisServer> clusterOfOne() {
+  auto server = std::make_unique<RedisServer>(
+      RedisOptions{.arguments = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(freePort())}});
+  server->command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  EXPECT_TRUE(waitUntil([&] {
+    return server->command({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+  }));
+  return server;
+}
+
+TEST(RateCluster, CallersOfManyKeysAreServedThoughNoCallMayHaveTheKeysOfTwo) {
+  const auto server = clusterOfOne();
+  const auto driver = openRates(*server);
+  const Crowd crowd(*driver);
+  EXPECT_EQ(crowd.granted(), 32 * 20);
+  EXPECT_TRUE(crowd.refused().empty());
+}
+
+TEST(RateCluster, KeysOfOneCallNeedOneHashTag) {
+  const auto server = clusterOfOne();
+  const auto driver = openRates(*server);
   const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
   const auto both = [&](std::string_view one, std::string_view two) {
     std::array charges{RateCharge{.key = one, .law = &policy.law()},
