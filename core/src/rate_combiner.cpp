@@ -1,6 +1,7 @@
 #include "rate_combiner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 
@@ -9,6 +10,7 @@ namespace lockkeeper::detail {
 namespace {
 
 constexpr std::int64_t mostTogether = 1000;
+constexpr int mostYields = 16;
 
 bool sameQuestion(const RateCharge& left, const RateCharge& right) {
   return left.cost == right.cost && *left.law == *right.law && left.longestWait == right.longestWait;
@@ -36,10 +38,12 @@ struct RateCombiner::Batch {
 
   std::mutex mutex;  // taken after the shard's
   std::condition_variable wakeUp;
-  State state = State::gathers;
+  std::atomic<State> state = State::gathers;  // changes under the mutex
   std::exception_ptr failure;
 
   explicit Batch(const RateCharge& first) : question(first) {}
+
+  bool waits() const { return state == State::gathers || state == State::led; }
 
   void become(State news) {
     {
@@ -75,6 +79,7 @@ void RateCombiner::take(RateCharge& charge, std::int64_t ahead, std::int64_t& sp
   if (!leads) {
     leads = await(*batch);
     if (leads) {
+      yielder_.yieldUntil([] { return false; }, 1);  // to those who were answered just now and ask again
       const std::lock_guard guard(shard.mutex);
       shard.lines.find(charge.key)->second.pop_front();  // nobody joins any more
     }
@@ -89,10 +94,10 @@ void RateCombiner::take(RateCharge& charge, std::int64_t ahead, std::int64_t& sp
 // True: the caller is to ask for all. False: somebody has. There is no deadline: whoever asks has one that is
 // earlier than that of those who came later.
 bool RateCombiner::await(Batch& batch) {
+  yielder_.yieldUntil([&] { return !batch.waits(); }, mostYields);
+  if (batch.state == Batch::State::done) return false;
   std::unique_lock held(batch.mutex);
-  while (batch.state == Batch::State::gathers || batch.state == Batch::State::led) {
-    clock_->wait(held, batch.wakeUp, Instant::max());
-  }
+  while (batch.waits()) clock_->wait(held, batch.wakeUp, Instant::max());
   if (batch.state == Batch::State::done) return false;
   batch.state = Batch::State::led;
   return true;

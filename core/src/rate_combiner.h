@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "lockkeeper/rate_driver.h"
+#include "yielder.h"
 
 namespace lockkeeper::detail {
 
@@ -20,7 +21,7 @@ namespace lockkeeper::detail {
 class RateCombiner {
  public:
   RateCombiner(RateDriver& driver, std::shared_ptr<Clock> clock)
-      : driver_(driver), clock_(std::move(clock)) {}
+      : driver_(driver), clock_(std::move(clock)), yielder_(*clock_) {}
 
   /// As RateDriver::take() for one charge of one time, but asks for `ahead` more; how many of these were
   /// granted is added to `spare` of one of the callers. Throws what the driver throws.
@@ -43,6 +44,7 @@ class RateCombiner {
 
   RateDriver& driver_;
   const std::shared_ptr<Clock> clock_;
+  Yielder yielder_;
   std::array<Shard, 64> shards_;
 };
 
