@@ -1,9 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "getlock_options.h"
 #include "lockkeeper/error.h"
+#include "temp_folder.h"
 #include "version_options.h"
 
 namespace lockkeeper::mysql {
@@ -26,14 +25,13 @@ std::string refusal(const std::string& uri) {
 /// On both stores that log in to a MySQL server.
 class PasswordFile : public ::testing::TestWithParam<std::string> {
  protected:
-  ~PasswordFile() override { std::remove(path_.c_str()); }
-
   std::string uri(const std::string& login = "shop") const {
     return GetParam() + "://" + login + "@db.shop/locks?passwordFile=" + path_;
   }
-  void write(const std::string& content) const { std::ofstream(path_) << content; }
+  void write(const std::string& content) const { test::writeFile(path_, content); }
 
-  const std::string path_ = ::testing::TempDir() + "lockkeeper-password-" + GetParam();
+  const test::TempFolder folder_;
+  const std::string path_ = folder_ / "password";
 };
 
 TEST_P(PasswordFile, GivesItsFirstLine) {
