@@ -1,6 +1,6 @@
 #include "abandoned_claims.h"
 
-#include "notify.h"
+#include "lockkeeper/hook.h"
 
 namespace lockkeeper::detail {
 
@@ -48,7 +48,7 @@ bool AbandonedClaims::answered(const Abandoned& claim, Instant deadline) {
     driver_->release({claim.key, claim.token, owner_}, deadline);
     return true;
   } catch (const Error& error) {
-    notify([&] { environment_.listener->storeFailed(claim.key, error.code(), error.what()); });
+    callHook([&] { environment_.listener->storeFailed(claim.key, error.code(), error.what()); });
     return error.code() == ErrorCode::config;  // will not get better by itself
   }
 }

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lockkeeper/hook.h"
 #include "lockkeeper/key.h"
-#include "notify.h"
 
 namespace lockkeeper::detail {
 
@@ -104,7 +104,7 @@ void CachedValues::erase(const Entry& entry) {
 }
 
 void CachedValues::tell(const Entry& entry, CacheEvent event, std::string_view message) const {
-  if (report_) notify([&] { report_({entry.key, event, message}); });
+  if (report_) callHook([&] { report_({entry.key, event, message}); });
 }
 
 }  // namespace lockkeeper::detail

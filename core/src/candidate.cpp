@@ -6,8 +6,8 @@
 
 #include "lease.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/hook.h"
 #include "lockkeeper/key.h"
-#include "notify.h"
 
 namespace lockkeeper::detail {
 
@@ -254,7 +254,7 @@ std::optional<Lock> Candidate::takeLock(Guard& held) {
 }
 
 void Candidate::report(ElectionEvent event, std::string_view message) const {
-  if (hooks_.report) notify([&] { hooks_.report({options_.name, event, message}); });
+  if (hooks_.report) callHook([&] { hooks_.report({options_.name, event, message}); });
 }
 
 }  // namespace lockkeeper::detail

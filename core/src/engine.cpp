@@ -6,9 +6,9 @@
 
 #include "fork_generation.h"
 #include "lockkeeper/backoff.h"
+#include "lockkeeper/hook.h"
 #include "lockkeeper/key.h"
 #include "manager_options.h"
-#include "notify.h"
 
 namespace lockkeeper::detail {
 
@@ -80,17 +80,17 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& opt
     try {
       if (claim(*lease, options, waitUntil)) {
         keeper_->add(lease);
-        notify([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
+        callHook([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
         return Lock(shared_from_this(), std::move(lease));
       }
     } catch (const Error& error) {
       { const LocalQueue::Turn ended = std::move(lease->turn); }
-      notify([&] { listener.gaveUp(lease->key, error.code(), now() - started); });
+      callHook([&] { listener.gaveUp(lease->key, error.code(), now() - started); });
       throw;
     }
     full = lease->key;
   }
-  notify([&] {
+  callHook([&] {
     if (options.stop.stop_requested()) {
       listener.gaveUp(full, ErrorCode::cancelled, now() - started);
     } else {
@@ -161,7 +161,7 @@ bool Engine::accept(Lease& lease, const Granted& granted, const LockOptions& opt
 void Engine::giveBack(const Lease& lease) { keeper_->abandon(lease.claim(), now() + lease.ttl); }
 
 void Engine::reportFailure(const Lease& lease, const Error& error) {
-  notify([&] { options_.environment.listener->storeFailed(lease.key, error.code(), error.what()); });
+  callHook([&] { options_.environment.listener->storeFailed(lease.key, error.code(), error.what()); });
 }
 
 void Engine::renew(Lease& lease) {
@@ -228,7 +228,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
 void Engine::letGo(Lease& lease, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
   Listener& listener = *options_.environment.listener;
-  notify([&] {
+  callHook([&] {
     if (foundLost) {
       listener.lost(lease.key, lease.lossReason);
     } else {

@@ -5,8 +5,8 @@
 
 #include "lease.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/hook.h"
 #include "lockkeeper/key.h"
-#include "notify.h"
 
 namespace lockkeeper {
 
@@ -106,7 +106,7 @@ TaskOutcome ExclusiveTask::work(Lock& lock, const std::stop_token& stop) const {
 }
 
 void ExclusiveTask::report(TaskOutcome outcome, std::string_view message) const {
-  if (report_) detail::notify([&] { report_({options_.name, outcome, message}); });
+  if (report_) callHook([&] { report_({options_.name, outcome, message}); });
 }
 
 }  // namespace lockkeeper

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "notify.h"
+#include "lockkeeper/hook.h"
 
 namespace lockkeeper::detail {
 
@@ -22,7 +22,7 @@ struct LeaseKeeper::Loss {
     // The next caller of this process may go to the store from now on: it is the store that excludes it.
     { const LocalQueue::Turn ended = std::move(lease->turn); }
     lease->lost.request_stop();
-    notify([&] { listener.lost(lease->key, lease->lossReason); });
+    callHook([&] { listener.lost(lease->key, lease->lossReason); });
   }
 };
 
@@ -103,7 +103,7 @@ bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom
     lease.leased(leasedFrom);
     lease.state.store(LockState::held, std::memory_order_release);
     held.unlock();
-    notify([&] { listener.renewed(lease.key); });
+    callHook([&] { listener.renewed(lease.key); });
     return true;
   }
   if (lease.renew == Renew::automatic) {
@@ -112,7 +112,7 @@ bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom
   }
   lease.state.store(LockState::suspect, std::memory_order_release);
   held.unlock();
-  notify([&] { listener.suspect(lease.key, end - now); });
+  callHook([&] { listener.suspect(lease.key, end - now); });
   return false;
 }
 

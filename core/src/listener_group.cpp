@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "notify.h"
+#include "lockkeeper/hook.h"
 
 namespace lockkeeper {
 
@@ -18,7 +18,7 @@ ListenerGroup::ListenerGroup(std::vector<std::shared_ptr<Listener>> members) : m
 
 template <class Hook>
 void ListenerGroup::tellAll(Hook hook) const noexcept {
-  for (const auto& each : members_) detail::notify([&] { hook(*each); });
+  for (const auto& each : members_) callHook([&] { hook(*each); });
 }
 
 void ListenerGroup::acquired(std::string_view key, nanoseconds waited, std::optional<Fence> fence) {

@@ -279,9 +279,9 @@ void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
 
 void RateEngine::report(const Decision& decision, std::string_view key) const {
   Listener& listener = *options_.environment.listener;
-  notify([&] { listener.decided(key, decision); });
+  callHook([&] { listener.decided(key, decision); });
   if (decision.allowed) return;
-  notify([&] { listener.refused(key, decision.policy, decision.retryAfter); });
+  callHook([&] { listener.refused(key, decision.policy, decision.retryAfter); });
 }
 
 }  // namespace lockkeeper::detail

@@ -24,7 +24,7 @@ void RateStore::settleOthers(Instant deadline) {
 }
 
 void RateStore::failed(const Error& error, std::string_view key, Instant started) {
-  notify([&] { environment_.listener->storeFailed(key, error.code(), error.what()); });
+  callHook([&] { environment_.listener->storeFailed(key, error.code(), error.what()); });
   health_.failed(error.code(), started, now(), *environment_.random);
 }
 

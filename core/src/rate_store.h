@@ -7,9 +7,9 @@
 
 #include "local_limits.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/hook.h"
 #include "lockkeeper/rate_driver.h"
 #include "lockkeeper/rate_policy.h"
-#include "notify.h"
 #include "store_health.h"
 
 namespace lockkeeper::detail {

@@ -64,6 +64,10 @@ std::vector<std::string> forwardedFor(const HTTPServerRequest& request) {
 }  // namespace
 
 ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
+  if (ipv6Prefix_ < 1 || ipv6Prefix_ > 128) {
+    throw ConfigError("lockkeeper.http.ipv6Prefix is " + std::to_string(ipv6Prefix_) +
+                      ": 1 to 128 are allowed");
+  }
   for (const auto& entry : StringTokenizer(options.trustedProxies, ",",
                                            StringTokenizer::TOK_TRIM | StringTokenizer::TOK_IGNORE_EMPTY)) {
     const auto slash = entry.find('/');

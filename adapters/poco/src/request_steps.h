@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "lockkeeper/hook.h"
 #include "problem.h"
 
 namespace lockkeeper::poco {
@@ -57,15 +58,10 @@ void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRe
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
 
-/// Gives the report to the application's hook, if there is one. A broken log must not break a request.
+/// Gives the report to the application's hook, if there is one.
 template <class Report>
 void tell(const std::function<void(const Report&)>& hook, const Report& report) noexcept {
-  if (!hook) return;
-  try {
-    hook(report);
-  } catch (...) {
-    // The hook's own affair.
-  }
+  if (hook) callHook(hook, report);
 }
 
 }  // namespace lockkeeper::poco

@@ -7,6 +7,7 @@
 #include "lock_value.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/hook.h"
 #include "round_report.h"
 #include "script.h"
 #include "server_error.h"
@@ -22,15 +23,6 @@ constexpr milliseconds leastPatience{50};
 constexpr milliseconds fixedDrift{2};
 constexpr std::uint32_t coreDrift = 1;  // percent: what core takes off by itself
 
-template <class Hook>
-void notify(Hook&& hook) {
-  try {
-    hook();
-  } catch (...) {
-    // What a listener throws is dropped.
-  }
-}
-
 }  // namespace
 
 RedlockDriver::Impl::Impl(RedlockOptions given, Environment world, std::shared_ptr<FenceSource> source)
@@ -40,14 +32,14 @@ RedlockDriver::Impl::Impl(RedlockOptions given, Environment world, std::shared_p
       fences(std::move(source)),
       group(options, environment) {
   if (group.size() % 2 == 0) {
-    notify([&] {
+    callHook([&] {
       environment.listener->noted(store,
                                   "an even number of nodes: the last one makes the quorum larger and "
                                   "survives no more failures");
     });
   }
   if (!options.restartGuard) {
-    notify([&] {
+    callHook([&] {
       environment.listener->noted(store,
                                   "restartGuard is off: a node that restarts and has forgotten its "
                                   "votes may let a second holder in");
@@ -72,7 +64,7 @@ void RedlockDriver::Impl::ask(Round& round, nanoseconds patience, Instant deadli
       group.disconnect(index, "the server is not the master any more");
     }
     const Instant answeredAt = seat.answer() != nullptr ? seat.answer()->answeredAt : end;
-    notify([&] {
+    callHook([&] {
       environment.listener->nodeAsked(group.store(index), outcomeOf(seat, vote),
                                       answeredAt - round.startedAt);
     });

@@ -70,5 +70,18 @@ TEST(ClientAddress, RefusesWhatIsNoNetwork) {
   }
 }
 
+TEST(ClientAddress, OfIpv6IsOneToAllBitsLong) {
+  for (const unsigned bits : {1U, 128U}) EXPECT_NO_THROW(address("", "2001:db8::1", {}, bits)) << bits;
+  for (const unsigned bits : {0U, 129U}) {
+    try {
+      (void)address("", "2001:db8::1", {}, bits);
+      ADD_FAILURE() << bits << " bits were accepted";
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.what(),
+                "lockkeeper.http.ipv6Prefix is " + std::to_string(bits) + ": 1 to 128 are allowed");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockkeeper::poco
