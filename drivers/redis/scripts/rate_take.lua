@@ -50,6 +50,7 @@ local function logAt(key, period)
   return outside, length - outside
 end
 
+-- The quotient of whole numbers below 2^53 never rounds up to a whole one.
 local function timesIn(times, cost, left)
   if cost == 0 then
     return times
@@ -72,6 +73,10 @@ local function decide(index, key)
   local costParts, room, roomParts, parts = third, fourth, tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
   local first, second = bucketAt(key, parts)
   local full, rest, fits = first, second, 0
+  if costParts == 0 and rest == 0 then
+    fits = timesIn(times, cost, room - (full - now))
+    return fits, first, second, full + fits * cost, rest
+  end
   while fits < times do
     local nextFull, nextRest = full + cost, rest + costParts
     if nextRest >= parts then
