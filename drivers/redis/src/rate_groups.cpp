@@ -21,6 +21,8 @@ struct RateGroups::Group {
   bool decided = false;
   std::condition_variable wakeUp;
 
+  explicit Group(Instant latest) : deadline(latest) {}
+
   std::size_t add(RateCharge& charge) {
     charges.push_back({&charge, nullptr});
     return charges.size() - 1;

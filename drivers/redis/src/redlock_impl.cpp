@@ -59,11 +59,11 @@ void RedlockDriver::Impl::ask(Round& round, nanoseconds patience, Instant deadli
     const Round::Seat& seat = round.seats[index];
     const Vote vote = voteOf(seat);
     if (vote == Vote::nonsense) group.disconnect(index, "the server sent a reply of an unexpected form");
-    const Reply* const error = errorIn(seat);
-    if (error != nullptr && isError(*error, "READONLY")) {
+    if (const Reply* const error = errorIn(seat); error && isError(*error, "READONLY")) {
       group.disconnect(index, "the server is not the master any more");
     }
-    const Instant answeredAt = seat.answer() != nullptr ? seat.answer()->answeredAt : end;
+    const auto* const answer = seat.answer();
+    const Instant answeredAt = answer != nullptr ? answer->answeredAt : end;
     callHook([&] {
       environment.listener->nodeAsked(group.store(index), outcomeOf(seat, vote),
                                       answeredAt - round.startedAt);
