@@ -18,8 +18,7 @@ constexpr milliseconds longestAtMost = std::chrono::hours{24 * 366};
 
 LockOptions lockOptions(const TaskOptions& task) {
   LockOptions lock;
-  // Not below atLeast: whatever happens after the grant, the store keeps the key that long.
-  lock.ttl = std::max(task.atLeast, std::min(task.ttl, task.atMost));
+  lock.ttl = leaseOf(task);
   lock.maxHold = task.atMost;
   // Where one lease covers atMost, its end is the bound that others go by.
   if (task.atMost <= lock.ttl) lock.renew = Renew::manual;
@@ -35,6 +34,11 @@ void checkOptions(const TaskOptions& options) {
   LockOptions lease;
   lease.ttl = options.ttl;
   checkOptions(lease);
+}
+
+// Not below atLeast: whatever happens after the grant, the store keeps the key that long.
+milliseconds leaseOf(const TaskOptions& options) noexcept {
+  return std::max(options.atLeast, std::min(options.ttl, options.atMost));
 }
 
 const char* toString(TaskOutcome outcome) noexcept {

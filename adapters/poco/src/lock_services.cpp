@@ -56,10 +56,15 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   checkStore("lockkeeper.store", settings.store, stores);
   checkStore("lockkeeper.migration.from", migration.from, stores);
   if (!migration.board.empty()) checkStore("lockkeeper.migration.board", migration.board, stores);
-  if (settings.manager.lock.ttl > migration.options.maxTtl) {
-    throw ConfigError("lockkeeper.lock.ttl is " + formatDuration(settings.manager.lock.ttl) +
+  const auto checkLease = [&](const std::string& what, std::chrono::milliseconds lease) {
+    if (lease <= migration.options.maxTtl) return;
+    throw ConfigError(what + " is " + formatDuration(lease) +
                       ": during a migration at most lockkeeper.migration.maxTtl, " +
                       formatDuration(migration.options.maxTtl) + ", is allowed");
+  };
+  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl);
+  for (const auto& [name, task] : settings.tasks) {
+    checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
   }
   return named("lockkeeper.migration", [&] {
     return migration::open(stores, {migration.from, settings.store, migration.board}, migration.options,

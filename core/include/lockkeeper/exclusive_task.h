@@ -32,13 +32,15 @@ struct TaskOptions {
   std::chrono::milliseconds atMost{std::chrono::minutes{10}};
 
   /// The lease of the lock, which is renewed while the task runs: after the death of an instance another one
-  /// may run the task that much later. Taken as `atLeast` where it is shorter, and as `atMost` where it is
-  /// longer.
+  /// may run the task that much later. See leaseOf().
   std::chrono::milliseconds ttl{std::chrono::seconds{30}};
 };
 
 /// Throws std::invalid_argument that names the first option out of range.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
+
+/// The lease that a task's lock is taken for: `ttl`, at most `atMost`, at least `atLeast`.
+LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& options) noexcept;
 
 /// What became of one call of run().
 enum class TaskOutcome {

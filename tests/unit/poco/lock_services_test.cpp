@@ -180,6 +180,11 @@ TEST(LockServices, RefusesAMigrationThatCannotBe) {
       refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\nlockkeeper.lock.ttl = 6m\n",
               stores),
       "lockkeeper.lock.ttl is 6m: during a migration at most lockkeeper.migration.maxTtl, 5m, is allowed");
+  EXPECT_EQ(refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\n"
+                    "lockkeeper.tasks.report.atLeast = 6m\n",
+                    stores),
+            "the lease of lockkeeper.tasks.report is 6m: during a migration at most "
+            "lockkeeper.migration.maxTtl, 5m, is allowed");
 }
 
 }  // namespace
