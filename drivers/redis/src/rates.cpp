@@ -144,14 +144,13 @@ const Reply& Rates::ask(Request& request, std::span<RateCharge* const> charges, 
 }
 
 void Rates::check(const Reply& reply, std::size_t charges) {
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.items.size() != 1 + numbersPerCharge * charges) store_.unexpected();
+  if (accepted(reply).items.size() != 1 + numbersPerCharge * charges) store_.unexpected();
 }
 
 // The outcome of the index-th of the charges that were asked together.
 void Rates::conclude(RateCharge& charge, const Reply& reply, std::size_t index) {
   const auto numbers = std::span(reply.items).subspan(1 + numbersPerCharge * index, numbersPerCharge);
-  if (numbers[0].kind == ReplyKind::error) refuse(numbers[0]);
+  (void)accepted(numbers[0]);
   const auto isNumber = [](const Reply& item) {
     return item.kind == ReplyKind::integer && item.integer >= 0;
   };
@@ -173,8 +172,7 @@ bool Rates::refund(const RateRefund& refund, Instant deadline) {
   executeScripts(store_.channel, request, deadline, [&](Request& call, Script::By by) {
     Script::rateRefund().addTo(call, by, keys, words.words());
   });
-  const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) refuse(reply);
+  const Reply& reply = accepted(request.reply(0));
   if (!reply.isInteger(0) && !reply.isInteger(1)) store_.unexpected();
   return reply.integer == 1;
 }
@@ -183,18 +181,18 @@ void Rates::reset(std::string_view key, RateKind kind, Instant deadline) {
   Request request;
   request.add({"DEL", storedKey(key, kind)});
   store_.channel.execute(request, deadline);
-  const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.kind != ReplyKind::integer) store_.unexpected();
+  if (accepted(request.reply(0)).kind != ReplyKind::integer) store_.unexpected();
 }
 
-void Rates::refuse(const Reply& error) {
-  if (isError(error, "CROSSSLOT")) {
+// The reply, unless it is an error.
+const Reply& Rates::accepted(const Reply& reply) {
+  if (reply.kind != ReplyKind::error) return reply;
+  if (isError(reply, "CROSSSLOT")) {
     throw ConfigError(store_.connector.store() +
                       " is part of a cluster: limits that are asked together need one hash tag in "
                       "their keys, such as {user:7}");
   }
-  store_.refuse(error, needs);
+  store_.refuse(reply, needs);
 }
 
 }  // namespace lockkeeper::redis

@@ -32,7 +32,7 @@ class Rates {
   void decideApart(std::span<GroupedCharge> group, Instant deadline);
   void conclude(RateCharge& charge, const Reply& reply, std::size_t index);
   void check(const Reply& reply, std::size_t charges);
-  [[noreturn]] void refuse(const Reply& error);
+  const Reply& accepted(const Reply& reply);
 
   RedisStore& store_;
   RateGroups groups_;
