@@ -1,6 +1,6 @@
 -- The rate limits of lockkeeper on MariaDB and MySQL: one row for each key that is not full. InnoDB, because what was
--- charged must not be forgotten by a crash. Rows that are as good as none are cleared away by the clients, a few at a
--- time.
+-- charged must not be forgotten by a crash. Rows that have been as good as none for an hour are cleared away by the
+-- clients, a few at a time.
 --
 -- state is two numbers in one, first * 10^10 + second (see lockkeeper/rate_rules.h); of a sliding window, whose
 -- admissions are in log with 8 bytes each, it is the last one. Times are microseconds since 1970, UTC, on the server's

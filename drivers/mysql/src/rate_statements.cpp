@@ -16,6 +16,10 @@ constexpr const char* second = "(state % 10000000000)";
 // Not local time: that repeats an hour each year.
 constexpr const char* readClock = "SET @now=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6));";
 
+// Longer than any charge waits for its row. One that has read the clock and then waits must not find gone
+// what the others have used meanwhile: it would start from its own, earlier time.
+constexpr const char* sweepable = "state DIV 10000000000+kept_for+3600000000<=@now";
+
 constexpr const char* columns = "@now,family,id,state DIV 10000000000,state % 10000000000,log";
 
 std::string text(Wide number) {
@@ -207,10 +211,9 @@ std::string remove(const RowName& row) {
 }
 
 std::string page(const RowName& after) {
-  std::string batch =
-      std::string(readClock) +
-      "SELECT family,id,state DIV 10000000000+kept_for<=@now FROM lockkeeper_rates WHERE (family>" +
-      std::to_string(after.family) + ") OR (family=" + std::to_string(after.family) + " AND id>";
+  std::string batch = std::string(readClock) + "SELECT family,id," + sweepable +
+                      " FROM lockkeeper_rates WHERE (family>" + std::to_string(after.family) +
+                      ") OR (family=" + std::to_string(after.family) + " AND id>";
   addHexadecimal(batch, after.id);
   return batch.append(") ORDER BY family,id LIMIT 50;COMMIT");
 }
@@ -218,7 +221,7 @@ std::string page(const RowName& after) {
 std::string sweep(const RowName& row) {
   std::string batch = std::string(readClock) + "DELETE FROM lockkeeper_rates";
   addWhere(batch, row);
-  return batch.append(" AND state DIV 10000000000+kept_for<=@now;COMMIT");
+  return batch.append(" AND ").append(sweepable).append(";COMMIT");
 }
 
 std::vector<std::int64_t> readLog(std::string_view bytes) {

@@ -54,9 +54,10 @@ void addUpdate(std::string& batch, const RowName& row, std::span<const std::int6
 
 std::string remove(const RowName& row);
 
-/// Answers family and id of the next rows after `after`, and whether each is as good as none.
+/// Answers family and id of the next rows after `after`, and whether each has been as good as none for an
+/// hour.
 std::string page(const RowName& after);
-/// Removes the row if it is still as good as none.
+/// Removes the row if it still has been.
 std::string sweep(const RowName& row);
 
 /// How a log is kept.

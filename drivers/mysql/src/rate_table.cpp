@@ -22,9 +22,17 @@ namespace {
 using rates::RowName;
 using std::chrono::seconds;
 
+constexpr unsigned rowDeadlock = 1213;
+
 constexpr std::size_t mostSessions = 8;
-// How many charges go by before the next look for rows that are as good as none.
+// How many charges go by before the next look for rows that can be removed.
 constexpr std::uint64_t chargesBetweenSweeps = 1000;
+
+/// The server undid a transaction that stood in a cycle of those who wait for rows.
+class RowDeadlock : public StoreUnavailable {
+ public:
+  using StoreUnavailable::StoreUnavailable;
+};
 
 /// One row as the server has it, and the server's time.
 struct Row {
@@ -70,6 +78,8 @@ class RateTable::Impl {
         sessions_([this](Instant deadline) { return open(deadline); }, mostSessions, options_.server.display,
                   environment_.clock) {}
 
+  template <class Transaction>
+  auto untilNoDeadlock(Transaction transaction, Instant deadline);
   void chargeOne(RateCharge& charge, Instant deadline);
   void chargeAll(std::span<RateCharge> charges, Instant deadline);
   void peek(std::span<RateCharge> charges, Instant deadline);
@@ -105,6 +115,19 @@ std::unique_ptr<ServerSession> RateTable::Impl::open(Instant deadline) {
   return openSession(options_, preparation, environment_.clock, watch_, deadline).session;
 }
 
+// Rows that are removed while others wait to charge them make those wait for each other. What was undone is
+// as if it had never been asked for, and one of them has gone on: again, at once.
+template <class Transaction>
+auto RateTable::Impl::untilNoDeadlock(Transaction transaction, Instant deadline) {
+  while (true) {
+    try {
+      return transaction();
+    } catch (const RowDeadlock&) {
+      if (environment_.clock->now() >= deadline) throw;
+    }
+  }
+}
+
 // Throws lockkeeper's errors; then, unless the session is lost, the transaction is rolled back and the
 // session kept.
 const Reply& RateTable::Impl::ask(Use& use, std::string_view batch, Instant deadline) {
@@ -112,6 +135,7 @@ const Reply& RateTable::Impl::ask(Use& use, std::string_view batch, Instant dead
   if (reply.error == 0) return reply;
   const Reply failed = reply;
   if (!failed.lost()) rollBack(use, deadline);
+  if (failed.error == rowDeadlock) throw RowDeadlock(options_.server.display + ": " + failed.reason);
   throwFault(failed, options_.server.display);
 }
 
@@ -235,11 +259,11 @@ void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
   if (charges.size() == 1 && charges.front().cost == 0) return impl_->peek(charges, deadline);
   const bool inOneStatement = charges.size() == 1 && charges.front().law->kind != RateKind::slidingWindow;
-  if (inOneStatement) {
-    impl_->chargeOne(charges.front(), deadline);
-  } else {
-    impl_->chargeAll(charges, deadline);
-  }
+  impl_->untilNoDeadlock(
+      [&] {
+        inOneStatement ? impl_->chargeOne(charges.front(), deadline) : impl_->chargeAll(charges, deadline);
+      },
+      deadline);
   impl_->sweepNowAndThen(deadline);
 }
 
@@ -250,12 +274,12 @@ void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {
 
 bool RateTable::refund(const RateRefund& refund, Instant deadline) {
   impl_->forkGuard.check();
-  return impl_->refund(refund, deadline);
+  return impl_->untilNoDeadlock([&] { return impl_->refund(refund, deadline); }, deadline);
 }
 
 void RateTable::reset(std::string_view key, RateKind kind, Instant deadline) {
   impl_->forkGuard.check();
-  impl_->reset(rates::rowOf(key, kind), deadline);
+  impl_->untilNoDeadlock([&] { impl_->reset(rates::rowOf(key, kind), deadline); }, deadline);
 }
 
 }  // namespace lockkeeper::mysql

@@ -1,0 +1,93 @@
+// The rows of limits: how long they stay, and what those see who wait for them.
+
+#include "lockkeeper/mysql/rate_table.h"
+
+#include <Poco/Data/Session.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "lockkeeper/rate_policy.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class RateTableTest : public VersionTest {
+ protected:
+  void take(const std::string& key) {
+    RateCharge charge{.key = key, .law = &policy.law()};
+    rates.take({&charge, 1}, soon());
+  }
+
+  bool hasRow(const std::string& key) const {
+    return store.ask("SELECT 1 FROM lockkeeper_rates WHERE id='" + key + "'") == "1";
+  }
+  void makeOlder(const std::string& key, std::chrono::microseconds age) const {
+    Poco::Data::Session session = store.session();
+    execute(session, "UPDATE lockkeeper_rates SET state=state-" + std::to_string(age.count()) +
+                         "*10000000000.0 WHERE family=0 AND id='" + key + "'");
+  }
+  std::int64_t deadlocks() const {
+    return std::stoll(
+        store.ask("SELECT count FROM information_schema.innodb_metrics WHERE name='lock_deadlocks'"));
+  }
+  static void execute(Poco::Data::Session& session, const std::string& statement) {
+    session << statement, Poco::Data::Keywords::now;
+  }
+
+  const RatePolicy policy{"p", {.rate = {1'000'000, 1s}, .burst = 1000}};
+  mysql::RateTable rates{
+      StoreUri::parse("mysql+version" + store.server.uri(store.database).substr(std::string("mysql").size()) +
+                      "?createTable=true")};
+};
+
+// Not sooner: who has read the server's clock and then waited for the row would start from an earlier time
+// than the others have used.
+TEST_P(RateTableTest, ARowIsClearedAwayAnHourAfterItWasFull) {
+  take("longFull");
+  take("justFull");
+  makeOlder("longFull", 61min);
+  makeOlder("justFull", 59min);
+  for (int charges = 0; charges < 1000; ++charges) take("busy");
+  EXPECT_FALSE(hasRow("longFull"));
+  EXPECT_TRUE(hasRow("justFull"));
+}
+
+// The server undoes the transaction that has done less: not that of the other session here.
+TEST_P(RateTableTest, ADeadlockIsNotSeen) {
+  take("a");
+  take("b");
+  Poco::Data::Session other = store.session();
+  other.begin();
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='b'");
+  std::string rows;
+  for (int row = 0; row < 100; ++row) rows += (row == 0 ? "(9,'" : ",(9,'") + std::to_string(row) + "')";
+  execute(other, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
+
+  std::thread taker([&] {
+    std::array charges{RateCharge{.key = "a", .law = &policy.law()},
+                       RateCharge{.key = "b", .law = &policy.law()}};
+    EXPECT_NO_THROW(rates.take(charges, soon()));
+    EXPECT_EQ(charges[0].outcome.granted, 1);
+    EXPECT_EQ(charges[1].outcome.granted, 1);
+  });
+  const auto waits = [&] {
+    return store.ask("SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state='LOCK WAIT'") == "1";
+  };
+  EXPECT_TRUE(waitUntil(waits));
+  const std::int64_t before = deadlocks();
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='a'");
+  EXPECT_EQ(deadlocks(), before + 1);
+  other.commit();
+  taker.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, RateTableTest, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test
