@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -13,7 +14,7 @@ namespace lockkeeper::detail {
 /// itself a sleep and another thread a wake-up, which cost more than a request that is shared by many.
 ///
 /// Threads that have more to do than a few microseconds keep the processor for milliseconds: once one did,
-/// nobody yields to it for the next tenth of a second. Thread-safe.
+/// nobody yields to it for ten times as long, a second at most. Thread-safe.
 ///
 /// Two-phase waiting is from B.-H. Lim and A. Agarwal, "Waiting algorithms for synchronization in large-scale
 /// multiprocessors", 1993; there the first phase polls.
@@ -28,14 +29,17 @@ class Yielder {
     while (turns-- > 0 && before >= restsUntil_.load(std::memory_order_relaxed) && !done()) {
       std::this_thread::yield();
       const Instant after = clock_.now();
-      if (after - before >= tooLong) restsUntil_.store(after + rest, std::memory_order_relaxed);
+      if (after - before >= tooLong) {
+        restsUntil_.store(after + std::min<BootTime::duration>(10 * (after - before), longestRest),
+                          std::memory_order_relaxed);
+      }
       before = after;
     }
   }
 
  private:
   static constexpr std::chrono::milliseconds tooLong{1};
-  static constexpr std::chrono::milliseconds rest{100};
+  static constexpr std::chrono::seconds longestRest{1};
 
   Clock& clock_;
   std::atomic<Instant> restsUntil_{};

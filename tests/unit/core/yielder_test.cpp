@@ -38,10 +38,20 @@ TEST_F(YielderTest, EndsAsSoonAsTheWaitIsOver) {
   EXPECT_EQ(looked, 3);
 }
 
-TEST_F(YielderTest, RestsForATenthOfASecondAfterATurnOfAMillisecond) {
-  EXPECT_EQ(turnsOf(1ms), 1);
+TEST_F(YielderTest, DoesNotRestAfterATurnBelowAMillisecond) { EXPECT_EQ(turnsOf(1ms - 1ns), 16); }
+
+TEST_F(YielderTest, RestsTenTimesAsLongAsALongTurnTook) {
+  EXPECT_EQ(turnsOf(2ms), 1);
   EXPECT_EQ(turnsOf(0ms), 0);
-  clock.advance(100ms - 1ns);
+  clock.advance(20ms - 1ns);
+  EXPECT_EQ(turnsOf(0ms), 0);
+  clock.advance(1ns);
+  EXPECT_EQ(turnsOf(0ms), 16);
+}
+
+TEST_F(YielderTest, RestsForASecondAtMost) {
+  EXPECT_EQ(turnsOf(1h), 1);
+  clock.advance(1s - 1ns);
   EXPECT_EQ(turnsOf(0ms), 0);
   clock.advance(1ns);
   EXPECT_EQ(turnsOf(0ms), 16);
