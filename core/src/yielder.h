@@ -14,7 +14,8 @@ namespace lockkeeper::detail {
 /// itself a sleep and another thread a wake-up, which cost more than a request that is shared by many.
 ///
 /// Threads that have more to do than a few microseconds keep the processor for milliseconds: once one did,
-/// nobody yields to it for ten times as long, a second at most. Thread-safe.
+/// nobody yields for a rest of a millisecond. A rest that was too short, because the yields after it are
+/// as long, is followed by one twice as long, up to a tenth of a second. Thread-safe.
 ///
 /// Two-phase waiting is from B.-H. Lim and A. Agarwal, "Waiting algorithms for synchronization in large-scale
 /// multiprocessors", 1993; there the first phase polls.
@@ -29,20 +30,37 @@ class Yielder {
     while (turns-- > 0 && before >= restsUntil_.load(std::memory_order_relaxed) && !done()) {
       std::this_thread::yield();
       const Instant after = clock_.now();
-      if (after - before >= tooLong) {
-        restsUntil_.store(after + std::min<BootTime::duration>(10 * (after - before), longestRest),
-                          std::memory_order_relaxed);
-      }
+      after - before < tooLong ? countShort() : rest(before, after);
       before = after;
     }
   }
 
  private:
   static constexpr std::chrono::milliseconds tooLong{1};
-  static constexpr std::chrono::seconds longestRest{1};
+  static constexpr std::chrono::milliseconds shortestRest{1};
+  static constexpr std::chrono::milliseconds longestRest{100};
+  static constexpr int enough = 1000;
+
+  void countShort() {
+    if (shortYields_.load(std::memory_order_relaxed) < enough)
+      shortYields_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void rest(Instant before, Instant after) {
+    Instant until = restsUntil_.load(std::memory_order_relaxed);
+    if (before < until) return;  // another one has noticed the same
+    const bool isFirst = shortYields_.load(std::memory_order_relaxed) >= enough;
+    const auto length =
+        isFirst ? shortestRest : std::min(2 * length_.load(std::memory_order_relaxed), longestRest);
+    if (!restsUntil_.compare_exchange_strong(until, after + length, std::memory_order_relaxed)) return;
+    length_.store(length, std::memory_order_relaxed);
+    shortYields_.store(0, std::memory_order_relaxed);
+  }
 
   Clock& clock_;
   std::atomic<Instant> restsUntil_{};
+  std::atomic<std::chrono::milliseconds> length_{shortestRest};
+  std::atomic<int> shortYields_ = enough;  ///< Since the last rest, if they are fewer.
 };
 
 }  // namespace lockkeeper::detail
