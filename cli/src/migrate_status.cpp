@@ -10,7 +10,6 @@ namespace {
 
 using migration::BoardState;
 using migration::Member;
-using migration::Phase;
 using migration::Rules;
 
 /// One word where one phase is for all keys.

@@ -125,15 +125,13 @@ void Candidate::serve(Lock won) {
 }
 
 void Candidate::endTerm() {
-  std::stop_source ended(std::nostopstate);
-  {
-    const Guard held(mutex_);
-    if (phase_ != Phase::leading) return;
-    phase_ = Phase::ending;
-    ended = termEnded_;
-  }
+  std::unique_lock held(mutex_);
+  if (phase_ != Phase::leading) return;
+  phase_ = Phase::ending;
+  std::stop_source ended = termEnded_;
+  held.unlock();
   ended.request_stop();
-  const Guard held(mutex_);
+  held.lock();
   phase_ = Phase::ended;
   changed_.notify_all();
 }

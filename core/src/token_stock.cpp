@@ -64,12 +64,12 @@ void TokenStock::keep() {
       continue;
     }
     held.unlock();
-    giveBack(std::move(idle));
+    giveBack(idle);
     held.lock();
   }
-  auto rest = takeIdle(Instant::max());
+  const auto rest = takeIdle(Instant::max());
   held.unlock();
-  giveBack(std::move(rest));
+  giveBack(rest);
 }
 
 std::vector<TokenStock::Shelves::node_type> TokenStock::takeIdle(Instant now) {
@@ -88,7 +88,7 @@ Instant TokenStock::nextIdle() const {
   return next;
 }
 
-void TokenStock::giveBack(std::vector<Shelves::node_type> shelves) {
+void TokenStock::giveBack(const std::vector<Shelves::node_type>& shelves) {
   const Instant deadline = saturatingAdd(clock_->now(), operationTimeout_);
   try {
     for (const auto& shelf : shelves) {

@@ -51,7 +51,7 @@ class TokenStock {
   void keep();
   std::vector<Shelves::node_type> takeIdle(Instant now);
   Instant nextIdle() const;
-  void giveBack(std::vector<Shelves::node_type> shelves);
+  void giveBack(const std::vector<Shelves::node_type>& shelves);
 
   const std::shared_ptr<RateDriver> driver_;
   const std::shared_ptr<Clock> clock_;

@@ -90,14 +90,14 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
       return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                           "Nobody can tell at present whether the request was carried out before.");
     }
-    if (kept) return replay(call, std::move(*kept));
+    if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);
     state_->report(call.route, IdempotencyEvent::inFlight);
     refuseForNow(call.request, call.response, HTTPResponse::HTTP_CONFLICT,
                  "A request with this Idempotency-Key is being served.");
   }
 
-  void replay(const Call& call, StoredAnswer kept) {
+  void replay(const Call& call, const StoredAnswer& kept) {
     if (kept.fingerprint != call.fingerprint) {
       state_->report(call.route, IdempotencyEvent::reused);
       return answer(call.request, call.response,
