@@ -125,7 +125,7 @@ void Candidate::serve(Lock won) {
 }
 
 void Candidate::endTerm() {
-  std::unique_lock held(mutex_);
+  Guard held(mutex_);
   if (phase_ != Phase::leading) return;
   phase_ = Phase::ending;
   std::stop_source ended = termEnded_;

@@ -22,17 +22,9 @@ namespace {
 using rates::RowName;
 using std::chrono::seconds;
 
-constexpr unsigned rowDeadlock = 1213;
-
 constexpr std::size_t mostSessions = 8;
 // How many charges go by before the next look for rows that can be removed.
 constexpr std::uint64_t chargesBetweenSweeps = 1000;
-
-/// The server undid a transaction that stood in a cycle of those who wait for rows.
-class RowDeadlock : public StoreUnavailable {
- public:
-  using StoreUnavailable::StoreUnavailable;
-};
 
 /// One row as the server has it, and the server's time.
 struct Row {
@@ -135,7 +127,6 @@ const Reply& RateTable::Impl::ask(Use& use, std::string_view batch, Instant dead
   if (reply.error == 0) return reply;
   const Reply failed = reply;
   if (!failed.lost()) rollBack(use, deadline);
-  if (failed.error == rowDeadlock) throw RowDeadlock(options_.server.display + ": " + failed.reason);
   throwFault(failed, options_.server.display);
 }
 

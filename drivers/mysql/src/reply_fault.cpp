@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "lockkeeper/error.h"
 #include "lockkeeper/key.h"
 #include "lockkeeper/sql/sql_fault.h"
 
@@ -71,6 +70,7 @@ void throwFault(const Reply& reply, const std::string& display) {
                       "share/lockkeeper/mysql/getlock.sql), or add createTable=true to the store's URI, or "
                       "fence=off to do without fences");
   }
+  if (reply.error == rowDeadlock) throw RowDeadlock(line);
   if (sql::classify(static_cast<long>(reply.error)) == SqlFault::contention) throw StoreUnavailable(line);
   throw ConfigError(line);
 }

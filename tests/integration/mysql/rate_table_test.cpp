@@ -69,7 +69,7 @@ TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   for (int row = 0; row < 100; ++row) rows += (row == 0 ? "(9,'" : ",(9,'") + std::to_string(row) + "')";
   execute(other, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
 
-  std::thread taker([&] {
+  std::jthread taker([&] {
     std::array charges{RateCharge{.key = "a", .law = &policy.law()},
                        RateCharge{.key = "b", .law = &policy.law()}};
     EXPECT_NO_THROW(rates.take(charges, soon()));
