@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "lockkeeper/lock_manager.h"
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 
 namespace lockkeeper {
 namespace {

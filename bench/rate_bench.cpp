@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

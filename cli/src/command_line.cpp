@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/key.h"
 
 namespace lockkeeper::cli {
 namespace {

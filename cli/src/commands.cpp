@@ -7,11 +7,11 @@
 #include "completion_script.h"
 #include "exit_codes.h"
 #include "lockkeeper/migration/open.h"
-#include "migrate.h"
+#include "migrate/migrate.h"
 
 #ifdef LOCKKEEPER_WITH_REDIS
 #include "lockkeeper/redis/use.h"
-#include "migrate.h"
+#include "migrate/migrate.h"
 #endif
 #ifdef LOCKKEEPER_WITH_MYSQL
 #include "lockkeeper/mysql/use.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "command_line.h"
-#include "lockkeeper/driver.h"
-#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/store_registry.h"
 #include "settings.h"
 

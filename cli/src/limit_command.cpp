@@ -4,9 +4,9 @@
 
 #include "commands.h"
 #include "exit_codes.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::cli {

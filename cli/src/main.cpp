@@ -10,8 +10,8 @@
 
 #include "commands.h"
 #include "exit_codes.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 #include "lockkeeper/version.h"
 
 namespace lockkeeper::cli {

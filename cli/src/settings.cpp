@@ -9,9 +9,9 @@
 
 #include <cstdlib>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::cli {
 namespace {

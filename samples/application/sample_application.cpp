@@ -8,8 +8,8 @@
 
 #include <iostream>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace samples {
 

@@ -10,7 +10,7 @@
 
 #include "fuzz_target.h"
 #include "lockkeeper/error.h"
-#include "resp.h"
+#include "wire/protocol/resp.h"
 
 namespace {
 

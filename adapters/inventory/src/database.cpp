@@ -1,7 +1,7 @@
 #include "database.h"
 
-#include "lockkeeper/backoff.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/backoff.h"
 #include "sqlite.h"
 
 namespace lockkeeper::inventory {

@@ -1,8 +1,8 @@
 #include "database_uri.h"
 
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
-#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::inventory {
 namespace {

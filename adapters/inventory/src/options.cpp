@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/inventory/stock_service.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::inventory {
 namespace {

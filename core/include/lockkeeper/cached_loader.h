@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
-#include "lockkeeper/value_store.h"
 
 namespace lockkeeper {
 

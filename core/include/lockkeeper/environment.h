@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "lockkeeper/clock.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/random.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/listener.h"
-#include "lockkeeper/random.h"
 
 namespace lockkeeper {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"

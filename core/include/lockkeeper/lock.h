@@ -6,7 +6,7 @@
 #include <stop_token>
 #include <string_view>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/export.h"

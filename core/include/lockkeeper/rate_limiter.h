@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"
-#include "lockkeeper/rate_driver.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/rate_slot.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/rate_law.h"
 #include "lockkeeper/export.h"
-#include "lockkeeper/rate_law.h"
 
 namespace lockkeeper {
 

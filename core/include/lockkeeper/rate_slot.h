@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "lockkeeper/clock.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/rate_decision.h"
-#include "lockkeeper/rate_driver.h"
 
 namespace lockkeeper {
 

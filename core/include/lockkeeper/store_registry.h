@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/fence_source.h"
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
-#include "lockkeeper/fence_source.h"
-#include "lockkeeper/rate_driver.h"
-#include "lockkeeper/store_uri.h"
-#include "lockkeeper/value_store.h"
 
 namespace lockkeeper {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/migration/board.h"
 
 namespace lockkeeper::migration {

@@ -7,7 +7,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/migration/rules.h"
 
 namespace lockkeeper::migration {

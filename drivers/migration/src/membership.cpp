@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::migration {
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 #include "membership.h"
 #include "outcomes.h"
 #include "strangers.h"

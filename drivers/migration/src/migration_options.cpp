@@ -1,8 +1,8 @@
 #include "lockkeeper/migration/migration_options.h"
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::migration {
 

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/migration/rules.h"
 
 namespace lockkeeper::migration {

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::migration {
 

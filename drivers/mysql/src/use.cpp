@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "fence_counter.h"
+#include "getlock/fence_counter.h"
 #include "lockkeeper/mysql/getlock_driver.h"
 #include "lockkeeper/mysql/version_driver.h"
 #include "lockkeeper/store_registry.h"

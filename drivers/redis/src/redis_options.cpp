@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 #include "uri_parameters.h"
 
 namespace lockkeeper::redis {

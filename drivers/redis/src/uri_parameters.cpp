@@ -5,9 +5,9 @@
 #include <fstream>
 #include <string>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::redis {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/redis/redis_options.h"
-#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace lockkeeper::sql {
 namespace {

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <vector>
 
-#include "lockkeeper/store_uri.h"
+#include "lockkeeper/driver/store_uri.h"
 #include "modes.h"
 #include "report.h"
 #include "sale.h"

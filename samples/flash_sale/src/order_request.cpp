@@ -3,7 +3,7 @@
 #include <Poco/JSON/Object.h>
 #include <Poco/JSON/Parser.h>
 
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/key.h"
 
 namespace flash_sale {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <charconv>
 
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
-#include "lockkeeper/store_uri.h"
 
 namespace flash_sale {
 namespace {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "lockkeeper/store_uri.h"
+#include "lockkeeper/driver/store_uri.h"
 
 namespace flash_sale {
 namespace {

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <stdexcept>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace sms_gateway {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "job_queue.h"
-#include "lockkeeper/store_uri.h"
+#include "lockkeeper/driver/store_uri.h"
 
 namespace sms_gateway {
 

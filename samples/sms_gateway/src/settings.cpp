@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 
 namespace sms_gateway {
 namespace {

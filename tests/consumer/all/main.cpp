@@ -1,5 +1,5 @@
 #include <lockkeeper/inventory/stock_service.h>
-#include <lockkeeper/memory_driver.h>
+#include <lockkeeper/memory/memory_driver.h>
 #include <lockkeeper/migration/open.h>
 #include <lockkeeper/mysql/use.h>
 #include <lockkeeper/mysql/versioned_row.h>

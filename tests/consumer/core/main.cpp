@@ -1,5 +1,5 @@
 #include <lockkeeper/lock_manager.h>
-#include <lockkeeper/memory_driver.h>
+#include <lockkeeper/memory/memory_driver.h>
 #include <lockkeeper/mutex.h>
 #include <iostream>
 #include <mutex>

@@ -1,6 +1,6 @@
 #include <lockkeeper/inventory/stock_service.h>
 #include <lockkeeper/lock_manager.h>
-#include <lockkeeper/memory_driver.h>
+#include <lockkeeper/memory/memory_driver.h>
 
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,5 @@
 // A driver of one's own, for which the embedded store stands in, and the suite that it must pass.
-#include <lockkeeper/memory_driver.h>
+#include <lockkeeper/memory/memory_driver.h>
 #include <lockkeeper/testing/driver_contract.h>
 #include <lockkeeper/testing/fake_clock.h>
 

@@ -1,7 +1,7 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "stores.h"
 

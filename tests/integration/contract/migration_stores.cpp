@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
 #include "lockkeeper/redis/use.h"

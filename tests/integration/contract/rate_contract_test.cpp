@@ -4,7 +4,7 @@
 #include <string>
 
 #include "database_server.h"
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

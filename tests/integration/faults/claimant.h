@@ -3,8 +3,8 @@
 #include <chrono>
 #include <string>
 
-#include "lockkeeper/driver.h"
-#include "lockkeeper/random.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/random.h"
 
 namespace lockkeeper::test {
 

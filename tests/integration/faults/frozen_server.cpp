@@ -16,7 +16,7 @@ void freezeDuring(const Operation& operation, const FreezableStore& store) {
   for (const bool connectedBefore : {true, false}) {
     SCOPED_TRACE(connectedBefore ? "connected before" : "connecting");
     const auto driver = store.open();
-    const Claimant who;
+    const Claimant who{};
     operation.prepare(*store.direct, who);
     if (connectedBefore) (void)driver->holder(who.key, soon());
 
@@ -37,7 +37,7 @@ void freezeDuring(const Operation& operation, const FreezableStore& store) {
       return !attempt(operations().back(), *driver, who, soon()).starts_with("error") &&
              store.isFree(who.key);
     }));
-    const Claimant next;
+    const Claimant next{};
     EXPECT_TRUE(granted(driver->acquire(next.request())));
     EXPECT_EQ(driver->release(next.claim(), soon()), ReleaseOutcome::released);
   }
@@ -55,7 +55,7 @@ void freezeUnderLoad(const FreezableStore& store) {
   for (int i = 0; i < threadCount; ++i) {
     threads.emplace_back([&] {
       while (!stop) {
-        const Claimant who;
+        const Claimant who{};
         for (const Operation* operation : {&operations()[0], &operations()[4]}) {  // acquire, release
           const Instant deadline = in(attemptTime);
           const std::string said = attempt(*operation, *driver, who, deadline);

@@ -8,7 +8,7 @@
 namespace lockkeeper::test {
 
 void inherit(std::shared_ptr<LockDriver> driver) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   const int failedCheck = inForkedChild([&] {
     Renewal renewal{.claim = who.claim(), .ttl = longTtl};
@@ -25,11 +25,11 @@ void inherit(std::shared_ptr<LockDriver> driver) {
 
 void makeOneInTheChild(const std::function<std::shared_ptr<LockDriver>()>& open) {
   const auto driver = open();
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   const int failedCheck = inForkedChild([&] {
     const auto ownDriver = open();
-    const Claimant own;
+    const Claimant own{};
     if (!granted(ownDriver->acquire(own.request()))) return 1;
     Claimant busy;
     busy.key = who.key;

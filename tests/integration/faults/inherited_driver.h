@@ -3,7 +3,7 @@
 #include <functional>
 #include <memory>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::test {
 

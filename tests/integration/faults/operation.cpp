@@ -1,6 +1,6 @@
 #include "operation.h"
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::test {

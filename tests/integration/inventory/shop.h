@@ -11,7 +11,7 @@
 #include "database_server.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "temp_folder.h"
 
 namespace lockkeeper::test {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "legacy_fixture.h"
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::test {
@@ -21,7 +21,7 @@ class LegacyScheme : public LegacyTest {
   }
 
   const std::shared_ptr<LockDriver> driver = open();
-  const Claimant who;
+  const Claimant who{};
 };
 
 TEST_F(LegacyScheme, WritesSecondsAndATokenWithATtlALittlePastThem) {
@@ -278,7 +278,7 @@ using PureLegacy = LegacyTest;
 
 TEST_F(PureLegacy, WritesDigitsAndKeepsTheTokenBeside) {
   const auto driver = open("&pure=true");
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_EQ(valueOf("k").size(), 10U) << valueOf("k");
   EXPECT_EQ(valueOf("k").find_first_not_of("0123456789"), std::string::npos) << valueOf("k");

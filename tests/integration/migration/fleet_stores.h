@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 

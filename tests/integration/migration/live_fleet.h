@@ -83,7 +83,7 @@ class LiveFleet : public MigrationTest {
   /// One ttl, and what this machine adds: a lock goes from hand to hand by some ten wake-ups.
   milliseconds longestStopAllowed() const { return fleetTtl + 10 * stalls.longest(); }
 
-  const StallWatch stalls;
+  const StallWatch stalls{};
 };
 
 }  // namespace lockkeeper::test

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "migration_fixture.h"
 
 namespace lockkeeper::test {

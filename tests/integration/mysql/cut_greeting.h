@@ -16,7 +16,7 @@ void cutGreetings(Store& store) {
   std::size_t cuts = 0;
   for (std::size_t bytes = 0; bytes < longestGreeting; bytes += 3) {
     const auto driver = store.openProxied();
-    const Claimant who;
+    const Claimant who{};
     store.proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
     try {
       const AcquireResult result = driver->acquire(who.request());

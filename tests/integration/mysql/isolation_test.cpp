@@ -13,7 +13,7 @@
 #include <string>
 
 #include "database_server.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "lockkeeper/rate_policy.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -1,7 +1,7 @@
 // What becomes of locks when the server's wall clock is set.
 
 #include "child_clock.h"
-#include "getlock_fixture.h"
+#include "getlock/getlock_fixture.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
 
@@ -32,7 +32,7 @@ class ServersWallClock : public ::testing::TestWithParam<Brand> {
 TEST_P(ServersWallClock, EndsNoLeaseOfGetLockWhenItJumps) {
   const auto driver = open("mysql+getlock");
   const auto elsewhere = open("mysql+getlock");
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(requestFor(who, 1min))));
   for (const std::int64_t seconds : {+3600, -3600}) {
     clock.jump(seconds);
@@ -44,7 +44,7 @@ TEST_P(ServersWallClock, EndsNoLeaseOfGetLockWhenItJumps) {
 
 TEST_P(ServersWallClock, LetsASecondHolderOfAVersionRowInWhenItJumpsAhead) {
   const auto driver = open("mysql+version");
-  const Claimant who;
+  const Claimant who{};
   const AcquireResult first = driver->acquire(who.request());
   ASSERT_TRUE(granted(first));
   clock.jump(+3600);
@@ -56,7 +56,7 @@ TEST_P(ServersWallClock, LetsASecondHolderOfAVersionRowInWhenItJumpsAhead) {
 
 TEST_P(ServersWallClock, KeepsAVersionRowForLongerWhenItJumpsBack) {
   const auto driver = open("mysql+version");
-  const Claimant silent;
+  const Claimant silent{};
   ASSERT_TRUE(granted(driver->acquire(silent.request())));
   clock.jump(-3600);
   EXPECT_GT(driver->holder(silent.key, soon())->remaining, 50min);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "curl.h"
+#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/lock_manager.h"
-#include "lockkeeper/value_store.h"
 
 namespace lockkeeper::test {
 

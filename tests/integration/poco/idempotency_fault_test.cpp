@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "idempotency_fixture.h"
-#include "lockkeeper/memory_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/request_locks.h"
 #include "process.h"
 
@@ -157,7 +157,7 @@ TEST_F(IdempotencyTest, AroundALockAClientThatHangsUpIsNoticed) {
   AppServer server(wrap, counting());
   std::optional<Lock> holder = managerOn(redis.uri())->lock("order/7");
   auto client = server.send("POST /orders/7 HTTP/1.1\r\nIdempotency-Key: k\r\nContent-Length: 2\r\n\r\n{}");
-  ASSERT_TRUE(waitUntil([&] { return redis.command({"KEYS", "idempotency/order/*"}) != ""; })) << "it waits";
+  ASSERT_TRUE(waitUntil([&] { return redis.command({"KEYS", "order/*"}) != ""; })) << "it waits";
   client.close();
   EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; }));
   EXPECT_EQ(runs, 0);

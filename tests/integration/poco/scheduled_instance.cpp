@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "journal.h"
-#include "lockkeeper/backoff.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/poco/scheduled_task.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "journal.h"
-#include "lockkeeper/clock.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
 #include "redis_server.h"
 #include "wait_until.h"
 

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "election_journal.h"
-#include "lockkeeper/backoff.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/leader_election.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "journal.h"
-#include "lockkeeper/clock.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::test {
 

@@ -11,7 +11,7 @@ class Interoperation : public RedisFaultTest, public ::testing::WithParamInterfa
 };
 
 TEST_P(Interoperation, AForeignLockKeepsUsOut) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_EQ(server.command({"SET", who.key, "foreign", "NX", "PX", "60000"}), "OK");
   const AcquireResult result = driver->acquire(who.request());
   ASSERT_FALSE(granted(result));
@@ -26,7 +26,7 @@ TEST_P(Interoperation, AForeignLockKeepsUsOut) {
 }
 
 TEST_P(Interoperation, OurLockKeepsForeignClientsOut) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_EQ(server.command({"SET", who.key, "foreign", "NX", "PX", "60000"}), "(nil)");
   EXPECT_EQ(server.command({"TYPE", who.key}), "string");
@@ -40,7 +40,7 @@ TEST_P(Interoperation, OurLockKeepsForeignClientsOut) {
 }
 
 TEST_P(Interoperation, AKeyOfAnotherTypeIsSomebodyElses) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_EQ(server.command({"RPUSH", who.key, "not a lock"}), "1");
   EXPECT_FALSE(granted(driver->acquire(who.request())));
   EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::notOwner);
@@ -52,7 +52,7 @@ TEST_P(Interoperation, AKeyOfAnotherTypeIsSomebodyElses) {
 }
 
 TEST_P(Interoperation, AForeignKeyWithoutAnEndIsShownAsSuch) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_EQ(server.command({"SET", who.key, "for ever"}), "OK");
   const AcquireResult result = driver->acquire(who.request());
   ASSERT_FALSE(granted(result));
@@ -81,7 +81,7 @@ TEST_F(FenceAfterLoss, ARestartWithoutPersistenceDoesNotRepeatFences) {
 }
 
 TEST_F(FenceAfterLoss, ALostCounterDoesNotRepeatFences) {
-  const Claimant who;
+  const Claimant who{};
   const AcquireResult first = direct->acquire(who.request());
   ASSERT_TRUE(granted(first));
   server.command({"FLUSHALL"});

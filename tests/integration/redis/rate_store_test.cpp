@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "free_port.h"
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/rate_limiter.h"
 #include "redis_fixture.h"
 
@@ -109,7 +109,7 @@ TEST(RateStore, LocksAndLimitsOfOneNameDoNotMeet) {
   const RedisServer server;
   const auto locks = openRedis(server.port());
   const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
-  const Claimant claimant;
+  const Claimant claimant{};
   ASSERT_TRUE(granted(locks->acquire(claimant.request())));
   EXPECT_EQ(take(dynamic_cast<RateDriver&>(*locks), claimant.key, policy).granted, 1);
   int listed = 0;

@@ -51,7 +51,7 @@ TEST_P(BrokenMajority, IsClearlyUnavailableAndLeavesNothingBehind) {
       }
     }
     heal();
-    const Claimant next;
+    const Claimant next{};
     ASSERT_TRUE(waitUntil([&] {
       try {
         return granted(driver->acquire(next.request()));
@@ -79,7 +79,7 @@ TEST_F(ASlowMajority, AGrantWithTooLittleLeftIsGivenBack) {
   for (std::size_t node = 0; node < broken; ++node) {
     proxies[node]->set({.kind = ProxyFault::Kind::delay, .pause = 300ms});
   }
-  const Claimant who;
+  const Claimant who{};
   EXPECT_THROW((void)driver->acquire(request(who, 1s)), StoreUnavailable);
   EXPECT_EQ(votes(who.key), 0U);
   for (std::size_t node = 0; node < broken; ++node) EXPECT_GE(proxies[node]->fired(), 1U);

@@ -20,7 +20,7 @@ class BrokenMinority : public RedlockTest,
 
   /// Takes and releases a lock, whatever the nodes do; `phases` bounds how often it waits for silent ones.
   void mustLock(LockDriver& driver, int phases) {
-    const Claimant who;
+    const Claimant who{};
     keys.push_back(who.key);
     const Instant start = now();
     ASSERT_TRUE(granted(driver.acquire(who.request())));

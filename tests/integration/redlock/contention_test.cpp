@@ -1,7 +1,7 @@
 #include <atomic>
 #include <thread>
 
-#include "lockkeeper/backoff.h"
+#include "lockkeeper/internal/backoff.h"
 #include "redlock_fixture.h"
 
 namespace lockkeeper::test {
@@ -58,7 +58,7 @@ TEST_F(Contention, OfTwentyContendersSomeoneWinsInEachRoundOnAverage) {
 TEST_F(Contention, ABusyKeyIsBusyWithAHintAndKeepsNoVotesOfTheLoser) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
-  const Claimant holds;
+  const Claimant holds{};
   Claimant loses;
   loses.key = holds.key;
   ASSERT_TRUE(granted(driver->acquire(request(holds, 20s))));
@@ -73,7 +73,7 @@ TEST_F(Contention, ABusyKeyIsBusyWithAHintAndKeepsNoVotesOfTheLoser) {
 TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
-  const Claimant who;
+  const Claimant who{};
   for (std::size_t node = 0; node < 3; ++node) {
     ASSERT_EQ(servers[node].command({"SET", who.key, "somebody else", "PX", "60000"}), "OK");
   }

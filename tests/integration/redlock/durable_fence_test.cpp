@@ -44,7 +44,7 @@ class DurablyFencedRedlock : public ::testing::Test {
     return fence.value_or(0);
   }
   void expectNoFence(LockDriver& driver) const {
-    const Claimant who;
+    const Claimant who{};
     const Instant deadline = in(2s);
     try {
       (void)driver.acquire(who.request(deadline));

@@ -20,7 +20,7 @@ class FencedRedlock : public RedlockTest {
 
 TEST_F(FencedRedlock, EachGrantHasAHigherFenceAndRefusalsCostNone) {
   EXPECT_EQ(driver->promises().fence, FencePromise::durable);
-  const Claimant first;
+  const Claimant first{};
   Claimant second;
   second.key = first.key;
   const AcquireResult grant = driver->acquire(first.request());
@@ -37,7 +37,7 @@ TEST_F(FencedRedlock, EachGrantHasAHigherFenceAndRefusalsCostNone) {
 TEST_F(FencedRedlock, WithoutAFenceThereIsNoGrant) {
   ASSERT_TRUE(allAgree(*driver));
   fences->fail(true);
-  const Claimant who;
+  const Claimant who{};
   EXPECT_THROW((void)driver->acquire(who.request()), StoreUnavailable);
   EXPECT_EQ(fences->calls(), 2) << "one of them was for the first lock of the test";
   EXPECT_TRUE(waitUntil([&] { return votes(who.key) == 0; })) << "it must be given back";

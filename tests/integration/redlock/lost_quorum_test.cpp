@@ -54,7 +54,7 @@ TEST_F(LostQuorum, TwoHangingNodesCostNoLock) {
 TEST_F(LostQuorum, AClaimThatAMajorityHasForgottenIsLostAtOnce) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
   Renewal renewal{.claim = who.claim(), .ttl = longTtl};
@@ -72,7 +72,7 @@ TEST_F(LostQuorum, AClaimThatAMajorityHasForgottenIsLostAtOnce) {
 TEST_F(LostQuorum, ANodeThatSomebodyElseHasIsNotTakenFromHim) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
   ASSERT_EQ(servers[0].command({"SET", who.key, "somebody else"}), "OK");

@@ -31,7 +31,7 @@ TEST_P(OwedRelease, TheyGetItWhenTheyAreBackLongBeforeTheLeaseEnds) {
     for (const Claimant& who : released) left += votes(who.key);
     return left == 0;
   }));
-  const Claimant next;
+  const Claimant next{};
   EXPECT_TRUE(granted(driver->acquire(next.request())));
 }
 
@@ -42,7 +42,7 @@ using ReleaseWithoutQuorum = RedlockTest;
 TEST_F(ReleaseWithoutQuorum, IsUnknownAndDoneAllTheSame) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
   for (std::size_t node = 0; node < 3; ++node) servers[node].pause();

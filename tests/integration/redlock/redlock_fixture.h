@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fault_proxy.h"
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -125,7 +125,7 @@ class RedlockTest : public ::testing::Test {
   /// The driver has a connection to each node, and each has agreed to something.
   static bool allAgree(LockDriver& driver) {
     return waitUntil([&] {
-      const Claimant who;
+      const Claimant who{};
       if (!granted(driver.acquire(who.request()))) return false;
       auto& quorate = dynamic_cast<Quorate&>(driver);
       std::size_t here = 0;

@@ -50,7 +50,7 @@ class RestartedNode : public RedlockTest {
     }
   }
 
-  const Claimant first;
+  const Claimant first{};
   Instant leaseEnds{};
 };
 
@@ -86,7 +86,7 @@ using RestartGuards = RedlockTest;
 TEST_F(RestartGuards, ARestartedNodeGetsNoKeyBackFromARenewalBeforeItMayVote) {
   constexpr auto shortGuard = 5s;
   const auto driver = open("restartGuard=5s&nodeTimeout=500ms");
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(waitUntil([&] {
     try {
       return granted(driver->acquire(request(who, shortGuard)));
@@ -159,7 +159,7 @@ TEST(SyncedNodes, VoteAtOnceAfterARestartWhenDeclaredAndFoundSo) {
   const std::string uri = redlockUri({servers[0].port(), servers[1].port(), servers[2].port()},
                                      "restartGuard=1h&appendfsync=always&nodeTimeout=1s");
   const auto driver = openRedlock(uri);
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = longTtl, .deadline = soon()})));
   for (RedisServer& server : servers) server.restart();
   const auto stranger = openRedlock(uri);

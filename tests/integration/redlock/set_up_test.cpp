@@ -38,7 +38,7 @@ TEST_F(RedlockSetUp, AReplicaIsRefused) {
 
 TEST_F(RedlockSetUp, NothingIsLockedWhenANodeRefusesTheCredentials) {
   const RedisServer guarded({.password = "s3cr3t-right"});
-  const Claimant who;
+  const Claimant who{};
   const auto driver = openRedlock("redlock://" + at(ports()[0]) + "," + at(ports()[1]) + ",:s3cr3t-wrong@" +
                                   at(guarded.port()) + "?" + withoutGuard);
   for (int i = 0; i < 2; ++i) {
@@ -60,7 +60,7 @@ TEST_F(RedlockSetUp, ANodeThatGoesWrongLaterIsOnlyDown) {
   ASSERT_TRUE(allAgree(*driver));
   servers[0].command({"REPLICAOF", "127.0.0.1", std::to_string(servers[1].port())});
   for (int i = 0; i < 20; ++i) {
-    const Claimant who;
+    const Claimant who{};
     ASSERT_TRUE(granted(driver->acquire(who.request())));
     EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
   }
@@ -73,7 +73,7 @@ TEST_F(RedlockSetUp, EachNodeHasItsOwnCredentials) {
   const RedisServer second({.password = "admin", .users = {"user ann on >two ~* +@all"}});
   const auto driver = openRedlock("redlock://:one@" + at(first.port()) + ",ann:two@" + at(second.port()) +
                                   "," + at(ports()[0]) + "/3?" + withoutGuard);
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_TRUE(waitUntil([&] {
     for (const Quorate::View& view : dynamic_cast<Quorate&>(*driver).views(who.key, soon())) {
@@ -92,7 +92,7 @@ TEST_F(RedlockSetUp, EachNodeIsReachedInItsOwnWay) {
            "/0,7,0?tls=on,off,off&caFile=" + authority.string() + "&" + withoutGuard;
   };
   const auto driver = openRedlock(uri(TlsFiles::shared().authority()));
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_TRUE(waitUntil([&] { return encrypted.command({"EXISTS", who.key}) == "1" && has(0, who.key); }));
   EXPECT_TRUE(waitUntil([&] {
@@ -120,7 +120,7 @@ TEST_F(RedlockSetUp, ANameThatDoesNotResolveDoesNotHoldUpTheOthers) {
                                       at(ports()[2]) + ",neither-this.invalid?" + withoutGuard,
                                   rounds);
   const Instant start = now();
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_LT(now(), start + 2 * nodeTimeout + schedulingSlack);
   const auto views = dynamic_cast<Quorate&>(*driver).views(who.key, soon());
@@ -131,7 +131,7 @@ TEST_F(RedlockSetUp, ANameThatDoesNotResolveDoesNotHoldUpTheOthers) {
 
 TEST_F(RedlockSetUp, AGreaterDriftShortensTheLease) {
   const auto driver = open(std::string(withoutGuard) + "&drift=21");
-  const Claimant who;
+  const Claimant who{};
   const AcquireResult result = driver->acquire(request(who, 10min));
   ASSERT_TRUE(granted(result));
   // Core takes one of the 21 percent off by itself.
@@ -148,7 +148,7 @@ TEST_F(RedlockSetUp, EveryRoundTellsTheListenerOfEveryNode) {
   const auto driver = open(withoutGuard, rounds);
   ASSERT_TRUE(allAgree(*driver));
   rounds->clear();
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   for (const std::uint16_t port : ports()) {
     EXPECT_EQ(rounds->count(port, NodeOutcome::agreed) + rounds->count(port, NodeOutcome::unanswered), 1);

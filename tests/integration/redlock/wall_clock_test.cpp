@@ -32,7 +32,7 @@ class WallClock : public ::testing::Test {
 };
 
 TEST_F(WallClock, AJumpForwardFreesTheKeyOnOneNodeAndTheNextRenewalGivesItBack) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 30s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
   clock.jump(+60);
@@ -48,7 +48,7 @@ TEST_F(WallClock, AJumpForwardFreesTheKeyOnOneNodeAndTheNextRenewalGivesItBack) 
 }
 
 TEST_F(WallClock, AJumpBackKeepsTheKeyOnOneNodeAndHoldsUpNobody) {
-  const Claimant who;
+  const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 1s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return jumping.command({"EXISTS", who.key}) == "1"; }));
   clock.jump(-60);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "faulty_driver.h"
-#include "lockkeeper/memory_driver.h"
+#include "lock/faulty_driver.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
 #include "lockkeeper/testing/fake_clock.h"

@@ -1,4 +1,4 @@
-#include "getlock_options.h"
+#include "getlock/getlock_options.h"
 
 #include "lockkeeper/error.h"
 

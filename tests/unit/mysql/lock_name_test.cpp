@@ -1,9 +1,9 @@
-#include "lock_name.h"
+#include "getlock/lock_name.h"
 
 #include <algorithm>
 #include <set>
 
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/key.h"
 
 #include <gtest/gtest.h>
 

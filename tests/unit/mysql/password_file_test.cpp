@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "getlock_options.h"
+#include "getlock/getlock_options.h"
 #include "lockkeeper/error.h"
 #include "temp_folder.h"
-#include "version_options.h"
+#include "version/version_options.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -1,4 +1,4 @@
-#include "reply_fault.h"
+#include "session/reply_fault.h"
 
 #include "lockkeeper/error.h"
 

@@ -1,4 +1,4 @@
-#include "companion_key.h"
+#include "store/companion_key.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/key.h"
 
 namespace lockkeeper::redis {
 namespace {

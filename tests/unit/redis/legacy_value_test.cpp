@@ -1,8 +1,8 @@
-#include "legacy_value.h"
+#include "legacy/legacy_value.h"
 
 #include <gtest/gtest.h>
 
-#include "legacy_call.h"
+#include "legacy/legacy_call.h"
 #include "lockkeeper/testing/fake_random.h"
 
 namespace lockkeeper::redis {

@@ -1,4 +1,4 @@
-#include "lock_value.h"
+#include "lock/lock_value.h"
 
 #include <gtest/gtest.h>
 

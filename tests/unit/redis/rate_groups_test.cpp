@@ -1,6 +1,6 @@
 // Group commit of charges: who waits for whom, and whose failure is whose.
 
-#include "rate_groups.h"
+#include "limit/rate_groups.h"
 
 #include <gtest/gtest.h>
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
-#include "lockkeeper/value_store.h"
 
 namespace Poco::Net {
 class HTTPRequestHandlerFactory;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/rules.h"
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migration_options.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migrating_driver.h"

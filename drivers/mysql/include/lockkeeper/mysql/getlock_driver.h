@@ -6,12 +6,12 @@
 #include <stop_token>
 #include <string_view>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/rate_table.h"
-#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 

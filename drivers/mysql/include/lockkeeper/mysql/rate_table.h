@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
-#include "lockkeeper/rate_driver.h"
-#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/backoff.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/row_database.h"
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/redis/export.h"
 
 namespace lockkeeper::redis {

@@ -6,10 +6,10 @@
 #include <span>
 #include <string_view>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/environment.h"
-#include "lockkeeper/rate_driver.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
 

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/fence_source.h"
 #include "lockkeeper/environment.h"
-#include "lockkeeper/fence_source.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redlock_options.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/clock.h"
+#include "lockkeeper/driver/clock.h"
 #include "lockkeeper/sql/connection.h"
 #include "lockkeeper/sql/socket_watch.h"
 

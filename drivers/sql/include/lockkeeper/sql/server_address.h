@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/store_uri.h"
+#include "lockkeeper/driver/store_uri.h"
 
 namespace lockkeeper::sql {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "lockkeeper/clock.h"
+#include "lockkeeper/driver/clock.h"
 
 namespace lockkeeper::sql {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/clock.h"
-#include "lockkeeper/driver.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
 
 #include <gtest/gtest.h>
 

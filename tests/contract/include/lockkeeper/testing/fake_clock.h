@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "lockkeeper/clock.h"
+#include "lockkeeper/driver/clock.h"
 
 namespace lockkeeper::testing {
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <span>
 
-#include "lockkeeper/random.h"
+#include "lockkeeper/driver/random.h"
 
 namespace lockkeeper::testing {
 

@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/key.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mutex.h"
 #include "lockkeeper/testing/driver_factory.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/clock.h"
-#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/rate_driver.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <variant>
 
-#include "lockkeeper/capabilities.h"
-#include "lockkeeper/driver.h"
-#include "lockkeeper/random.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/random.h"
 #include "lockkeeper/testing/driver_factory.h"
 
 #include <gtest/gtest.h>

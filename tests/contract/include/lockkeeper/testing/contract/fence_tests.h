@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

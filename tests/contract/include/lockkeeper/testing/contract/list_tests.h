@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "lockkeeper/capabilities.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lockkeeper/rate_law.h"
+#include "lockkeeper/driver/rate_law.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/key.h"
 #include "lockkeeper/testing/rate/rate_fixture.h"
 #include "lockkeeper/testing/treacherous_keys.h"
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/random.h"
-#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/driver/random.h"
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/driver/token.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/testing/rate_factory.h"
-#include "lockkeeper/token.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "lockkeeper/rate_driver.h"
+#include "lockkeeper/driver/rate_driver.h"
 
 namespace lockkeeper::testing {
 

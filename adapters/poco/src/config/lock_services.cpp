@@ -1,0 +1,140 @@
+#include "lockkeeper/poco/lock_services.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "config/edit_distance.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/migration/open.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, const char*>, 7> ownSchemes{{{"redis", "redis"},
+                                                                              {"rediss", "redis"},
+                                                                              {"redis+unix", "redis"},
+                                                                              {"redis+legacy", "redis"},
+                                                                              {"redlock", "redis"},
+                                                                              {"mysql+getlock", "mysql"},
+                                                                              {"mysql+version", "mysql"}}};
+
+/// Runs `fn`; what it throws names the setting.
+template <class Fn>
+auto named(const std::string& setting, Fn&& fn) {
+  try {
+    return fn();
+  } catch (const ConfigError& error) {
+    throw ConfigError(setting + ": " + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(setting + ": " + error.what());
+  }
+}
+
+/// Throws ConfigError unless `stores` can open it.
+void checkStore(const std::string& setting, const std::string& uri, const StoreRegistry& stores) {
+  const std::string scheme = named(setting, [&] { return StoreUri::parse(uri).scheme(); });
+  const auto* own = std::ranges::find(ownSchemes, scheme, [](const auto& entry) { return entry.first; });
+  if (stores.knows(scheme) || own == ownSchemes.end()) return;
+  const std::string component = own->second;
+  throw ConfigError(setting + ": this program has no driver for the scheme " + quoted(scheme) +
+                    ": link lockkeeper::" + component + " and call lockkeeper::" + component +
+                    "::use(stores)");
+}
+
+std::shared_ptr<LockDriver> openStore(const std::string& setting, const std::string& uri,
+                                      const StoreRegistry& stores, const Environment& environment) {
+  checkStore(setting, uri, stores);
+  return named(setting, [&] { return stores.open(uri, environment); });
+}
+
+std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreRegistry& stores,
+                                          const Environment& environment) {
+  const MigrationSettings& migration = settings.migration;
+  checkStore("lockkeeper.store", settings.store, stores);
+  checkStore("lockkeeper.migration.from", migration.from, stores);
+  if (!migration.board.empty()) checkStore("lockkeeper.migration.board", migration.board, stores);
+  const auto checkLease = [&](const std::string& what, std::chrono::milliseconds lease) {
+    if (lease <= migration.options.maxTtl) return;
+    throw ConfigError(what + " is " + formatDuration(lease) +
+                      ": during a migration at most lockkeeper.migration.maxTtl, " +
+                      formatDuration(migration.options.maxTtl) + ", is allowed");
+  };
+  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl);
+  for (const auto& [name, task] : settings.tasks) {
+    checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
+  }
+  return named("lockkeeper.migration", [&] {
+    return migration::open(stores, {migration.from, settings.store, migration.board}, migration.options,
+                           environment);
+  });
+}
+
+/// The one of that name. Throws ConfigError that names its `setting`, and the nearest one that there is.
+template <class Named>
+const Named& oneOf(const std::map<std::string, Named, std::less<>>& all, const std::string& section,
+                   std::string_view name, const std::string& setting, const std::string& kind) {
+  if (const auto found = all.find(name); found != all.end()) return found->second;
+  const std::string missing = section + "." + std::string(name) + "." + setting + " is missing";
+  if (all.empty()) throw ConfigError(missing + ": no " + kind + " is configured");
+  const auto nearest =
+      std::ranges::min_element(all, {}, [&](const auto& entry) { return editDistance(name, entry.first); });
+  throw ConfigError(missing + ": did you mean the " + kind + " " + quoted(nearest->first) + "?");
+}
+
+}  // namespace
+
+LockServices::LockServices(const Settings& settings, const StoreRegistry& stores,
+                           const Environment& environment)
+    : policies_(settings.policies()), tasks_(settings.tasks) {
+  if (settings.store.empty()) {
+    throw ConfigError(
+        "lockkeeper.store is missing, such as lockkeeper.store = redis://host:6379/0; memory: is for one "
+        "process alone");
+  }
+  for (const auto& task : tasks_) {
+    named("lockkeeper.tasks." + task.first, [&] { checkOptions(task.second); });
+  }
+  auto driver = settings.migration.from.empty()
+                    ? openStore("lockkeeper.store", settings.store, stores, environment)
+                    : openMigration(settings, stores, environment);
+  ManagerOptions manager = settings.manager;
+  manager.environment = environment;
+  locks_ = named("lockkeeper.lock", [&] { return std::make_shared<LockManager>(driver, manager); });
+
+  const bool elsewhere = !settings.limiterStore.empty();
+  const std::string setting = elsewhere ? "lockkeeper.limiter.store" : "lockkeeper.store";
+  const std::string& uri = elsewhere ? settings.limiterStore : settings.store;
+  auto rates = std::dynamic_pointer_cast<RateDriver>(openStore(setting, uri, stores, environment));
+  if (rates == nullptr) {
+    noLimits_ = setting + ": the store " + StoreUri::parse(uri).display() +
+                " keeps no rate limits: name one that does in lockkeeper.limiter.store";
+    if (elsewhere || !policies_.empty()) throw ConfigError(noLimits_);
+    return;
+  }
+  RateLimiterOptions limiter = settings.limiter;
+  limiter.environment = environment;
+  limits_ = named("lockkeeper.limiter", [&] { return std::make_shared<RateLimiter>(rates, limiter); });
+}
+
+const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
+  if (limits_ == nullptr) throw ConfigError(noLimits_);
+  return limits_;
+}
+
+const RatePolicy& LockServices::policy(std::string_view name) const {
+  return oneOf(policies_, "lockkeeper.limits", name, "rate", "limit");
+}
+
+const TaskOptions& LockServices::task(std::string_view name) const {
+  return oneOf(tasks_, "lockkeeper.tasks", name, "atMost", "task");
+}
+
+LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
+                               const StoreRegistry& stores, const Environment& environment) {
+  return LockServices(readSettings(configuration), stores, environment);
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,91 @@
+#include "config/setting_list.h"
+
+#include <ostream>
+#include <sstream>
+
+#include "config/setting_table.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+constexpr const char* pageHead = R"(# Configuration
+
+<!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/setting_table.cpp. -->
+
+What `lockkeeper::poco` reads from an application's configuration, whether that is a .properties, .json or .xml file or layers
+of them: [adapters.md](adapters.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
+`--help-lockkeeper` of an application prints this list.
+
+```properties
+lockkeeper.store = redis://:${REDIS_PASSWORD}@10.0.0.5:6379/0
+lockkeeper.namespace = shop
+lockkeeper.lock.ttl = 10s
+lockkeeper.limits.sms.rate = 2/s
+lockkeeper.limits.sms.burst = 10
+```
+
+```json
+{"lockkeeper": {"store": "memory:", "lock": {"ttl": "10s"}, "limits": {"sms": {"rate": "2/s", "burst": 10}}}}
+```
+
+```xml
+<config>
+  <lockkeeper><store>memory:</store><lock><ttl>10s</ttl></lock></lockkeeper>
+</config>
+```
+
+- A setting that is unknown is an error that names the nearest known one, wherever in `lockkeeper.*` it stands. (XML: write
+  elements. Poco does not list attributes, so they are not seen.)
+- A duration is a whole number with a unit: `250ms`, `30s`, `5m`, `1h`. A rate is a number by a time, in `ms`, `s`, `min`, `h` or
+  `day`. A name has characters of `[A-Za-z0-9_.-]`. An empty value is as good as none.
+- A password in a URI may be `${NAME}`, the environment variable of that name, or stand in a file:
+  `?passwordFile=/run/secrets/store` ([drivers](drivers/)). References to other settings, `${shop.redisHost}` or
+  `${system.env.HOST}`, are followed by Poco; unlike `${NAME}` they are put in as they are, without percent-encoding.
+- `*` stands for a name that you choose.
+)";
+
+/// `lockkeeper.lock` of lockkeeper.lock.ttl, `lockkeeper` of lockkeeper.store.
+std::string_view sectionOf(const SettingRow& row) {
+  const auto first = row.name.find('.');
+  const auto second = row.name.find('.', first + 1);
+  return row.name.substr(0, second == std::string_view::npos ? first : second);
+}
+
+std::string withoutCodeMarks(std::string_view markdown) {
+  std::string plain;
+  for (const char c : markdown) {
+    if (c != '`') plain += c;
+  }
+  return plain;
+}
+
+std::string shownDefault(const SettingRow& row) {
+  if (row.hasFallback()) return "`" + std::string(row.fallback) + "`";
+  return std::string(row.fallback.substr(1, row.fallback.size() - 2));
+}
+
+}  // namespace
+
+void printSettings(std::ostream& out) {
+  for (const SettingRow& row : settingTable()) {
+    out << row.name << " = " << row.value << " [" << withoutCodeMarks(shownDefault(row)) << "]\n    "
+        << withoutCodeMarks(row.meaning) << "\n";
+  }
+}
+
+std::string settingsPage() {
+  std::ostringstream page;
+  page << pageHead;
+  std::string_view section;
+  for (const SettingRow& row : settingTable()) {
+    if (sectionOf(row) != section) {
+      section = sectionOf(row);
+      page << "\n## " << section << "\n\n| setting | value | default | meaning |\n|---|---|---|---|\n";
+    }
+    page << "| `" << row.name << "` | " << row.value << " | " << shownDefault(row) << " | " << row.meaning
+         << " |\n";
+  }
+  return page.str();
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,156 @@
+#include "lockkeeper/poco/idempotency.h"
+
+#include <utility>
+
+#include "http/idempotency/captured_response.h"
+#include "http/idempotency/idempotency_key.h"
+#include "http/idempotency/idempotency_state.h"
+#include "http/idempotency/request_body.h"
+#include "http/lock/current_lock.h"
+#include "http/lock/hang_up_watch.h"
+#include "http/request_steps.h"
+
+namespace lockkeeper::poco {
+
+namespace {
+
+using Poco::Net::HTTPRequestHandlerFactory;
+using Poco::Net::HTTPResponse;
+using Poco::Net::HTTPServerRequest;
+using Poco::Net::HTTPServerResponse;
+
+/// Whether the client has gone before its body was here: what came of it is not the request.
+bool isCutOff(HTTPServerRequest& request, const Body& body) {
+  if (request.hasContentLength()) {
+    return body.bytes.size() < static_cast<std::size_t>(request.getContentLength64());
+  }
+  if (!request.getChunkedTransferEncoding()) return false;
+  const auto socket = socketOf(request);
+  return socket && hasHungUp(*socket);
+}
+
+}  // namespace
+
+class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
+ public:
+  Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
+      : state_(std::move(state)), handlers_(std::move(handlers)) {}
+
+  void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
+    const auto path = pathOrRefuse(request, response);
+    if (!path) return;
+    const State::Route* route = state_->find(request, *path);
+    const IdempotencyKey given = route == nullptr ? IdempotencyKey{} : IdempotencyKey::in(request);
+    if (route == nullptr || (!given.present && !route->required))
+      return passOn(*handlers_, request, response);
+    if (!given.text) {
+      return answer(request, response,
+                    plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                                 "The request needs one Idempotency-Key of 1 to 255 characters."));
+    }
+    Body body = readBody(request, state_->options().maxBody);
+    if (!body.whole) {
+      return answer(
+          request, response,
+          plainProblem(HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE,
+                       "The body is longer than " + std::to_string(state_->options().maxBody) + " bytes."));
+    }
+    if (isCutOff(request, body)) return response.setKeepAlive(false);
+
+    RequestFacts facts{request, *path, state_->address(), state_->options().clients.user};
+    if (route->client.needsBody()) facts.json = parseJson(body.bytes);
+    serve({.route = *route,
+           .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),
+           .fingerprint = fingerprintOf(request, body.bytes),
+           .body = std::move(body.bytes),
+           .request = request,
+           .response = response});
+  }
+
+ private:
+  struct Call {
+    const State::Route& route;
+    std::string key;
+    std::string fingerprint;
+    std::string body;
+    HTTPServerRequest& request;
+    HTTPServerResponse& response;
+  };
+
+  void serve(Call call) {
+    std::optional<StoredAnswer> kept;
+    std::optional<Lock> lock;
+    try {
+      kept = state_->kept(call.key);
+      if (!kept) lock = state_->lock(call.route, call.key);
+      // Between the two, another server may have come to its end.
+      if (lock) kept = state_->kept(call.key);
+    } catch (const Error&) {
+      state_->report(call.route, IdempotencyEvent::storeDown);
+      return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
+                          "Nobody can tell at present whether the request was carried out before.");
+    }
+    if (kept) return replay(call, *kept);
+    if (lock) return run(call, *lock);
+    state_->report(call.route, IdempotencyEvent::inFlight);
+    refuseForNow(call.request, call.response, HTTPResponse::HTTP_CONFLICT,
+                 "A request with this Idempotency-Key is being served.");
+  }
+
+  void replay(const Call& call, const StoredAnswer& kept) {
+    if (kept.fingerprint != call.fingerprint) {
+      state_->report(call.route, IdempotencyEvent::reused);
+      return answer(call.request, call.response,
+                    plainProblem(HTTPResponse::HTTP_UNPROCESSABLE_ENTITY,
+                                 "The Idempotency-Key was used for another request."));
+    }
+    state_->report(call.route, IdempotencyEvent::replayed);
+    call.response.set("Idempotency-Replayed", "true");
+    if (kept.whole) return send(call.response, kept);
+    answer(call.request, call.response,
+           plainProblem(HTTPResponse::HTTP_CONFLICT, "The request was carried out and answered with " +
+                                                         std::to_string(kept.status) +
+                                                         ", but the answer was too long to be kept."));
+  }
+
+  void run(Call& call, Lock& lock) {
+    CapturedResponse captured(call.response, state_->options().maxAnswer, [&] {
+      state_->keep(call.route, call.key,
+                   {.fingerprint = call.fingerprint, .status = captured.getStatus(), .whole = false});
+    });
+    ReplayedRequest replayed(call.request, std::move(call.body), captured);
+    try {
+      const CurrentLock current(lock);
+      passOn(*handlers_, replayed, captured);
+    } catch (...) {
+      lock.release();
+      answerForException(call.request, call.response);
+      throw;
+    }
+    if (!captured.getKeepAlive() || !captured.sent()) call.response.setKeepAlive(false);
+    // Who has sent nothing had nobody to send it to. Who was too long has sent it already.
+    if (!captured.sent() || captured.spilled()) return;
+    const StoredAnswer answer = captured.answer(std::move(call.fingerprint));
+    state_->keep(call.route, call.key, answer);
+    lock.release();
+    send(call.response, answer);
+  }
+
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
+};
+
+Idempotency::Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers,
+                         IdempotencyOptions options)
+    : state_(std::make_shared<State>(std::move(manager), std::move(answers), std::move(options))) {}
+
+Idempotency::Idempotency(Idempotency&&) noexcept = default;
+Idempotency& Idempotency::operator=(Idempotency&&) noexcept = default;
+Idempotency::~Idempotency() = default;
+
+std::unique_ptr<HTTPRequestHandlerFactory> Idempotency::wrap(
+    std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
+  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
+}
+
+}  // namespace lockkeeper::poco

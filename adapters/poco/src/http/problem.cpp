@@ -1,0 +1,40 @@
+#include "http/problem.h"
+
+#include <Poco/JSON/Array.h>
+#include <Poco/JSON/Object.h>
+
+#include <sstream>
+
+#include "http/idempotency/request_body.h"
+
+namespace lockkeeper::poco {
+
+using Poco::Net::HTTPServerRequest;
+using Poco::Net::HTTPServerResponse;
+
+namespace {
+constexpr std::size_t mostSkipped = std::size_t{1} << 20;
+}
+
+void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Problem& problem) {
+  Poco::JSON::Object object(Poco::JSON_PRESERVE_KEY_ORDER);
+  object.set("type", problem.type);
+  object.set("title", problem.title);
+  object.set("status", static_cast<int>(problem.status));
+  object.set("detail", problem.detail);
+  if (!problem.violatedPolicies.empty()) {
+    Poco::JSON::Array policies;
+    for (const auto& policy : problem.violatedPolicies) policies.add(policy);
+    object.set("violated-policies", policies);
+  }
+  std::ostringstream text;
+  object.stringify(text);
+  const std::string body = text.str();
+
+  if (!skipBody(request, mostSkipped)) response.setKeepAlive(false);
+  response.setStatusAndReason(problem.status);
+  response.setContentType("application/problem+json");
+  response.sendBuffer(body.data(), body.size());
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,76 @@
+#include "http/request_steps.h"
+
+#include <Poco/Exception.h>
+#include <Poco/Timestamp.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "http/route/route_pattern.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::poco {
+
+using Poco::Net::HTTPResponse;
+using Poco::Net::HTTPServerRequest;
+using Poco::Net::HTTPServerResponse;
+
+std::optional<std::vector<std::string>> pathOrRefuse(HTTPServerRequest& request,
+                                                     HTTPServerResponse& response) {
+  try {
+    return pathSegments(request.getURI());
+  } catch (const Poco::SyntaxException&) {
+    answer(request, response,
+           plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The request's target is not valid."));
+    return std::nullopt;
+  }
+}
+
+void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, HTTPServerRequest& request,
+            HTTPServerResponse& response) {
+  const std::unique_ptr<Poco::Net::HTTPRequestHandler> handler(handlers.createRequestHandler(request));
+  if (handler) return handler->handleRequest(request, response);
+  response.setStatusAndReason(HTTPResponse::HTTP_NOT_IMPLEMENTED);
+  response.setContentLength(0);
+  response.send();
+}
+
+Problem plainProblem(HTTPResponse::HTTPStatus status, std::string detail) {
+  return {.status = status,
+          .type = "about:blank",
+          .title = HTTPResponse::getReasonForStatus(status),
+          .detail = std::move(detail)};
+}
+
+void refuseForNow(HTTPServerRequest& request, HTTPServerResponse& response, HTTPResponse::HTTPStatus status,
+                  const std::string& why, std::chrono::milliseconds wait) {
+  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count());
+  const std::string text = std::to_string(seconds);
+  response.set("Retry-After", text);
+  answer(request, response, plainProblem(status, why + " Try again in " + text + " s."));
+}
+
+void answerForException(HTTPServerRequest& request, HTTPServerResponse& response) noexcept {
+  try {
+    if (response.sent()) return;
+    response.clear();  // what the handler has set is not about this answer
+    response.setDate(Poco::Timestamp());
+    response.setKeepAlive(false);
+    Problem problem;
+    try {
+      throw;
+    } catch (const LockLost&) {
+      response.set("Retry-After", "1");
+      problem = plainProblem(HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
+                             "The lock was lost while the request was served. Try again in 1 s.");
+    } catch (...) {
+      problem = plainProblem(HTTPResponse::HTTP_INTERNAL_SERVER_ERROR, "The request could not be served.");
+    }
+    answer(request, response, problem);
+  } catch (...) {
+    // The client has gone.
+  }
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,135 @@
+#include "http/route/key_source.h"
+
+#include <Poco/JSON/Parser.h>
+#include <Poco/Net/NameValueCollection.h>
+#include <Poco/SHA2Engine.h>
+#include <Poco/URI.h>
+
+#include <map>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+using Poco::Net::NameValueCollection;
+
+constexpr std::size_t longestPlainKey = 64;
+constexpr std::size_t deepestJson = 16;
+// Plain keys do not begin with it.
+constexpr char special = '#';
+
+std::string keyOf(const std::string& value) {
+  const bool plain = !value.empty() && value.size() <= longestPlainKey && value.front() != special &&
+                     value.find(reservedMark) == std::string::npos;
+  if (plain) return value;
+  Poco::SHA2Engine hash;
+  hash.update(value);
+  // Half of the digest: nobody finds two values for 128 bits.
+  return special + Poco::DigestEngine::digestToHex(hash.digest()).substr(0, 32);
+}
+
+std::optional<std::string> find(const NameValueCollection& values, const std::string& name) {
+  const auto found = values.find(name);
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::string> cookie(const Poco::Net::HTTPRequest& request, const std::string& name) {
+  NameValueCollection cookies;
+  request.getCookies(cookies);
+  return find(cookies, name);
+}
+
+std::optional<std::string> queryField(const std::string& target, const std::string& name) {
+  try {
+    for (const auto& [key, value] : Poco::URI(target).getQueryParameters()) {
+      if (key == name) return value;
+    }
+  } catch (const Poco::SyntaxException&) {
+    // As if it were not there.
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> jsonField(const Poco::JSON::Object::Ptr& json, const std::string& name) {
+  if (!json) return std::nullopt;
+  const Poco::Dynamic::Var value = json->get(name);
+  if (!value.isString() && (!value.isNumeric() || value.isBoolean())) return std::nullopt;
+  return value.toString();  // 7 and "7" are one key: handlers may take both
+}
+
+}  // namespace
+
+KeySource KeySource::parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
+                           const UserOf& user) {
+  static const std::map<std::string, Kind> plain{
+      {"all", Kind::all}, {"address", Kind::address}, {"user", Kind::user}};
+  static const std::map<std::string, Kind> named{{"header", Kind::header},
+                                                 {"cookie", Kind::cookie},
+                                                 {"query", Kind::query},
+                                                 {"json", Kind::json},
+                                                 {"path", Kind::path}};
+  const auto space = text.find(' ');
+  const bool hasName = space != std::string::npos && space + 1 < text.size();
+  const auto& kinds = hasName ? named : plain;
+  const auto kind = kinds.find(text.substr(0, space));
+  if (kind == kinds.end()) {
+    throw ConfigError(what + " is " + quoted(text) +
+                      ": all, address, user, header NAME, cookie NAME, query NAME, json NAME or path NAME "
+                      "are allowed");
+  }
+  KeySource source;
+  source.kind_ = kind->second;
+  if (hasName) source.name_ = text.substr(space + 1);
+  if (source.kind_ == Kind::path) {
+    const auto position = pattern.position(source.name_);
+    if (!position)
+      throw ConfigError(what + " is " + quoted(text) + ", which the route's match does not name");
+    source.position_ = *position;
+  }
+  if (source.kind_ == Kind::user && !user) {
+    throw ConfigError(what + " is \"user\", but the application does not tell who its users are");
+  }
+  return source;
+}
+
+std::string KeySource::keyFor(const RequestFacts& facts) const {
+  if (kind_ == Kind::all) return "#all";
+  const auto value = valueIn(facts);
+  return value ? keyOf(*value) : "#none";
+}
+
+std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {
+  switch (kind_) {
+    case Kind::address:
+      return facts.address.of(facts.request);
+    case Kind::user:
+      return facts.user(facts.request);
+    case Kind::header:
+      return find(facts.request, name_);
+    case Kind::cookie:
+      return cookie(facts.request, name_);
+    case Kind::query:
+      return queryField(facts.request.getURI(), name_);
+    case Kind::json:
+      return jsonField(facts.json, name_);
+    case Kind::path:
+      return facts.path.at(position_);
+    case Kind::all:
+      break;
+  }
+  return std::nullopt;
+}
+
+Poco::JSON::Object::Ptr parseJson(const std::string& body) {
+  try {
+    Poco::JSON::Parser parser;
+    parser.setDepth(deepestJson);
+    return parser.parse(body).extract<Poco::JSON::Object::Ptr>();
+  } catch (const Poco::Exception&) {
+    return {};
+  }
+}
+
+}  // namespace lockkeeper::poco

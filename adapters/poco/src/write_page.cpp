@@ -1,7 +1,0 @@
-// Writes docs/configuration.md to standard output.
-
-#include <iostream>
-
-#include "setting_list.h"
-
-int main() { std::cout << lockkeeper::poco::settingsPage(); }

@@ -1,0 +1,24 @@
+#include "inspect/table.h"
+
+#include <algorithm>
+#include <iostream>
+
+namespace lockkeeper::cli {
+
+void printTable(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size(), ' ');
+    }
+    std::cout << line << "\n";
+  }
+}
+
+}  // namespace lockkeeper::cli

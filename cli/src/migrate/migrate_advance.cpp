@@ -1,0 +1,120 @@
+#include <algorithm>
+#include <iostream>
+
+#include "commands.h"
+#include "exit_codes.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+#include "migrate/migrate_board.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using migration::BoardState;
+using migration::Phase;
+using migration::Rule;
+using migration::Rules;
+
+constexpr std::chrono::seconds bound{5};
+
+Instant soon() { return saturatingAdd(systemClock()->now(), bound); }
+
+Rules ruleOf(const std::string& text) {
+  try {
+    return Rules::parse(text);
+  } catch (const ConfigError& error) {
+    throw UsageError(error.what());
+  }
+}
+
+/// Throws UsageError for keys that would skip a phase.
+void checkOrder(const BoardState& state, const Rules& wanted) {
+  const auto key = Rules::jump(state.settled, wanted);
+  if (!key) return;
+  const std::string from = toString(state.settled.phaseOf(*key));
+  const std::string unsettled = state.target && !(*state.target == state.settled)
+                                    ? ", and let the present change settle (lockkeeper migrate status)"
+                                    : "";
+  throw UsageError("keys such as " + quoted(*key) + " would go from " + from + " to " +
+                   toString(wanted.phaseOf(*key)) + " at once: advance them to both first" + unsettled);
+}
+
+bool anyHeldKeyMatches(LockDriver& store, const Rule& rule) {
+  auto* browsable = dynamic_cast<Browsable*>(&store);
+  if (browsable == nullptr) return true;  // nobody knows
+  bool found = false;
+  browsable->list(
+      "",
+      [&](std::string_view key, const Holder&) {
+        found = rule.matches(key);
+        return !found;
+      },
+      soon());
+  return found;
+}
+
+/// Mistyped rules match nothing: worth a word, and no more, since keys come and go.
+void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules& wanted) {
+  const auto warn = [](const std::string& text) { std::cerr << "lockkeeper: warning: " << text << "\n"; };
+  for (const std::string& rule : wanted.idle()) warn("the rule " + quoted(rule) + " can match no key");
+  const StoreRegistry registry = knownStores();
+  for (const Rule& rule : change.rules()) {
+    if (rule.pattern == "*") continue;
+    try {
+      const auto matches = [&](const std::string& uri) {
+        return anyHeldKeyMatches(*registry.open(uri), rule);
+      };
+      if (!matches(settings.migration.from) && !matches(settings.store)) {
+        warn("no key that is held now matches " + quoted(rule.pattern));
+      }
+    } catch (const Error&) {
+      // It was only a look.
+    }
+  }
+}
+
+void explain(const BoardState& state, const Rules& wanted, const ObservedMigration& seen) {
+  const auto& options = seen.settings.options;
+  std::cout << "rules now:  " << state.target.value_or(state.settled).text() << "\n"
+            << "rules then: " << wanted.text() << "\n"
+            << "Within a heartbeat (" << rough(options.heartbeat) << ") all " << state.members.size()
+            << " members take the keys whose phase changes in both stores.\n";
+  const bool leaves = wanted.mentions(Phase::modern) && !(wanted == state.settled);
+  std::cout << "They settle by themselves when all have done so and no lock in the phase that is left can "
+               "live: after "
+            << rough(options.lease + options.maxTtl)
+            << (leaves ? ", and when nobody else was seen in the old store for " + rough(options.observation)
+                       : "")
+            << ".\n";
+}
+
+}  // namespace
+
+int advanceMigration(const CommandLine& line) {
+  const auto operands = line.operandsOf(1, 1, "one RULE after migrate advance");
+  const Rules change = ruleOf(operands.back());
+  const Settings settings = readSettings(line);
+  ObservedMigration seen = observe(settings);
+  const BoardState& state = seen.state;
+  const Rules wanted = state.target.value_or(state.settled).changedBy(change);
+  checkOrder(state, wanted);
+  warnOfIdleRules(settings, change, wanted);
+  if (state.target && *state.target == wanted) {
+    std::cout << "the rules say so already: " << wanted.text() << "\n";
+    return exitOk;
+  }
+  explain(state, wanted, seen);
+  if (line.has("dry-run")) {
+    std::cout << "dry run: nothing was written\n";
+    return exitOk;
+  }
+  if (!seen.board.change(state, state.version + 1, state.settled, wanted, soon())) {
+    std::cerr << "lockkeeper: somebody else has changed the rules meanwhile: look at migrate status\n";
+    return exitBusy;
+  }
+  std::cout << "written as version " << state.version + 1 << "\n";
+  return exitOk;
+}
+
+}  // namespace lockkeeper::cli

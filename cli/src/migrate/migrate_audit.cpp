@@ -1,0 +1,88 @@
+#include "migrate/migrate_audit.h"
+
+#include <array>
+#include <iomanip>
+#include <iostream>
+#include <string>
+
+#include "commands.h"
+#include "exit_codes.h"
+#include "inspect/shown_key.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/redis/legacy_driver.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using redis::LegacyClass;
+using redis::LegacyKey;
+using redis::LegacyRedisDriver;
+
+constexpr std::chrono::minutes auditBound{10};
+constexpr int classColumn = 21;
+constexpr std::array classes{LegacyClass::held, LegacyClass::expired, LegacyClass::phantom,
+                             LegacyClass::foreign, LegacyClass::ours};
+
+// Of a lock: it names a time.
+std::string timeOf(const LegacyKey& key) {
+  const bool past = key.remaining->count() <= 0;
+  // Whole seconds are what the scheme knows.
+  const auto seconds = std::chrono::round<std::chrono::seconds>(past ? -*key.remaining : *key.remaining);
+  return past ? "expired " + formatDuration(seconds) + " ago" : "for " + formatDuration(seconds);
+}
+
+std::string detailOf(const LegacyKey& key) {
+  switch (key.kind) {
+    case LegacyClass::held:
+      return timeOf(key) +
+             (*key.remaining > key.remaining->zero() ? "" : ", within the allowance for clocks");
+    case LegacyClass::expired:
+      return timeOf(key) + ", its TTL will remove it";
+    case LegacyClass::phantom:
+      return timeOf(key) + ", stays until it is taken over";
+    case LegacyClass::foreign:
+      return key.what;
+    case LegacyClass::ours:
+      return timeOf(key) + (key.owner.empty() ? "" : ", " + key.owner);
+  }
+  return {};
+}
+
+void printSummary(const std::array<std::size_t, classes.size()>& counts) {
+  std::size_t all = 0;
+  std::string parts;
+  for (const LegacyClass kind : classes) {
+    const std::size_t count = counts.at(static_cast<std::size_t>(kind));
+    all += count;
+    parts.append(parts.empty() ? "" : ", ").append(toString(kind)).append(" " + std::to_string(count));
+  }
+  std::cout << all << (all == 1 ? " key: " : " keys: ") << parts << "\n";
+}
+
+}  // namespace
+
+int auditLegacyKeys(const CommandLine& line) {
+  const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
+  const Settings settings = readSettings(line);
+  checkNamespace(settings.manager.keyNamespace);
+  const auto driver = openStore(settings);
+  auto* legacy = dynamic_cast<LegacyRedisDriver*>(driver.get());
+  if (legacy == nullptr) throw ConfigError("migrate audit looks at redis+legacy:// stores only");
+  const std::size_t hidden = settings.fullKey("").size();
+  std::array<std::size_t, classes.size()> counts{};
+  // Each key at once: there may be more than one wants to keep.
+  const auto print = [&](const LegacyKey& key) {
+    ++counts.at(static_cast<std::size_t>(key.kind));
+    std::cout << std::left << std::setw(classColumn) << toString(key.kind) << shown(key.key.substr(hidden))
+              << "  (" << detailOf(key) << ")\n";
+    return true;
+  };
+  legacy->audit(settings.fullKey(operands.empty() ? "" : operands.front()), print,
+                saturatingAdd(systemClock()->now(), auditBound));
+  printSummary(counts);
+  return exitOk;
+}
+
+}  // namespace lockkeeper::cli

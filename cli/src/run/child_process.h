@@ -1,0 +1,60 @@
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "inspect/terminal.h"
+
+namespace lockkeeper::cli {
+
+/// The command was not started: exit 127 when there is none of that name, else 126.
+class NotStarted : public std::runtime_error {
+ public:
+  NotStarted(int exitCode, const std::string& message) : std::runtime_error(message), exitCode_(exitCode) {}
+  int exitCode() const { return exitCode_; }
+
+ private:
+  int exitCode_;
+};
+
+/// The command, as the leader of a process group of its own. It gets SIGTERM when this process dies without a
+/// word.
+class ChildProcess {
+ public:
+  struct Setup {
+    std::vector<std::string> command;                ///< Looked up in PATH.
+    std::map<std::string, std::string> environment;  ///< Added to our own.
+    sigset_t signalMask;
+  };
+
+  /// Call on the main thread: the kernel takes the end of the calling thread for the end of the process.
+  /// Throws NotStarted.
+  ChildProcess(const Setup& setup, const Terminal& terminal);
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t group() const { return pid_; }
+  void signalGroup(int number) const;
+  /// False when all processes of the group have ended.
+  bool groupLives() const;
+
+  /// Looks what has become of the command, without waiting.
+  void check();
+  /// Its exit code, or 128 + n when signal n ended it; empty while it runs.
+  std::optional<int> exitCode() const { return exitCode_; }
+  /// Whether it has been stopped, as by Ctrl-Z, since the last call.
+  bool wasStopped();
+
+ private:
+  pid_t pid_;
+  std::optional<int> exitCode_;
+  bool stopped_ = false;
+};
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,119 @@
+#include <poll.h>
+
+#include <array>
+#include <future>
+#include <iostream>
+#include <stop_token>
+
+#include "commands.h"
+#include "exit_codes.h"
+#include "inspect/terminal.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/lock_manager.h"
+#include "run/child_process.h"
+#include "run/event.h"
+#include "run/signal_queue.h"
+#include "run/supervisor.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+constexpr std::chrono::seconds defaultGrace{5};
+
+/// Interrupted by a signal while waiting for the lock.
+struct Interrupted {
+  int signal;
+};
+
+/// Waits for the lock on a thread of its own, so that this one sees signals. Throws Interrupted, or what
+/// LockManager::lock throws.
+Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals) {
+  std::stop_source stop;
+  Event finished;
+  auto lock = std::async(std::launch::async, [&] {
+    struct Announce {
+      Event& event;
+      ~Announce() { event.set(); }
+    } announce{finished};
+    LockOptions options = manager.defaults();
+    options.stop = stop.get_token();
+    return manager.lock(key, options);
+  });
+  int interruption = 0;
+  std::array<pollfd, 2> waiting{{{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
+  while (waiting[1].revents == 0) {
+    ::poll(waiting.data(), waiting.size(), -1);
+    while (const auto signal = signals.next()) {
+      if (*signal == SIGCHLD) continue;
+      interruption = *signal;
+      stop.request_stop();
+    }
+  }
+  try {
+    Lock held = lock.get();
+    if (interruption == 0) return held;
+  } catch (const Error&) {
+    if (interruption == 0) throw;
+  }
+  throw Interrupted{interruption};
+}
+
+/// The exit code, given what the command's own was.
+int release(Lock& lock, int exitCode) {
+  switch (lock.release()) {
+    case ReleaseResult::released:
+    case ReleaseResult::notHeld:
+      return exitCode;
+    case ReleaseResult::notOwner:
+      if (exitCode != exitLost) {
+        std::cerr << "lockkeeper: the lock " << quoted(lock.key()) << " was lost while the command ran\n";
+      }
+      return exitLost;
+    case ReleaseResult::unavailable:
+    case ReleaseResult::unknown:
+      std::cerr << "lockkeeper: the lock " << quoted(lock.key())
+                << " could not be released: it stays taken until its lease ends\n";
+      return exitCode;
+  }
+  return exitCode;
+}
+
+int runHolding(Lock& lock, std::vector<std::string> command, SignalQueue& signals,
+               std::chrono::milliseconds grace) {
+  ChildProcess::Setup setup{std::move(command), {}, signals.formerMask()};
+  setup.environment["LOCKKEEPER_KEY"] = lock.key();
+  // Empty rather than unset: a command that runs inside another one's lock must not see that one's fence.
+  setup.environment["LOCKKEEPER_FENCE"] = lock.fence() ? std::to_string(*lock.fence()) : "";
+  const Terminal terminal;
+  try {
+    ChildProcess child(setup, terminal);
+    const int exitCode = supervise(child, lock, signals, terminal, grace);
+    terminal.takeBack();
+    return exitCode;
+  } catch (const NotStarted& error) {
+    std::cerr << "lockkeeper: " << error.what() << "\n";
+    return error.exitCode();
+  }
+}
+
+}  // namespace
+
+int runUnderLock(const CommandLine& line) {
+  if (!line.afterDashes || line.afterDashes->empty()) throw UsageError("expected -- COMMAND after the KEY");
+  if (line.operands.size() != 1) throw UsageError("expected one KEY before --");
+  const std::chrono::milliseconds grace = durationOption(line, "grace", defaultGrace);
+  Settings settings = readSettings(line);
+  settings.manager.lock.renew = Renew::automatic;  // the command cannot renew it
+  SignalQueue signals;
+  LockManager manager(openStore(settings), settings.manager);
+  try {
+    Lock lock = acquire(manager, line.operands.front(), signals);
+    const int exitCode = runHolding(lock, *line.afterDashes, signals, grace);
+    return release(lock, exitCode);
+  } catch (const Interrupted& interruption) {
+    return exitSignal + interruption.signal;
+  }
+}
+
+}  // namespace lockkeeper::cli

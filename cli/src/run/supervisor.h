@@ -1,0 +1,17 @@
+#pragma once
+
+#include <chrono>
+
+#include "inspect/terminal.h"
+#include "lockkeeper/lock.h"
+#include "run/child_process.h"
+#include "run/signal_queue.h"
+
+namespace lockkeeper::cli {
+
+/// Watches the command and its lock until the command has ended: passes signals on, and ends the command's
+/// process group when the lock is lost. Returns the command's exit code, or exitLost. Blocks.
+int supervise(ChildProcess& child, Lock& lock, SignalQueue& signals, const Terminal& terminal,
+              std::chrono::milliseconds grace);
+
+}  // namespace lockkeeper::cli

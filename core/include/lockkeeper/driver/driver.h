@@ -1,0 +1,124 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/token.h"
+#include "lockkeeper/export.h"
+
+namespace lockkeeper {
+
+/// Strictly increases, per key, from grant to grant. A resource that remembers the highest one it has seen
+/// refuses a holder whose lease has ended without its noticing.
+using Fence = std::uint64_t;
+
+/// Who asks for, or holds, which key. `owner` is a label for people (such as "host:pid"): public, not secret,
+/// at most 64 printable characters without '@'.
+struct Claim {
+  std::string_view key;
+  Token token;
+  std::string_view owner;
+};
+
+/// One attempt at a key.
+struct AcquireRequest {
+  Claim claim;
+  std::chrono::milliseconds ttl;
+  Instant deadline;     ///< The attempt ends by then, give or take one I/O timeout.
+  bool resend = false;  ///< The same claim was sent before and its outcome was not seen.
+};
+
+/// The store granted the claim.
+struct Granted {
+  Instant leasedFrom;  ///< Not later than the moment from which the store counts the ttl: read from the
+                       ///< clock before the first byte of the request was sent.
+  std::optional<Fence> fence;  ///< Empty when the driver promises none.
+};
+
+/// Somebody else holds the key.
+struct Busy {
+  std::optional<std::chrono::milliseconds>
+      retryAfter;  ///< When the present lease ends, where the store tells.
+};
+
+/// What came of one attempt.
+using AcquireResult = std::variant<Granted, Busy>;
+
+/// What came of one renewal.
+enum class RenewOutcome {
+  renewed,             ///< The lease runs a full ttl again, from `leasedFrom`.
+  notOwner,            ///< The key is free or somebody else's: the lock is lost.
+  ownershipUncertain,  ///< The store cannot tell any more whose the key is: the lock counts as lost.
+  unavailable,         ///< Certainly not renewed; the old lease runs on.
+  unknown,             ///< Perhaps renewed; the old lease runs on at least.
+};
+
+/// One lease to renew, and what came of it.
+struct Renewal {
+  Claim claim;
+  std::chrono::milliseconds ttl;
+  RenewOutcome outcome = RenewOutcome::unknown;
+  Instant leasedFrom{};
+};
+
+/// What came of one release.
+enum class ReleaseOutcome {
+  released,            ///< The claim held the key, and the key is free now.
+  notOwner,            ///< The claim does not hold the key. Nothing was changed.
+  ownershipUncertain,  ///< The store cannot tell whose the key is. Nothing was changed.
+};
+
+/// The present holder of a key, as far as the store tells it.
+struct Holder {
+  std::string owner;                                   ///< Its label; empty for a foreign client.
+  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: it never does.
+  std::optional<Fence> fence;
+};
+
+/// What a store's fences are worth.
+enum class FencePromise {
+  none,                   ///< Grants carry no fence.
+  whileStoreKeepsWrites,  ///< Fences increase as long as the store does not lose acknowledged writes.
+  durable,                ///< Fences increase across crashes, restarts and failovers.
+};
+
+/// What a store stands for; docs/guarantees.md says on which assumptions.
+struct Promises {
+  FencePromise fence = FencePromise::none;
+  std::string durability;  ///< One line for people: what a crash of the store does to its locks.
+};
+
+/// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. All calls are
+/// thread-safe, block until `deadline` plus one I/O timeout at most, and are idempotent per token: a claim
+/// that is sent again has the effect of being sent once.
+///
+/// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
+/// Deadlock, ConfigError. A reply that was lost, cut or late is never taken for an answer.
+class LOCKKEEPER_CORE_EXPORT LockDriver {
+ public:
+  virtual ~LockDriver() = default;
+
+  /// Claims the key for `ttl` if it is free. When the same claim holds it already (a resend), grants again
+  /// with the same fence and a full ttl.
+  virtual AcquireResult acquire(const AcquireRequest& request) = 0;
+
+  /// Renews all of `renewals` and writes each one's outcome. Never throws for reasons of the store.
+  virtual void renew(std::span<Renewal> renewals, Instant deadline) = 0;
+
+  /// Frees the key if, and only if, the claim holds it.
+  virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
+
+  /// Who holds the key now; empty when it is free.
+  virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
+
+  /// What the store stands for, as far as it is known by now. No I/O.
+  virtual Promises promises() const = 0;
+};
+
+}  // namespace lockkeeper

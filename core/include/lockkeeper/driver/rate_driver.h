@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/rate_law.h"
+#include "lockkeeper/export.h"
+
+namespace lockkeeper {
+
+/// What a store answers about one charge.
+struct RateOutcome {
+  std::int64_t granted = 0;  ///< How many of RateCharge::times fit.
+  std::int64_t remaining = 0;
+  std::chrono::microseconds retryAfter{0};  ///< Until one more `cost` fits; 0 when all did.
+  std::chrono::microseconds resetAfter{0};
+  std::int64_t storeTime = 0;  ///< µs on the store's own clock, at which it decided.
+  RateTime slot{};             ///< Buckets: the store's time from which the first granted cost counts.
+};
+
+/// One key to be charged under one law, and what came of it.
+struct RateCharge {
+  std::string_view key;  ///< With namespace and policy; any bytes, 1 to 642 of them.
+  const RateLaw* law;
+  std::int64_t cost = 1;   ///< 0 to law->limit; 0 always fits and changes nothing.
+  std::int64_t times = 1;  ///< Callers who want `cost` each, 1 to 2000: as many are granted as fit.
+  /// leakyQueue: the longest that the first one may have to wait for its slot; a later slot is refused.
+  std::chrono::microseconds longestWait{0};
+  RateOutcome outcome{};
+};
+
+/// Something to be given back. Buckets and windows never hold more than when they are full.
+struct RateRefund {
+  std::string_view key;
+  const RateLaw* law;
+  std::int64_t cost = 1;
+  std::optional<RateTime> slot{};  ///< leakyQueue, and needed there: the slot that was given.
+};
+
+/// The rate limits of one store, a capability like those of capabilities.h: a driver that can keep limits
+/// derives from it. Each call is one bounded attempt: no retry, no sleep. Thread-safe; blocks until
+/// `deadline` plus one I/O timeout at most. Throws what LockDriver throws.
+///
+/// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; a state
+/// that is as good as none (a full bucket, an empty window) is dropped by the store itself. The state of a
+/// key belongs to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
+class LOCKKEEPER_CORE_EXPORT RateDriver {
+ public:
+  virtual ~RateDriver() = default;
+
+  /// Charges all of `charges`, whose keys are different, or none of them: each outcome tells whether its own
+  /// part fits. `times` may be more than 1 only where there is one charge. What is refused changes nothing.
+  virtual void take(std::span<RateCharge> charges, Instant deadline) = 0;
+
+  /// The outcomes that take() would have, without charging.
+  virtual void peek(std::span<RateCharge> charges, Instant deadline) = 0;
+
+  /// Gives `cost` back. False when nothing could be: nothing is used, or others have come after the slot.
+  virtual bool refund(const RateRefund& refund, Instant deadline) = 0;
+
+  /// Forgets the key.
+  virtual void reset(std::string_view key, RateKind kind, Instant deadline) = 0;
+
+  /// Whether deciding costs no round trip, so that nothing is won by saving calls.
+  virtual bool isLocal() const noexcept { return false; }
+};
+
+}  // namespace lockkeeper

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/export.h"
+
+namespace lockkeeper {
+
+/// Values have up to 1 MiB, of any bytes; they may be empty.
+inline constexpr std::size_t maxValueBytes = std::size_t{1} << 20;
+
+/// Small values that end by themselves: answers to be replayed, results to be shared. Keys are those of locks
+/// (1 to 512 bytes, see key.h) and name values only: a lock of the same key is something else. A store drops
+/// no value before its time as long as it keeps its writes; one that is full refuses new values.
+///
+/// Thread-safe. Each call is one bounded attempt: no retry, no sleep; it blocks until `deadline` plus one I/O
+/// timeout at most. Throws std::invalid_argument (a key, value or ttl out of range: nothing was sent),
+/// StoreUnavailable, OutcomeUnknown, ProtocolError or ConfigError, as a LockDriver does.
+class LOCKKEEPER_CORE_EXPORT ValueStore {
+ public:
+  virtual ~ValueStore() = default;
+
+  /// The value; empty when there is none, or it has ended.
+  virtual std::optional<std::string> get(std::string_view key, Instant deadline) = 0;
+
+  /// Keeps `value` for `ttl` (1 ms to 366 days), in place of what is there.
+  virtual void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                   Instant deadline) = 0;
+
+  /// Likewise, but only where there is none. False when there is one, which stays: the first value wins.
+  virtual bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                   Instant deadline) = 0;
+
+  /// False when there was none.
+  virtual bool erase(std::string_view key, Instant deadline) = 0;
+};
+
+/// Throws std::invalid_argument, naming the fault, unless every store takes them. For stores.
+LOCKKEEPER_CORE_EXPORT void checkValue(std::string_view key, std::string_view value,
+                                       std::chrono::milliseconds ttl);
+
+/// Values of this process, in its memory, on the given clock. A value that does not fit any more, with its
+/// key, throws StoreUnavailable.
+class LOCKKEEPER_CORE_EXPORT MemoryValues final : public ValueStore {
+ public:
+  static constexpr std::size_t defaultMostBytes = std::size_t{64} << 20;
+
+  /// Keeps at most `mostBytes` of keys and values together.
+  explicit MemoryValues(std::shared_ptr<Clock> clock = systemClock(),
+                        std::size_t mostBytes = defaultMostBytes);
+  ~MemoryValues() override;
+
+  std::optional<std::string> get(std::string_view key, Instant deadline) override;
+  void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override;
+  bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override;
+  bool erase(std::string_view key, Instant deadline) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lockkeeper

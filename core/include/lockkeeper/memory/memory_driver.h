@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/export.h"
+
+namespace lockkeeper {
+
+class StoreRegistry;
+
+/// `memory:`, the embedded store: locks and rate limits of this process, in its memory, on the given clock.
+/// Waiters are served first come, first served, fences increase while the object lives. Thread-safe.
+class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
+                                                  public Waitable,
+                                                  public Browsable,
+                                                  public Breakable,
+                                                  public Noticeboard,
+                                                  public RateDriver {
+ public:
+  /// Leases end, and waits are counted, on `clock`.
+  explicit MemoryDriver(std::shared_ptr<Clock> clock = systemClock());
+  ~MemoryDriver() override;
+
+  AcquireResult acquire(const AcquireRequest& request) override;
+  AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+                               std::stop_token stop) override;
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+  Promises promises() const override;
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline) override;
+  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
+                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+  std::vector<Notice> notices(std::string_view board, Instant deadline) override;
+  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
+               std::string_view text, Instant deadline) override;
+  void unpin(std::string_view board, std::string_view name, Instant deadline) override;
+
+  void take(std::span<RateCharge> charges, Instant deadline) override;
+  void peek(std::span<RateCharge> charges, Instant deadline) override;
+  bool refund(const RateRefund& refund, Instant deadline) override;
+  void reset(std::string_view key, RateKind kind, Instant deadline) override;
+  bool isLocal() const noexcept override { return true; }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The embedded store.
+namespace memory {
+/// Adds the scheme `memory:` to `registry`. Each opened URI is a store of its own.
+LOCKKEEPER_CORE_EXPORT void use(StoreRegistry& registry);
+}  // namespace memory
+
+}  // namespace lockkeeper

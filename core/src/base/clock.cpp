@@ -1,0 +1,45 @@
+#include "lockkeeper/driver/clock.h"
+
+#include <time.h>
+
+#include <algorithm>
+
+namespace lockkeeper {
+
+namespace {
+
+// Condition variables cannot wait on CLOCK_BOOTTIME. They wait on the monotonic clock instead, which stands
+// still while the machine sleeps; so each wait is cut into slices, and after a resume the caller sees the
+// true time within one slice.
+constexpr std::chrono::milliseconds longestSlice{500};
+
+class SystemClock final : public Clock {
+ public:
+  Instant now() const noexcept override {
+    timespec time;
+    clock_gettime(CLOCK_BOOTTIME, &time);
+    return Instant(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
+
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    if (until == Instant::max()) {
+      wakeUp.wait(held);
+      return;
+    }
+    const auto left = until - now();
+    if (left > left.zero()) wakeUp.wait_for(held, std::min<std::chrono::nanoseconds>(left, longestSlice));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<Clock> systemClock() {
+  static const auto clock = std::make_shared<SystemClock>();
+  return clock;
+}
+
+Instant saturatingAdd(Instant from, std::chrono::nanoseconds length) noexcept {
+  return Instant::max() - from < length ? Instant::max() : from + length;
+}
+
+}  // namespace lockkeeper

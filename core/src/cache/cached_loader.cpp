@@ -1,0 +1,208 @@
+#include "lockkeeper/cached_loader.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "cache/cached_values.h"
+#include "cache/load_flights.h"
+#include "lock/lease.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
+
+namespace lockkeeper {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+LockOptions lockOptions(const CacheOptions& cache) {
+  LockOptions lock;
+  lock.ttl = cache.lockTtl;
+  lock.waitFor = cache.waitFor;
+  lock.maxHold = cache.loadFor;
+  return lock;
+}
+
+CacheOptions checked(CacheOptions options) {
+  constexpr milliseconds month = std::chrono::hours{24 * 30};
+  checkNamespace(options.keyNamespace);
+  checkDuration("freshFor", options.freshFor, milliseconds{1}, month);
+  checkDuration("staleFor", options.staleFor, milliseconds{0}, month);
+  checkDuration("negativeFor", options.negativeFor, milliseconds{0}, month);
+  checkDuration("loadFor", options.loadFor, detail::shortestTtl, std::chrono::hours{1});
+  checkDuration("lockTtl", options.lockTtl, detail::shortestTtl, std::chrono::hours{1});
+  checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
+  checkOptions(lockOptions(options));
+  if (options.jitterPercent > 90) {
+    throw std::invalid_argument("jitterPercent is " + std::to_string(options.jitterPercent) +
+                                ": it must be 0 to 90");
+  }
+  if (!options.environment.clock || !options.environment.random) {
+    throw std::invalid_argument("the environment of a CachedLoader needs a clock and a random");
+  }
+  return options;
+}
+
+}  // namespace
+
+class CachedLoader::Impl {
+ public:
+  using Value = std::optional<std::string>;
+  using Entry = detail::CachedValues::Entry;
+
+  Impl(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks, Loader loader,
+       CacheOptions options, Report report)
+      : locks_(std::move(locks)),
+        loader_(std::move(loader)),
+        options_(checked(std::move(options))),
+        report_(std::move(report)),
+        values_(std::move(values), options_, report_),
+        flights_(options_.environment.clock) {
+    if (!locks_ || !loader_) throw std::invalid_argument("a CachedLoader needs a LockManager and a loader");
+  }
+
+  Value get(std::string_view key) {
+    const Entry entry = values_.entryOf(key);
+    auto fresh = values_.lookFresh(entry);
+    if (fresh.there) return serve(entry, CacheEvent::hit, std::move(fresh.value));
+
+    const auto [flight, pilot] = flights_.board(entry.full);
+    if (!pilot) return follow(entry, *flight);
+    try {
+      Value value = rebuild(entry, fresh.failure);
+      flights_.land(entry.full, flight, value, nullptr);
+      return value;
+    } catch (...) {
+      flights_.land(entry.full, flight, {}, std::current_exception());
+      throw;
+    }
+  }
+
+  void invalidate(std::string_view key) {
+    const Entry entry = values_.entryOf(key);
+    values_.erase(entry);
+    // Whoever stores a value does so under the lock: once it is ours, one that was loaded before has been
+    // stored, or never will be.
+    LockOptions options = lockOptions(options_);
+    options.waitFor = options_.loadFor + options_.lockTtl;
+    const Lock lock = locks_->lock(entry.full, options);
+    values_.erase(entry);
+    // Those who come from now on must not share a load that may have begun before.
+    flights_.close(entry.full);
+  }
+
+ private:
+  Value serve(const Entry& entry, CacheEvent event, Value value) const {
+    values_.tell(entry, event);
+    return value;
+  }
+
+  Value follow(const Entry& entry, detail::LoadFlight& flight) {
+    const Instant until = options_.environment.clock->now() + options_.waitFor;
+    if (Value stale = values_.lookStale(entry)) return serve(entry, CacheEvent::stale, std::move(stale));
+    if (!flights_.await(flight, until)) tooLate(entry);
+    if (flight.failure) std::rethrow_exception(flight.failure);
+    return flight.value;
+  }
+
+  [[noreturn]] void tooLate(const Entry& entry) const {
+    throw LockTimeout("the value of " + quoted(entry.key) + " was not loaded by another caller within " +
+                      formatDuration(options_.waitFor));
+  }
+
+  Value rebuild(const Entry& entry, const std::exception_ptr& valuesDown) {
+    if (valuesDown) return loadAlone(entry, valuesDown);
+    Value stale = values_.lookStale(entry);
+    std::optional<Lock> lock;
+    try {
+      LockOptions options = lockOptions(options_);
+      if (stale) options.waitFor = milliseconds{0};
+      lock = locks_->tryLock(entry.full, options);
+    } catch (const ForkedError&) {
+      throw;
+    } catch (const Error& error) {
+      values_.tell(entry, CacheEvent::storeFailed, error.what());
+      if (stale) return serve(entry, CacheEvent::stale, std::move(stale));
+      return loadAlone(entry, std::current_exception());
+    }
+    if (!lock && stale) return serve(entry, CacheEvent::stale, std::move(stale));
+    // Whoever had the lock before may have stored a value.
+    auto fresh = values_.lookFresh(entry);
+    if (fresh.there) return serve(entry, CacheEvent::hit, std::move(fresh.value));
+    if (!lock) tooLate(entry);
+    return loadLocked(entry, *lock, std::move(stale));
+  }
+
+  Value loadAlone(const Entry& entry, const std::exception_ptr& failure) {
+    if (options_.whenDown == WhenDown::fail) std::rethrow_exception(failure);
+    return load(entry);
+  }
+
+  Value load(const Entry& entry) {
+    try {
+      return serve(entry, CacheEvent::loaded, loader_(entry.key));
+    } catch (const std::exception& error) {
+      values_.tell(entry, CacheEvent::loadFailed, error.what());
+      throw;
+    } catch (...) {
+      values_.tell(entry, CacheEvent::loadFailed, "not a std::exception");
+      throw;
+    }
+  }
+
+  Value loadLocked(const Entry& entry, const Lock& lock, Value stale) {
+    Value value;
+    try {
+      value = load(entry);
+    } catch (...) {
+      if (stale) return serve(entry, CacheEvent::stale, std::move(stale));
+      throw;
+    }
+    try {
+      values_.store(entry, lock, value);
+    } catch (const std::exception& error) {
+      values_.tell(entry, CacheEvent::notStored, error.what());
+    }
+    return value;
+  }
+
+  const std::shared_ptr<LockManager> locks_;
+  const Loader loader_;
+  const CacheOptions options_;
+  const Report report_;
+  detail::CachedValues values_;
+  detail::LoadFlights flights_;
+};
+
+const char* toString(CacheEvent event) noexcept {
+  switch (event) {
+    case CacheEvent::hit:
+      return "hit";
+    case CacheEvent::stale:
+      return "stale value served";
+    case CacheEvent::loaded:
+      return "loaded";
+    case CacheEvent::loadFailed:
+      return "load failed";
+    case CacheEvent::storeFailed:
+      return "store failed";
+    case CacheEvent::notStored:
+      return "not stored";
+  }
+  return "unknown";
+}
+
+CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks,
+                           Loader loader, CacheOptions options, Report report)
+    : impl_(std::make_unique<Impl>(std::move(values), std::move(locks), std::move(loader), std::move(options),
+                                   std::move(report))) {}
+
+CachedLoader::CachedLoader(CachedLoader&&) noexcept = default;
+CachedLoader& CachedLoader::operator=(CachedLoader&&) noexcept = default;
+CachedLoader::~CachedLoader() = default;
+
+std::optional<std::string> CachedLoader::get(std::string_view key) { return impl_->get(key); }
+
+void CachedLoader::invalidate(std::string_view key) { impl_->invalidate(key); }
+
+}  // namespace lockkeeper

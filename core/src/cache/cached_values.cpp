@@ -1,0 +1,110 @@
+#include "cache/cached_values.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/internal/hook.h"
+
+namespace lockkeeper::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// The first byte of what is stored: a value follows, or the loader had none.
+constexpr char someValue = '+';
+constexpr char noValue = '-';
+
+CachedValues::Found decode(const std::optional<std::string>& stored) {
+  // Anything else was not written by a CachedLoader: it counts as absent.
+  if (!stored || stored->empty()) return {};
+  if (stored->front() == someValue) return {.there = true, .value = stored->substr(1)};
+  return {.there = *stored == std::string(1, noValue)};
+}
+
+}  // namespace
+
+CachedValues::CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options,
+                           const CachedLoader::Report& report)
+    : store_(std::move(store)), options_(options), report_(report), health_(options.operationTimeout) {
+  if (!store_) throw std::invalid_argument("a CachedLoader needs a ValueStore");
+}
+
+CachedValues::Entry CachedValues::entryOf(std::string_view key) const {
+  checkKey(key);
+  Entry entry;
+  entry.key = key;
+  if (!options_.keyNamespace.empty()) entry.full.append(options_.keyNamespace).append(1, ':');
+  entry.full.append(key);
+  entry.fresh = entry.full + ":fresh";
+  entry.stale = entry.full + ":stale";
+  checkKey(entry.stale);
+  return entry;
+}
+
+CachedValues::Found CachedValues::look(const Entry& entry, const std::string& name) {
+  const Instant started = now();
+  if (!health_.mayTry(started)) {
+    return {.failure =
+                std::make_exception_ptr(StoreUnavailable("the store of cached values does not answer"))};
+  }
+  try {
+    Found found = decode(store_->get(name, soon()));
+    health_.succeeded();
+    return found;
+  } catch (const ForkedError&) {
+    throw;
+  } catch (const Error& error) {
+    health_.failed(error.code(), started, now(), *options_.environment.random);
+    tell(entry, CacheEvent::storeFailed, error.what());
+    return {.failure = std::current_exception()};
+  }
+}
+
+CachedValues::Value CachedValues::lookStale(const Entry& entry) {
+  return options_.staleFor == milliseconds{0} ? Value() : look(entry, entry.stale).value;
+}
+
+void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value) {
+  if (!value) {
+    store_->erase(entry.stale, whileHeld(lock));
+    if (options_.negativeFor == milliseconds{0}) {
+      store_->erase(entry.fresh, whileHeld(lock));
+    } else {
+      store_->put(entry.fresh, std::string(1, noValue), options_.negativeFor, whileHeld(lock));
+    }
+    return;
+  }
+  const std::string stored = someValue + *value;
+  const milliseconds fresh = jittered();
+  // The copy first: it must never be older than the fresh one.
+  if (options_.staleFor > milliseconds{0}) {
+    store_->put(entry.stale, stored, fresh + options_.staleFor, whileHeld(lock));
+  }
+  store_->put(entry.fresh, stored, fresh, whileHeld(lock));
+}
+
+Instant CachedValues::whileHeld(const Lock& lock) const {
+  const auto left = lock.remaining();
+  if (left <= left.zero()) throw LockLost("the load took longer than its lock was held");
+  return std::min(soon(), now() + left);
+}
+
+milliseconds CachedValues::jittered() const {
+  const auto most = static_cast<std::uint64_t>(options_.freshFor.count()) * options_.jitterPercent / 100;
+  return options_.freshFor - milliseconds(options_.environment.random->upTo(most));
+}
+
+void CachedValues::erase(const Entry& entry) {
+  const Instant deadline = soon();
+  if (options_.staleFor > milliseconds{0}) store_->erase(entry.stale, deadline);
+  store_->erase(entry.fresh, deadline);
+}
+
+void CachedValues::tell(const Entry& entry, CacheEvent event, std::string_view message) const {
+  if (report_) callHook([&] { report_({entry.key, event, message}); });
+}
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/cached_loader.h"
+#include "store/store_health.h"
+
+namespace lockkeeper::detail {
+
+/// What a CachedLoader keeps in its store: a fresh value as KEY:fresh, which ends with its freshness, and
+/// where stale ones are wanted a copy as KEY:stale, which ends later. So the store's clock alone decides, and
+/// a hit costs one request. Thread-safe.
+class CachedValues {
+ public:
+  using Value = std::optional<std::string>;
+
+  struct Entry {
+    std::string_view key;  ///< The caller's.
+    std::string full;      ///< With the namespace: also the lock's name.
+    std::string fresh;
+    std::string stale;
+  };
+
+  /// What one look into the store has found.
+  struct Found {
+    bool there = false;
+    Value value{};  ///< Empty, though there: the loader had none.
+    std::exception_ptr failure{};
+  };
+
+  /// The options are checked ones, and outlive this object like the report.
+  CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options,
+               const CachedLoader::Report& report);
+
+  /// Throws std::invalid_argument for a key that does not fit.
+  Entry entryOf(std::string_view key) const;
+
+  /// The fresh value. Asks the store, unless it is known to be down; reports its failures.
+  Found lookFresh(const Entry& entry) { return look(entry, entry.fresh); }
+  /// A value that may be stale; empty also when the store fails.
+  Value lookStale(const Entry& entry);
+
+  /// Stores what was loaded under `lock`. Throws LockLost when somebody else may have stored a fresher value,
+  /// and the store's errors.
+  void store(const Entry& entry, const Lock& lock, const Value& value);
+
+  void erase(const Entry& entry);
+
+  void tell(const Entry& entry, CacheEvent event, std::string_view message = {}) const;
+
+ private:
+  Found look(const Entry& entry, const std::string& name);
+  Instant whileHeld(const Lock& lock) const;
+  std::chrono::milliseconds jittered() const;
+  Instant now() const noexcept { return options_.environment.clock->now(); }
+  Instant soon() const noexcept { return now() + options_.operationTimeout; }
+
+  const std::shared_ptr<ValueStore> store_;
+  const CacheOptions& options_;
+  const CachedLoader::Report& report_;
+  StoreHealth health_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "lockkeeper/driver/rate_driver.h"
+#include "memory/memory_rates.h"
+
+namespace lockkeeper::detail {
+
+/// This process's part of the limits while the store is down, and what the store has to be charged for it
+/// afterwards. Remembers that for a bounded number of keys: what the others have used is forgiven.
+/// Thread-safe.
+class LocalLimits {
+ public:
+  explicit LocalLimits(std::shared_ptr<Clock> clock) : clock_(std::move(clock)), rates_(clock_) {}
+
+  /// As RateDriver::take(), with the local laws; `laws` are those of the store, one for each charge.
+  void take(std::span<RateCharge> charges, std::span<const RateLaw* const> laws);
+
+  bool owesAnything() const noexcept { return owes_.load(std::memory_order_acquire); }
+
+  /// Charges the store for what was used of `key` in the outage and has not run out since. Throws what the
+  /// driver throws.
+  void settle(RateDriver& driver, std::string_view key, Instant deadline);
+
+  /// The same for some other keys, unless another thread is at it.
+  void settleSome(RateDriver& driver, Instant deadline);
+
+  /// The key was reset: nothing is owed for it.
+  void forget(std::string_view key, RateKind kind);
+
+ private:
+  static constexpr std::size_t mostDebts = 65'536;
+
+  struct Debt {
+    RateLaw law;
+    RateLaw localLaw;
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  using Debts = std::unordered_map<std::string, Debt, Hash, std::equal_to<>>;
+
+  void remember(Debts::node_type debt);
+  void pay(RateDriver& driver, const std::string& key, const Debt& debt, Instant deadline);
+
+  const std::shared_ptr<Clock> clock_;
+  MemoryRates rates_;
+  std::mutex mutex_;
+  Debts debts_;
+  std::atomic<bool> owes_ = false;
+  std::mutex settling_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,287 @@
+#include "limit/rate_engine.h"
+
+#include <algorithm>
+#include <new>
+#include <stdexcept>
+#include <vector>
+
+#include "base/fork_generation.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/internal/backoff.h"
+
+namespace lockkeeper::detail {
+
+namespace {
+
+using std::chrono::floor;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using Failure = RateStore::Failure;
+
+constexpr std::size_t mostTogether = 16;
+
+RateLimiterOptions checked(RateLimiterOptions options) {
+  checkNamespace(options.keyNamespace);
+  checkDuration<ConfigError>("operationTimeout", options.operationTimeout, milliseconds{1},
+                             std::chrono::hours{1});
+  const Environment& environment = options.environment;
+  if (!environment.clock || !environment.random || !environment.listener) {
+    throw std::invalid_argument("the environment of a RateLimiter needs a clock, a random and a listener");
+  }
+  return options;
+}
+
+std::shared_ptr<RateDriver> checked(std::shared_ptr<RateDriver> driver) {
+  if (driver == nullptr) throw std::invalid_argument("a RateLimiter needs a driver");
+  return driver;
+}
+
+Decision decisionOf(const RateCharge& charge, const RatePolicy& policy, const Failure& failure) {
+  const RateOutcome& outcome = charge.outcome;
+  return {.allowed = outcome.granted == charge.times,
+          .remaining = outcome.remaining,
+          .retryAfter = outcome.retryAfter,
+          .resetAfter = outcome.resetAfter,
+          .policy = policy.name(),
+          .outage = failure};
+}
+
+// What several limits say together.
+Decision together(std::span<const RateTake> takes) {
+  const auto weighsMore = [](const RateTake& left, const RateTake& right) {
+    const Decision &a = left.decision, &b = right.decision;
+    if (a.allowed != b.allowed) return b.allowed;
+    return a.allowed ? a.remaining < b.remaining : a.retryAfter > b.retryAfter;
+  };
+  return std::min_element(takes.begin(), takes.end(), weighsMore)->decision;
+}
+
+/// At its end, also by an exception that leaves the outcome open: what was refused may be allowed now.
+class Forgetting {
+ public:
+  Forgetting(RefusalCache* refusals, std::string_view key) : refusals_(refusals), key_(key) {}
+  Forgetting(const Forgetting&) = delete;
+  ~Forgetting() {
+    if (refusals_ != nullptr) refusals_->forget(key_);
+  }
+
+ private:
+  RefusalCache* const refusals_;
+  const std::string_view key_;
+};
+
+}  // namespace
+
+RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions options)
+    : generation_(forkGeneration()),
+      options_(checked(std::move(options))),
+      driver_(checked(std::move(driver))),
+      store_(driver_, options_.environment, options_.operationTimeout),
+      combiner_(*driver_, options_.environment.clock),
+      stock_(std::make_shared<TokenStock>(driver_, options_.environment.clock, options_.operationTimeout)),
+      refusals_(driver_->isLocal() ? nullptr : std::make_unique<RefusalCache>()) {}
+
+RateEngine::~RateEngine() {
+  if (inherited()) {
+    // The stock's thread is not here, the sockets are the parent's: let go of both without touching them.
+    new (std::nothrow) auto(stock_);
+    new (std::nothrow) auto(driver_);
+    return;
+  }
+  stock_->close();
+}
+
+bool RateEngine::inherited() const noexcept { return generation_ != forkGeneration(); }
+
+void RateEngine::check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const {
+  if (inherited()) {
+    throw ForkedError(
+        "this RateLimiter was made before fork(): make a new one, with a new driver, in the child");
+  }
+  checkKey(key);
+  if (cost >= 0 && cost <= policy.limit()) return;
+  throw std::invalid_argument("the cost " + std::to_string(cost) + " can never be allowed by the limit " +
+                              quoted(policy.name()) + ": 0 to " + std::to_string(policy.limit()) +
+                              " are possible");
+}
+
+RateKey RateEngine::fullKey(const RatePolicy& policy, std::string_view key) const {
+  return RateKey(options_.keyNamespace, policy.name(), key);
+}
+
+Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+  check(key, policy, cost);
+  const RateKey full = fullKey(policy, key);
+  RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
+  const Failure failure = decide(charge, policy);
+  const Decision decision = decisionOf(charge, policy, failure);
+  report(decision, charge.key);
+  return decision;
+}
+
+Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
+  const RatePolicy* const policies[] = {&policy};
+  if (refusals_ == nullptr) return decide({&charge, 1}, policies);
+  const Instant sent = store_.now();
+  if (refusals_->find(charge, sent)) return {};
+  const std::int64_t prefetch = charge.cost == 1 ? policy.options().prefetch : 0;
+  if (prefetch > 0 && stock_->take(charge, sent)) return {};
+
+  const auto asked = refusals_->generation();
+  std::int64_t spare = 0;
+  const Failure failure = store_.ask({&charge, 1}, policies, [&](Instant deadline) {
+    combiner_.take(charge, std::max<std::int64_t>(prefetch - 1, 0), spare, deadline);
+  });
+  if (failure) return failure;
+  if (spare > 0) stock_->add(charge, spare, policy.options().prefetchIdle, store_.now());
+  if (charge.outcome.granted == 0) refusals_->add(charge, sent, store_.now(), asked);
+  return failure;
+}
+
+Decision RateEngine::take(std::span<RateTake> takes) {
+  if (takes.empty() || takes.size() > mostTogether) {
+    throw std::invalid_argument(std::to_string(takes.size()) + " limits are asked together: 1 to " +
+                                std::to_string(mostTogether) + " are possible");
+  }
+  std::vector<RateKey> keys;
+  std::vector<RateCharge> charges;
+  std::vector<const RatePolicy*> policies;
+  keys.reserve(takes.size());
+  for (const RateTake& each : takes) {
+    check(each.key, *each.policy, each.cost);
+    const std::string_view full = keys.emplace_back(fullKey(*each.policy, each.key)).view();
+    if (std::any_of(charges.begin(), charges.end(),
+                    [&](const RateCharge& other) { return other.key == full; })) {
+      throw std::invalid_argument("the key " + quoted(each.key) + " is charged twice under the limit " +
+                                  quoted(each.policy->name()) + ": charge it once, with the sum");
+    }
+    charges.push_back({.key = full, .law = &each.policy->law(), .cost = each.cost});
+    policies.push_back(each.policy);
+  }
+  const Failure failure = decide(charges, policies);
+  for (std::size_t index = 0; index < takes.size(); ++index) {
+    takes[index].decision = decisionOf(charges[index], *policies[index], failure);
+    report(takes[index].decision, charges[index].key);
+  }
+  return together(takes);
+}
+
+Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies policies) {
+  const auto question = [&](Instant deadline) { driver_->take(charges, deadline); };
+  if (refusals_ == nullptr) return store_.ask(charges, policies, question);
+  const Instant sent = store_.now();
+  bool refused = false;
+  for (RateCharge& each : charges) {
+    each.outcome = {.granted = 1, .remaining = each.law->limit};  // for all that is known
+    if (refusals_->find(each, sent)) refused = true;
+  }
+  if (refused) return {};
+  const auto asked = refusals_->generation();
+  const Failure failure = store_.ask(charges, policies, question);
+  if (failure) return failure;
+  for (const RateCharge& each : charges) {
+    if (each.outcome.granted == 0) refusals_->add(each, sent, store_.now(), asked);
+  }
+  return failure;
+}
+
+Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
+                                std::int64_t cost) {
+  checkDuration("waitFor", wait.waitFor, milliseconds{0}, std::chrono::hours{24});
+  const bool queues = policy.law().kind == RateKind::leakyQueue;
+  const Instant until = store_.now() + wait.waitFor;
+  for (;;) {
+    Decision decision;
+    if (queues) {
+      const auto left = std::max(until - store_.now(), Instant::duration::zero());
+      RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left));
+      decision = slot.decision();
+      if (slot && !slot.wait(wait.stop)) {
+        decision.allowed = false;
+        try {
+          slot.giveBack();
+        } catch (const Error&) {
+          // Then the slot stays empty.
+        }
+        return decision;
+      }
+    } else {
+      decision = take(key, policy, cost);
+    }
+    // A slot that is too far now does not come nearer than the end of the wait, which nears as well.
+    if (decision.allowed || (queues && !decision.outage)) return decision;
+    const Instant again = store_.now() + decision.retryAfter;
+    if (again > until || !pauseUntil(clock(), again, wait.stop)) return decision;
+  }
+}
+
+RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
+                             microseconds longestWait) {
+  check(key, policy, cost);
+  if (policy.law().kind != RateKind::leakyQueue) {
+    throw std::invalid_argument("the limit " + quoted(policy.name()) + " is a " +
+                                toString(policy.law().kind) + ": only a leaky-queue has slots");
+  }
+  const RateKey full = fullKey(policy, key);
+  const RatePolicy* const policies[] = {&policy};
+  RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost, .longestWait = longestWait};
+  const Failure failure = store_.ask({&charge, 1}, policies, [&](Instant deadline) {
+    driver_->take({&charge, 1}, deadline);
+  });
+  RateSlot slot(shared_from_this(), decisionOf(charge, policy, failure));
+  report(slot.decision_, charge.key);
+  if (!slot) return slot;
+  // The answer came after the store has decided: counted from now, the slot cannot come too early.
+  slot.at_ = store_.now() + (roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+  if (failure) return slot;  // there is nothing in the store to give back
+  slot.key_ = charge.key;
+  slot.law_ = *charge.law;
+  slot.cost_ = cost;
+  slot.slot_ = charge.outcome.slot;
+  return slot;
+}
+
+Decision RateEngine::peek(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+  check(key, policy, cost);
+  const RateKey full = fullKey(policy, key);
+  RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
+  store_.send(charge.key, [&](Instant deadline) { driver_->peek({&charge, 1}, deadline); });
+  return decisionOf(charge, policy, {});
+}
+
+bool RateEngine::refund(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+  check(key, policy, cost);
+  if (policy.law().kind == RateKind::leakyQueue) {
+    throw std::invalid_argument("the limit " + quoted(policy.name()) +
+                                " is a leaky-queue: give back the slot that was reserved");
+  }
+  const RateKey full = fullKey(policy, key);
+  return giveBack({.key = full.view(), .law = &policy.law(), .cost = cost});
+}
+
+bool RateEngine::giveBack(const RateRefund& refund) {
+  if (inherited() || refund.cost == 0) return false;
+  bool given = false;
+  const Forgetting after(refusals_.get(), refund.key);
+  store_.send(refund.key, [&](Instant deadline) { given = driver_->refund(refund, deadline); });
+  return given;
+}
+
+void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
+  check(key, policy, 0);
+  const RateKey full = fullKey(policy, key);
+  const RateKind kind = policy.law().kind;
+  const Forgetting after(refusals_.get(), full.view());
+  store_.send(full.view(), [&](Instant deadline) { driver_->reset(full.view(), kind, deadline); });
+  stock_->drop(full.view());
+  store_.forget(full.view(), kind);
+}
+
+void RateEngine::report(const Decision& decision, std::string_view key) const {
+  Listener& listener = *options_.environment.listener;
+  callHook([&] { listener.decided(key, decision); });
+  if (decision.allowed) return;
+  callHook([&] { listener.refused(key, decision.policy, decision.retryAfter); });
+}
+
+}  // namespace lockkeeper::detail

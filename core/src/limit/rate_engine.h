@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "limit/rate_combiner.h"
+#include "limit/rate_key.h"
+#include "limit/rate_store.h"
+#include "limit/refusal_cache.h"
+#include "limit/token_stock.h"
+#include "lockkeeper/rate_limiter.h"
+
+namespace lockkeeper::detail {
+
+/// What a RateLimiter and its slots share. Who answers a question, in this order: what is known to be
+/// refused, the stock, the store, the outage setting. Thread-safe.
+class RateEngine : public std::enable_shared_from_this<RateEngine> {
+ public:
+  RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions options);
+  RateEngine(const RateEngine&) = delete;
+  ~RateEngine();
+
+  Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost);
+  Decision take(std::span<RateTake> takes);
+  Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
+                      std::int64_t cost);
+  /// The next slot of a queue that is not farther than `longestWait`.
+  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
+                   std::chrono::microseconds longestWait);
+  Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost);
+  bool refund(std::string_view key, const RatePolicy& policy, std::int64_t cost);
+  void reset(std::string_view key, const RatePolicy& policy);
+
+  bool giveBack(const RateRefund& refund);
+  Clock& clock() const noexcept { return *options_.environment.clock; }
+
+ private:
+  bool inherited() const noexcept;
+  void check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const;
+  RateKey fullKey(const RatePolicy& policy, std::string_view key) const;
+  RateStore::Failure decide(RateCharge& charge, const RatePolicy& policy);
+  RateStore::Failure decide(std::span<RateCharge> charges, RateStore::Policies policies);
+  void report(const Decision& decision, std::string_view key) const;
+
+  const std::uint64_t generation_;
+  const RateLimiterOptions options_;
+  const std::shared_ptr<RateDriver> driver_;
+  RateStore store_;
+  RateCombiner combiner_;
+  const std::shared_ptr<TokenStock> stock_;
+  // Null where asking costs no round trip.
+  const std::unique_ptr<RefusalCache> refusals_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,65 @@
+#include "limit/rate_store.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lockkeeper::detail {
+
+using std::chrono::ceil;
+using std::chrono::microseconds;
+
+void RateStore::settle(std::span<const RateCharge> charges, Instant deadline) {
+  if (!localLimits_.owesAnything()) return;
+  for (const RateCharge& each : charges) localLimits_.settle(*driver_, each.key, deadline);
+}
+
+void RateStore::settleOthers(Instant deadline) {
+  if (!localLimits_.owesAnything()) return;
+  const Instant started = now();
+  try {
+    localLimits_.settleSome(*driver_, deadline);
+  } catch (const Error& error) {
+    failed(error, "", started);  // the debt stays
+  }
+}
+
+void RateStore::failed(const Error& error, std::string_view key, Instant started) {
+  callHook([&] { environment_.listener->storeFailed(key, error.code(), error.what()); });
+  health_.failed(error.code(), started, now(), *environment_.random);
+}
+
+void RateStore::answerOutage(std::span<RateCharge> charges, Policies policies) {
+  const auto untilNextTry = ceil<microseconds>(health_.nextTry() - now());
+  bool refused = false;
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    RateCharge& each = charges[index];
+    const RatePolicy& policy = *policies[index];
+    const Outage setting = policy.options().outage;
+    const bool tooDear = setting == Outage::local && each.cost > policy.localLaw().limit;
+    each.outcome = {.granted = each.times, .remaining = policy.limit()};
+    if (each.cost == 0 || (setting != Outage::closed && !tooDear)) continue;
+    each.outcome = {.retryAfter = std::max(untilNextTry, microseconds{1000})};
+    refused = true;
+  }
+  if (!refused) answerLocally(charges, policies);
+}
+
+void RateStore::answerLocally(std::span<RateCharge> charges, Policies policies) {
+  std::vector<RateCharge> ours;
+  std::vector<const RateLaw*> laws;
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    if (policies[index]->options().outage != Outage::local) continue;
+    ours.push_back(charges[index]);
+    ours.back().law = &policies[index]->localLaw();
+    laws.push_back(&policies[index]->law());
+  }
+  if (ours.empty()) return;
+  localLimits_.take(ours, laws);
+  for (const RateCharge& own : ours) {
+    for (RateCharge& each : charges) {
+      if (each.key == own.key) each.outcome = own.outcome;
+    }
+  }
+}
+
+}  // namespace lockkeeper::detail

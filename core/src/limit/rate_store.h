@@ -1,0 +1,102 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "limit/local_limits.h"
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/internal/hook.h"
+#include "lockkeeper/rate_policy.h"
+#include "store/store_health.h"
+
+namespace lockkeeper::detail {
+
+/// The store as a limiter sees it: asked within a time bound, left alone while it is down, and answered for
+/// by the policies' outage settings then. Thread-safe.
+class RateStore {
+ public:
+  using Policies = std::span<const RatePolicy* const>;  // one for each charge
+  using Failure = std::optional<ErrorCode>;
+
+  RateStore(std::shared_ptr<RateDriver> driver, const Environment& environment,
+            std::chrono::nanoseconds operationTimeout)
+      : environment_(environment),
+        operationTimeout_(operationTimeout),
+        driver_(std::move(driver)),
+        health_(operationTimeout),
+        localLimits_(environment.clock) {}
+
+  /// Calls `question(deadline)`, which writes the charges' outcomes. When it cannot, they are written by the
+  /// outage settings: then why.
+  template <class Question>
+  Failure ask(std::span<RateCharge> charges, Policies policies, Question&& question);
+
+  /// Calls `request(deadline)`. Throws what that throws, or StoreUnavailable while the store is down.
+  template <class Request>
+  void send(std::string_view key, Request&& request);
+
+  /// The key was reset.
+  void forget(std::string_view key, RateKind kind) { localLimits_.forget(key, kind); }
+
+  RateDriver& driver() const noexcept { return *driver_; }
+  Instant now() const noexcept { return environment_.clock->now(); }
+
+ private:
+  void settle(std::span<const RateCharge> charges, Instant deadline);
+  void settleOthers(Instant deadline);
+  void failed(const Error& error, std::string_view key, Instant started);
+  void answerOutage(std::span<RateCharge> charges, Policies policies);
+  void answerLocally(std::span<RateCharge> charges, Policies policies);
+
+  const Environment environment_;
+  const std::chrono::nanoseconds operationTimeout_;
+  const std::shared_ptr<RateDriver> driver_;
+  StoreHealth health_;
+  LocalLimits localLimits_;
+};
+
+template <class Question>
+RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies policies, Question&& question) {
+  const Instant started = now();
+  const Instant deadline = started + operationTimeout_;
+  Failure failure;
+  if (!health_.mayTry(started)) {
+    failure = health_.lastFailure();
+  } else {
+    try {
+      settle(charges, deadline);
+      question(deadline);
+      health_.succeeded();
+    } catch (const ForkedError&) {
+      throw;
+    } catch (const Error& error) {
+      failed(error, charges.front().key, started);
+      failure = error.code();
+    }
+  }
+  if (failure) {
+    answerOutage(charges, policies);
+  } else {
+    settleOthers(deadline);
+  }
+  return failure;
+}
+
+template <class Request>
+void RateStore::send(std::string_view key, Request&& request) {
+  const Instant started = now();
+  if (!health_.mayTry(started))
+    throw StoreUnavailable("the store has failed a moment ago: it is tried again soon");
+  try {
+    request(started + operationTimeout_);
+    health_.succeeded();
+  } catch (const Error& error) {
+    failed(error, key, started);
+    throw;
+  }
+}
+
+}  // namespace lockkeeper::detail

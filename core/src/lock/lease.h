@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "lock/local_queue.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/listener.h"
+#include "lockkeeper/lock.h"
+#include "lockkeeper/lock_options.h"
+
+namespace lockkeeper::detail {
+
+/// How much the clocks of client and store may drift apart during one ttl (Redis's own allowance for
+/// Redlock).
+constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
+  return ttl / 100 + std::chrono::milliseconds{2};
+}
+
+/// Below it, what a lease costs would be most of it.
+inline constexpr std::chrono::milliseconds shortestTtl{10};
+
+class Engine;
+
+/// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
+/// and state are written under the keeper's mutex only; those below the line belong to the keeper.
+struct Lease {
+  std::weak_ptr<Engine> engine;  ///< Not its owner: a Lock that was released keeps no manager alive.
+  std::shared_ptr<Clock> clock;
+  std::uint64_t generation;  ///< Of the process that took it.
+  std::string key;           ///< With the namespace.
+  std::size_t namespaceBytes = 0;
+  Token token;
+  std::string_view owner;  ///< The engine's label.
+  std::chrono::nanoseconds ttl{};
+  std::chrono::nanoseconds margin{};
+  Renew renew = Renew::automatic;
+  std::optional<Fence> fence;
+  Instant acquiredAt{};
+  Instant holdUntil = Instant::max();
+
+  std::atomic<Instant> validUntil{Instant{}};
+  std::atomic<LockState> state{LockState::held};
+  std::stop_source lost;
+  LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  // ------------------------------------------------------------
+  std::size_t place = 0;  ///< Its index among the keeper's leases, while it is alive.
+  Instant renewAt = Instant::max();
+  LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
+
+  Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
+        const LockOptions& options);
+
+  Claim claim() const { return {key, token, owner}; }
+  std::chrono::milliseconds ttlMilliseconds() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
+  }
+
+  /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
+  /// ask, whatever others do with the Lock.
+  bool valid() noexcept;
+
+  /// Held or suspect: neither released nor lost.
+  bool alive() const noexcept {
+    const LockState now = state.load(std::memory_order_acquire);
+    return now == LockState::held || now == LockState::suspect;
+  }
+
+  /// The lease counts from `leasedFrom` anew: sets validUntil and the next renewal.
+  void leased(Instant leasedFrom) noexcept;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,44 @@
+#include "lock/local_queue.h"
+
+namespace lockkeeper::detail {
+
+std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant until,
+                                                  const std::stop_token& stop) {
+  Waiter waiter;
+  const std::stop_callback onStop(stop, [&] {
+    const std::lock_guard held(mutex_);
+    waiter.wakeUp.notify_one();
+  });
+  std::unique_lock held(mutex_);
+  const auto found = lines_.find(key);
+  if (found == lines_.end()) return Turn(*this, lines_.try_emplace(std::string(key)).first->first);
+  if (clock_->now() >= until) return std::nullopt;
+
+  // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
+  // erased.
+  const std::string& name = found->first;
+  auto& waiters = found->second.waiters;
+  const auto place = waiters.insert(waiters.end(), &waiter);
+  while (!waiter.turn && !stop.stop_requested() && clock_->now() < until) {
+    clock_->wait(held, waiter.wakeUp, until);
+  }
+  if (waiter.turn) return Turn(*this, name);
+  waiters.erase(place);
+  return std::nullopt;
+}
+
+void LocalQueue::leave(std::string_view key) noexcept {
+  const std::lock_guard held(mutex_);
+  const auto line = lines_.find(key);
+  auto& waiters = line->second.waiters;
+  if (waiters.empty()) {
+    lines_.erase(line);
+    return;
+  }
+  Waiter* next = waiters.front();
+  waiters.pop_front();
+  next->turn = true;
+  next->wakeUp.notify_one();
+}
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "lockkeeper/driver/clock.h"
+
+namespace lockkeeper::detail {
+
+/// Puts the callers of one process in line for each key, first come, first served, so that only one of them
+/// asks the store. The next one's turn comes at the very moment that the one before leaves: a hand-over
+/// inside the process needs no polling. Thread-safe.
+class LocalQueue {
+ public:
+  explicit LocalQueue(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+
+  /// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it.
+  class Turn {
+   public:
+    Turn() = default;
+    Turn(Turn&& other) noexcept { swap(other); }
+    Turn& operator=(Turn&& other) noexcept {
+      Turn(std::move(other)).swap(*this);
+      return *this;
+    }
+    ~Turn() {
+      if (queue_ != nullptr) queue_->leave(key_);
+    }
+
+   private:
+    friend class LocalQueue;
+    Turn(LocalQueue& queue, std::string_view key) : queue_(&queue), key_(key) {}
+    void swap(Turn& other) noexcept {
+      std::swap(queue_, other.queue_);
+      std::swap(key_, other.key_);
+    }
+
+    LocalQueue* queue_ = nullptr;
+    std::string_view key_;  // points into the queue's map
+  };
+
+  /// Waits for the caller's turn, until `until` or `stop`; then empty.
+  std::optional<Turn> enter(std::string_view key, Instant until, const std::stop_token& stop);
+
+ private:
+  struct Waiter {
+    std::condition_variable wakeUp;
+    bool turn = false;
+  };
+  struct Line {
+    std::list<Waiter*> waiters;
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  void leave(std::string_view key) noexcept;
+
+  const std::shared_ptr<Clock> clock_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Line, Hash, std::equal_to<>> lines_;
+};
+
+}  // namespace lockkeeper::detail

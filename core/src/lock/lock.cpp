@@ -1,0 +1,68 @@
+#include "lockkeeper/lock.h"
+
+#include <utility>
+
+#include "lock/engine.h"
+
+namespace lockkeeper {
+
+// A Lock without an engine is over: released, or moved from. What any thread may call looks at the lease
+// alone, since release() takes the engine away.
+
+Lock::Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept
+    : engine_(std::move(engine)), lease_(std::move(lease)) {}
+
+Lock::Lock(Lock&&) noexcept = default;
+
+Lock& Lock::operator=(Lock&& other) noexcept {
+  if (this != &other) {
+    release();
+    engine_ = std::move(other.engine_);
+    lease_ = std::move(other.lease_);
+  }
+  return *this;
+}
+
+Lock::~Lock() { release(); }
+
+bool Lock::valid() const noexcept { return lease_ && lease_->valid(); }
+
+std::chrono::nanoseconds Lock::remaining() const noexcept {
+  if (!valid()) return std::chrono::nanoseconds::zero();
+  const auto left = lease_->validUntil.load(std::memory_order_acquire) - lease_->clock->now();
+  return std::max(left, std::chrono::nanoseconds::zero());
+}
+
+LockState Lock::state() const noexcept {
+  if (!lease_) return LockState::released;
+  lease_->valid();
+  return lease_->state.load(std::memory_order_acquire);
+}
+
+std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lost.get_token() : std::stop_token(); }
+
+std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence : std::nullopt; }
+
+std::string_view Lock::key() const noexcept {
+  if (!lease_) return {};
+  return std::string_view(lease_->key).substr(lease_->namespaceBytes);
+}
+
+void Lock::renew() {
+  if (!engine_) throw LockLost("the lock was released: it cannot be renewed");
+  engine_->renew(*lease_);
+}
+
+ReleaseResult Lock::release() noexcept {
+  if (!engine_) return ReleaseResult::notHeld;
+  const auto engine = std::exchange(engine_, nullptr);
+  return engine->release(*lease_);
+}
+
+ReleaseResult Lock::releaseHeldFor(std::chrono::milliseconds atLeast) noexcept {
+  if (!engine_) return ReleaseResult::notHeld;
+  const auto engine = std::exchange(engine_, nullptr);
+  return engine->releaseHeldFor(*lease_, atLeast);
+}
+
+}  // namespace lockkeeper

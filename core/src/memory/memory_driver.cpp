@@ -1,0 +1,261 @@
+#include "lockkeeper/memory/memory_driver.h"
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/store_registry.h"
+#include "memory/memory_notices.h"
+#include "memory/memory_rates.h"
+
+namespace lockkeeper {
+
+namespace {
+
+struct Waiter {
+  const AcquireRequest& request;
+  std::condition_variable wakeUp;
+  std::optional<Granted> granted;
+};
+
+struct Record {
+  Token token;
+  std::string owner;
+  Fence fence = 0;
+  Instant end{};
+  std::list<Waiter*> waiters;
+};
+
+struct Hash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+
+using Records = std::unordered_map<std::string, Record, Hash, std::equal_to<>>;
+
+}  // namespace
+
+struct MemoryDriver::State {
+  explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), board(clock), rates(clock) {}
+
+  const std::shared_ptr<Clock> clock;
+  detail::MemoryNotices board;  // with a mutex of its own
+  std::mutex mutex;
+  Records records;
+  Fence lastFence = 0;  // one counter for all keys: it increases for each of them
+  std::size_t sweepAt = 1024;
+  detail::MemoryRates rates;
+
+  Granted grant(Record& record, const AcquireRequest& request) {
+    const Instant now = clock->now();
+    record.token = request.claim.token;
+    record.owner = request.claim.owner;
+    record.fence = ++lastFence;
+    record.end = now + request.ttl;
+    return {now, record.fence};
+  }
+
+  // A free or expired key goes to the one who has waited longest; false when nobody waits.
+  bool handOver(Record& record) {
+    if (record.waiters.empty()) return false;
+    Waiter* next = record.waiters.front();
+    record.waiters.pop_front();
+    next->granted = grant(record, next->request);
+    next->wakeUp.notify_one();
+    // Those behind wait for the end of the lease before theirs: it has a new one now.
+    for (Waiter* waiter : record.waiters) waiter->wakeUp.notify_one();
+    return true;
+  }
+
+  // Settles an expired lease first, so that callers see the truth. Null when the key is free.
+  Record* current(std::string_view key) {
+    const auto found = records.find(key);
+    if (found == records.end()) return nullptr;
+    Record& record = found->second;
+    if (clock->now() < record.end || handOver(record)) return &record;
+    records.erase(found);
+    return nullptr;
+  }
+
+  // Frees the key: for the next waiter, or altogether.
+  void free(std::string_view key) {
+    const auto found = records.find(key);
+    if (!handOver(found->second)) records.erase(found);
+  }
+
+  // Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
+  void sweep() {
+    if (records.size() < sweepAt) return;
+    const Instant now = clock->now();
+    std::erase_if(records,
+                  [&](const auto& entry) { return entry.second.end <= now && entry.second.waiters.empty(); });
+    sweepAt = std::max<std::size_t>(1024, 2 * records.size());
+  }
+
+  // What one attempt comes to.
+  AcquireResult acquire(const AcquireRequest& request) {
+    Record* record = current(request.claim.key);
+    if (record == nullptr) {
+      sweep();
+      record = &records.try_emplace(std::string(request.claim.key)).first->second;
+      return grant(*record, request);
+    }
+    const Instant now = clock->now();
+    if (record->token == request.claim.token) {
+      record->end = now + request.ttl;
+      return Granted{now, record->fence};
+    }
+    return Busy{std::chrono::ceil<std::chrono::milliseconds>(record->end - now)};
+  }
+};
+
+MemoryDriver::MemoryDriver(std::shared_ptr<Clock> clock)
+    : state_(std::make_unique<State>(std::move(clock))) {}
+
+MemoryDriver::~MemoryDriver() = default;
+
+AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
+  const std::lock_guard held(state_->mutex);
+  return state_->acquire(request);
+}
+
+AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+                                           std::stop_token stop) {
+  Waiter waiter{request, {}, {}};
+  const std::stop_callback onStop(stop, [&] {
+    const std::lock_guard held(state_->mutex);
+    waiter.wakeUp.notify_one();
+  });
+  std::unique_lock held(state_->mutex);
+  AcquireResult result = state_->acquire(request);
+  if (std::holds_alternative<Granted>(result)) return result;
+
+  // A record with waiters stays where it is: references are safe, iterators would not be.
+  Record& record = state_->records.find(request.claim.key)->second;
+  const auto place = record.waiters.insert(record.waiters.end(), &waiter);
+  while (!waiter.granted && !stop.stop_requested() && state_->clock->now() < waitUntil) {
+    if (state_->clock->now() >= record.end) {
+      state_->handOver(record);
+    } else {
+      state_->clock->wait(held, waiter.wakeUp, std::min(waitUntil, record.end));
+    }
+  }
+  if (waiter.granted) return *waiter.granted;
+  record.waiters.erase(place);
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(record.end - state_->clock->now());
+  return Busy{std::max(left, left.zero())};
+}
+
+void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
+  const std::lock_guard held(state_->mutex);
+  for (Renewal& renewal : renewals) {
+    Record* record = state_->current(renewal.claim.key);
+    const bool owner = record != nullptr && record->token == renewal.claim.token;
+    renewal.outcome = owner ? RenewOutcome::renewed : RenewOutcome::notOwner;
+    if (!owner) continue;
+    renewal.leasedFrom = state_->clock->now();
+    record->end = renewal.leasedFrom + renewal.ttl;
+  }
+}
+
+ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
+  const std::lock_guard held(state_->mutex);
+  const Record* record = state_->current(claim.key);
+  if (record == nullptr || record->token != claim.token) return ReleaseOutcome::notOwner;
+  state_->free(claim.key);
+  return ReleaseOutcome::released;
+}
+
+std::optional<Holder> MemoryDriver::holder(std::string_view key, Instant /*deadline*/) {
+  const std::lock_guard held(state_->mutex);
+  const Record* record = state_->current(key);
+  if (record == nullptr) return std::nullopt;
+  const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(record->end - state_->clock->now());
+  return Holder{record->owner, remaining, record->fence};
+}
+
+Promises MemoryDriver::promises() const {
+  return {FencePromise::whileStoreKeepsWrites, "locks live in this process and end with it"};
+}
+
+void MemoryDriver::list(std::string_view prefix,
+                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                        Instant /*deadline*/) {
+  std::list<std::pair<std::string, Holder>> found;
+  {
+    const std::lock_guard held(state_->mutex);
+    const Instant now = state_->clock->now();
+    for (const auto& [key, record] : state_->records) {
+      if (!key.starts_with(prefix) || record.end <= now) continue;
+      found.push_back(
+          {key,
+           {record.owner, std::chrono::ceil<std::chrono::milliseconds>(record.end - now), record.fence}});
+    }
+  }
+  // Outside the mutex, so that the visitor may use the driver.
+  for (const auto& [key, holder] : found) {
+    if (!visit(key, holder)) return;
+  }
+}
+
+bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/) {
+  const std::lock_guard held(state_->mutex);
+  if (state_->current(key) == nullptr) return false;
+  state_->free(key);
+  return true;
+}
+
+void MemoryDriver::take(std::span<RateCharge> charges, Instant deadline) {
+  state_->rates.take(charges, deadline);
+}
+
+void MemoryDriver::peek(std::span<RateCharge> charges, Instant deadline) {
+  state_->rates.peek(charges, deadline);
+}
+
+bool MemoryDriver::refund(const RateRefund& refund, Instant deadline) {
+  return state_->rates.refund(refund, deadline);
+}
+
+void MemoryDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
+  state_->rates.reset(key, kind, deadline);
+}
+
+std::vector<Notice> MemoryDriver::pin(std::string_view board, std::string_view name, std::string_view text,
+                                      std::optional<std::chrono::milliseconds> keep, Instant /*deadline*/) {
+  return state_->board.pin(board, name, text, keep);
+}
+
+std::vector<Notice> MemoryDriver::notices(std::string_view board, Instant /*deadline*/) {
+  return state_->board.notices(board);
+}
+
+bool MemoryDriver::replace(std::string_view board, std::string_view name,
+                           const std::optional<std::string>& expected, std::string_view text,
+                           Instant /*deadline*/) {
+  return state_->board.replace(board, name, expected, text);
+}
+
+void MemoryDriver::unpin(std::string_view board, std::string_view name, Instant /*deadline*/) {
+  state_->board.unpin(board, name);
+}
+
+void memory::use(StoreRegistry& registry) {
+  const auto check = [](const StoreUri& uri) {
+    uri.allowOnly({});
+    if (!uri.endpoints().empty() || !uri.path().empty()) {
+      throw ConfigError("the store 'memory:' takes no host and no path");
+    }
+  };
+  registry.add("memory", [check](const StoreUri& uri, const Environment& environment) {
+    check(uri);
+    return std::make_shared<MemoryDriver>(environment.clock);
+  });
+  registry.addValues("memory", [check](const StoreUri& uri, const Environment& environment) {
+    check(uri);
+    return std::make_shared<MemoryValues>(environment.clock);
+  });
+}
+
+}  // namespace lockkeeper

@@ -1,0 +1,110 @@
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper {
+
+namespace {
+constexpr std::chrono::milliseconds longestTtl = std::chrono::hours{24 * 366};
+}
+
+void checkValue(std::string_view key, std::string_view value, std::chrono::milliseconds ttl) {
+  checkKey(key);
+  if (value.size() > maxValueBytes) {
+    throw std::invalid_argument("the value has " + std::to_string(value.size()) +
+                                " bytes: up to 1 MiB is allowed");
+  }
+  checkDuration("the value's ttl", ttl, std::chrono::milliseconds{1}, longestTtl);
+}
+
+struct MemoryValues::State {
+  using Ends = std::multimap<Instant, std::string>;
+  struct Entry {
+    std::string value;
+    Ends::iterator end;
+  };
+  using Entries = std::map<std::string, Entry, std::less<>>;
+
+  static std::size_t bytesOf(const Entries::value_type& entry) {
+    return entry.first.size() + entry.second.value.size();
+  }
+
+  void remove(Entries::iterator found) {
+    bytes -= bytesOf(*found);
+    ends.erase(found->second.end);
+    entries.erase(found);
+  }
+
+  void dropEnded() {
+    const Instant now = clock->now();
+    while (!ends.empty() && ends.begin()->first <= now) remove(entries.find(ends.begin()->second));
+  }
+
+  void insert(std::string_view key, std::string_view value, std::chrono::milliseconds ttl) {
+    const auto old = entries.find(key);
+    const std::size_t freed = old == entries.end() ? 0 : bytesOf(*old);
+    if (bytes - freed + key.size() + value.size() > mostBytes) {
+      throw StoreUnavailable("the values in memory have reached " + std::to_string(mostBytes) + " bytes");
+    }
+    if (old != entries.end()) remove(old);
+    const auto end = ends.emplace(saturatingAdd(clock->now(), ttl), key);
+    const auto added = entries.emplace(key, Entry{std::string(value), end}).first;
+    bytes += bytesOf(*added);
+  }
+
+  const std::shared_ptr<Clock> clock;
+  const std::size_t mostBytes;
+  std::mutex mutex{};
+  Entries entries{};
+  Ends ends{};
+  std::size_t bytes = 0;
+};
+
+MemoryValues::MemoryValues(std::shared_ptr<Clock> clock, std::size_t mostBytes)
+    : state_(new State{.clock = std::move(clock), .mostBytes = mostBytes}) {}
+
+MemoryValues::~MemoryValues() = default;
+
+std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*deadline*/) {
+  checkKey(key);
+  const std::lock_guard held(state_->mutex);
+  state_->dropEnded();
+  const auto found = state_->entries.find(key);
+  return found == state_->entries.end() ? std::nullopt : std::optional(found->second.value);
+}
+
+void MemoryValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                       Instant /*deadline*/) {
+  checkValue(key, value, ttl);
+  const std::lock_guard held(state_->mutex);
+  state_->dropEnded();
+  state_->insert(key, value, ttl);
+}
+
+bool MemoryValues::add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                       Instant /*deadline*/) {
+  checkValue(key, value, ttl);
+  const std::lock_guard held(state_->mutex);
+  state_->dropEnded();
+  if (state_->entries.contains(key)) return false;
+  state_->insert(key, value, ttl);
+  return true;
+}
+
+bool MemoryValues::erase(std::string_view key, Instant /*deadline*/) {
+  checkKey(key);
+  const std::lock_guard held(state_->mutex);
+  state_->dropEnded();
+  const auto found = state_->entries.find(key);
+  if (found == state_->entries.end()) return false;
+  state_->remove(found);
+  return true;
+}
+
+}  // namespace lockkeeper

@@ -1,0 +1,258 @@
+#include "schedule/candidate.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "lock/lease.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/internal/hook.h"
+
+namespace lockkeeper::detail {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between campaigns that failed. LockManager has tried again and again within each of them.
+constexpr Backoff pauses{milliseconds{100}, std::chrono::seconds{5}};
+
+LockOptions lockOptions(const ElectionOptions& election) {
+  LockOptions lock;
+  lock.ttl = election.ttl;
+  lock.waitFor = election.ttl;  // for ever, in slices after each of which a store that is down is reported
+  lock.safetyMargin = election.safetyMargin;
+  return lock;
+}
+
+ElectionOptions checked(ElectionOptions options) {
+  checkKey(options.name);
+  checkOptions(lockOptions(options));
+  checkDuration("callbackTimeout", options.callbackTimeout, milliseconds{1}, std::chrono::hours{1});
+  if (!options.environment.clock || !options.environment.random) {
+    throw std::invalid_argument("the environment of a LeaderElection needs a clock and a random");
+  }
+  return options;
+}
+
+}  // namespace
+
+Candidate::Candidate(std::shared_ptr<LockManager> manager, ElectionOptions options, ElectionHooks hooks)
+    : manager_(std::move(manager)), options_(checked(std::move(options))), hooks_(std::move(hooks)) {
+  if (!manager_) throw std::invalid_argument("a LeaderElection needs a LockManager");
+}
+
+void Candidate::start() {
+  thread_ = std::thread([self = shared_from_this()] { self->run(); });
+}
+
+void Candidate::run() {
+  {
+    const Guard held(mutex_);
+    threadId_ = std::this_thread::get_id();
+  }
+  Backoff backoff = pauses;
+  while (rest()) {
+    if (auto won = campaign(backoff)) serve(std::move(*won));
+  }
+  const Guard held(mutex_);
+  finished_ = true;
+  changed_.notify_all();
+}
+
+bool Candidate::rest() {
+  Guard held(mutex_);
+  while (!stopped_.stop_requested() && now() < restsUntil_) wait(held, restsUntil_);
+  return !stopped_.stop_requested();
+}
+
+std::optional<Lock> Candidate::campaign(Backoff& backoff) {
+  try {
+    LockOptions lock = lockOptions(options_);
+    lock.stop = stopped_.get_token();
+    auto won = manager_->tryLock(options_.name, lock);
+    backoff = pauses;
+    return won;
+  } catch (const std::exception& error) {
+    report(ElectionEvent::storeFailed, error.what());
+    const Guard held(mutex_);
+    restsUntil_ = now() + backoff.next(*options_.environment.random);
+    return std::nullopt;
+  }
+}
+
+void Candidate::serve(Lock won) {
+  const std::stop_token lost = won.lost();
+  Term term{};
+  {
+    const Guard held(mutex_);
+    if (stopped_.stop_requested()) return;
+    termEnded_ = std::stop_source();
+    term = {++terms_, won.fence(), termEnded_.get_token()};
+    lock_.emplace(std::move(won));
+    lostAt_.reset();
+    phase_ = Phase::leading;
+  }
+  const std::stop_callback onLoss(lost, [this] {
+    {
+      const Guard held(mutex_);
+      lostAt_ = now();
+    }
+    report(ElectionEvent::lost, "the lock was lost");
+    endTerm();
+  });
+  if (!call(hooks_.elected, term, "elected")) {
+    {
+      const Guard held(mutex_);
+      restsUntil_ = now() + options_.ttl;
+    }
+    endTerm();
+  }
+  Guard held(mutex_);
+  while (phase_ != Phase::ended) wait(held, Instant::max());
+  held.unlock();
+  call(hooks_.deposed, term, "deposed");
+  reportLateness();
+
+  held.lock();
+  std::optional<Lock> over = takeLock(held);
+  held.unlock();
+  over.reset();  // A lost one, too: the others need not wait for the end of its lease.
+  held.lock();
+  phase_ = Phase::campaigning;
+  changed_.notify_all();
+}
+
+void Candidate::endTerm() {
+  Guard held(mutex_);
+  if (phase_ != Phase::leading) return;
+  phase_ = Phase::ending;
+  std::stop_source ended = termEnded_;
+  held.unlock();
+  ended.request_stop();
+  held.lock();
+  phase_ = Phase::ended;
+  changed_.notify_all();
+}
+
+bool Candidate::call(const Callback& callback, const Term& term, const char* name) {
+  if (!callback) return true;
+  Guard held(mutex_);
+  callbackSince_ = now();
+  changed_.notify_all();
+  held.unlock();
+
+  std::string failure;
+  try {
+    callback(term);
+  } catch (const std::exception& error) {
+    failure = std::string(name) + " threw: " + error.what();
+  } catch (...) {
+    failure = std::string(name) + " threw";
+  }
+  if (!failure.empty()) report(ElectionEvent::callbackFailed, failure);
+
+  held.lock();
+  callbackSince_.reset();
+  changed_.notify_all();
+  return failure.empty();
+}
+
+void Candidate::reportLateness() {
+  std::optional<Instant> lostAt;
+  {
+    const Guard held(mutex_);
+    lostAt = lostAt_;
+  }
+  const auto margin = options_.safetyMargin.value_or(options_.ttl / 10);
+  if (!lostAt || now() - *lostAt <= margin) return;
+  const auto late = std::chrono::ceil<milliseconds>(now() - *lostAt - margin);
+  report(ElectionEvent::callbackLate,
+         "the callbacks returned " + formatDuration(late) + " after the lease of the lost term had ended");
+}
+
+bool Candidate::leads() {
+  Guard held(mutex_);
+  if (phase_ != Phase::leading || !lock_) return false;
+  // Outside the mutex: valid() may find the loss, and tells it then.
+  ++readers_;
+  held.unlock();
+  const bool valid = lock_->valid();
+  held.lock();
+  if (--readers_ == 0) changed_.notify_all();
+  return valid && phase_ == Phase::leading;
+}
+
+std::optional<Fence> Candidate::fence() {
+  const Guard held(mutex_);
+  return phase_ == Phase::leading && lock_ ? lock_->fence() : std::nullopt;
+}
+
+bool Candidate::resign(milliseconds pause) {
+  checkDuration("the pause after resigning", pause, milliseconds{0}, std::chrono::hours{24});
+  Guard held(mutex_);
+  if (phase_ != Phase::leading) return false;
+  restsUntil_ = now() + pause;
+  const auto term = terms_;
+  const bool fromCallback = threadId_ == std::this_thread::get_id();
+  held.unlock();
+  endTerm();
+  if (fromCallback) return true;
+  held.lock();
+  const auto over = [&] { return terms_ != term || phase_ == Phase::campaigning; };
+  if (!awaitCallbacks(held, over)) letGo(held, "resign()");
+  return true;
+}
+
+void Candidate::stop() {
+  stopped_.request_stop();
+  {
+    const Guard held(mutex_);
+    changed_.notify_all();
+  }
+  endTerm();
+  Guard held(mutex_);
+  if (threadId_ == std::this_thread::get_id()) return thread_.detach();  // from a callback
+  if (awaitCallbacks(held, [&] { return finished_; })) {
+    held.unlock();
+    thread_.join();
+  } else {
+    letGo(held, "the end of the election");
+    thread_.detach();
+  }
+}
+
+bool Candidate::awaitCallbacks(Guard& held, const std::function<bool()>& over) {
+  const Instant asked = now();
+  while (!over()) {
+    // Without a callback, it is the LockManager that bounds what the thread does.
+    const Instant until = callbackSince_
+                              ? saturatingAdd(std::max(asked, *callbackSince_), options_.callbackTimeout)
+                              : Instant::max();
+    if (now() >= until) return false;
+    wait(held, until);
+  }
+  return true;
+}
+
+void Candidate::letGo(Guard& held, const char* who) {
+  std::optional<Lock> over = takeLock(held);
+  held.unlock();
+  if (over) {
+    over.reset();
+    report(ElectionEvent::callbackLate,
+           std::string("a callback still ran when its time was up: ") + who + " has let others be elected");
+  }
+}
+
+std::optional<Lock> Candidate::takeLock(Guard& held) {
+  while (readers_ > 0) wait(held, Instant::max());
+  return std::exchange(lock_, std::nullopt);
+}
+
+void Candidate::report(ElectionEvent event, std::string_view message) const {
+  if (hooks_.report) callHook([&] { hooks_.report({options_.name, event, message}); });
+}
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/internal/backoff.h"
+#include "lockkeeper/leader_election.h"
+
+namespace lockkeeper::detail {
+
+/// What a LeaderElection is behind its pointer: campaigns, leads and steps down, on one thread. Held by
+/// shared_ptr: a callback that hangs for ever keeps it. Thread-safe.
+class Candidate : public std::enable_shared_from_this<Candidate> {
+ public:
+  Candidate(std::shared_ptr<LockManager> manager, ElectionOptions options, ElectionHooks hooks);
+
+  void start();
+  /// Ends the thread, or leaves it behind when a callback hangs.
+  void stop();
+
+  bool inherited() const noexcept { return forkGuard_.inherited(); }
+  bool leads();
+  std::optional<Fence> fence();
+  bool resign(std::chrono::milliseconds pause);
+
+ private:
+  enum class Phase { campaigning, leading, ending, ended };
+  using Guard = std::unique_lock<std::mutex>;
+  using Callback = std::function<void(const Term& term)>;
+
+  void run();
+  bool rest();
+  std::optional<Lock> campaign(Backoff& backoff);
+  void serve(Lock won);
+  void endTerm();
+  bool call(const Callback& callback, const Term& term, const char* name);
+  void reportLateness();
+  std::optional<Lock> takeLock(Guard& held);
+  bool awaitCallbacks(Guard& held, const std::function<bool()>& over);
+  void letGo(Guard& held, const char* who);
+  void report(ElectionEvent event, std::string_view message) const;
+  Instant now() const noexcept { return options_.environment.clock->now(); }
+  void wait(Guard& held, Instant until) { options_.environment.clock->wait(held, changed_, until); }
+
+  const std::shared_ptr<LockManager> manager_;
+  const ElectionOptions options_;
+  const ElectionHooks hooks_;
+  const ForkGuard forkGuard_;
+  std::thread thread_;
+  std::stop_source stopped_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread::id threadId_;
+  Phase phase_ = Phase::campaigning;
+  std::optional<Lock> lock_;  // while a term lasts
+  int readers_ = 0;           // threads that look at lock_ outside the mutex
+  std::uint64_t terms_ = 0;
+  std::stop_source termEnded_;
+  Instant restsUntil_ = Instant::min();
+  std::optional<Instant> callbackSince_;
+  std::optional<Instant> lostAt_;  // of the present term
+  bool finished_ = false;          // the thread
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,50 @@
+#include "lockkeeper/leader_election.h"
+
+#include <new>
+#include <utility>
+
+#include "schedule/candidate.h"
+
+namespace lockkeeper {
+
+const char* toString(ElectionEvent event) noexcept {
+  switch (event) {
+    case ElectionEvent::storeFailed:
+      return "store failed";
+    case ElectionEvent::lost:
+      return "leadership lost";
+    case ElectionEvent::callbackFailed:
+      return "callback failed";
+    case ElectionEvent::callbackLate:
+      return "callback late";
+  }
+  return "unknown";
+}
+
+LeaderElection::LeaderElection(std::shared_ptr<LockManager> manager, ElectionOptions options,
+                               ElectionHooks hooks)
+    : candidate_(
+          std::make_shared<detail::Candidate>(std::move(manager), std::move(options), std::move(hooks))) {
+  candidate_->start();
+}
+
+LeaderElection::~LeaderElection() {
+  if (candidate_->inherited()) {
+    // The thread is not here, its mutex may be held for ever: let go of all of it without touching it.
+    new (std::nothrow) auto(candidate_);
+    return;
+  }
+  candidate_->stop();
+}
+
+bool LeaderElection::isLeader() const { return !candidate_->inherited() && candidate_->leads(); }
+
+std::optional<Fence> LeaderElection::fence() const {
+  return candidate_->inherited() ? std::nullopt : candidate_->fence();
+}
+
+bool LeaderElection::resign(std::chrono::milliseconds pause) {
+  return !candidate_->inherited() && candidate_->resign(pause);
+}
+
+}  // namespace lockkeeper

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/random.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/backoff.h"
+
+namespace lockkeeper::detail {
+
+/// Whether the store answers. While it does not, one caller now and then tries it, and the others need not
+/// wait for its timeout. Thread-safe.
+class StoreHealth {
+ public:
+  /// `longestTry` is how long one try may take.
+  explicit StoreHealth(std::chrono::nanoseconds longestTry);
+
+  /// Whether to ask the store. While it is down: true for one caller when the next try is due.
+  bool mayTry(Instant now);
+
+  void succeeded();
+  /// A call that was `started` then has failed.
+  void failed(ErrorCode code, Instant started, Instant now, Random& random);
+
+  bool isDown() const noexcept { return down_.load(std::memory_order_acquire); }
+  ErrorCode lastFailure() const;
+  Instant nextTry() const;
+
+ private:
+  const std::chrono::nanoseconds longestTry_;
+  std::atomic<bool> down_ = false;
+  mutable std::mutex mutex_;
+  Backoff backoff_;
+  Instant failedAt_ = Instant::min();
+  Instant nextTry_{};
+  ErrorCode lastFailure_ = ErrorCode::storeUnavailable;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,220 @@
+#include "lockkeeper/driver/store_uri.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper {
+
+namespace {
+
+// Messages here repeat a part of the URI only where no secret can stand, not even in a URI written wrongly.
+
+int hexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string decode(std::string_view text, std::string_view what) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      plain += text[i];
+      continue;
+    }
+    const int high = i + 2 < text.size() ? hexDigit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? hexDigit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) {
+      throw ConfigError("the store's " + std::string(what) +
+                        " has a '%' without two hexadecimal digits: write %25");
+    }
+    plain += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return plain;
+}
+
+std::string passwordFrom(std::string plain) {
+  if (!plain.starts_with("${") || !plain.ends_with('}')) return plain;
+  const std::string name = plain.substr(2, plain.size() - 3);
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) {
+    throw ConfigError("the store's password names the environment variable " + quoted(name) +
+                      ", which is not set");
+  }
+  return value;
+}
+
+std::uint16_t portFrom(std::string_view text, const std::string& host) {
+  std::uint16_t port = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error == std::errc() && rest == text.data() + text.size() && port != 0) return port;
+  // Anything but a short number may be a password whose '@' was forgotten.
+  const bool number =
+      text.size() <= 6 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  throw ConfigError("the port " + (number ? quoted(text) + " " : std::string()) + "of the store's host " +
+                    quoted(host) + " is not a number from 1 to 65535");
+}
+
+Endpoint endpointFrom(std::string_view text) {
+  Endpoint endpoint;
+  if (const auto at = text.rfind('@'); at != std::string_view::npos) {
+    const std::string_view login = text.substr(0, at);
+    const auto colon = login.find(':');
+    endpoint.user = decode(login.substr(0, colon), "user name");
+    if (colon != std::string_view::npos) {
+      endpoint.password = passwordFrom(decode(login.substr(colon + 1), "password"));
+    }
+    text.remove_prefix(at + 1);
+  }
+  if (text.starts_with('[')) {
+    const auto close = text.find(']');
+    if (close == std::string_view::npos) throw ConfigError("the store's IPv6 address has no closing ']'");
+    endpoint.host = text.substr(1, close - 1);
+    text.remove_prefix(close + 1);
+  } else {
+    const auto colon = text.find(':');
+    endpoint.host = decode(text.substr(0, colon), "host");
+    text.remove_prefix(std::min(colon, text.size()));
+  }
+  if (endpoint.host.empty()) throw ConfigError("the store's URI has no host where one is needed");
+  if (text.empty()) return endpoint;
+  if (text.front() != ':')
+    throw ConfigError("the store's host " + quoted(endpoint.host) + " is followed by more than a port");
+  endpoint.port = portFrom(text.substr(1), endpoint.host);
+  return endpoint;
+}
+
+constexpr std::string_view schemeBytes = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+
+/// "redis://a, mysql+getlock://b" would otherwise be a host, or the value of a parameter.
+void refuseSecond(std::string_view text) {
+  for (auto at = text.find("://"); at != std::string_view::npos; at = text.find("://", at + 1)) {
+    const auto before = text.find_last_not_of(schemeBytes, at - 1);
+    if (before != std::string_view::npos &&
+        std::string_view(",; \t").find(text[before]) != std::string_view::npos) {
+      throw ConfigError("the store's URI is followed by another one: one store can be named");
+    }
+  }
+}
+
+std::string joined(std::initializer_list<std::string_view> names) {
+  std::string list;
+  for (const auto name : names) list.append(list.empty() ? "" : ", ").append(name);
+  return list.empty() ? "none" : list;
+}
+
+}  // namespace
+
+StoreUri StoreUri::parse(std::string_view text) {
+  StoreUri uri;
+  const auto colon = text.find(':');
+  const std::string_view scheme = text.substr(0, colon);
+  if (colon == std::string_view::npos || scheme.empty() ||
+      scheme.find_first_not_of(schemeBytes) != std::string_view::npos) {
+    throw ConfigError("the store's URI does not begin with a scheme, such as memory: or redis://host:6379/0");
+  }
+  refuseSecond(text);
+  uri.scheme_ = scheme;
+  text.remove_prefix(colon + 1);
+  if (text.find('#') != std::string_view::npos) throw ConfigError("the store's URI has a '#': write %23");
+
+  const auto question = text.find('?');
+  std::string_view query = question == std::string_view::npos ? "" : text.substr(question + 1);
+  text = text.substr(0, question);
+  if (text.starts_with("//")) {
+    text.remove_prefix(2);
+    const auto slash = std::min(text.find('/'), text.size());
+    std::string_view hosts = text.substr(0, slash);
+    text.remove_prefix(slash);
+    for (bool more = !hosts.empty(); more;) {
+      const auto comma = hosts.find(',');
+      uri.endpoints_.push_back(endpointFrom(hosts.substr(0, comma)));
+      more = comma != std::string_view::npos;
+      if (more) hosts.remove_prefix(comma + 1);
+    }
+  }
+  uri.path_ = decode(text, "path");
+
+  while (!query.empty()) {
+    const auto end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    query.remove_prefix(std::min(end + 1, query.size()));
+    const auto equals = pair.find('=');
+    const std::string name(pair.substr(0, equals));
+    if (equals == std::string_view::npos || name.empty()) {
+      throw ConfigError("the store's URI has a parameter that is not written name=value");
+    }
+    if (!uri.parameters_.try_emplace(name, decode(pair.substr(equals + 1), "parameter " + quoted(name)))
+             .second) {
+      throw ConfigError("the store's parameter " + quoted(name) + " is given twice");
+    }
+  }
+  return uri;
+}
+
+void StoreUri::allowOnly(std::initializer_list<std::string_view> known) const {
+  for (const auto& entry : parameters_) {
+    if (std::find(known.begin(), known.end(), entry.first) != known.end()) continue;
+    throw ConfigError("the store's parameter " + quoted(entry.first) + " is unknown: " + scheme_ + " knows " +
+                      joined(known));
+  }
+}
+
+std::string StoreUri::passwordOf(const Endpoint& endpoint) const {
+  const auto file = parameter("passwordFile");
+  if (!file) return endpoint.password;
+  if (!endpoint.password.empty()) throw ConfigError("both a password and a passwordFile are given");
+  std::string password;
+  std::ifstream in(*file);
+  if (!std::getline(in, password)) throw ConfigError("passwordFile " + quoted(*file) + " cannot be read");
+  if (password.ends_with('\r')) password.pop_back();
+  return password;
+}
+
+std::optional<std::string> StoreUri::parameter(std::string_view name) const {
+  const auto found = parameters_.find(name);
+  return found == parameters_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool StoreUri::flag(std::string_view name, bool otherwise) const {
+  const auto value = parameter(name);
+  if (!value) return otherwise;
+  if (*value == "true" || *value == "on") return true;
+  if (*value == "false" || *value == "off") return false;
+  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(*value) +
+                    ": it must be on or off");
+}
+
+std::uint64_t StoreUri::number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
+                               std::uint64_t most) const {
+  const auto value = parameter(name);
+  if (!value) return otherwise;
+  std::uint64_t number = 0;
+  const char* end = value->data() + value->size();
+  const auto [rest, error] = std::from_chars(value->data(), end, number);
+  if (error == std::errc() && rest == end && number >= least && number <= most) return number;
+  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(*value) +
+                    ": it must be a number from " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+std::string StoreUri::display() const {
+  std::string text = scheme_ + ":";
+  if (endpoints_.empty()) return path_.empty() ? text : text + "//" + path_;
+  text += "//";
+  for (const Endpoint& endpoint : endpoints_) {
+    if (&endpoint != &endpoints_.front()) text += ",";
+    const bool ipv6 = endpoint.host.find(':') != std::string::npos;
+    text += ipv6 ? "[" + endpoint.host + "]" : endpoint.host;
+    if (endpoint.port) text += ":" + std::to_string(*endpoint.port);
+  }
+  return text + path_;
+}
+
+}  // namespace lockkeeper

@@ -1,0 +1,49 @@
+#include "lockkeeper/mysql/getlock_driver.h"
+
+#include <utility>
+
+#include "getlock/getlock_impl.h"
+
+namespace lockkeeper::mysql {
+
+GetLockDriver::GetLockDriver(const StoreUri& uri, Environment environment)
+    : RateTable(uri, environment),
+      impl_(std::make_unique<Impl>(GetLockOptions::fromUri(uri), std::move(environment))) {}
+
+GetLockDriver::~GetLockDriver() {
+  // Closing an inherited session properly would close the parent's: leaking it is right.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+AcquireResult GetLockDriver::acquire(const AcquireRequest& request) {
+  impl_->forkGuard.check();
+  return impl_->acquire(request);
+}
+
+AcquireResult GetLockDriver::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+                                            std::stop_token stop) {
+  impl_->forkGuard.check();
+  return impl_->acquireWaiting(request, waitUntil, std::move(stop));
+}
+
+void GetLockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->renew(renewals, deadline);
+}
+
+ReleaseOutcome GetLockDriver::release(const Claim& claim, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->release(claim, deadline);
+}
+
+std::optional<Holder> GetLockDriver::holder(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->holder(key, deadline);
+}
+
+Promises GetLockDriver::promises() const {
+  impl_->forkGuard.check();
+  return impl_->promises();
+}
+
+}  // namespace lockkeeper::mysql

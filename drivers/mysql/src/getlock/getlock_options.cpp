@@ -1,0 +1,19 @@
+#include "getlock/getlock_options.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+constexpr std::size_t mostConnections = 256;
+
+}  // namespace
+
+GetLockOptions GetLockOptions::fromUri(const StoreUri& uri) {
+  uri.allowOnly({"caFile", "connections", "connectTimeout", "createTable", "fence", "ioTimeout",
+                 "passwordFile", "socket", "tls"});
+  GetLockOptions options{ServerOptions::fromUri(uri)};
+  options.fence = uri.flag("fence", options.fence);
+  options.connections = uri.number("connections", options.connections, 1, mostConnections);
+  return options;
+}
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,74 @@
+// Claims that wait in the server's queue, each on a session of its own.
+
+#include "getlock/getlock_impl.h"
+#include "getlock/getlock_statements.h"
+#include "getlock/lock_name.h"
+#include "lockkeeper/error.h"
+#include "session/wake_up.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+using std::chrono::seconds;
+
+// The server rounds: it must not give up before we do.
+seconds serverWait(std::chrono::nanoseconds length) {
+  return std::chrono::ceil<seconds>(std::max(length, std::chrono::nanoseconds{0})) + seconds{1};
+}
+
+}  // namespace
+
+AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+                                                  std::stop_token stop) {
+  const AcquireResult atOnce = acquire(request);
+  if (std::holds_alternative<Granted>(atOnce) || stop.stop_requested() || now() >= waitUntil) return atOnce;
+
+  const seconds idleTimeout = std::chrono::ceil<seconds>(request.ttl);
+  auto use = sessions_.forWaiting(idleTimeout, request.deadline);
+  if (!use || !settle(*use, request.deadline)) return Busy{};
+  const std::string name = lockName(request.claim.key);
+  sessions_.prepare(**use, idleTimeout);
+  if (!(*use)->batch.empty()) {  // Its preamble would be answered before the wait begins.
+    statements::addTouch((*use)->batch);
+    if (exchange(*use, request.deadline) == nullptr) return Busy{};
+  }
+  prepareClaim(*use, name, request, serverWait(waitUntil - now()));
+
+  const WakeUp wakeUp(stop);
+  const Instant sentAt = now();
+  send(*use, Instant::max());
+  bool cancelled = false;
+  if (!(*use)->server->await(waitUntil, wakeUp.file())) {
+    cancelled = true;
+    if (!cancel(*use)) {
+      // The server has more to do than to answer. Without its session the claim is none.
+      use->close();
+      return Busy{};
+    }
+  }
+  try {
+    const AcquireResult result = outcome(*use, &receive(*use), name, request, sentAt);
+    if (std::holds_alternative<Busy>(result)) return result;
+  } catch (const StoreUnavailable&) {
+    if (cancelled) return Busy{};
+    throw;
+  }
+  // The wait must not eat the lease, and when it ended only the server knows.
+  return regrant(*use, name, request, now() + options_.ioTimeout);
+}
+
+bool GetLockDriver::Impl::cancel(Use& waiting) {
+  const Instant end = now() + options_.ioTimeout;
+  try {
+    Use other = sessions_.forLooking("", end);
+    if (settle(other, end)) {
+      sessions_.prepare(*other, seconds{0});
+      other->batch += statements::cancel(waiting->server->id());
+      static_cast<void>(exchange(other, end));
+    }
+  } catch (const Error&) {
+  }
+  return waiting->server->await(end);
+}
+
+}  // namespace lockkeeper::mysql

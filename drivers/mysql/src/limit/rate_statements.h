@@ -1,0 +1,66 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/driver/rate_rules.h"
+
+// The text of every statement on the table of rate limits. A key is written in hexadecimal, everything else
+// is a number, so that nothing in them has to be quoted. Sessions run without autocommit.
+
+namespace lockkeeper::mysql::rates {
+
+/// The row of a key.
+struct RowName {
+  int family;  ///< 0 buckets, 1 sliding windows, 2 windows of the calendar.
+  std::string_view id;
+
+  friend auto operator<=>(const RowName&, const RowName&) = default;
+};
+
+RowName rowOf(std::string_view key, RateKind kind);
+
+/// For a new session: a batch without a result.
+std::string setUp(std::chrono::seconds lockWait);
+
+/// Does nothing, but fails unless charges are allowed.
+std::string checkTable();
+
+/// One batch, one round trip: decides on a bucket or a window of the calendar as admit() does, on the
+/// server's clock, and commits. Answers granted, the server's time, and the two numbers of the state.
+std::string charge(const RateCharge& charge);
+
+/// Answers, for each row that there is: the server's time, family, id, the two numbers of its state, and its
+/// log. One row at least: of names that are not there, with NULLs.
+std::string look(std::span<const RowName> rows);
+
+/// As look(), in a transaction that keeps the rows, which are made where they are not there. `rows` in order,
+/// so that no two such transactions wait for each other.
+std::string hold(std::span<const RowName> rows);
+
+/// As look(), in a transaction that keeps the row if it is there.
+std::string holdIfThere(const RowName& row);
+
+/// Writes into rows that are held. To be followed by "COMMIT". The state is as good as none when `keptFor` µs
+/// have passed since its first number.
+void addUpdate(std::string& batch, const RowName& row, const RateState& state, std::int64_t keptFor);
+void addUpdate(std::string& batch, const RowName& row, std::span<const std::int64_t> log,
+               std::int64_t period);
+
+std::string remove(const RowName& row);
+
+/// Answers family and id of the next rows after `after`, and whether each has been as good as none for an
+/// hour.
+std::string page(const RowName& after);
+/// Removes the row if it still has been.
+std::string sweep(const RowName& row);
+
+/// How a log is kept.
+std::vector<std::int64_t> readLog(std::string_view bytes);
+
+}  // namespace lockkeeper::mysql::rates

@@ -1,0 +1,276 @@
+#include "lockkeeper/mysql/rate_table.h"
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "limit/rate_statements.h"
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/sql/socket_watch.h"
+#include "schema.h"
+#include "session/open_session.h"
+#include "session/reply_fault.h"
+#include "session/session_pool.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+using rates::RowName;
+using std::chrono::seconds;
+
+constexpr std::size_t mostSessions = 8;
+// How many charges go by before the next look for rows that can be removed.
+constexpr std::uint64_t chargesBetweenSweeps = 1000;
+
+/// One row as the server has it, and the server's time.
+struct Row {
+  RateState state;
+  RateLog log;
+  std::int64_t now = 0;
+};
+
+RateReading lookAt(const RateCharge& charge, const Row& row) {
+  return charge.law->kind == RateKind::slidingWindow ? lookAt(charge, row.log, row.now)
+                                                     : lookAt(charge, row.state, row.now);
+}
+
+RateReading admit(const RateCharge& charge, Row& row) {
+  if (charge.law->kind == RateKind::slidingWindow) return admit(charge, row.log, row.now);
+  const std::int64_t granted = admit(charge, row.state, row.now);
+  return {.state = row.state, .now = row.now, .granted = granted};
+}
+
+void addUpdate(std::string& batch, const RowName& name, const RateLaw& law, const Row& row) {
+  if (law.kind == RateKind::slidingWindow) {
+    rates::addUpdate(batch, name, row.log, law.period);
+  } else {
+    rates::addUpdate(batch, name, row.state, isBucket(law.kind) ? 1 : law.period);
+  }
+}
+
+std::int64_t number(const Reply::Row& row, std::size_t column) {
+  std::int64_t value = 0;
+  if (const auto& field = row.at(column))
+    std::from_chars(field->data(), field->data() + field->size(), value);
+  return value;
+}
+
+}  // namespace
+
+class RateTable::Impl {
+ public:
+  Impl(const StoreUri& uri, Environment environment)
+      : options_(ServerOptions::fromUri(uri)),
+        environment_(std::move(environment)),
+        watch_(environment_.clock),
+        sessions_([this](Instant deadline) { return open(deadline); }, mostSessions, options_.server.display,
+                  environment_.clock) {}
+
+  template <class Transaction>
+  auto untilNoDeadlock(Transaction transaction, Instant deadline);
+  void chargeOne(RateCharge& charge, Instant deadline);
+  void chargeAll(std::span<RateCharge> charges, Instant deadline);
+  void peek(std::span<RateCharge> charges, Instant deadline);
+  bool refund(const RateRefund& refund, Instant deadline);
+  void reset(const RowName& name, Instant deadline);
+  void sweepNowAndThen(Instant deadline);
+
+  const ForkGuard forkGuard;
+
+ private:
+  using Use = SessionPool::Use;
+
+  std::unique_ptr<ServerSession> open(Instant deadline);
+  const Reply& ask(Use& use, std::string_view batch, Instant deadline);
+  static Row rowIn(const Reply& reply, const RowName& name);
+  void rollBack(Use& use, Instant deadline);
+
+  const ServerOptions options_;
+  const Environment environment_;
+  sql::SocketWatch watch_;
+  SessionPool sessions_;
+  std::atomic<std::uint64_t> charges_ = 0;
+
+  std::mutex sweeping_;
+  int sweptFamily_ = -1;
+  std::string sweptId_;
+};
+
+std::unique_ptr<ServerSession> RateTable::Impl::open(Instant deadline) {
+  const auto lockWait = std::max(std::chrono::ceil<seconds>(options_.ioTimeout), seconds{1});
+  const Preparation preparation{
+      .setUp = rates::setUp(lockWait), .schema = ratesSchema, .checkTable = rates::checkTable()};
+  return openSession(options_, preparation, environment_.clock, watch_, deadline).session;
+}
+
+// Rows that are removed while others wait to charge them make those wait for each other. What was undone is
+// as if it had never been asked for, and one of them has gone on: again, at once.
+template <class Transaction>
+auto RateTable::Impl::untilNoDeadlock(Transaction transaction, Instant deadline) {
+  while (true) {
+    try {
+      return transaction();
+    } catch (const RowDeadlock&) {
+      if (environment_.clock->now() >= deadline) throw;
+    }
+  }
+}
+
+// Throws lockkeeper's errors; then, unless the session is lost, the transaction is rolled back and the
+// session kept.
+const Reply& RateTable::Impl::ask(Use& use, std::string_view batch, Instant deadline) {
+  const Reply& reply = use.session().query(batch, deadline);
+  if (reply.error == 0) return reply;
+  const Reply failed = reply;
+  if (!failed.lost()) rollBack(use, deadline);
+  throwFault(failed, options_.server.display);
+}
+
+void RateTable::Impl::rollBack(Use& use, Instant deadline) {
+  if (use.session().query("ROLLBACK", deadline).error == 0) use.keep();
+}
+
+Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
+  Row row;
+  for (const Reply::Row& each : reply.rows) {
+    row.now = number(each, 0);
+    if (!each[2] || *each[2] != name.id || number(each, 1) != name.family) continue;
+    row.state = {number(each, 3), number(each, 4)};
+    row.log = rates::readLog(each[5].value_or(""));
+    break;
+  }
+  return row;
+}
+
+void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
+  Use use(sessions_, deadline);
+  const Reply& reply = ask(use, rates::charge(charge), deadline);
+  if (reply.rows.empty()) throw ProtocolError(options_.server.display + ": the server answered no row");
+  const Reply::Row& row = reply.rows.front();
+  charge.outcome = outcomeOf(
+      charge, {.state = {number(row, 2), number(row, 3)}, .now = number(row, 1), .granted = number(row, 0)});
+  use.keep();
+}
+
+void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline) {
+  std::vector<RowName> names;
+  names.reserve(charges.size());
+  for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
+  std::ranges::sort(names);
+  Use use(sessions_, deadline);
+  const Reply& reply = ask(use, rates::hold(names), deadline);
+  std::vector<Row> rows;
+  rows.reserve(charges.size());
+  bool fits = true;
+  for (RateCharge& each : charges) {
+    rows.push_back(rowIn(reply, rates::rowOf(each.key, each.law->kind)));
+    each.outcome = outcomeOf(each, lookAt(each, rows.back()));
+    // Of one charge, as much as fits; of several, all or nothing.
+    fits = fits && each.outcome.granted >= (charges.size() == 1 ? 1 : each.times);
+  }
+  std::string batch;
+  for (std::size_t i = 0; fits && i < charges.size(); ++i) {
+    if (charges[i].cost == 0) continue;
+    charges[i].outcome = outcomeOf(charges[i], admit(charges[i], rows[i]));
+    addUpdate(batch, rates::rowOf(charges[i].key, charges[i].law->kind), *charges[i].law, rows[i]);
+  }
+  // A refusal is committed, too: a row that was made for it and taken back would make others who wait for it
+  // deadlock.
+  ask(use, batch + "COMMIT", deadline);
+  use.keep();
+}
+
+void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
+  std::vector<RowName> names;
+  names.reserve(charges.size());
+  for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
+  Use use(sessions_, deadline);
+  const Reply& reply = ask(use, rates::look(names), deadline);
+  for (RateCharge& each : charges) {
+    each.outcome = outcomeOf(each, lookAt(each, rowIn(reply, rates::rowOf(each.key, each.law->kind))));
+  }
+  use.keep();
+}
+
+bool RateTable::Impl::refund(const RateRefund& refund, Instant deadline) {
+  const RowName name = rates::rowOf(refund.key, refund.law->kind);
+  Use use(sessions_, deadline);
+  const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
+  Row row = rowIn(reply, name);
+  const bool given = !reply.rows.empty() &&
+                     (refund.law->kind == RateKind::slidingWindow ? giveBack(refund, row.log, row.now)
+                                                                  : giveBack(refund, row.state, row.now));
+  std::string batch;
+  if (given) addUpdate(batch, name, *refund.law, row);
+  ask(use, batch + "COMMIT", deadline);
+  use.keep();
+  return given;
+}
+
+void RateTable::Impl::reset(const RowName& name, Instant deadline) {
+  Use use(sessions_, deadline);
+  ask(use, rates::remove(name), deadline);
+  use.keep();
+}
+
+// Row by row, because a statement that takes several of them could deadlock with charges.
+void RateTable::Impl::sweepNowAndThen(Instant deadline) {
+  if (++charges_ % chargesBetweenSweeps != 0) return;
+  const std::unique_lock alone(sweeping_, std::try_to_lock);
+  if (!alone) return;
+  try {
+    Use use(sessions_, deadline);
+    const auto rows = ask(use, rates::page({sweptFamily_, sweptId_}), deadline).rows;
+    sweptFamily_ = rows.empty() ? -1 : static_cast<int>(number(rows.back(), 0));
+    sweptId_ = rows.empty() ? "" : rows.back()[1].value_or("");
+    for (const Reply::Row& row : rows) {
+      if (number(row, 2) == 1) {
+        ask(use, rates::sweep({static_cast<int>(number(row, 0)), row[1].value_or("")}), deadline);
+      }
+    }
+    use.keep();
+  } catch (const Error&) {
+    // The charge itself has been answered; the rows can wait.
+  }
+}
+
+RateTable::RateTable(const StoreUri& uri, Environment environment)
+    : impl_(std::make_unique<Impl>(uri, std::move(environment))) {}
+
+RateTable::~RateTable() {
+  // Closing an inherited session properly would close the parent's: leaking it is right.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  if (charges.size() == 1 && charges.front().cost == 0) return impl_->peek(charges, deadline);
+  const bool inOneStatement = charges.size() == 1 && charges.front().law->kind != RateKind::slidingWindow;
+  impl_->untilNoDeadlock(
+      [&] {
+        inOneStatement ? impl_->chargeOne(charges.front(), deadline) : impl_->chargeAll(charges, deadline);
+      },
+      deadline);
+  impl_->sweepNowAndThen(deadline);
+}
+
+void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->peek(charges, deadline);
+}
+
+bool RateTable::refund(const RateRefund& refund, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->untilNoDeadlock([&] { return impl_->refund(refund, deadline); }, deadline);
+}
+
+void RateTable::reset(std::string_view key, RateKind kind, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->untilNoDeadlock([&] { impl_->reset(rates::rowOf(key, kind), deadline); }, deadline);
+}
+
+}  // namespace lockkeeper::mysql

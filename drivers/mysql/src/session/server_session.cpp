@@ -1,0 +1,195 @@
+#include "session/server_session.h"
+
+#include <fcntl.h>
+#include <mysql/errmsg.h>
+#include <mysql/mysql.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <new>
+
+#include "lockkeeper/sql/sql_fault.h"
+#include "session/reply_fault.h"
+#include "session/server_options.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// So that a look at the clock is never far away: poll() sleeps through the suspension of the machine.
+constexpr milliseconds longestPoll{500};
+
+MYSQL* newHandle() {
+  static std::once_flag initialised;
+  std::call_once(initialised, [] { mysql_library_init(0, nullptr, nullptr); });
+  return mysql_init(nullptr);
+}
+
+// Encrypted, or not at all: what is asked for is never given up in silence.
+void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
+  const my_bool on = options.tls ? 1 : 0;
+  mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &on);
+  // Without this the library goes on in plain text when the server has no TLS.
+  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+  if (!options.tls) return;
+  mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
+  if (!options.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, options.caFile.c_str());
+  // The library's timeout for connecting ends with the TLS handshake, before the log-in.
+  mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
+}
+
+// A server that vanished while we wait in its queue is noticed within 30 s. A unix socket takes no offence.
+void keepAlive(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    static_cast<void>(::setsockopt(socket, level, option, &value, sizeof(value)));
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+void addRow(Reply& reply, MYSQL_RES* result, MYSQL_ROW row) {
+  const unsigned long* const lengths = mysql_fetch_lengths(result);
+  const auto count = std::min<std::size_t>(mysql_num_fields(result), Reply::columns);
+  Reply::Row& fields = reply.rows.emplace_back();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (row[i] != nullptr) fields[i].emplace(row[i], lengths[i]);
+  }
+}
+
+}  // namespace
+
+bool Reply::lost() const {
+  // All of the client library's own numbers mean that its session can be used no more.
+  return error >= CR_MIN_ERROR && error <= CR_MAX_ERROR
+             ? true
+             : sql::classify(static_cast<long>(error)) == sql::SqlFault::connectionLost;
+}
+
+std::optional<std::uint64_t> Reply::number(std::size_t column) const {
+  if (rows.empty() || !rows.front().at(column)) return std::nullopt;
+  const std::string& field = *rows.front()[column];
+  std::uint64_t value = 0;
+  const char* const end = field.data() + field.size();
+  const auto [rest, fault] = std::from_chars(field.data(), end, value);
+  return fault == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
+}
+
+std::string Reply::text(std::size_t column) const {
+  return rows.empty() ? "" : rows.front().at(column).value_or("");
+}
+
+void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(handle); }
+
+ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock,
+                             sql::SocketWatch& watch, Instant deadline)
+    : clock_(std::move(clock)), watch_(watch), handle_(newHandle()) {
+  MYSQL* const handle = handle_.get();
+  if (handle == nullptr) throw std::bad_alloc();
+  const auto left = std::chrono::ceil<seconds>(deadline - clock_->now());
+  const auto timeout = static_cast<unsigned>(std::clamp(left, seconds{1}, options.connectTimeout).count());
+  mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
+  // A hostile server could ask for our files otherwise.
+  const unsigned off = 0;
+  mysql_options(handle, MYSQL_OPT_LOCAL_INFILE, &off);
+  mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+  // Or the library would take "localhost" for its unix socket.
+  const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+  mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
+  setTls(handle, options, timeout);
+  const sql::ServerAddress& server = options.server;
+  const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
+  if (mysql_real_connect(handle, server.host.c_str(), server.user.c_str(), server.password.c_str(),
+                         server.database.c_str(), server.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
+    throwConnectFault(mysql_errno(handle), mysql_error(handle), server.display);
+  }
+  if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
+    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", server.display);
+  }
+  const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
+  if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
+  const auto socket = static_cast<int>(mysql_get_socket(handle));
+  ::fcntl(socket, F_SETFD, FD_CLOEXEC);
+  keepAlive(socket);
+  // A duplicate, because the library closes its own when it meets an error, and the number could then be
+  // somebody else's file.
+  socket_ = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  const Reply& reply = query("SELECT CONNECTION_ID()", deadline);
+  id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
+  if (socket_ >= 0 && id_ != 0) return;
+  if (socket_ >= 0) ::close(socket_);
+  throwConnectFault(CR_SERVER_LOST, "the server does not answer", server.display);
+}
+
+ServerSession::~ServerSession() {
+  handle_.reset();
+  ::close(socket_);
+}
+
+bool ServerSession::send(std::string_view statements) {
+  return mysql_send_query(handle_.get(), statements.data(), statements.size()) == 0;
+}
+
+bool ServerSession::await(Instant until, int wakeUp) {
+  for (;;) {
+    const Instant now = clock_->now();
+    const auto left = until <= now ? milliseconds{0} : std::chrono::ceil<milliseconds>(until - now);
+    pollfd sources[] = {{socket_, POLLIN, 0}, {wakeUp, POLLIN, 0}};
+    ::poll(sources, 2, static_cast<int>(std::min(left, longestPoll).count()));
+    if (sources[0].revents != 0) return true;
+    if (sources[1].revents != 0 || now >= until) return false;
+  }
+}
+
+bool ServerSession::readable() const {
+  pollfd source{socket_, POLLIN, 0};
+  return ::poll(&source, 1, 0) != 0;
+}
+
+const Reply& ServerSession::receive(Instant until) {
+  MYSQL* const handle = handle_.get();
+  const sql::SocketWatch::Guard guard(watch_, socket_, until);
+  reply_.error = 0;
+  reply_.reason.clear();
+  reply_.answered = 0;
+  reply_.rows.clear();
+  if (mysql_read_query_result(handle) != 0) return failed();
+  for (;;) {
+    if (MYSQL_RES* const result = mysql_store_result(handle)) {
+      reply_.rows.clear();
+      while (const MYSQL_ROW row = mysql_fetch_row(result)) addRow(reply_, result, row);
+      mysql_free_result(result);
+    } else if (mysql_errno(handle) != 0) {
+      return failed();
+    }
+    ++reply_.answered;
+    const int more = mysql_next_result(handle);
+    if (more < 0) return reply_;
+    if (more > 0) return failed();
+  }
+}
+
+const Reply& ServerSession::query(std::string_view statements, Instant until) {
+  if (send(statements) && await(until)) return receive(until);
+  reply_ = {.error = CR_SERVER_LOST, .reason = "no answer in time"};
+  return reply_;
+}
+
+const Reply& ServerSession::failed() {
+  reply_.error = mysql_errno(handle_.get());
+  reply_.reason = mysql_error(handle_.get());
+  // The library's own way of saying that something is wrong with the connection.
+  if (reply_.error == 0) reply_.error = CR_SERVER_LOST;
+  return reply_;
+}
+
+}  // namespace lockkeeper::mysql

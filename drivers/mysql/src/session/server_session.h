@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/sql/socket_watch.h"
+
+struct st_mysql;
+
+namespace lockkeeper::mysql {
+
+struct ServerOptions;
+
+/// What came back for a batch of statements.
+struct Reply {
+  static constexpr std::size_t columns = 6;
+  using Row = std::array<std::optional<std::string>, columns>;
+
+  unsigned error = 0;        ///< The server's or the client library's number; 0: every statement succeeded.
+  std::string reason{};      ///< The error's words; they hold no secret.
+  std::size_t answered = 0;  ///< How many statements have succeeded.
+  std::vector<Row> rows{};   ///< Of the last result that has any.
+
+  /// The session is gone, and all that it held.
+  bool lost() const;
+
+  /// A field of the first row; empty for NULL, for a result without rows, and for what is no number.
+  std::optional<std::uint64_t> number(std::size_t column) const;
+  std::string text(std::size_t column) const;
+};
+
+/// One session with a MySQL or MariaDB server, through the client library itself and not Poco: a lock cannot
+/// do without its error numbers, its way to send now and read later, and unix sockets. Statements are
+/// text in batches. Never reconnects. One thread at a time.
+class ServerSession {
+ public:
+  /// Connects and logs in. Blocks until `deadline` plus one second (the library counts whole ones). Throws
+  /// StoreUnavailable and ConfigError.
+  ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, sql::SocketWatch& watch,
+                Instant deadline);
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
+
+  /// Says goodbye to the server, without waiting for it.
+  ~ServerSession();
+
+  /// Its CONNECTION_ID(), asked when it was new.
+  std::uint64_t id() const { return id_; }
+
+  /// Sends statements that are separated by ';'. False when the session is gone.
+  bool send(std::string_view statements);
+
+  /// Waits until a reply, or the session's end, can be read; false at `until`, or as soon as `wakeUp` can be
+  /// read. Nothing is lost by that: it can be awaited again.
+  bool await(Instant until, int wakeUp = -1);
+
+  /// Whether await() would return at once.
+  bool readable() const;
+
+  /// Reads the reply to send(). Blocks for the rest of it; the session is cut off at `until`. The result
+  /// lives until the next call.
+  const Reply& receive(Instant until);
+
+  /// All three. The reply is that of a lost session when none came by `until`.
+  const Reply& query(std::string_view statements, Instant until);
+
+ private:
+  struct Close {
+    void operator()(st_mysql* handle) const;
+  };
+
+  const Reply& failed();
+
+  const std::shared_ptr<Clock> clock_;
+  sql::SocketWatch& watch_;
+  std::unique_ptr<st_mysql, Close> handle_;
+  int socket_ = -1;
+  std::uint64_t id_ = 0;
+  Reply reply_;
+};
+
+}  // namespace lockkeeper::mysql

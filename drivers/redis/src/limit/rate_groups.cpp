@@ -1,0 +1,70 @@
+#include "limit/rate_groups.h"
+
+#include <utility>
+#include <vector>
+
+namespace lockkeeper::redis {
+
+namespace {
+
+// More than one, so that few callers do not wait for each other; few, so that many gather.
+constexpr int mostUnderWay = 3;
+
+// The server does nothing else meanwhile: a third of a millisecond.
+constexpr std::size_t mostTogether = 64;
+
+}  // namespace
+
+struct RateGroups::Group {
+  const Instant deadline;  // of the first one, who leads
+  std::vector<GroupedCharge> charges;
+  bool decided = false;
+  std::condition_variable wakeUp;
+
+  explicit Group(Instant latest) : deadline(latest) {}
+
+  std::size_t add(RateCharge& charge) {
+    charges.push_back({&charge, nullptr});
+    return charges.size() - 1;
+  }
+};
+
+RateGroups::RateGroups(Clock& clock, Call call) : clock_(clock), call_(std::move(call)) {}
+
+void RateGroups::decide(RateCharge& charge, Instant deadline) {
+  std::unique_lock held(mutex_);
+  // Whoever has less time than the one who leads goes alone.
+  const bool joins = gathering_ && gathering_->deadline <= deadline;
+  const auto group = joins ? gathering_ : std::make_shared<Group>(deadline);
+  const std::size_t place = group->add(charge);
+  if (!joins) {
+    lead(held, group);
+  } else {
+    if (group->charges.size() == mostTogether) gathering_.reset();
+    while (!group->decided) clock_.wait(held, group->wakeUp, Instant::max());
+  }
+  if (const auto& failure = group->charges[place].failure) std::rethrow_exception(failure);
+}
+
+void RateGroups::lead(std::unique_lock<std::mutex>& held, const std::shared_ptr<Group>& group) {
+  while (underWay_ >= mostUnderWay && clock_.now() < group->deadline) {
+    if (!gathering_) gathering_ = group;
+    clock_.wait(held, callEnded_, group->deadline);
+  }
+  if (gathering_ == group) gathering_.reset();
+  ++underWay_;
+  held.unlock();
+  try {
+    call_(group->charges, group->deadline);
+  } catch (...) {
+    for (GroupedCharge& each : group->charges) each.failure = std::current_exception();
+  }
+  held.lock();
+  --underWay_;
+  group->decided = true;
+  held.unlock();
+  callEnded_.notify_one();
+  if (group->charges.size() > 1) group->wakeUp.notify_all();
+}
+
+}  // namespace lockkeeper::redis

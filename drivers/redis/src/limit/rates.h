@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string_view>
+
+#include "limit/rate_groups.h"
+#include "lockkeeper/driver/rate_driver.h"
+#include "store/redis_store.h"
+
+namespace lockkeeper::redis {
+
+/// Rate limits on the connection that the driver's locks use too. The scripts say how a key is kept.
+/// Thread-safe.
+class Rates {
+ public:
+  explicit Rates(RedisStore& store);
+
+  /// As RateDriver has them. One round trip, whatever the number of charges.
+  /// @{
+  void take(std::span<RateCharge> charges, Instant deadline);
+  void peek(std::span<RateCharge> charges, Instant deadline);
+  /// @}
+  bool refund(const RateRefund& refund, Instant deadline);
+  void reset(std::string_view key, RateKind kind, Instant deadline);
+
+ private:
+  const Reply& ask(Request& request, std::span<RateCharge* const> charges, std::string_view mode,
+                   Instant deadline);
+  void decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline);
+  void decideEach(std::span<GroupedCharge> group, Instant deadline);
+  void decideApart(std::span<GroupedCharge> group, Instant deadline);
+  void conclude(RateCharge& charge, const Reply& reply, std::size_t index);
+  void check(const Reply& reply, std::size_t charges);
+  const Reply& accepted(const Reply& reply);
+
+  RedisStore& store_;
+  RateGroups groups_;
+  std::atomic<bool> grouped_{true};  // false: the server does not let keys that differ be in one call
+};
+
+}  // namespace lockkeeper::redis

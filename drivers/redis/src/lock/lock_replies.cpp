@@ -1,0 +1,46 @@
+#include "lock/lock_replies.h"
+
+#include <charconv>
+#include <string>
+
+#include "lock/lock_value.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+std::optional<Fence> parseFence(const std::string& text) {
+  Fence fence = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), fence);
+  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return fence;
+}
+
+}  // namespace
+
+bool isAcquireReply(const Reply& reply) {
+  return reply.items.size() == 2 && isFlag(reply.items[0]) && reply.items[1].kind == ReplyKind::integer;
+}
+
+std::optional<std::chrono::milliseconds> remainingIn(const Reply& pttl) {
+  if (pttl.kind != ReplyKind::integer || pttl.integer < 0) return std::nullopt;
+  return std::chrono::milliseconds(pttl.integer);
+}
+
+bool isHolderReply(const Reply& reply) {
+  return reply.kind == ReplyKind::nil ||
+         (reply.items.size() == 3 && reply.items[1].kind == ReplyKind::integer);
+}
+
+std::optional<Holder> holderIn(const Reply& holderReply) {
+  if (holderReply.kind == ReplyKind::nil) return std::nullopt;
+  const std::optional<std::string> owner = ownerIn(holderReply.items[0].text);
+  Holder holder;
+  holder.owner = owner.value_or("");
+  holder.remaining = remainingIn(holderReply.items[1]);
+  if (owner && holderReply.items[2].kind == ReplyKind::bulk)
+    holder.fence = parseFence(holderReply.items[2].text);
+  return holder;
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,263 @@
+#include "lockkeeper/redis/redis_driver.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "limit/rates.h"
+#include "lock/lock_replies.h"
+#include "lock/lock_value.h"
+#include "store/companion_key.h"
+#include "store/redis_notices.h"
+#include "store/redis_store.h"
+#include "wire/protocol/script.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
+constexpr milliseconds fenceKept{std::chrono::days{7}};
+
+std::string decimal(milliseconds length) { return std::to_string(length.count()); }
+
+}  // namespace
+
+/// What the driver's operations share.
+class RedisDriver::Impl : public RedisStore {
+ public:
+  Impl(RedisOptions options, Environment environment)
+      : RedisStore(std::move(options), std::move(environment)) {}
+
+  AcquireResult setResult(const Request& request);
+  AcquireResult scriptResult(const Request& request);
+  void addReplicaWait(Request& request) const;
+  std::int64_t replicasOf(const Request& request);
+  void addHolder(Request& request, Script::By by, std::string_view key) const;
+  std::optional<Holder> holderIn(const Reply& reply, bool oursOnly);
+  RenewOutcome renewed(const Reply& reply);
+
+  Rates rates{*this};
+};
+
+RedisDriver::RedisDriver(RedisOptions options, Environment environment)
+    : notices_(std::make_unique<RedisNotices>(options, environment)),
+      impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
+
+RedisDriver::~RedisDriver() {
+  // Closing an inherited connection properly would close the parent's: leaking it is right.
+  if (!impl_->forkGuard.inherited()) return;
+  static_cast<void>(impl_.release());
+  static_cast<void>(notices_.release());
+}
+
+AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
+  impl_->forkGuard.check();
+  const std::string_view key = request.claim.key;
+  const std::string value = lockValue(request.claim);
+  const std::string ttl = decimal(request.ttl);
+  const bool bare = !impl_->options().fence && !request.resend;
+  Request wire;
+  if (bare) {
+    wire.add({"SET", key, value, "NX", "PX", ttl});
+    impl_->addReplicaWait(wire);
+    impl_->channel.execute(wire, request.deadline);
+  } else {
+    const std::string counter = companionKey(key, "fence");
+    const std::string kept = decimal(fenceKept);
+    const std::array<std::string_view, 2> keys = {key, counter};
+    const std::array<std::string_view, 3> arguments = {value, ttl, kept};
+    const std::size_t keyCount = impl_->options().fence ? 2 : 1;
+    executeScripts(impl_->channel, wire, request.deadline, [&](Request& call, Script::By by) {
+      Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
+      impl_->addReplicaWait(call);
+    });
+  }
+  const AcquireResult result = bare ? impl_->setResult(wire) : impl_->scriptResult(wire);
+  const std::uint32_t least = impl_->options().minReplicas;
+  if (least == 0 || std::holds_alternative<Busy>(result)) return result;
+  const std::int64_t replicas = impl_->replicasOf(wire);
+  if (replicas >= least) return result;
+
+  const std::string few = impl_->connector.store() + ": only " + std::to_string(replicas) + " of " +
+                          std::to_string(least) + " replicas acknowledged the grant";
+  try {
+    release(request.claim, saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout));
+  } catch (const Error&) {
+    throw OutcomeUnknown(few + "; giving it back failed");
+  }
+  throw StoreUnavailable(few + "; it was given back");
+}
+
+void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
+  impl_->forkGuard.check();
+  std::vector<std::string> values;
+  values.reserve(renewals.size());
+  for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
+  renewAll(renewals, [&] {
+    Request wire;
+    executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
+      for (std::size_t index = 0; index < renewals.size(); ++index) {
+        const std::string ttl = decimal(renewals[index].ttl);
+        const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
+        const std::array<std::string_view, 2> arguments = {values[index], ttl};
+        Script::renew().addTo(call, by, keys, arguments);
+      }
+      impl_->addReplicaWait(call);
+    });
+    const std::uint32_t least = impl_->options().minReplicas;
+    const bool replicated = least == 0 || impl_->replicasOf(wire) >= least;
+    for (std::size_t index = 0; index < renewals.size(); ++index) {
+      Renewal& each = renewals[index];
+      each.outcome = impl_->renewed(wire.reply(index));
+      if (each.outcome == RenewOutcome::renewed && !replicated) each.outcome = RenewOutcome::unavailable;
+      each.leasedFrom = wire.sentAt();
+    }
+  });
+}
+
+ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
+  impl_->forkGuard.check();
+  const std::string value = lockValue(claim);
+  const std::array<std::string_view, 1> keys = {claim.key};
+  const std::array<std::string_view, 1> arguments = {value};
+  Request wire;
+  executeScripts(impl_->channel, wire, deadline,
+                 [&](Request& call, Script::By by) { Script::release().addTo(call, by, keys, arguments); });
+  return impl_->flagOf(wire.reply(0)) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+}
+
+std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  Request wire;
+  executeScripts(impl_->channel, wire, deadline,
+                 [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
+  return impl_->holderIn(wire.reply(0), false);
+}
+
+Promises RedisDriver::promises() const {
+  impl_->forkGuard.check();
+  return {.fence = impl_->options().fence ? FencePromise::whileStoreKeepsWrites : FencePromise::none,
+          .durability = impl_->connector.durability()};
+}
+
+void RedisDriver::list(std::string_view prefix,
+                       const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                       Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->scan(prefix, "string", deadline, [&](std::span<const std::string_view> keys) {
+    Request holders;
+    executeScripts(impl_->channel, holders, deadline, [&](Request& call, Script::By by) {
+      for (const std::string_view key : keys) impl_->addHolder(call, by, key);
+    });
+    for (std::size_t index = 0; index < keys.size(); ++index) {
+      const auto holder = impl_->holderIn(holders.reply(index), true);
+      if (holder && !visit(keys[index], *holder)) return false;
+    }
+    return true;
+  });
+}
+
+bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  Request wire;
+  wire.add({"DEL", key});
+  impl_->channel.execute(wire, deadline);
+  return impl_->flagOf(wire.reply(0));
+}
+
+void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.take(charges, deadline);
+}
+
+void RedisDriver::peek(std::span<RateCharge> charges, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.peek(charges, deadline);
+}
+
+bool RedisDriver::refund(const RateRefund& refund, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->rates.refund(refund, deadline);
+}
+
+void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->rates.reset(key, kind, deadline);
+}
+
+std::vector<Notice> RedisDriver::pin(std::string_view board, std::string_view name, std::string_view text,
+                                     std::optional<milliseconds> keep, Instant deadline) {
+  return notices_->pin(board, name, text, keep, deadline);
+}
+
+std::vector<Notice> RedisDriver::notices(std::string_view board, Instant deadline) {
+  return notices_->notices(board, deadline);
+}
+
+bool RedisDriver::replace(std::string_view board, std::string_view name,
+                          const std::optional<std::string>& expected, std::string_view text,
+                          Instant deadline) {
+  return notices_->replace(board, name, expected, text, deadline);
+}
+
+void RedisDriver::unpin(std::string_view board, std::string_view name, Instant deadline) {
+  notices_->unpin(board, name, deadline);
+}
+
+// To the bare SET … NX.
+AcquireResult RedisDriver::Impl::setResult(const Request& request) {
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.kind == ReplyKind::nil) return Busy{};
+  if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected();
+  return Granted{request.sentAt(), std::nullopt};
+}
+
+// To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
+AcquireResult RedisDriver::Impl::scriptResult(const Request& request) {
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (!isAcquireReply(reply)) unexpected();
+  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
+  const std::int64_t fence = reply.items[1].integer;
+  if (options().fence != (fence > 0)) unexpected();
+  return Granted{request.sentAt(), options().fence ? std::optional<Fence>(fence) : std::nullopt};
+}
+
+void RedisDriver::Impl::addReplicaWait(Request& request) const {
+  if (options().minReplicas == 0) return;
+  request.add({"WAIT", std::to_string(options().minReplicas), decimal(options().replicaTimeout)});
+}
+
+// How many replicas have all that this connection wrote: the last reply of a request that addReplicaWait()
+// ended.
+std::int64_t RedisDriver::Impl::replicasOf(const Request& request) {
+  const Reply& reply = request.reply(request.size() - 1);
+  if (reply.kind == ReplyKind::error) return 0;
+  if (reply.kind != ReplyKind::integer) unexpected();
+  return reply.integer;
+}
+
+void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key) const {
+  const std::string counter = companionKey(key, "fence");
+  const std::array<std::string_view, 2> keys = {key, counter};
+  Script::holder().addTo(request, by, std::span(keys).first(options().fence ? 2 : 1), {});
+}
+
+std::optional<Holder> RedisDriver::Impl::holderIn(const Reply& reply, bool oursOnly) {
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (!isHolderReply(reply)) unexpected();
+  if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
+  return redis::holderIn(reply);
+}
+
+RenewOutcome RedisDriver::Impl::renewed(const Reply& reply) {
+  if (reply.kind == ReplyKind::error) return failedRenewal(reply);
+  return flagOf(reply) ? RenewOutcome::renewed : RenewOutcome::notOwner;
+}
+
+}  // namespace lockkeeper::redis

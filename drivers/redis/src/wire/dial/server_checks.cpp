@@ -1,0 +1,77 @@
+#include "wire/dial/server_checks.h"
+
+#include <charconv>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/redis/redis_options.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+constexpr int oldestVersion = 6;
+
+std::string field(std::string_view info, std::string_view name) {
+  const std::string start = "\n" + std::string(name) + ":";
+  const std::size_t at = info.find(start);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = info.substr(at + start.size());
+  return std::string(rest.substr(0, rest.find_first_of("\r\n")));
+}
+
+int majorOf(std::string_view version) {
+  int number = 0;
+  std::from_chars(version.data(), version.data() + version.size(), number);
+  return number;
+}
+
+// The server's own words go into messages: only short and harmless ones.
+std::string shown(const std::string& word) {
+  const bool harmless = word.size() <= 32 &&
+                        word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-0123456789.") == std::string::npos;
+  return harmless && !word.empty() ? word : "unknown";
+}
+
+}  // namespace
+
+ServerFacts parseInfo(std::string_view info) {
+  return {.role = field(info, "role"),
+          .version = field(info, "redis_version"),
+          .runId = field(info, "run_id"),
+          .uptimeSeconds = field(info, "uptime_in_seconds"),
+          .evictionPolicy = field(info, "maxmemory_policy"),
+          .aofEnabled = field(info, "aof_enabled")};
+}
+
+void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options) {
+  if (majorOf(facts.version) < oldestVersion) {
+    throw ConfigError(store + " has version " + shown(facts.version) + ": locks need Redis 6 or later");
+  }
+  if (facts.role != "master") {
+    throw ConfigError(store + " is not a master (role: " + shown(facts.role) + "): locks need the master");
+  }
+  const bool evicts = !facts.evictionPolicy.empty() && facts.evictionPolicy != "noeviction";
+  if (evicts && !options.allowEviction) {
+    throw ConfigError(store + " may evict locks (maxmemory-policy " + shown(facts.evictionPolicy) +
+                      "): set noeviction, or allowEviction=true if locks may get lost");
+  }
+}
+
+std::string durabilityOf(const ServerFacts& facts) {
+  if (facts.aofEnabled != "1") {
+    return "no append-only file: a restart of the server frees all locks taken since its last snapshot";
+  }
+  if (facts.appendFsync == "always") {
+    return "append-only file, fsync always: locks survive a crash and a power loss of the server";
+  }
+  if (facts.appendFsync == "everysec") {
+    return "append-only file, fsync everysec: locks survive a crash; a power loss frees those of the last "
+           "second";
+  }
+  if (facts.appendFsync == "no") {
+    return "append-only file, fsync no: locks survive a crash; a power loss frees those not yet written out";
+  }
+  return "append-only file, fsync unknown: locks survive a crash; a power loss may free the last ones";
+}
+
+}  // namespace lockkeeper::redis

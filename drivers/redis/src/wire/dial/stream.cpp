@@ -1,0 +1,189 @@
+#include "wire/dial/stream.h"
+
+#include <Poco/Exception.h>
+#include <Poco/Net/IPAddress.h>
+#include <Poco/Net/SSLException.h>
+#include <Poco/Net/SecureStreamSocket.h>
+#include <Poco/Net/Utility.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/redis/redis_options.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using Poco::Net::SecureStreamSocket;
+
+[[noreturn]] void broken(const std::string& what) { throw StreamBroken(what); }
+
+// A peer that has gone without a word is noticed after about 10 s + 3 * 5 s, also while nobody asks it
+// anything.
+void setTcpOptions(Poco::Net::StreamSocket& socket) {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPIDLE, 10);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+// SSL_get_error judges by errno and by OpenSSL's error queue of the thread, so no earlier fault may be left
+// there.
+void forgetEarlierFaults() {
+  errno = 0;
+  Poco::Net::Utility::clearErrorStack();
+}
+
+// Calls into the socket and lets no exception of Poco out.
+template <class Call>
+auto guarded(Call&& call) {
+  try {
+    return call();
+  } catch (const Poco::TimeoutException&) {
+    broken("timed out");
+  } catch (const Poco::Net::CertificateValidationException&) {
+    throw ConfigError("the server's certificate is not for this host name");
+  } catch (const Poco::Net::SSLException& fault) {
+    if (fault.message().find("certificate verify failed") != std::string::npos) {
+      throw ConfigError("the server's certificate is not signed by a trusted authority");
+    }
+    broken(fault.displayText());
+  } catch (const Poco::Exception& fault) {
+    broken(fault.displayText());
+  }
+}
+
+}  // namespace
+
+bool waitFor(pollfd awaited, Clock& clock, Instant deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now()).count();
+    if (left <= 0) return false;
+    const int ready = ::poll(&awaited, 1, static_cast<int>(std::min<long long>(left, INT_MAX)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) broken(std::generic_category().message(errno));
+  }
+}
+
+Stream::Stream(const RedisOptions& options, const Poco::Net::SocketAddress& address,
+               Poco::Net::Context::Ptr tls)
+    : host_(options.host), tcp_(options.unixPath.empty()), tls_(std::move(tls)) {
+  guarded([&] {
+    socket_.connectNB(address);
+    fd_ = socket_.impl()->sockfd();
+    ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
+  });
+}
+
+bool Stream::connect() {
+  return guarded([&] {
+    if (phase_ == Phase::connecting && !finishTcp()) return false;
+    if (phase_ == Phase::handshaking && !finishTls()) return false;
+    return true;
+  });
+}
+
+bool Stream::finishTcp() {
+  pollfd watched = toConnect();
+  if (::poll(&watched, 1, 0) == 0) return false;
+  if (const int fault = socket_.impl()->socketError(); fault != 0)
+    broken(std::generic_category().message(fault));
+  if (tcp_) setTcpOptions(socket_);
+  phase_ = Phase::connected;
+  if (!tls_) return true;
+  Poco::Net::IPAddress address;
+  // Server name indication is for names only (RFC 6066).
+  const std::string name = Poco::Net::IPAddress::tryParse(host_, address) ? "" : host_;
+  socket_ = SecureStreamSocket::attach(socket_, name, tls_);
+  secure_ = true;
+  phase_ = Phase::handshaking;
+  return true;
+}
+
+bool Stream::finishTls() {
+  SecureStreamSocket secured(socket_);
+  forgetEarlierFaults();
+  const int result = secured.completeHandshake();
+  if (result == 0) broken("the server ended the TLS handshake");
+  if (result < 0) {
+    connectEvent_ = result == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
+    return false;
+  }
+  secured.verifyPeerCertificate(host_);
+  phase_ = Phase::connected;
+  return true;
+}
+
+std::size_t Stream::send(std::string_view bytes) {
+  const int length = static_cast<int>(std::min<std::size_t>(bytes.size(), INT_MAX));
+  return guarded([&]() -> std::size_t {
+    const auto guard = secureGuard();
+    int sent = -1;
+    try {
+      sent = socket_.sendBytes(bytes.data(), length, MSG_NOSIGNAL);
+    } catch (const Poco::IOException& fault) {
+      // How Poco 1.11 says that it would block; later versions return -1.
+      if (fault.code() != EAGAIN) throw;
+    }
+    if (sent > 0) return static_cast<std::size_t>(sent);
+    writeEvent_ = secure_ && sent == SecureStreamSocket::ERR_SSL_WANT_READ ? POLLIN : POLLOUT;
+    return 0;
+  });
+}
+
+std::size_t Stream::receive(std::span<char> room) {
+  const int length = static_cast<int>(std::min<std::size_t>(room.size(), INT_MAX));
+  return guarded([&]() -> std::size_t {
+    const auto guard = secureGuard();
+    const int received = socket_.receiveBytes(room.data(), length);
+    if (received > 0) return static_cast<std::size_t>(received);
+    if (received == 0) broken("the server closed the connection");
+    readEvent_ = secure_ && received == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
+    return 0;
+  });
+}
+
+bool Stream::sendAll(std::string_view bytes, Clock& clock, Instant deadline) {
+  while (!bytes.empty()) {
+    const std::size_t sent = send(bytes);
+    bytes.remove_prefix(sent);
+    if (sent == 0 && !waitFor(toSend(), clock, deadline)) return false;
+  }
+  return true;
+}
+
+bool Stream::readable() {
+  pollfd watched{fd_, POLLIN, 0};
+  return ::poll(&watched, 1, 0) != 0;
+}
+
+void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
+
+std::unique_lock<std::mutex> Stream::secureGuard() {
+  if (!secure_) return {};
+  std::unique_lock guard(secureMutex_);
+  forgetEarlierFaults();
+  return guard;
+}
+
+bool Stream::waitReadable(Clock& clock, Instant deadline) {
+  // Decrypted bytes that wait inside OpenSSL are invisible to poll.
+  if (secure_ && readEvent_ == POLLIN) {
+    const std::lock_guard guard(secureMutex_);
+    if (socket_.available() > 0) return true;
+  }
+  return waitFor(toReceive(), clock, deadline);
+}
+
+}  // namespace lockkeeper::redis

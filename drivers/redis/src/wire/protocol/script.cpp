@@ -1,0 +1,79 @@
+#include "wire/protocol/script.h"
+
+#include <Poco/SHA1Engine.h>
+
+#include <vector>
+
+#include "scripts.h"
+#include "wire/protocol/server_error.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+std::string sha1(std::string_view text) {
+  Poco::SHA1Engine engine;
+  engine.update(text.data(), text.size());
+  return Poco::DigestEngine::digestToHex(engine.digest());
+}
+
+}  // namespace
+
+Script::Script(std::string_view text) : text_(text), digest_(sha1(text)) {}
+
+const Script& Script::acquire() {
+  static const Script script(scripts::acquire);
+  return script;
+}
+
+const Script& Script::renew() {
+  static const Script script(scripts::renew);
+  return script;
+}
+
+const Script& Script::release() {
+  static const Script script(scripts::release);
+  return script;
+}
+
+const Script& Script::holder() {
+  static const Script script(scripts::holder);
+  return script;
+}
+
+const Script& Script::rateTake() {
+  static const Script script(scripts::rate_take);
+  return script;
+}
+
+const Script& Script::rateRefund() {
+  static const Script script(scripts::rate_refund);
+  return script;
+}
+
+const Script& Script::legacy() {
+  static const Script script(scripts::legacy);
+  return script;
+}
+
+void Script::addTo(Request& request, By by, std::span<const std::string_view> keys,
+                   std::span<const std::string_view> arguments) const {
+  const std::string keyCount = std::to_string(keys.size());
+  std::vector<std::string_view> words;
+  words.reserve(3 + keys.size() + arguments.size());
+  words.push_back(by == By::digest ? "EVALSHA" : "EVAL");
+  words.push_back(by == By::digest ? std::string_view(digest_) : text_);
+  words.push_back(keyCount);
+  words.insert(words.end(), keys.begin(), keys.end());
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  request.add(words);
+}
+
+bool isAnyReplyNoScript(const Request& request) {
+  for (std::size_t index = 0; index < request.size(); ++index) {
+    if (isError(request.reply(index), "NOSCRIPT")) return true;
+  }
+  return false;
+}
+
+}  // namespace lockkeeper::redis

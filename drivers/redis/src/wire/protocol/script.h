@@ -1,0 +1,54 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/mux/channel.h"
+
+namespace lockkeeper::redis {
+
+/// A script that runs on the server in one step. The constants are the files in scripts/.
+class Script {
+ public:
+  explicit Script(std::string_view text);
+
+  static const Script& acquire();
+  static const Script& renew();
+  static const Script& release();
+  static const Script& holder();
+  static const Script& rateTake();
+  static const Script& rateRefund();
+  static const Script& legacy();
+
+  enum class By {
+    digest,  ///< EVALSHA: short, and refused with NOSCRIPT by a server that has not seen the text.
+    text,    ///< EVAL: the server remembers the text from then on.
+  };
+
+  /// Adds a call to `request`.
+  void addTo(Request& request, By by, std::span<const std::string_view> keys,
+             std::span<const std::string_view> arguments) const;
+
+ private:
+  const std::string_view text_;
+  const std::string digest_;
+};
+
+bool isAnyReplyNoScript(const Request& request);
+
+/// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script of
+/// it. The replies, effects and sentAt() are then those of the second time, since a call that gets NOSCRIPT
+/// does nothing; so the commands must be such that doing them twice is doing them once. Throws like
+/// Channel::execute().
+template <class Fill>
+void executeScripts(Channel& channel, Request& request, Instant deadline, Fill&& fill) {
+  fill(request, Script::By::digest);
+  channel.execute(request, deadline);
+  if (!isAnyReplyNoScript(request)) return;
+  request.clear();
+  fill(request, Script::By::text);
+  channel.execute(request, deadline);
+}
+
+}  // namespace lockkeeper::redis

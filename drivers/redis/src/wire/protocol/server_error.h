@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/error.h"
+#include "wire/protocol/resp.h"
+
+namespace lockkeeper::redis {
+
+/// The word that an error reply starts with ("NOSCRIPT"): its class. The rest may repeat what we have sent,
+/// so no message contains it.
+std::string_view errorClass(const Reply& error);
+
+/// Whether `reply` is an error of the class `name`.
+bool isError(const Reply& reply, std::string_view name);
+
+/// What a user of an ACL needs for locks.
+inline constexpr std::string_view lockPermissions =
+    "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait, on its keys";
+
+/// What an error reply means to a caller.
+struct ServerFault {
+  ErrorCode code;
+  std::string text;
+};
+
+/// What the error reply of `store` means: a ConfigError for a credential or permission, StoreUnavailable
+/// where the server has refused the command before doing anything, otherwise OutcomeUnknown. `needs` is what
+/// a missing permission's message asks for.
+ServerFault faultOf(const std::string& store, const Reply& error, std::string_view needs = lockPermissions);
+
+/// Throws the class of Error that belongs to `code`.
+[[noreturn]] void throwError(ErrorCode code, const std::string& text);
+
+}  // namespace lockkeeper::redis

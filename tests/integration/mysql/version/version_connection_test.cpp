@@ -1,0 +1,132 @@
+// Sessions that die, servers that restart, forks; and how many sessions there are.
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "forked_child.h"
+#include "lockkeeper/lock_manager.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using VersionConnection = VersionTest;
+
+TEST_P(VersionConnection, KilledSessionsLoseNoCount) {
+  constexpr int threadCount = 4;
+  constexpr int rounds = 60;
+  LockManager first(store.open());
+  LockManager second(store.open());
+  std::atomic<int> counter{0};
+  std::atomic<int> finished{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < threadCount; ++i) {
+    threads.emplace_back([&, manager = i % 2 == 0 ? &first : &second] {
+      for (int round = 0; round < rounds; ++round) {
+        // A release whose reply is lost leaves the key to its ttl at the worst.
+        Lock lock = manager->lock("counter", {.ttl = 2s, .waitFor = 60s});
+        const int seen = counter.load();
+        std::this_thread::sleep_for(1ms);
+        counter.store(seen + 1);
+      }
+      ++finished;
+    });
+  }
+  int killed = 0;
+  while (finished < threadCount) {
+    killed += store.server.killSessions();
+    std::this_thread::sleep_for(10ms);
+  }
+  threads.clear();
+  EXPECT_EQ(counter, threadCount * rounds);
+  EXPECT_GT(killed, 4);
+}
+
+TEST_P(VersionConnection, SessionsThatDiedWhileNobodyUsedThemAreNotNoticed) {
+  for (int i = 0; i < 5; ++i) {
+    const Claimant who{};
+    EXPECT_TRUE(granted(store.direct->acquire(who.request())));
+    EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
+    EXPECT_GE(store.server.killSessions(), 1);
+    EXPECT_TRUE(waitUntil([&] { return store.server.sessions() == 0; }));
+  }
+}
+
+TEST_P(VersionConnection, LocksAndFencesSurviveARestartOfTheServer) {
+  LockManager manager(store.direct);
+  Lock before = manager.lock("k", {.ttl = longTtl});
+  store.server.kill();
+  EXPECT_THROW((void)manager.tryLock("other"), Error);
+  store.server.restart();
+  LockManager other(store.open());
+  Lock after = other.lock("other", {.waitFor = 30s});
+  EXPECT_TRUE(after.valid());
+  EXPECT_FALSE(other.tryLock("k"));
+  EXPECT_TRUE(before.valid());
+  const auto fence = before.fence();
+  EXPECT_EQ(before.release(), ReleaseResult::released);
+  EXPECT_GT(other.lock("k").fence(), fence);
+}
+
+TEST_P(VersionConnection, ManyThreadsShareAsManySessionsAsTheUriSays) {
+  constexpr int most = 3;
+  store.server.killSessions();
+  const auto driver = store.open("connections=3");
+  std::atomic<bool> stop{false};
+  std::atomic<int> grants{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        const Claimant who{};
+        if (granted(driver->acquire(who.request()))) ++grants;
+        EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+      }
+    });
+  }
+  int seen = 0;
+  EXPECT_TRUE(waitUntil([&] {
+    seen = std::max(seen, store.server.sessions());
+    return grants > 500;
+  }));
+  stop = true;
+  threads.clear();
+  EXPECT_EQ(seen, most);
+}
+
+TEST_P(VersionConnection, AForkedChildOwnsNothingAndTheParentsLockLivesOn) {
+  auto driver = store.openProxied();
+  auto manager = std::make_unique<LockManager>(driver);
+  std::optional<Lock> lock = manager->lock("k", {.ttl = 1500ms});
+  const std::size_t connections = store.proxy.connections();
+  const Claimant who{};
+  const int failedCheck = inForkedChild([&] {
+    if (lock->valid()) return 1;
+    if (!throwsForked([&] { (void)manager->tryLock("k"); })) return 2;
+    if (!throwsForked([&] { (void)driver->acquire(who.request()); })) return 3;
+    if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 4;
+    if (!throwsForked([&] { (void)driver->holder("k", soon()); })) return 5;
+    if (!throwsForked([&] { driver->renew({}, soon()); })) return 6;
+    lock.reset();
+    manager.reset();
+    driver.reset();
+    return 0;
+  });
+  EXPECT_EQ(failedCheck, 0);
+  const Instant later = in(2s);
+  while (now() < later) {
+    ASSERT_TRUE(lock->valid()) << "the parent goes on renewing";
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(store.proxy.connections(), connections)
+      << "the child has connected, or ended the parent's connection";
+  EXPECT_EQ(lock->release(), ReleaseResult::released);
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, VersionConnection, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,77 @@
+#include <tuple>
+
+#include "cut_greeting.h"
+#include "operation.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// Replies are cut again and again, each time a little later: no cut may pass for an answer.
+class CutVersionReplies : public ::testing::TestWithParam<std::tuple<Brand, Operation>> {
+ protected:
+  VersionStore store{std::get<Brand>(GetParam())};
+};
+
+TEST_P(CutVersionReplies, AreNeverTakenForAnswers) {
+  const Operation& operation = std::get<Operation>(GetParam());
+  const auto driver = store.openProxied();
+  const std::string unknown = std::string("error: ") + toString(ErrorCode::outcomeUnknown);
+  constexpr std::size_t longestReply = 2000;
+  std::size_t cuts = 0;
+  for (std::size_t bytes = 0; bytes < longestReply; ++bytes) {
+    SCOPED_TRACE("cut after " + std::to_string(bytes) + " bytes");
+    const Claimant who{};
+    operation.prepare(*store.direct, who);
+    ASSERT_NO_THROW((void)driver->holder("connects again", soon()));
+    store.proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
+    const std::string said = attempt(operation, *driver, who, soon());
+    if (store.proxy.fired() == 0) {
+      EXPECT_EQ(said, operation.expected(*store.direct, who));
+      EXPECT_EQ(cuts, bytes) << "every cut must have hit";
+      EXPECT_GT(cuts, 3U);
+      return;
+    }
+    ++cuts;
+    if (operation.changesTheStore) {
+      ASSERT_EQ(said, unknown) << "the server may have done it";
+    } else {
+      ASSERT_EQ(said.find("error: "), 0U) << said;
+    }
+  }
+  FAIL() << "the reply never passed whole";
+}
+
+INSTANTIATE_TEST_SUITE_P(Operations, CutVersionReplies,
+                         ::testing::Combine(::testing::ValuesIn(allBrands),
+                                            ::testing::ValuesIn(operations())),
+                         [](const auto& each) {
+                           return std::string(nameOf(std::get<Brand>(each.param))) +
+                                  std::get<Operation>(each.param).name;
+                         });
+
+/// The log-in, the checks and the making of the table are cut.
+class CutVersionGreeting : public VersionTest {};
+
+TEST_P(CutVersionGreeting, YieldsNoGrantAndClaimsNothingThatIsNotSo) { cutGreetings(store); }
+
+TEST_P(CutVersionGreeting, ResendingAfterALostReplyGivesTheGrantThatWasMade) {
+  const auto driver = store.openProxied();
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request()))) << "connects, and prepares the statement";
+  const Claimant who{};
+  store.proxy.cutReplies(1, Ending::fin);
+  EXPECT_THROW((void)driver->acquire(who.request()), OutcomeUnknown);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  const auto held = store.direct->holder(who.key, soon());
+  ASSERT_TRUE(held) << "only the reply was lost";
+  const AcquireResult again = driver->acquire(who.request(soon(), true));
+  ASSERT_TRUE(granted(again));
+  EXPECT_EQ(std::get<Granted>(again).fence, held->fence);
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(store.isFree(who.key));
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, CutVersionGreeting, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

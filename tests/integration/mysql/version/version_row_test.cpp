@@ -1,0 +1,204 @@
+// What a lock's row does on the server: statements, deadlocks, clocks, secrets, purges.
+
+#include <Poco/Data/Session.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <barrier>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/lock_manager.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using VersionRowOfLock = VersionTest;
+
+TEST_P(VersionRowOfLock, TakingAndReleasingAFreeLockAreOneStatementEach) {
+  LockManager manager(store.direct);
+  { const Lock warm = manager.lock("k"); }
+  constexpr int pairs = 50;
+  // What a lock could send; the server counts it for everybody, and nobody else is there.
+  const std::vector<std::string> kinds{"Com_insert", "Com_update", "Com_select",
+                                       "Com_delete", "Com_begin",  "Com_commit"};
+  const auto count = [&] {
+    std::int64_t sum = 0;
+    for (const std::string& kind : kinds) sum += store.status(kind);
+    return sum;
+  };
+  const std::int64_t before = count();
+  for (int i = 0; i < pairs; ++i) const Lock lock = manager.lock("k");
+  EXPECT_EQ(count() - before, 2 * pairs);
+}
+
+TEST_P(VersionRowOfLock, TheFirstTouchOfNewKeysMakesNoDeadlock) {
+  constexpr int clients = 16;
+  constexpr int keys = 1000;
+  std::vector<std::atomic<int>> grants(keys);
+  std::atomic<int> errors{0};
+  std::barrier start(clients);
+  {
+    std::vector<std::jthread> threads;
+    for (int client = 0; client < clients; ++client) {
+      threads.emplace_back([&, client] {
+        const auto driver = store.open("connections=1");
+        Claimant who;
+        (void)driver->holder("connects", soon());
+        start.arrive_and_wait();
+        for (int step = 0; step < keys; ++step) {
+          // Two at a time meet at a key; the others touch its neighbours.
+          const int i = (step * (client / 2 % 2 == 0 ? 1 : keys - 1) + client / 4 * 7) % keys;
+          who.key = "new-" + std::to_string(i);
+          try {
+            if (granted(driver->acquire(who.request()))) ++grants[static_cast<std::size_t>(i)];
+          } catch (const Error& error) {
+            if (errors++ == 0) ADD_FAILURE() << error.what();
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(errors, 0);
+  for (const auto& each : grants) EXPECT_EQ(each, 1);
+}
+
+// Why a claim is one statement: in two, both lock the gap in which the row will be, and each waits for the
+// other to leave it.
+TEST_P(VersionRowOfLock, LookingFirstAndInsertingThenMakesDeadlocks) {
+  (void)store.direct->holder("makes the table", soon());
+  std::atomic<int> deadlocks{0};
+  std::barrier looked(2);
+  const auto claim = [&] {
+    Poco::Data::Session sql = store.session();
+    sql.begin();
+    sql << "SELECT version FROM lockkeeper_locks WHERE lock_key = 'new' FOR UPDATE",
+        Poco::Data::Keywords::now;
+    looked.arrive_and_wait();
+    try {
+      sql << "INSERT IGNORE INTO lockkeeper_locks VALUES ('new', 1, '', '', UTC_TIMESTAMP(6))",
+          Poco::Data::Keywords::now;
+      sql.commit();
+    } catch (const Poco::Exception& error) {
+      if (error.message().find("errno]: 1213") != std::string::npos) ++deadlocks;
+      sql.rollback();
+    }
+  };
+  {
+    const std::jthread one(claim);
+    const std::jthread other(claim);
+  }
+  EXPECT_EQ(deadlocks, 1);
+}
+
+TEST_P(VersionRowOfLock, LeasesDoNotDependOnTheServersTimeZone) {
+  const Claimant who{};
+  ASSERT_TRUE(granted(store.direct->acquire(who.request())));
+  store.server.execute("SET GLOBAL time_zone = '-11:30'");
+  const auto elsewhere = store.open();
+  const auto held = elsewhere->holder(who.key, soon());
+  ASSERT_TRUE(held);
+  EXPECT_LE(*held->remaining, longTtl);
+  EXPECT_GT(*held->remaining, longTtl - 1min);
+  const Claimant next{};
+  ASSERT_TRUE(granted(elsewhere->acquire(next.request())));
+  store.server.execute("SET GLOBAL time_zone = SYSTEM");
+  const auto seen = store.direct->holder(next.key, soon());
+  ASSERT_TRUE(seen);
+  EXPECT_LE(*seen->remaining, longTtl);
+  EXPECT_GT(*seen->remaining, longTtl - 1min);
+}
+
+TEST_P(VersionRowOfLock, AnsweringBusyTellsWhenTheLeaseEnds) {
+  Claimant holder;
+  ASSERT_TRUE(granted(store.direct->acquire(holder.request())));
+  Claimant other{.key = holder.key};
+  const AcquireResult result = store.direct->acquire(other.request());
+  ASSERT_TRUE(std::holds_alternative<Busy>(result));
+  const auto retryAfter = std::get<Busy>(result).retryAfter;
+  ASSERT_TRUE(retryAfter);
+  EXPECT_LE(*retryAfter, longTtl);
+  EXPECT_GT(*retryAfter, longTtl - 1min);
+}
+
+TEST_P(VersionRowOfLock, FencesGoOnAfterTheRowWasPurged) {
+  Fence highest = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Claimant who{.key = "k"};
+    const AcquireResult result = store.direct->acquire(who.request());
+    ASSERT_TRUE(granted(result));
+    EXPECT_GT(std::get<Granted>(result).fence, highest);
+    highest = *std::get<Granted>(result).fence;
+    ASSERT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
+    if (i % 2 == 0) store.server.execute("DELETE FROM " + store.database + ".lockkeeper_locks");
+  }
+}
+
+// As schema/version.sql says that it is done.
+TEST_P(VersionRowOfLock, PurgingTakesNoRowThatIsHeldOrWasUsedLately) {
+  const std::string table = store.database + ".lockkeeper_locks";
+  const Claimant held{};
+  const Claimant fresh{};
+  const Claimant old{};
+  for (const Claimant* who : {&held, &fresh, &old})
+    ASSERT_TRUE(granted(store.direct->acquire(who->request())));
+  for (const Claimant* who : {&fresh, &old}) (void)store.direct->release(who->claim(), soon());
+  store.server.execute("UPDATE " + table +
+                       " SET expires_at = expires_at - INTERVAL 8 DAY WHERE lock_key = '" + old.key + "'");
+  store.server.execute("DELETE FROM " + table + " WHERE expires_at < UTC_TIMESTAMP(6) - INTERVAL 7 DAY");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks"), "2");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE lock_key = '" + old.key + "'"), "0");
+  EXPECT_EQ(store.direct->release(held.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_P(VersionRowOfLock, AReleasedRowHoldsNoTokenAndNoOwner) {
+  const Claimant who{};
+  ASSERT_TRUE(granted(store.direct->acquire(who.request())));
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE owner = 'test:1'"), "1");
+  ASSERT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE owner <> '' OR token <> ''"), "0");
+}
+
+TEST_P(VersionRowOfLock, BatchesOfManyTtlsAreRenewedInFewStatements) {
+  std::vector<Claimant> claimants(230);
+  std::vector<Renewal> batch;
+  for (std::size_t i = 0; i < claimants.size(); ++i) {
+    ASSERT_TRUE(granted(store.direct->acquire(claimants[i].request())));
+    batch.push_back({.claim = claimants[i].claim(), .ttl = i % 2 == 0 ? longTtl : 2 * longTtl});
+  }
+  ASSERT_EQ(store.direct->release(claimants[7].claim(), soon()), ReleaseOutcome::released);
+  // The next holder of a key may be in the batch with the former one.
+  claimants.push_back({.key = claimants[7].key});
+  ASSERT_TRUE(granted(store.direct->acquire(claimants.back().request())));
+  batch.push_back({.claim = claimants.back().claim(), .ttl = 2 * longTtl});
+  store.direct->renew(batch, soon());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    EXPECT_EQ(batch[i].outcome, i == 7 ? RenewOutcome::notOwner : RenewOutcome::renewed) << i;
+    if (i == 7) continue;
+    const auto held = store.direct->holder(claimants[i].key, soon());
+    ASSERT_TRUE(held);
+    EXPECT_GT(*held->remaining, batch[i].ttl - 1min) << i;
+    EXPECT_LE(*held->remaining, batch[i].ttl) << i;
+  }
+}
+
+TEST_P(VersionRowOfLock, ARowThatSomebodyElseKeepsHoldsNoCallForLong) {
+  const Claimant who{};
+  ASSERT_TRUE(granted(store.direct->acquire(who.request())));
+  Poco::Data::Session forgotten = store.session();
+  forgotten.begin();
+  forgotten << "UPDATE lockkeeper_locks SET version = version + 1", Poco::Data::Keywords::now;
+  // Its deadline is far away: the server ends the wait.
+  EXPECT_THROW((void)store.direct->acquire(Claimant{.key = who.key}.request(in(20s))), StoreUnavailable);
+  forgotten.rollback();
+  EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, VersionRowOfLock, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test

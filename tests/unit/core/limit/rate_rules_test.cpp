@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/rate_policy.h"
+#include "lockkeeper/testing/rate/admissions.h"
+#include "lockkeeper/testing/rate/rate_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+// What must hold when the store's clock goes back, which no store in a test can be made to do at will.
+
+TEST(ClockThatGoesBack, RefusesMoreAndNeverLess) {
+  for (const RatePolicy& policy :
+       {bucket("2000/s", 10), bucket("7/3ms", 5), policyOf(RateKind::fixedWindow, "10/5ms")}) {
+    std::mt19937_64 random(3);
+    std::int64_t store = 1'700'000'000'000'000,
+                 real = store;  // the store's clock is never ahead of the real one
+    RateState state;
+    std::vector<Admission> admissions;
+    int backwards = 0;
+    for (int step = 0; step < 200'000; ++step) {
+      const auto pause = static_cast<std::int64_t>(random() % 300);
+      real += pause;
+      store += pause;
+      if (random() % 1000 == 0) {
+        store -= static_cast<std::int64_t>(random() % 20'000);
+        ++backwards;
+      }
+      const RateCharge charge{.key = "k", .law = &policy.law()};
+      if (admit(charge, state, store) == 1) admissions.push_back({real, 1});
+    }
+    EXPECT_GT(backwards, 100);
+    EXPECT_GT(admissions.size(), 1000U);
+    if (isBucket(policy.law().kind)) {
+      EXPECT_TRUE(keepsEveryWindow(policy.law(), admissions));
+    } else {
+      // By the real time, the store's windows can only be longer than the calendar's.
+      RateLaw sliding = policy.law();
+      sliding.kind = RateKind::slidingWindow;
+      EXPECT_LE(fullestWindow(sliding, admissions), 2 * policy.limit());
+    }
+  }
+}
+
+TEST(ClockThatGoesBack, IsCaughtUpWithBeforeABucketGainsAnything) {
+  const RatePolicy policy = bucket("1/s", 1);
+  RateState state;
+  const RateCharge charge{.key = "k", .law = &policy.law()};
+  EXPECT_EQ(admit(charge, state, 10'000'000), 1);
+  EXPECT_EQ(admit(charge, state, 9'000'000), 0);
+  EXPECT_EQ(outcomeOf(charge, {.state = state, .now = 9'000'000}).retryAfter.count(), 2'000'000);
+  EXPECT_EQ(admit(charge, state, 11'000'000), 1);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing

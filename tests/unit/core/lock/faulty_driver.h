@@ -1,0 +1,165 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::testing {
+
+enum class Call { acquire, renew, release };
+
+enum class Fault {
+  unavailable,  ///< Not sent.
+  requestLost,  ///< Sent, not applied, no answer.
+  replyLost,    ///< Sent, applied, no answer.
+  config,
+  uncertain,  ///< Renewals only: ownership uncertain.
+};
+
+/// A real driver behind a network that fails on demand, and that counts what went through. It is not
+/// Waitable, whatever the driver behind it can.
+class FaultyDriver final : public LockDriver {
+ public:
+  explicit FaultyDriver(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+
+  /// The next calls of this kind fail, one fault each.
+  void fail(Call call, std::initializer_list<Fault> faults) {
+    const std::lock_guard guard(mutex_);
+    auto& queue = faults_[index(call)];
+    queue.insert(queue.end(), faults);
+  }
+  /// All calls of this kind fail until heal().
+  void failAlways(Call call, Fault fault) {
+    const std::lock_guard guard(mutex_);
+    always_[index(call)] = fault;
+  }
+  void heal() {
+    const std::lock_guard guard(mutex_);
+    always_ = {};
+    for (auto& queue : faults_) queue.clear();
+  }
+  /// The next calls of this kind stay inside the driver until resume().
+  void hang(Call call) {
+    const std::lock_guard guard(mutex_);
+    hanging_[index(call)] = true;
+  }
+  void resume() {
+    const std::lock_guard guard(mutex_);
+    hanging_ = {};
+    changed_.notify_all();
+  }
+  void awaitHanging() {
+    std::unique_lock guard(mutex_);
+    changed_.wait(guard, [&] { return inside_ > 0; });
+  }
+  void awaitCalls(Call call, int count) {
+    std::unique_lock guard(mutex_);
+    changed_.wait(guard, [&] { return ended_[index(call)] >= count; });
+  }
+  int calls(Call call) const {
+    const std::lock_guard guard(mutex_);
+    return calls_[index(call)];
+  }
+
+  /// What the last renewal was given.
+  Instant renewDeadline() const {
+    const std::lock_guard guard(mutex_);
+    return renewDeadline_;
+  }
+
+  /// Runs inside acquire, after the store has answered.
+  std::function<void()> onAcquired = [] {};
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    const Ended ended(*this, Call::acquire);
+    const auto fault = begin(Call::acquire);
+    if (fault == Fault::replyLost) inner_->acquire(request);
+    refuse(fault);
+    auto result = inner_->acquire(request);
+    onAcquired();
+    return result;
+  }
+
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    const Ended ended(*this, Call::renew);
+    const auto fault = begin(Call::renew);
+    {
+      const std::lock_guard guard(mutex_);
+      renewDeadline_ = deadline;
+    }
+    if (!fault || fault == Fault::replyLost) inner_->renew(renewals, deadline);
+    if (!fault) return;
+    for (auto& renewal : renewals) {
+      renewal.outcome = fault == Fault::unavailable ? RenewOutcome::unavailable
+                        : fault == Fault::uncertain ? RenewOutcome::ownershipUncertain
+                                                    : RenewOutcome::unknown;
+    }
+  }
+
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    const Ended ended(*this, Call::release);
+    const auto fault = begin(Call::release);
+    if (fault == Fault::replyLost) inner_->release(claim, deadline);
+    refuse(fault);
+    return inner_->release(claim, deadline);
+  }
+
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return inner_->holder(key, deadline);
+  }
+  Promises promises() const override { return inner_->promises(); }
+
+ private:
+  struct Ended {
+    Ended(FaultyDriver& driver, Call call) : driver_(driver), call_(call) {}
+    ~Ended() {
+      const std::lock_guard guard(driver_.mutex_);
+      ++driver_.ended_[index(call_)];
+      driver_.changed_.notify_all();
+    }
+    FaultyDriver& driver_;
+    Call call_;
+  };
+
+  static std::size_t index(Call call) { return static_cast<std::size_t>(call); }
+
+  std::optional<Fault> begin(Call call) {
+    std::unique_lock guard(mutex_);
+    ++calls_[index(call)];
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(guard, [&] { return !hanging_[index(call)]; });
+    --inside_;
+    auto& queue = faults_[index(call)];
+    if (queue.empty()) return always_[index(call)];
+    const Fault fault = queue.front();
+    queue.pop_front();
+    return fault;
+  }
+
+  static void refuse(const std::optional<Fault>& fault) {
+    if (!fault) return;
+    if (*fault == Fault::unavailable) throw StoreUnavailable("down, says the test");
+    if (*fault == Fault::config) throw ConfigError("misconfigured, says the test");
+    throw OutcomeUnknown("reply lost, says the test");
+  }
+
+  const std::shared_ptr<LockDriver> inner_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<std::deque<Fault>, 3> faults_;
+  std::array<std::optional<Fault>, 3> always_;
+  std::array<bool, 3> hanging_{};
+  std::array<int, 3> calls_{};
+  std::array<int, 3> ended_{};
+  int inside_ = 0;
+  Instant renewDeadline_{};
+};
+
+}  // namespace lockkeeper::testing

@@ -1,0 +1,191 @@
+#include "lockkeeper/poco/lock_services.h"
+
+#include <gtest/gtest.h>
+
+#include "configurations.h"
+#include "lockkeeper/memory/memory_driver.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+using namespace std::chrono_literals;
+
+LockServices services(const std::string& text, const StoreRegistry& stores = {}) {
+  return fromConfiguration(*properties(text), stores);
+}
+
+std::string refused(const std::string& text, const StoreRegistry& stores = {}) {
+  return refusal([&] { services(text, stores); });
+}
+
+/// A store of somebody else, which keeps locks and nothing more.
+class OtherStore final : public LockDriver {
+ public:
+  AcquireResult acquire(const AcquireRequest& request) override { return locks_.acquire(request); }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { locks_.renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return locks_.release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return locks_.holder(key, deadline);
+  }
+  Promises promises() const override { return locks_.promises(); }
+
+ private:
+  MemoryDriver locks_;
+};
+
+StoreRegistry withOtherStore(const std::string& scheme = "other") {
+  StoreRegistry stores;
+  stores.add(scheme, [](const StoreUri&, const Environment&) { return std::make_shared<OtherStore>(); });
+  return stores;
+}
+
+TEST(LockServices, LocksAndLimitsAsConfigured) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.namespace = shop\nlockkeeper.lock.ttl = 7s\n"
+      "lockkeeper.lock.owner = till-4\nlockkeeper.lock.waitFor = 1ms\n"
+      "lockkeeper.limits.sms.rate = 1/h\nlockkeeper.limits.sms.burst = 2\n");
+  const Lock held = shop.locks().lock("order:42");
+  EXPECT_EQ(shop.locks().holder("order:42")->owner, "till-4");
+  EXPECT_LE(held.remaining(), 7s);
+  EXPECT_GT(held.remaining(), 3s);
+  EXPECT_FALSE(shop.locks().tryLock("order:42"));
+  LockOptions longer = shop.locks().defaults();
+  longer.ttl = 1h;
+  EXPECT_GT(shop.locks().lock("other", longer).remaining(), 30min);
+
+  const RatePolicy& sms = shop.policy("sms");
+  EXPECT_TRUE(shop.limits().take("+49", sms));
+  EXPECT_TRUE(shop.limits().take("+49", sms));
+  EXPECT_FALSE(shop.limits().take("+49", sms));
+  EXPECT_EQ(&shop.limits(), shop.sharedLimits().get());
+}
+
+TEST(LockServices, MigratesBetweenTwoStores) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.migration.from = other:\n"
+      "lockkeeper.migration.phase = both\n",
+      withOtherStore());
+  EXPECT_TRUE(shop.locks().tryLock("k")->valid());
+}
+
+TEST(LockServices, ALimitThatIsNotThereNamesTheNearest) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/s\nlockkeeper.limits.mail.rate = 1/s\n");
+  EXPECT_EQ(refusal([&] { (void)shop.policy("smss"); }),
+            "lockkeeper.limits.smss.rate is missing: did you mean the limit 'sms'?");
+  EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").policy("sms"); }),
+            "lockkeeper.limits.sms.rate is missing: no limit is configured");
+}
+
+TEST(LockServices, RunsTasksAsConfigured) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.tasks.report.atLeast = 1h\nlockkeeper.tasks.report.atMost = "
+      "2h\n"
+      "lockkeeper.tasks.clean-up.ttl = 9s\n");
+  const ExclusiveTask report(shop.sharedLocks(), shop.task("report"), [](const Lock&, std::stop_token) {});
+  EXPECT_EQ(report.run(), TaskOutcome::done);
+  EXPECT_EQ(report.run(), TaskOutcome::skipped) << "within atLeast";
+  EXPECT_TRUE(shop.locks().isLocked("report"));
+  EXPECT_EQ(shop.task("clean-up").atMost, TaskOptions{}.atMost);
+  EXPECT_EQ(refusal([&] { (void)shop.task("reprot"); }),
+            "lockkeeper.tasks.reprot.atMost is missing: did you mean the task 'report'?");
+  EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
+            "lockkeeper.tasks.report.atMost is missing: no task is configured");
+}
+
+TEST(LockServices, TakesTheDriversOfOthers) {
+  const StoreRegistry stores = withOtherStore();
+  EXPECT_TRUE(services("lockkeeper.store = other:\n", stores).locks().tryLock("k"));
+}
+
+TEST(LockServices, AStoreWithoutLimitsIsToldWhereLimitsAreUsed) {
+  const StoreRegistry stores = withOtherStore();
+  const std::string none =
+      "lockkeeper.store: the store other: keeps no rate limits: name one that does in "
+      "lockkeeper.limiter.store";
+  const LockServices locksOnly = services("lockkeeper.store = other:\n", stores);
+  EXPECT_EQ(refusal([&] { (void)locksOnly.limits(); }), none);
+  const std::string limit = "lockkeeper.store = other:\nlockkeeper.limits.sms.rate = 1/s\n";
+  EXPECT_EQ(refused(limit, stores), none);
+  EXPECT_EQ(refused("lockkeeper.store = memory:\nlockkeeper.limiter.store = other:\n", stores),
+            "lockkeeper.limiter.store" + none.substr(16));
+  const LockServices both = services(limit + "lockkeeper.limiter.store = memory:\n", stores);
+  EXPECT_TRUE(both.limits().take("k", both.policy("sms")));
+}
+
+TEST(LockServices, NamesTheComponentThatIsNotLinked) {
+  const auto missing = [](const std::string& scheme, const std::string& component) {
+    EXPECT_EQ(refused("lockkeeper.store = " + scheme + "://:s3cr3t@h/1\n"),
+              "lockkeeper.store: this program has no driver for the scheme '" + scheme +
+                  "': link lockkeeper::" + component + " and call lockkeeper::" + component +
+                  "::use(stores)");
+  };
+  for (const auto* scheme : {"redis", "rediss", "redis+unix", "redis+legacy", "redlock"})
+    missing(scheme, "redis");
+  for (const auto* scheme : {"mysql+getlock", "mysql+version"}) missing(scheme, "mysql");
+  EXPECT_EQ(
+      refused("lockkeeper.store = zookeeper://:s3cr3t@h\n"),
+      "lockkeeper.store: no driver is registered for the scheme 'zookeeper': this program knows memory");
+  const std::string elsewhere =
+      ": this program has no driver for the scheme 'redis': link lockkeeper::redis and call "
+      "lockkeeper::redis::use(stores)";
+  const std::string store = "lockkeeper.store = memory:\n";
+  EXPECT_EQ(refused(store + "lockkeeper.limiter.store = redis://h\n"),
+            "lockkeeper.limiter.store" + elsewhere);
+  const std::string from = "lockkeeper.migration.from = ";
+  EXPECT_EQ(refused(store + from + "redis://h\n"), "lockkeeper.migration.from" + elsewhere);
+  EXPECT_EQ(refused(store + from + "memory:\nlockkeeper.migration.board = redis://h\n"),
+            "lockkeeper.migration.board" + elsewhere);
+}
+
+TEST(LockServices, NamesTheSettingThatCannotBe) {
+  EXPECT_EQ(refused(""),
+            "lockkeeper.store is missing, such as lockkeeper.store = redis://host:6379/0; memory: is for one "
+            "process alone");
+  EXPECT_EQ(refused("lockkeeper.store = redis://:s3cr3t@a, mysql+getlock://b\n"),
+            "lockkeeper.store: the store's URI is followed by another one: one store can be named");
+  EXPECT_EQ(refused("lockkeeper.store = memory:?size=3\n"),
+            "lockkeeper.store: the store's parameter 'size' is unknown: memory knows none");
+  const std::string store = "lockkeeper.store = memory:\n";
+  EXPECT_EQ(refused(store + "lockkeeper.lock.ttl = 25h\n"),
+            "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
+  EXPECT_EQ(refused(store + "lockkeeper.lock.ttl = 10s\nlockkeeper.lock.safetyMargin = 6s\n"),
+            "lockkeeper.lock: safetyMargin is 6s: it must be 0s to 4898ms");
+  EXPECT_EQ(refused(store + "lockkeeper.lock.operationTimeout = 0s\n"),
+            "lockkeeper.lock: operationTimeout is 0s: it must be 1ms to 1h");
+  EXPECT_EQ(refused(store + "lockkeeper.lock.owner = me@home\n"),
+            "lockkeeper.lock: the owner 'me@home' is not 1 to 64 printable characters without '@'");
+  EXPECT_EQ(refused(store + "lockkeeper.limiter.operationTimeout = 2h\n"),
+            "lockkeeper.limiter: operationTimeout is 2h: it must be 1ms to 1h");
+  EXPECT_EQ(refused(store + "lockkeeper.tasks.report.atLeast = 11m\n"),
+            "lockkeeper.tasks.report: atMost is 10m: it must be 11m to 8784h");
+  EXPECT_EQ(refused(store + "lockkeeper.limits.sms.rate = 2/s\nlockkeeper.limits.sms.kind = bucket\n"),
+            "limit 'sms': kind is 'bucket': it must be one of token-bucket, leaky-meter, leaky-queue, "
+            "sliding-window, fixed-window");
+}
+
+TEST(LockServices, RefusesAMigrationThatCannotBe) {
+  const StoreRegistry stores = withOtherStore();
+  EXPECT_EQ(
+      refused("lockkeeper.store = other://h:1/2\nlockkeeper.migration.from = other://:s3cr3t@h:1/2\n",
+              stores),
+      "lockkeeper.migration: the migration's old and new store are both other://h:1/2: they must be two");
+  EXPECT_EQ(
+      refused("lockkeeper.store = other:\nlockkeeper.migration.from = memory:\n", stores),
+      "lockkeeper.migration: the store other: keeps no board: name one that does, such as redis://…, in "
+      "migration.board");
+  EXPECT_EQ(
+      refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\nlockkeeper.lock.ttl = 6m\n",
+              stores),
+      "lockkeeper.lock.ttl is 6m: during a migration at most lockkeeper.migration.maxTtl, 5m, is allowed");
+  EXPECT_EQ(refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\n"
+                    "lockkeeper.tasks.report.atLeast = 6m\n",
+                    stores),
+            "the lease of lockkeeper.tasks.report is 6m: during a migration at most "
+            "lockkeeper.migration.maxTtl, 5m, is allowed");
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco

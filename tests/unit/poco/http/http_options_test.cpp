@@ -1,0 +1,157 @@
+#include <Poco/Util/PropertyFileConfiguration.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/poco/idempotency.h"
+#include "lockkeeper/poco/request_locks.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+using namespace std::chrono_literals;
+
+Poco::AutoPtr<Poco::Util::AbstractConfiguration> properties(const std::string& text) {
+  std::istringstream stream(text);
+  return Poco::AutoPtr<Poco::Util::AbstractConfiguration>(new Poco::Util::PropertyFileConfiguration(stream));
+}
+
+std::shared_ptr<LockManager> manager() {
+  return std::make_shared<LockManager>(std::make_shared<MemoryDriver>());
+}
+
+/// The message with which `make` refuses; empty when it does not.
+template <class Make>
+std::string refusalOf(Make&& make) {
+  try {
+    make();
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+std::string lockRefusal(std::vector<LockedRoute> routes) {
+  return refusalOf([&] { RequestLocks(manager(), {.routes = std::move(routes)}); });
+}
+
+std::string keyRefusal(IdempotencyOptions options) {
+  return refusalOf([&] { Idempotency(manager(), std::make_shared<MemoryValues>(), std::move(options)); });
+}
+
+LockedRoute lockedOrders() { return {.name = "order", .match = "PUT /orders/{id}", .by = "path id"}; }
+IdempotentRoute payments() { return {.name = "pay", .match = "POST /payments", .client = "address"}; }
+
+IdempotencyOptions optionsFor(const IdempotentRoute& route) {
+  IdempotencyOptions options;
+  options.routes.push_back(route);
+  return options;
+}
+
+#define EXPECT_NAMES(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST(RequestLockOptions, AcceptsWhatItShould) {
+  EXPECT_EQ(lockRefusal({lockedOrders()}), "");
+  EXPECT_EQ(lockRefusal({}), "");
+}
+
+TEST(RequestLockOptions, RefusesWhatCannotBeMeant) {
+  const auto changed = [](auto&& change) {
+    LockedRoute route = lockedOrders();
+    change(route);
+    return lockRefusal({route});
+  };
+  EXPECT_NAMES(changed([](auto& route) { route.match = "put /orders/{id}"; }),
+               "lockkeeper.http.locks.order.match");
+  EXPECT_NAMES(changed([](auto& route) { route.match = "PUT orders"; }), "no request can match");
+  EXPECT_NAMES(changed([](auto& route) { route.match = ""; }), "lockkeeper.http.locks.order.match");
+  EXPECT_NAMES(changed([](auto& route) { route.by = ""; }), "lockkeeper.http.locks.order.by");
+  EXPECT_NAMES(changed([](auto& route) { route.by = "path number"; }), "'path number'");
+  EXPECT_NAMES(changed([](auto& route) { route.by = "path id, address, all, address, address"; }), "5 parts");
+  EXPECT_NAMES(changed([](auto& route) { route.by = "json id"; }), "'json id'");
+  EXPECT_NAMES(changed([](auto& route) { route.by = "user"; }), "user");
+  EXPECT_NAMES(changed([](auto& route) { route.name = ""; }), "a name in lockkeeper.http.locks is ''");
+  EXPECT_NAMES(changed([](auto& route) { route.scope = "a b"; }), "'a b'");
+  EXPECT_NAMES(changed([](auto& route) { route.lock.ttl = 1ms; }), "ttl is 1ms");
+  EXPECT_NAMES(changed([](auto& route) { route.lock.waitFor = -1ms; }), "waitFor is -1ms");
+  LockedRoute twin = lockedOrders();
+  twin.name = "twin";
+  twin.match = "PUT /orders/{number}";
+  twin.by = "all";
+  EXPECT_NAMES(lockRefusal({lockedOrders(), twin}), "'twin'");
+}
+
+TEST(RequestLockOptions, AreReadFromTheConfiguration) {
+  const RequestLockOptions options =
+      readRequestLocks(*properties("lockkeeper.http.trustedProxies = 10.0.0.0/8\n"
+                                   "lockkeeper.http.locks.order.match = PUT /orders/{id}\n"
+                                   "lockkeeper.http.locks.order.by = path id\n"
+                                   "lockkeeper.http.locks.order.scope = orders\n"
+                                   "lockkeeper.http.locks.order.ttl = 5s\n"
+                                   "lockkeeper.http.locks.order.waitFor = 250ms\n"
+                                   "lockkeeper.http.locks.order.maxHold = 1m\n"));
+  ASSERT_EQ(options.routes.size(), 1U);
+  const LockedRoute& route = options.routes.front();
+  EXPECT_EQ(route.name, "order");
+  EXPECT_EQ(route.match, "PUT /orders/{id}");
+  EXPECT_EQ(route.by, "path id");
+  EXPECT_EQ(route.scope, "orders");
+  EXPECT_EQ(route.lock.ttl, 5s);
+  EXPECT_EQ(route.lock.waitFor, 250ms);
+  EXPECT_EQ(route.lock.maxHold, 1min);
+  EXPECT_EQ(options.clients.trustedProxies, "10.0.0.0/8");
+  EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.tll = 5s\n")); }),
+               "tll");
+  EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.ttl = soon\n")); }),
+               "soon");
+}
+
+TEST(IdempotencyOptions, AcceptsWhatItShould) { EXPECT_EQ(keyRefusal({.routes = {payments()}}), ""); }
+
+TEST(IdempotencyOptions, RefusesWhatCannotBeMeant) {
+  const auto changed = [](auto&& change) {
+    IdempotentRoute route = payments();
+    change(route);
+    return keyRefusal(optionsFor(route));
+  };
+  EXPECT_NAMES(changed([](auto& route) { route.match = "POST payments"; }), "idempotency.routes.pay.match");
+  EXPECT_NAMES(changed([](auto& route) { route.match = "GET /payments"; }), "GET is not one of");
+  EXPECT_NAMES(changed([](auto& route) { route.client = "user"; }), "does not tell who its users are");
+  EXPECT_NAMES(changed([](auto& route) { route.client = ""; }), "idempotency.routes.pay.client");
+  EXPECT_NAMES(changed([](auto& route) { route.keepFor = 0ms; }), "keepFor is 0s");
+  EXPECT_NAMES(changed([](auto& route) { route.ttl = 0ms; }), "ttl is 0s");
+  EXPECT_NAMES(changed([](auto& route) { route.name = "a:b"; }), "'a:b'");
+  EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxBody = 0}), "maxBody is 0");
+  EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxAnswer = (1U << 20) + 1}), "maxAnswer is 1048577");
+  EXPECT_NAMES(keyRefusal({.routes = {payments()}, .keyNamespace = "a b"}), "'a b'");
+}
+
+TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
+  const IdempotencyOptions options =
+      readIdempotency(*properties("lockkeeper.namespace = shop\n"
+                                  "lockkeeper.http.idempotency.methods = POST, PATCH\n"
+                                  "lockkeeper.http.idempotency.maxBody = 4096\n"
+                                  "lockkeeper.http.idempotency.maxAnswer = 8192\n"
+                                  "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n"
+                                  "lockkeeper.http.idempotency.routes.pay.client = header Authorization\n"
+                                  "lockkeeper.http.idempotency.routes.pay.required = off\n"
+                                  "lockkeeper.http.idempotency.routes.pay.keepFor = 2h\n"
+                                  "lockkeeper.http.idempotency.routes.pay.ttl = 5s\n"));
+  ASSERT_EQ(options.routes.size(), 1U);
+  const IdempotentRoute& route = options.routes.front();
+  EXPECT_EQ(route.client, "header Authorization");
+  EXPECT_FALSE(route.required);
+  EXPECT_EQ(route.keepFor, 2h);
+  EXPECT_EQ(route.ttl, 5s);
+  EXPECT_EQ(options.methods, (std::set<std::string>{"POST", "PATCH"}));
+  EXPECT_EQ(options.maxBody, 4096U);
+  EXPECT_EQ(options.maxAnswer, 8192U);
+  EXPECT_EQ(options.keyNamespace, "shop");
+  EXPECT_NAMES(refusalOf([] { readIdempotency(*properties("lockkeeper.http.idempotency.route.x = 1\n")); }),
+               "route");
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco

@@ -1,0 +1,94 @@
+#include "http/route/key_source.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "fake_request.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+const std::string none = "#none";
+
+class KeySourceTest : public ::testing::Test {
+ protected:
+  std::string key(const std::string& source, const FakeRequest& request, const std::string& body = "") const {
+    const auto path = pathSegments(request.getURI());
+    const RequestFacts facts{request, path, address_, user_, parseJson(body)};
+    return KeySource::parse("limit", source, pattern_, user_).keyFor(facts);
+  }
+  std::string jsonKey(const std::string& body) const {
+    return key("json phone", FakeRequest("POST", "/"), body);
+  }
+
+  UserOf user_ = [](const Poco::Net::HTTPServerRequest& request) { return request.get("Authorization", ""); };
+
+ private:
+  const ClientAddress address_{{}};
+  const RoutePattern pattern_ = RoutePattern::parse("match", "POST /orders/{id}/*");
+};
+
+TEST_F(KeySourceTest, FindsTheValueWhereverItIs) {
+  FakeRequest request("POST", "/orders/a%20b/items?tenant=north+east&x=1&tenant=other", "192.0.2.9");
+  request.set("X-Api-Key", "secret");
+  request.set("Authorization", "ann");
+  request.set("Cookie", "theme=dark; session=s-1");
+  EXPECT_EQ(key("address", request), "192.0.2.9");
+  EXPECT_EQ(key("user", request), "ann");
+  EXPECT_EQ(key("header X-Api-Key", request), "secret");
+  EXPECT_EQ(key("header x-api-key", request), "secret");
+  EXPECT_EQ(key("cookie session", request), "s-1");
+  EXPECT_EQ(key("query tenant", request), "north east");
+  EXPECT_EQ(key("path id", request), "a b");
+  EXPECT_EQ(key("all", request), "#all");
+}
+
+TEST_F(KeySourceTest, ReadsAFieldOfTheJsonBody) {
+  EXPECT_EQ(jsonKey(R"({"text":"hi","phone":"+4930"})"), "+4930");
+  EXPECT_EQ(jsonKey(R"({"phone":4930})"), jsonKey(R"({"phone":"4930"})"));
+  for (const char* body : {"", "{", "[]", "7", R"({"Phone":"+4930"})", R"({"phone":null})",
+                           R"({"phone":["a"]})", R"({"phone":true})", R"({"phone":{"a":1}})"}) {
+    EXPECT_EQ(jsonKey(body), none) << body;
+  }
+  EXPECT_EQ(jsonKey(std::string(100000, '[')), none);
+}
+
+TEST_F(KeySourceTest, NobodyEscapesByLeavingTheValueOut) {
+  const FakeRequest request("POST", "/");
+  for (const char* source : {"header X-Api-Key", "cookie session", "query tenant", "json phone"}) {
+    EXPECT_EQ(key(source, request), none) << source;
+  }
+  EXPECT_EQ(key("query tenant", FakeRequest("POST", "/?tenant=%zz")), none);
+}
+
+TEST_F(KeySourceTest, HashesWhatIsLongOrCouldPassForSomethingElse) {
+  const auto headerKey = [&](const std::string& value) {
+    FakeRequest request("POST", "/");
+    request.set("X-Api-Key", value);
+    return key("header X-Api-Key", request);
+  };
+  EXPECT_EQ(headerKey(std::string(64, 'a')), std::string(64, 'a'));
+  const std::string hashed = headerKey(std::string(100000, 'a'));
+  EXPECT_EQ(hashed.size(), 33U);
+  EXPECT_NE(hashed, headerKey(std::string(100001, 'a')));
+  for (const char* value : {"#none", "#all", "a:lockkeeper:b", ""}) {
+    EXPECT_EQ(headerKey(value).size(), 33U) << value;
+    EXPECT_EQ(headerKey(value).front(), '#') << value;
+  }
+  EXPECT_EQ(headerKey(hashed).size(), 33U);
+  EXPECT_NE(headerKey(hashed), hashed);
+}
+
+TEST_F(KeySourceTest, RefusesWhatItDoesNotKnow) {
+  for (const char* source : {"", "ip", "address X", "header", "header ", "json", "path shop", "body phone"}) {
+    EXPECT_THROW(key(source, FakeRequest("POST", "/")), ConfigError) << source;
+  }
+  user_ = nullptr;
+  EXPECT_THROW(key("user", FakeRequest("POST", "/")), ConfigError);
+}
+
+}  // namespace
+}  // namespace lockkeeper::poco
