@@ -21,8 +21,8 @@ using Servers = std::array<test::RedisServer, 5>;
 
 // How many of the nodes are left out of the rounds since they do not answer.
 struct LeftOut final : Listener {
-  void nodeAsked(std::string_view, NodeOutcome outcome, std::chrono::nanoseconds) override {
-    if (outcome == NodeOutcome::leftOut) ++count;
+  void on(const Event& event) override {
+    if (event.kind == EventKind::nodeAsked && event.node == NodeOutcome::leftOut) ++count;
   }
   std::atomic<int> count{0};
 };
@@ -48,10 +48,10 @@ struct Stores {
   Servers silent;
   Servers refusing;
   std::shared_ptr<LeftOut> leftOut = std::make_shared<LeftOut>();
-  LockManager one = open(healthy[0].uri() + "?fence=off", std::make_shared<Listener>());
-  LockManager five = open(uriOf(healthy), std::make_shared<Listener>());
+  LockManager one = open(healthy[0].uri() + "?fence=off", nullptr);
+  LockManager five = open(uriOf(healthy), nullptr);
   LockManager twoSilent = open(uriOf(silent), leftOut);
-  LockManager twoRefusing = open(uriOf(refusing), std::make_shared<Listener>());
+  LockManager twoRefusing = open(uriOf(refusing), nullptr);
 
   /// Two of five stop, and have been found out; two of five others are killed.
   Stores() {

@@ -19,7 +19,9 @@ constexpr std::array policyOptions{"rate", "burst", "kind"};
 /// Keeps why the store did not answer, for the message.
 class FailureListener final : public Listener {
  public:
-  void storeFailed(std::string_view, ErrorCode, std::string_view message) override { message_ = message; }
+  void on(const Event& event) override {
+    if (event.kind == EventKind::attemptFailed) message_ = event.text;
+  }
   const std::string& message() const { return message_; }
 
  private:

@@ -57,8 +57,8 @@ Settings readSettings(const CommandLine& line) {
   if (line.has("store")) settings.limiterStore.clear();
   ManagerOptions& manager = settings.manager;
   manager.keyNamespace = line.option("namespace").value_or(manager.keyNamespace);
-  manager.lock.ttl = durationOption(line, "ttl", manager.lock.ttl);
-  manager.lock.waitFor = durationOption(line, "wait", manager.lock.waitFor);
+  if (line.has("ttl")) manager.lock.ttl = durationOption(line, "ttl", {});
+  manager.lock.waitFor = durationOption(line, "wait", manager.lock.waitFor.value_or(milliseconds{0}));
   return settings;
 }
 

@@ -36,9 +36,7 @@ Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals)
       Event& event;
       ~Announce() { event.set(); }
     } announce{finished};
-    LockOptions options = manager.defaults();
-    options.stop = stop.get_token();
-    return manager.lock(key, options);
+    return manager.lock(key, {.stop = stop.get_token()});
   });
   int interruption = 0;
   std::array<pollfd, 2> waiting{{{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "lockkeeper/driver/value_store.h"
-#include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -54,29 +53,6 @@ struct CacheOptions {
 
   /// How long one request to the store of values may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{500};
-
-  /// The clock and the random of the LockManager.
-  Environment environment{};
-};
-
-/// How one get() was served, and what went wrong meanwhile.
-enum class CacheEvent {
-  hit,          ///< A fresh value was there.
-  stale,        ///< A stale one was served.
-  loaded,       ///< The loader has run.
-  loadFailed,   ///< It threw.
-  storeFailed,  ///< A store did not answer or refused.
-  notStored,    ///< A loaded value was not stored: its lock was lost before, or the store refused it.
-};
-
-/// In words, for logs and metrics.
-LOCKKEEPER_CORE_EXPORT const char* toString(CacheEvent event) noexcept;
-
-/// Lives only during the call.
-struct CacheReport {
-  std::string_view key;  ///< As the caller gave it.
-  CacheEvent event;
-  std::string_view message;  ///< Of the last three.
 };
 
 /// A read-through cache for many processes: the loader of a key that has expired is run once, under a lock,
@@ -91,12 +67,10 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
   /// on the thread of a caller of get().
   using Loader = std::function<std::optional<std::string>(std::string_view key)>;
 
-  /// For logs and metrics, from the threads that call get(). Must be quick; what it throws is dropped.
-  using Report = std::function<void(const CacheReport& report)>;
-
-  /// Throws std::invalid_argument or ConfigError that names the first option out of range.
+  /// The clock, the random and the listener are those of `locks`: the listener hears how each get() was
+  /// served, and what went wrong. Throws std::invalid_argument that names the first option out of range.
   CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks, Loader loader,
-               CacheOptions options = {}, Report report = {});
+               CacheOptions options = {});
   CachedLoader(CachedLoader&&) noexcept;
   CachedLoader& operator=(CachedLoader&&) noexcept;
   ~CachedLoader();

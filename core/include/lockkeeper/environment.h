@@ -10,11 +10,15 @@
 namespace lockkeeper {
 
 /// What managers and drivers take from outside. Share one among all that work together, so that a test or a
-/// simulation replaces the world in one place. No member may be null.
+/// simulation replaces the world in one place. The clock and the random must not be null.
 struct LOCKKEEPER_CORE_EXPORT Environment {
   std::shared_ptr<Clock> clock = systemClock();
   std::shared_ptr<Random> random = systemRandom();
-  std::shared_ptr<Listener> listener = std::make_shared<Listener>();
+  std::shared_ptr<Listener> listener{};  ///< Null: nobody hears of events.
+
+  /// For drivers: tells the listener, if there is one, and drops what it throws. Blocks as long as the
+  /// listener does; call it outside mutexes.
+  void tell(const Event& event) const noexcept;
 };
 
 }  // namespace lockkeeper

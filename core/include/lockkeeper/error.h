@@ -25,6 +25,10 @@ LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 
 /// Base of every exception that lockkeeper throws for reasons outside the calling code. Messages are one
 /// line and never hold a password, a token or a full URI.
+///
+/// Mistakes of the calling code are none of these: a bad key, an option or an argument out of range is a
+/// std::invalid_argument, an object used after it was moved from a std::logic_error. ConfigError is for what
+/// people write into configurations and URIs, and for how a store is set up.
 class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
   /// `message` must be one line without a secret.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "lockkeeper/export.h"
+#include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -42,26 +43,6 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
 /// The lease that a task's lock is taken for: `ttl`, at most `atMost`, at least `atLeast`.
 LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& options) noexcept;
 
-/// What became of one call of run().
-enum class TaskOutcome {
-  done,         ///< It ran to its end under the lock.
-  lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
-  threw,        ///< It ran and threw, and run() throws that on.
-  skipped,      ///< Not run: another instance runs it, or has within `atLeast`.
-  stopped,      ///< Not run: the caller's stop_token was triggered before.
-  storeFailed,  ///< Not run: the store did not answer, or refused.
-};
-
-/// In words, for logs and metrics.
-LOCKKEEPER_CORE_EXPORT const char* toString(TaskOutcome outcome) noexcept;
-
-/// What became of one tick. Lives only during the call.
-struct TaskReport {
-  std::string_view name;
-  TaskOutcome outcome;
-  std::string_view message;  ///< Of `threw` and `storeFailed`.
-};
-
 /// Work that runs once per tick of a schedule over all instances of a service. It is no schedule: something
 /// in each instance, such as Poco's Timer, calls run() at each tick. Thread-safe; runs of one object never
 /// overlap, since the lock excludes them like those of others.
@@ -71,11 +52,8 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   /// lost, `atMost` has passed, or the caller of run() wants it.
   using Work = std::function<void(const Lock& lock, std::stop_token stop)>;
 
-  /// For logs and metrics, on the thread of run(). What it throws is dropped.
-  using Report = std::function<void(const TaskReport& report)>;
-
-  /// Throws as checkOptions() does.
-  ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work, Report report = {});
+  /// Throws as checkOptions() does. The manager's listener hears of each run (EventKind::taskEnded).
+  ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work);
 
   /// Runs the work here and now, unless another instance has the lock. Throws only what the work throws,
   /// after the lock was let go. Blocks for the work, and for one attempt at the store before and after it;
@@ -86,13 +64,12 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   const std::string& name() const noexcept { return options_.name; }
 
  private:
-  TaskOutcome work(Lock& lock, const std::stop_token& stop) const;
-  void report(TaskOutcome outcome, std::string_view message = {}) const;
+  TaskOutcome work(Lock& lock, Instant began, const std::stop_token& stop) const;
+  void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
 
   const std::shared_ptr<LockManager> manager_;
   const TaskOptions options_;
   const Work work_;
-  const Report report_;
 };
 
 }  // namespace lockkeeper

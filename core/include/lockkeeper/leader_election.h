@@ -7,9 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
-#include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -34,9 +32,6 @@ struct ElectionOptions {
 
   /// How long resign() and the destructor wait for a callback that hangs: 1 ms to 1 h.
   std::chrono::milliseconds callbackTimeout{std::chrono::seconds{5}};
-
-  /// The clock and the random of the LockManager.
-  Environment environment{};
 };
 
 /// One time of being the leader.
@@ -45,25 +40,6 @@ struct Term {
   std::optional<Fence> fence;  ///< Give it to resources with each write; empty when the store promises none.
   std::stop_token ended;       ///< Fires as soon as the term is over, before `deposed`, also while `elected`
                                ///< still runs. What hooks into it must be quick.
-};
-
-/// What an election tells about itself.
-enum class ElectionEvent {
-  storeFailed,     ///< A campaign failed; the next one begins after a pause.
-  lost,            ///< The term is over without our doing. Told at once, even while a callback hangs.
-  callbackFailed,  ///< `elected` or `deposed` threw.
-  callbackLate,  ///< A callback still ran when its time was up: another leader may have been elected. After a
-                 ///< loss, its time is the safety margin from when the loss was found.
-};
-
-/// In words, for logs and metrics.
-LOCKKEEPER_CORE_EXPORT const char* toString(ElectionEvent event) noexcept;
-
-/// Lives only during the call.
-struct ElectionReport {
-  std::string_view name;
-  ElectionEvent event;
-  std::string_view message;
 };
 
 /// What an election calls. `elected` and `deposed` come from the election's own thread: never two at a time,
@@ -77,13 +53,12 @@ struct ElectionHooks {
   /// within the safety margin: that is how much earlier than its end a lease counts as lost. After resign()
   /// the others wait for it, up to callbackTimeout.
   std::function<void(const Term& term)> deposed{};
-
-  /// For logs and metrics, from several threads. Must be quick; what it throws is dropped.
-  std::function<void(const ElectionReport& report)> report{};
 };
 
 /// Elects one leader among all candidates of a name, and again when it has gone. Each object is a candidate
-/// from its construction to its destruction. It has one thread. Thread-safe.
+/// from its construction to its destruction, or until its LockManager is stopped. It has one thread. What
+/// goes wrong is told to the manager's listener: a campaign that fails (gaveUp), a lease that is lost,
+/// callbacks that throw or are late. Thread-safe.
 ///
 /// Two never lead at once as long as `deposed` keeps its time. A process that was stopped for longer than its
 /// lease is deposed when it wakes up, too late: only isLeader(), asked before each step, and the fence at the

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
@@ -35,43 +37,104 @@ enum class NodeOutcome {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(NodeOutcome outcome) noexcept;
 
-/// Hooks for metrics, logs and traces. Keys are full ones (with the namespace); they, and texts, live only
-/// during the call. Calls come from the threads that use locks and from the manager's own, several at a time,
-/// outside all internal mutexes. They must be quick, since renewals wait for them; what they throw is
-/// dropped.
+/// What became of one run of an ExclusiveTask.
+enum class TaskOutcome {
+  done,         ///< It ran to its end under the lock.
+  lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
+  threw,        ///< It ran and threw, and run() throws that on.
+  skipped,      ///< Not run: another instance runs it, or has within `atLeast`.
+  stopped,      ///< Not run: the caller's stop_token or LockManager::stop() was triggered before.
+  storeFailed,  ///< Not run: the store did not answer, or refused.
+};
+
+/// In words, for logs and metrics.
+LOCKKEEPER_CORE_EXPORT const char* toString(TaskOutcome outcome) noexcept;
+
+/// What an Event tells.
+enum class EventKind {
+  // A call for a lock has ended. It began when the call did; `attempts` were made at the store.
+  acquired,  ///< It got the lock, with `fence`.
+  timedOut,  ///< It did not: the key stayed busy for waitFor.
+  gaveUp,  ///< It did not for another reason: `error` is cancelled, or what the store failed with to the end.
+
+  // A lock that is held.
+  renewed,        ///< The store confirmed a full lease. Began when the renewal was sent.
+  renewalFailed,  ///< For the reason in `error` and `text`; the lease still runs for `remaining`.
+  lost,      ///< For the reason in `loss`; `released` is not told then. Began when the lock was acquired.
+  released,  ///< The holder has released it, whether or not the store confirmed that. Began likewise.
+
+  // Rate limits.
+  decided,  ///< One limit was asked and `decision` is what it alone says: one event for each limit of a
+            ///< take()
+            ///< and each time that takeOrWait() asks, none for peek().
+
+  // Stores.
+  attemptFailed,  ///< An attempt at the store failed with `error`; core may try again.
+  nodeAsked,      ///< A node of a store that is several took part in a round: `node` is what became of it.
+                  ///< Began with the round, ended with the node's answer or the round.
+  noted,          ///< A driver has found out what its operator should know, such as how durable the store is.
+
+  // What is built on locks; `key` is the name of the election or task, or the key of the value. What becomes
+  // of their locks is told as of any other: a term that ends without resigning as `lost`.
+  callbackFailed,  ///< A callback of a LeaderElection threw; `text` says what.
+  callbackLate,  ///< One still ran when its time was up: another leader may have been elected. After a loss,
+                 ///< its time is the safety margin from when the loss was found.
+  taskEnded,     ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw.
+  cacheHit,      ///< A CachedLoader has served a fresh value,
+  cacheStale,    ///< a stale one,
+  cacheLoaded,   ///< or one that the loader has returned.
+  loadFailed,    ///< The loader threw; `text` says what.
+  notStored,     ///< A loaded value was not stored: its lock was lost before, or the store refused it.
+};
+
+/// The name of the kind, for logs and traces.
+LOCKKEEPER_CORE_EXPORT const char* toString(EventKind kind) noexcept;
+
+/// Something that has happened. Fields that a kind does not name are empty. The views and pointers live only
+/// during the call of the listener. `began`, `ended`, `store`, `key`, `kind`, `error` and `attempts` are what
+/// a tracing span needs.
+struct Event {
+  EventKind kind;
+  std::string_view key{};    ///< With the namespace; of a limit, with the limit's name.
+  std::string_view store{};  ///< Its address or the node's, without secrets; empty where a driver gives none.
+  Instant began{};           ///< On Environment::clock.
+  Instant ended{};           ///< Likewise; when it happened.
+  int attempts = 0;
+  std::optional<ErrorCode> error{};
+  std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
+  std::optional<Fence> fence{};
+  std::chrono::nanoseconds remaining{};  ///< Until the lease ends.
+  LossReason loss{};                     ///< Of `lost` only.
+  NodeOutcome node{};                    ///< Of `nodeAsked` only.
+  TaskOutcome task{};                    ///< Of `taskEnded` only.
+  const Decision* decision = nullptr;    ///< Of `decided` only.
+
+  /// How long it took.
+  std::chrono::nanoseconds duration() const noexcept { return ended - began; }
+};
+
+/// Hears of events, for metrics, logs and traces.
 class LOCKKEEPER_CORE_EXPORT Listener {
  public:
   virtual ~Listener() = default;
 
-  /// A lock was taken, after `waited`.
-  virtual void acquired(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/, std::optional<Fence>) {
-  }
-  /// Not acquired within its waitFor, because it was busy.
-  virtual void timedOut(std::string_view /*key*/, std::chrono::nanoseconds /*waited*/) {}
-  /// Not acquired for another reason: the caller's stop_token (ErrorCode::cancelled), or what the store
-  /// failed with to the end.
-  virtual void gaveUp(std::string_view /*key*/, ErrorCode, std::chrono::nanoseconds /*waited*/) {}
-  /// The store has confirmed a full ttl.
-  virtual void renewed(std::string_view /*key*/) {}
-  /// A renewal failed; the lease still runs for `remaining`.
-  virtual void suspect(std::string_view /*key*/, std::chrono::nanoseconds /*remaining*/) {}
-  /// Told as soon as it is found, which may be when the holder releases; released() is not called then.
-  virtual void lost(std::string_view /*key*/, LossReason) {}
-  /// The holder has let go, after `held`, also when the store has not confirmed it.
-  virtual void released(std::string_view /*key*/, std::chrono::nanoseconds /*held*/) {}
-  /// A rate limit was asked, and this is what it alone says: one call for each limit of a take(), and one for
-  /// each time that takeOrWait() asks. Not told of peek().
-  virtual void decided(std::string_view /*key*/, const Decision&) {}
-  /// A rate limit refused a call; `policy` is the one that did. Told after decided().
-  virtual void refused(std::string_view /*key*/, std::string_view /*policy*/,
-                       std::chrono::microseconds /*retryAfter*/) {}
-  /// An attempt at the store failed; core may try again.
-  virtual void storeFailed(std::string_view /*key*/, ErrorCode, std::string_view /*message*/) {}
-  /// One round of a store that is several nodes, for each node. `latency` counts from the round's start to
-  /// the node's answer, or to the round's end.
-  virtual void nodeAsked(std::string_view /*node*/, NodeOutcome, std::chrono::nanoseconds /*latency*/) {}
-  /// A driver has found out something that its operator should know (durability, eviction policy, …).
-  virtual void noted(std::string_view /*store*/, std::string_view /*message*/) {}
+  /// Called from the threads that use locks and from those that keep them, several at a time, outside all
+  /// internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped.
+  virtual void on(const Event& event) = 0;
+};
+
+/// Several listeners in the place of one: each of them hears everything, in the order given, also when one
+/// before it throws. Thread-safe as far as they are.
+class LOCKKEEPER_CORE_EXPORT ListenerGroup final : public Listener {
+ public:
+  /// Throws std::invalid_argument for a null listener.
+  explicit ListenerGroup(std::vector<std::shared_ptr<Listener>> members);
+
+  /// Passes the event on to all.
+  void on(const Event& event) override;
+
+ private:
+  const std::vector<std::shared_ptr<Listener>> members_;
 };
 
 }  // namespace lockkeeper

@@ -37,12 +37,15 @@ enum class ReleaseResult {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(ReleaseResult result) noexcept;
 
-/// A held lock. Movable, not copyable; one thread at a time, except the const functions, which any thread may
-/// call, also while another one calls renew() or release(), but not while the Lock is moved or destroyed. May
-/// outlive the LockManager that made it.
+/// A lock that was taken, or none: one that was default-constructed or moved from is as after release().
+/// Movable, not copyable; one thread at a time, except the const functions, which any thread may call, also
+/// while another one calls renew() or release(), but not while the Lock is moved or destroyed. May outlive
+/// the LockManager that made it.
 class LOCKKEEPER_CORE_EXPORT Lock {
  public:
+  Lock() noexcept = default;
   Lock(Lock&&) noexcept;
+  /// Releases what it held before.
   Lock& operator=(Lock&&) noexcept;
 
   /// Releases, unless released already. Never throws; blocks for the manager's operationTimeout plus one I/O
@@ -50,23 +53,25 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   ~Lock();
 
   /// True while work under the lock may go on. Local, no I/O. Once false it stays false.
-  bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept;
+  /// valid().
+  explicit operator bool() const noexcept { return valid(); }
 
   /// How long valid() stays true if no renewal succeeds any more; 0 when it is false.
-  std::chrono::nanoseconds remaining() const noexcept;
+  [[nodiscard]] std::chrono::nanoseconds remaining() const noexcept;
 
   /// Where the lock is in its life. Local, no I/O.
-  LockState state() const noexcept;
+  [[nodiscard]] LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
   /// the manager's watching thread and must be quick.
-  std::stop_token lost() const noexcept;
+  [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.
-  std::optional<Fence> fence() const noexcept;
+  [[nodiscard]] std::optional<Fence> fence() const noexcept;
 
   /// The key as the caller gave it, without the namespace.
-  std::string_view key() const noexcept;
+  [[nodiscard]] std::string_view key() const noexcept;
 
   /// Extends the lease to a full ttl from now, in one attempt. Blocks like release(). Throws LockLost,
   /// StoreUnavailable (the old lease runs on), OutcomeUnknown (it runs on at least).

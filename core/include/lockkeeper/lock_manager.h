@@ -19,7 +19,8 @@
 /// Locks and rate limits that many processes share, in whatever store: core.
 namespace lockkeeper {
 
-/// How a manager works, for all of its locks.
+/// How a manager works, for all of its locks. Values outside their range are refused with
+/// std::invalid_argument.
 struct ManagerOptions {
   /// Put before each key with a ':', so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
   std::string keyNamespace{};
@@ -36,7 +37,7 @@ struct ManagerOptions {
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
-  /// How locks are taken by the calls that do not say.
+  /// What calls do not name is as it says here.
   LockOptions lock{};
 
   Environment environment{};
@@ -46,33 +47,38 @@ struct ManagerOptions {
 /// renews the leases of all its locks and one that watches their ends; both start with the first lock.
 ///
 /// Callers of one manager queue for a key in FIFO order inside the process, and only the first of them goes
-/// to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else; pass the
-/// Lock on instead.
+/// to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else, for ever
+/// where no waitFor ends it; pass the Lock on instead.
+///
+/// Its Locks may outlive it: they are renewed until they are released. What else its threads use must outlive
+/// their calls: to end a manager that others may be waiting in, call stop(), join them, then destroy it. To
+/// move or destroy it while another thread is in one of its functions is a data race, as with any object. A
+/// manager that was moved from throws std::logic_error.
 ///
 /// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new
 /// one.
 class LOCKKEEPER_CORE_EXPORT LockManager {
  public:
-  /// Throws ConfigError or std::invalid_argument for options out of range.
+  /// Throws std::invalid_argument for options out of range.
   explicit LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options = {});
   LockManager(LockManager&&) noexcept;
   LockManager& operator=(LockManager&&) noexcept;
+
+  /// Blocks for one operation at most. Locks that are held stay held.
   ~LockManager();
 
-  /// The lock, or nothing when the key stayed busy for options.waitFor or options.stop was triggered. Throws
-  /// std::invalid_argument for a bad key or options, and LockDriver's errors when the store failed to the
-  /// end. Blocks for waitFor plus one operationTimeout plus one I/O timeout at most.
-  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options);
-  /// With defaults().
-  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key) { return tryLock(key, defaults()); }
+  /// The lock, or nothing when the key stayed busy for waitFor (here 0 unless the call or the manager's
+  /// defaults name it), or when options.stop or stop() was triggered. Throws std::invalid_argument for a bad
+  /// key or options, and LockDriver's errors when the store failed to the end. Blocks for waitFor plus one
+  /// operationTimeout plus one I/O timeout at most.
+  [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
-  /// Like tryLock, but throws LockTimeout (busy) or Cancelled (stopped) instead of returning nothing.
-  [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options);
-  /// With defaults().
-  [[nodiscard]] Lock lock(std::string_view key) { return lock(key, defaults()); }
+  /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or
+  /// Cancelled (stopped) instead of returning nothing. A store that is down is waited for, too.
+  [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
 
-  /// Runs `fn(Lock&)` or `fn()` under the lock and releases it. Throws LockLost, after fn has returned, when
-  /// the lock was lost meanwhile: what fn did was then not protected to its end.
+  /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. Throws LockLost,
+  /// after fn has returned, when the lock was lost meanwhile: what fn did was then not protected to its end.
   template <class Fn>
   auto withLock(std::string_view key, const LockOptions& options, Fn&& fn) {
     Lock held = lock(key, options);
@@ -93,27 +99,38 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
     }
   }
 
-  /// With defaults().
+  /// With the manager's own options.
   template <class Fn>
   auto withLock(std::string_view key, Fn&& fn) {
-    return withLock(key, defaults(), std::forward<Fn>(fn));
+    return withLock(key, LockOptions{}, std::forward<Fn>(fn));
   }
 
-  /// ManagerOptions::lock, to change some of it for one call.
-  const LockOptions& defaults() const;
+  /// Ends the waits of all calls, and of those that come: they ask no store any more, tryLock() returns
+  /// nothing, lock() throws Cancelled. Locks that are held stay held, and are renewed until they are
+  /// released. Does not block for the calls that it ends. Cannot be undone.
+  void stop() noexcept;
+  /// Whether stop() was called.
+  [[nodiscard]] bool stopped() const noexcept;
+
+  /// ManagerOptions::lock, with its ttl and renew filled in.
+  [[nodiscard]] const LockOptions& defaults() const;
+
+  /// ManagerOptions::environment.
+  [[nodiscard]] const Environment& environment() const;
 
   /// Who holds the key now; empty when it is free. One attempt.
-  std::optional<Holder> holder(std::string_view key);
+  [[nodiscard]] std::optional<Holder> holder(std::string_view key);
 
   /// Whether anybody holds the key now, whoever it is. One attempt that only reads: by the time the answer is
   /// here it may be wrong, so decide nothing by it that a lock should decide.
-  bool isLocked(std::string_view key) { return holder(key).has_value(); }
+  [[nodiscard]] bool isLocked(std::string_view key) { return holder(key).has_value(); }
 
   /// LockDriver::promises().
-  Promises promises() const;
+  [[nodiscard]] Promises promises() const;
 
  private:
   static void releaseHeld(Lock& held);
+  std::shared_ptr<detail::Engine> engine() const;
 
   std::shared_ptr<detail::Engine> engine_;
 };

@@ -14,32 +14,40 @@ enum class Renew {
   manual,     ///< The lease ends after ttl unless Lock::renew() is called.
 };
 
-/// How one lock is taken and kept. All lengths are milliseconds; values outside their range are refused with
+/// No bound: for waitFor and maxHold, where the manager's own default is one.
+inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
+
+/// How one lock is taken and kept. What a call does not name is as ManagerOptions::lock says, and what that
+/// does not name has the default given here. Values outside their range are refused with
 /// std::invalid_argument before anything is sent.
 struct LockOptions {
+  static constexpr std::chrono::milliseconds defaultTtl{std::chrono::seconds{30}};
+
   /// How long the store keeps the lock for a holder that has gone silent: 10 ms to 24 h. Shorter frees the
-  /// key of a dead holder sooner; longer rides out longer outages of the store.
-  std::chrono::milliseconds ttl{std::chrono::seconds{30}};
+  /// key of a dead holder sooner; longer rides out longer outages of the store. Default: 30 s.
+  std::optional<std::chrono::milliseconds> ttl{};
 
-  /// How long to wait for a busy key, or for a store that is down: 0 (one attempt) to 24 h.
-  std::chrono::milliseconds waitFor{0};
+  /// How long to wait for a busy key, or for a store that is down: 0 (one attempt) to 24 h, or `forever`.
+  /// Default: lock() waits forever, tryLock() does not wait.
+  std::optional<std::chrono::milliseconds> waitFor{};
 
-  Renew renew = Renew::automatic;
+  /// Default: automatic.
+  std::optional<Renew> renew{};
 
-  /// The longest that the lock may be held: then it is Lost, however well its renewals went. A bound on
-  /// holders that hang. Default: none. At least 1 ms.
+  /// The longest that the lock may be held: then it is lost, however well its renewals went. A bound on
+  /// holders that hang: at least 1 ms. Default: `forever`.
   std::optional<std::chrono::milliseconds> maxHold{};
 
   /// How long before the end of the lease lost() fires and valid() turns false, so that work can stop in
-  /// time. Default: a tenth of ttl. Must leave at least half of ttl to work in.
+  /// time. Must leave at least half of ttl to work in. Default: a tenth of ttl.
   std::optional<std::chrono::milliseconds> safetyMargin{};
 
   /// Ends a wait early.
   std::stop_token stop{};
 };
 
-/// Throws std::invalid_argument that names the first option out of range, and what is allowed. Every lock is
-/// checked so; this is for those who want to know before the first one.
-LOCKKEEPER_CORE_EXPORT void checkOptions(const LockOptions& options);
+/// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the calls
+/// of a manager with these `defaults` do: for those who want to know before the first one.
+LOCKKEEPER_CORE_EXPORT void checkOptions(const LockOptions& options, const LockOptions& defaults = {});
 
 }  // namespace lockkeeper

@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <utility>
 
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -17,31 +17,30 @@ namespace lockkeeper {
 /// one among threads like a std::mutex. Unlike that, ownership can be lost: look at lost() in long sections.
 ///
 /// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they
-/// say. lock() and the try functions throw what LockManager::tryLock throws.
+/// say. lock() throws what LockManager::lock throws (Cancelled when the manager was stopped), the try
+/// functions what tryLock throws. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
   /// `manager` must outlive it. Sends nothing.
-  Mutex(LockManager& manager, std::string key, LockOptions options);
-  /// With the manager's own options.
-  Mutex(LockManager& manager, std::string key) : Mutex(manager, std::move(key), manager.defaults()) {}
+  Mutex(LockManager& manager, std::string key, LockOptions options = {});
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
   /// Blocks until the lock is held.
   void lock();
   /// One attempt; false when it is busy.
-  bool try_lock();
+  [[nodiscard]] bool try_lock();
 
   /// Blocks for `length`, at most 24 h, plus one attempt; false when it stayed busy.
   template <class Rep, class Period>
-  bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
     if (length > longestWait) return tryLockFor(longestWait);  // what would overflow milliseconds, too
     return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
   }
 
   /// Likewise, until a time on any clock.
   template <class OtherClock, class Duration>
-  bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
     return try_lock_for(until - OtherClock::now());
   }
 
@@ -49,16 +48,19 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   void unlock() noexcept;
 
   /// The calling thread's loss signal; a token that never fires when it does not hold the mutex.
-  std::stop_token lost() const;
+  [[nodiscard]] std::stop_token lost() const;
 
  private:
   static constexpr std::chrono::hours longestWait{24};
 
   bool tryLockFor(std::chrono::milliseconds length);
+  LockOptions waitingFor(std::chrono::milliseconds length) const;
+  void keep(Lock held);
 
   LockManager& manager_;
   const std::string key_;
   const LockOptions options_;
+  const ForkGuard forkGuard_;
   mutable std::mutex mutex_;
   // By thread, because a holder that has lost its lease and the next one may be in their sections at once.
   std::unordered_map<std::thread::id, Lock> held_;

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "lockkeeper/error.h"
 
@@ -23,8 +23,8 @@ struct Decision {
   /// When nothing is used any more, if nobody asks again.
   std::chrono::microseconds resetAfter{0};
 
-  /// The policy that refused; when allowed, the one with the least remaining. A view of RatePolicy::name().
-  std::string_view policy{};
+  /// The name of the policy that refused; when allowed, of the one with the least remaining.
+  std::string policy{};
 
   /// Set when the store could not be asked: why, and then `allowed` is what the policy's outage setting says.
   /// Empty when the store, or what is known of it, has decided.

@@ -52,10 +52,14 @@ struct RateTake {
 /// Each call blocks for operationTimeout plus one I/O timeout at most (takeOrWait() for its waitFor besides).
 /// While the store is down, only one caller now and then waits that long to see whether it is back.
 ///
+/// Its RateSlots may outlive it. To end a limiter that others may be waiting in, call stop(), join them, then
+/// destroy it: to move or destroy it while another thread is in one of its functions is a data race. One that
+/// was moved from throws std::logic_error.
+///
 /// After fork() the child's copy throws ForkedError: make a new one.
 class LOCKKEEPER_CORE_EXPORT RateLimiter {
  public:
-  /// Throws ConfigError or std::invalid_argument for options out of range.
+  /// Throws std::invalid_argument for options out of range.
   explicit RateLimiter(std::shared_ptr<RateDriver> driver, RateLimiterOptions options = {});
   RateLimiter(RateLimiter&&) noexcept;
   RateLimiter& operator=(RateLimiter&&) noexcept;
@@ -64,24 +68,24 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   ~RateLimiter();
 
   /// Charges `cost` if it fits. A queue allows only what need not wait.
-  Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+  [[nodiscard]] Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
   /// Charges all of them or, when one refuses, nobody; at most 16, no key twice under one policy. The
   /// decision is that of the limit which refuses for longest, or which has the least remaining.
-  Decision take(std::span<RateTake> takes);
+  [[nodiscard]] Decision take(std::span<RateTake> takes);
   /// Likewise; the decisions of the single limits are not returned.
-  Decision take(std::initializer_list<RateTake> takes);
+  [[nodiscard]] Decision take(std::initializer_list<RateTake> takes);
 
   /// Like take(), but waits while that can help: returns at once when the wait would be longer than allowed.
   /// Callers that wait for a queue are served in the order in which they came; others as it happens.
-  Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
-                      std::int64_t cost = 1);
+  [[nodiscard]] Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
+                                    std::int64_t cost = 1);
 
   /// The next free slot of a leakyQueue, however far; refused when the queue is full.
-  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+  [[nodiscard]] RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
   /// What take() would say, without charging. Prefetched units count as used. Throws RateDriver's errors.
-  Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
+  [[nodiscard]] Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
   /// Gives back what was taken and not used; never more than that fills the bucket. False when nothing was
   /// used. Not for queues: see RateSlot::giveBack(). Throws RateDriver's errors.
@@ -90,7 +94,13 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// Forgets all use of the key. Throws RateDriver's errors.
   void reset(std::string_view key, const RatePolicy& policy);
 
+  /// Ends the waits of takeOrWait() and RateSlot::wait(), and those that come: they answer at once, refused.
+  /// Calls that do not wait go on as before. Does not block. Cannot be undone.
+  void stop() noexcept;
+
  private:
+  detail::RateEngine& engine() const;
+
   std::shared_ptr<detail::RateEngine> engine_;
 };
 

@@ -54,14 +54,14 @@ struct RatePolicyOptions {
   std::chrono::milliseconds prefetchIdle{std::chrono::seconds{1}};
 };
 
-/// One named limit, checked. A value: make it at start-up, keep it as long as its decisions are used, give it
+/// One named limit, checked. A value: make it at start-up, give it
 /// to RateLimiter with each key. Keys that are limited by different policies are different keys, so that a
 /// policy can be changed without a reset: see docs/rate-limiting.md. Safe for threads that only read it.
 class LOCKKEEPER_CORE_EXPORT RatePolicy {
  public:
-  /// Throws ConfigError that names the policy, the first value out of range and what is allowed: also where
-  /// numbers would grow beyond 2^53 (a bucket may take at most 100 years to fill). `name` is 1 to 64
-  /// characters of [A-Za-z0-9_.-].
+  /// Throws std::invalid_argument that names the policy, the first value out of range and what is allowed:
+  /// also where numbers would grow beyond 2^53 (a bucket may take at most 100 years to fill). `name` is 1 to
+  /// 64 characters of [A-Za-z0-9_.-].
   explicit RatePolicy(std::string name, const RatePolicyOptions& options = {});
 
   /// From configuration values: kind, rate, burst, outage, processes, prefetch and prefetchIdle, as in

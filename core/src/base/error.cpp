@@ -1,6 +1,5 @@
 #include "lockkeeper/error.h"
 
-#include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
 
 namespace lockkeeper {
@@ -25,36 +24,6 @@ const char* toString(ErrorCode code) noexcept {
       return "protocol";
     case ErrorCode::forked:
       return "forked";
-  }
-  return "unknown";
-}
-
-const char* toString(LossReason reason) noexcept {
-  switch (reason) {
-    case LossReason::leaseEnded:
-      return "lease ended";
-    case LossReason::notOwner:
-      return "not the owner any more";
-    case LossReason::ownershipUncertain:
-      return "ownership uncertain (legacy client)";
-    case LossReason::maxHold:
-      return "maximum hold time reached";
-  }
-  return "unknown";
-}
-
-const char* toString(NodeOutcome outcome) noexcept {
-  switch (outcome) {
-    case NodeOutcome::agreed:
-      return "agreed";
-    case NodeOutcome::refused:
-      return "refused";
-    case NodeOutcome::failed:
-      return "failed";
-    case NodeOutcome::unanswered:
-      return "unanswered";
-    case NodeOutcome::leftOut:
-      return "left out";
   }
   return "unknown";
 }

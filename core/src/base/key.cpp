@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lockkeeper/error.h"
-
 namespace lockkeeper {
 
 void checkKey(std::string_view key) {
@@ -21,8 +19,8 @@ void checkKey(std::string_view key) {
 void checkName(std::string_view what, std::string_view name) {
   constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
   if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string_view::npos) return;
-  throw ConfigError(std::string(what) + " is " + quoted(name) +
-                    ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+  throw std::invalid_argument(std::string(what) + " is " + quoted(name) +
+                              ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
 }
 
 void checkNamespace(std::string_view name) {

@@ -5,7 +5,7 @@
 
 #include "cache/cached_values.h"
 #include "cache/load_flights.h"
-#include "lock/lease.h"
+#include "lock/options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 
@@ -19,7 +19,9 @@ LockOptions lockOptions(const CacheOptions& cache) {
   LockOptions lock;
   lock.ttl = cache.lockTtl;
   lock.waitFor = cache.waitFor;
+  lock.renew = Renew::automatic;
   lock.maxHold = cache.loadFor;
+  lock.safetyMargin = cache.lockTtl / 10;
   return lock;
 }
 
@@ -37,10 +39,12 @@ CacheOptions checked(CacheOptions options) {
     throw std::invalid_argument("jitterPercent is " + std::to_string(options.jitterPercent) +
                                 ": it must be 0 to 90");
   }
-  if (!options.environment.clock || !options.environment.random) {
-    throw std::invalid_argument("the environment of a CachedLoader needs a clock and a random");
-  }
   return options;
+}
+
+std::shared_ptr<LockManager> checked(std::shared_ptr<LockManager> locks) {
+  if (!locks) throw std::invalid_argument("a CachedLoader needs a LockManager");
+  return locks;
 }
 
 }  // namespace
@@ -51,20 +55,19 @@ class CachedLoader::Impl {
   using Entry = detail::CachedValues::Entry;
 
   Impl(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks, Loader loader,
-       CacheOptions options, Report report)
-      : locks_(std::move(locks)),
+       CacheOptions options)
+      : locks_(checked(std::move(locks))),
         loader_(std::move(loader)),
         options_(checked(std::move(options))),
-        report_(std::move(report)),
-        values_(std::move(values), options_, report_),
-        flights_(options_.environment.clock) {
-    if (!locks_ || !loader_) throw std::invalid_argument("a CachedLoader needs a LockManager and a loader");
+        values_(std::move(values), options_, locks_->environment()),
+        flights_(locks_->environment().clock) {
+    if (!loader_) throw std::invalid_argument("a CachedLoader needs a loader");
   }
 
   Value get(std::string_view key) {
     const Entry entry = values_.entryOf(key);
     auto fresh = values_.lookFresh(entry);
-    if (fresh.there) return serve(entry, CacheEvent::hit, std::move(fresh.value));
+    if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
 
     const auto [flight, pilot] = flights_.board(entry.full);
     if (!pilot) return follow(entry, *flight);
@@ -92,14 +95,14 @@ class CachedLoader::Impl {
   }
 
  private:
-  Value serve(const Entry& entry, CacheEvent event, Value value) const {
-    values_.tell(entry, event);
+  Value serve(const Entry& entry, EventKind how, Value value) const {
+    values_.tell(how, entry);
     return value;
   }
 
   Value follow(const Entry& entry, detail::LoadFlight& flight) {
-    const Instant until = options_.environment.clock->now() + options_.waitFor;
-    if (Value stale = values_.lookStale(entry)) return serve(entry, CacheEvent::stale, std::move(stale));
+    const Instant until = locks_->environment().clock->now() + options_.waitFor;
+    if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
     if (!flights_.await(flight, until)) tooLate(entry);
     if (flight.failure) std::rethrow_exception(flight.failure);
     return flight.value;
@@ -120,15 +123,15 @@ class CachedLoader::Impl {
       lock = locks_->tryLock(entry.full, options);
     } catch (const ForkedError&) {
       throw;
-    } catch (const Error& error) {
-      values_.tell(entry, CacheEvent::storeFailed, error.what());
-      if (stale) return serve(entry, CacheEvent::stale, std::move(stale));
+    } catch (const Error&) {  // the manager has told of it
+      if (stale) return serve(entry, EventKind::cacheStale, std::move(stale));
       return loadAlone(entry, std::current_exception());
     }
-    if (!lock && stale) return serve(entry, CacheEvent::stale, std::move(stale));
+    if (!lock && stale) return serve(entry, EventKind::cacheStale, std::move(stale));
     // Whoever had the lock before may have stored a value.
     auto fresh = values_.lookFresh(entry);
-    if (fresh.there) return serve(entry, CacheEvent::hit, std::move(fresh.value));
+    if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
+    if (!lock && locks_->stopped()) throw Cancelled("the load of " + quoted(entry.key) + " was cancelled");
     if (!lock) tooLate(entry);
     return loadLocked(entry, *lock, std::move(stale));
   }
@@ -140,12 +143,12 @@ class CachedLoader::Impl {
 
   Value load(const Entry& entry) {
     try {
-      return serve(entry, CacheEvent::loaded, loader_(entry.key));
+      return serve(entry, EventKind::cacheLoaded, loader_(entry.key));
     } catch (const std::exception& error) {
-      values_.tell(entry, CacheEvent::loadFailed, error.what());
+      values_.tell(EventKind::loadFailed, entry, error.what());
       throw;
     } catch (...) {
-      values_.tell(entry, CacheEvent::loadFailed, "not a std::exception");
+      values_.tell(EventKind::loadFailed, entry, "not a std::exception");
       throw;
     }
   }
@@ -155,13 +158,13 @@ class CachedLoader::Impl {
     try {
       value = load(entry);
     } catch (...) {
-      if (stale) return serve(entry, CacheEvent::stale, std::move(stale));
+      if (stale) return serve(entry, EventKind::cacheStale, std::move(stale));
       throw;
     }
     try {
       values_.store(entry, lock, value);
     } catch (const std::exception& error) {
-      values_.tell(entry, CacheEvent::notStored, error.what());
+      values_.tell(EventKind::notStored, entry, error.what());
     }
     return value;
   }
@@ -169,33 +172,14 @@ class CachedLoader::Impl {
   const std::shared_ptr<LockManager> locks_;
   const Loader loader_;
   const CacheOptions options_;
-  const Report report_;
   detail::CachedValues values_;
   detail::LoadFlights flights_;
 };
 
-const char* toString(CacheEvent event) noexcept {
-  switch (event) {
-    case CacheEvent::hit:
-      return "hit";
-    case CacheEvent::stale:
-      return "stale value served";
-    case CacheEvent::loaded:
-      return "loaded";
-    case CacheEvent::loadFailed:
-      return "load failed";
-    case CacheEvent::storeFailed:
-      return "store failed";
-    case CacheEvent::notStored:
-      return "not stored";
-  }
-  return "unknown";
-}
-
 CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks,
-                           Loader loader, CacheOptions options, Report report)
-    : impl_(std::make_unique<Impl>(std::move(values), std::move(locks), std::move(loader), std::move(options),
-                                   std::move(report))) {}
+                           Loader loader, CacheOptions options)
+    : impl_(std::make_unique<Impl>(std::move(values), std::move(locks), std::move(loader),
+                                   std::move(options))) {}
 
 CachedLoader::CachedLoader(CachedLoader&&) noexcept = default;
 CachedLoader& CachedLoader::operator=(CachedLoader&&) noexcept = default;

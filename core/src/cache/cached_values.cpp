@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/internal/hook.h"
 
 namespace lockkeeper::detail {
 
@@ -27,8 +26,11 @@ CachedValues::Found decode(const std::optional<std::string>& stored) {
 }  // namespace
 
 CachedValues::CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options,
-                           const CachedLoader::Report& report)
-    : store_(std::move(store)), options_(options), report_(report), health_(options.operationTimeout) {
+                           Environment environment)
+    : store_(std::move(store)),
+      options_(options),
+      environment_(std::move(environment)),
+      health_(options.operationTimeout) {
   if (!store_) throw std::invalid_argument("a CachedLoader needs a ValueStore");
 }
 
@@ -36,6 +38,7 @@ CachedValues::Entry CachedValues::entryOf(std::string_view key) const {
   checkKey(key);
   Entry entry;
   entry.key = key;
+  entry.began = now();
   if (!options_.keyNamespace.empty()) entry.full.append(options_.keyNamespace).append(1, ':');
   entry.full.append(key);
   entry.fresh = entry.full + ":fresh";
@@ -57,8 +60,13 @@ CachedValues::Found CachedValues::look(const Entry& entry, const std::string& na
   } catch (const ForkedError&) {
     throw;
   } catch (const Error& error) {
-    health_.failed(error.code(), started, now(), *options_.environment.random);
-    tell(entry, CacheEvent::storeFailed, error.what());
+    health_.failed(error.code(), started, now(), *environment_.random);
+    environment_.tell({.kind = EventKind::attemptFailed,
+                       .key = entry.full,
+                       .began = started,
+                       .ended = now(),
+                       .error = error.code(),
+                       .text = error.what()});
     return {.failure = std::current_exception()};
   }
 }
@@ -94,7 +102,7 @@ Instant CachedValues::whileHeld(const Lock& lock) const {
 
 milliseconds CachedValues::jittered() const {
   const auto most = static_cast<std::uint64_t>(options_.freshFor.count()) * options_.jitterPercent / 100;
-  return options_.freshFor - milliseconds(options_.environment.random->upTo(most));
+  return options_.freshFor - milliseconds(environment_.random->upTo(most));
 }
 
 void CachedValues::erase(const Entry& entry) {
@@ -103,8 +111,8 @@ void CachedValues::erase(const Entry& entry) {
   store_->erase(entry.fresh, deadline);
 }
 
-void CachedValues::tell(const Entry& entry, CacheEvent event, std::string_view message) const {
-  if (report_) callHook([&] { report_({entry.key, event, message}); });
+void CachedValues::tell(EventKind kind, const Entry& entry, std::string_view text) const {
+  environment_.tell({.kind = kind, .key = entry.full, .began = entry.began, .ended = now(), .text = text});
 }
 
 }  // namespace lockkeeper::detail

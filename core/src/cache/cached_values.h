@@ -24,6 +24,7 @@ class CachedValues {
     std::string full;      ///< With the namespace: also the lock's name.
     std::string fresh;
     std::string stale;
+    Instant began{};  ///< When the caller came.
   };
 
   /// What one look into the store has found.
@@ -33,9 +34,8 @@ class CachedValues {
     std::exception_ptr failure{};
   };
 
-  /// The options are checked ones, and outlive this object like the report.
-  CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options,
-               const CachedLoader::Report& report);
+  /// The options are checked ones, and outlive this object.
+  CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options, Environment environment);
 
   /// Throws std::invalid_argument for a key that does not fit.
   Entry entryOf(std::string_view key) const;
@@ -51,18 +51,19 @@ class CachedValues {
 
   void erase(const Entry& entry);
 
-  void tell(const Entry& entry, CacheEvent event, std::string_view message = {}) const;
+  /// Tells the listener what has happened to the entry.
+  void tell(EventKind kind, const Entry& entry, std::string_view text = {}) const;
 
  private:
   Found look(const Entry& entry, const std::string& name);
   Instant whileHeld(const Lock& lock) const;
   std::chrono::milliseconds jittered() const;
-  Instant now() const noexcept { return options_.environment.clock->now(); }
+  Instant now() const noexcept { return environment_.clock->now(); }
   Instant soon() const noexcept { return now() + options_.operationTimeout; }
 
   const std::shared_ptr<ValueStore> store_;
   const CacheOptions& options_;
-  const CachedLoader::Report& report_;
+  const Environment environment_;
   StoreHealth health_;
 };
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/either_stop.h"
 #include "base/fork_generation.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/internal/backoff.h"
@@ -22,11 +23,9 @@ constexpr std::size_t mostTogether = 16;
 
 RateLimiterOptions checked(RateLimiterOptions options) {
   checkNamespace(options.keyNamespace);
-  checkDuration<ConfigError>("operationTimeout", options.operationTimeout, milliseconds{1},
-                             std::chrono::hours{1});
-  const Environment& environment = options.environment;
-  if (!environment.clock || !environment.random || !environment.listener) {
-    throw std::invalid_argument("the environment of a RateLimiter needs a clock, a random and a listener");
+  checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
+  if (!options.environment.clock || !options.environment.random) {
+    throw std::invalid_argument("the environment of a RateLimiter needs a clock and a random");
   }
   return options;
 }
@@ -76,6 +75,7 @@ RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions op
     : generation_(forkGeneration()),
       options_(checked(std::move(options))),
       driver_(checked(std::move(driver))),
+      name_(driver_->name()),
       store_(driver_, options_.environment, options_.operationTimeout),
       combiner_(*driver_, options_.environment.clock),
       stock_(std::make_shared<TokenStock>(driver_, options_.environment.clock, options_.operationTimeout)),
@@ -113,9 +113,10 @@ Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::i
   check(key, policy, cost);
   const RateKey full = fullKey(policy, key);
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
+  const Instant began = startOfEvent();
   const Failure failure = decide(charge, policy);
-  const Decision decision = decisionOf(charge, policy, failure);
-  report(decision, charge.key);
+  Decision decision = decisionOf(charge, policy, failure);
+  report(decision, charge.key, began);
   return decision;
 }
 
@@ -158,10 +159,11 @@ Decision RateEngine::take(std::span<RateTake> takes) {
     charges.push_back({.key = full, .law = &each.policy->law(), .cost = each.cost});
     policies.push_back(each.policy);
   }
+  const Instant began = startOfEvent();
   const Failure failure = decide(charges, policies);
   for (std::size_t index = 0; index < takes.size(); ++index) {
     takes[index].decision = decisionOf(charges[index], *policies[index], failure);
-    report(takes[index].decision, charges[index].key);
+    report(takes[index].decision, charges[index].key, began);
   }
   return together(takes);
 }
@@ -211,7 +213,7 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
     // A slot that is too far now does not come nearer than the end of the wait, which nears as well.
     if (decision.allowed || (queues && !decision.outage)) return decision;
     const Instant again = store_.now() + decision.retryAfter;
-    if (again > until || !pauseUntil(clock(), again, wait.stop)) return decision;
+    if (again > until || !pauseUntil(again, wait.stop)) return decision;
   }
 }
 
@@ -225,20 +227,21 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   const RateKey full = fullKey(policy, key);
   const RatePolicy* const policies[] = {&policy};
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost, .longestWait = longestWait};
+  const Instant began = startOfEvent();
   const Failure failure = store_.ask({&charge, 1}, policies, [&](Instant deadline) {
     driver_->take({&charge, 1}, deadline);
   });
-  RateSlot slot(shared_from_this(), decisionOf(charge, policy, failure));
-  report(slot.decision_, charge.key);
-  if (!slot) return slot;
+  RateSlot::State slot{.engine = shared_from_this(), .decision = decisionOf(charge, policy, failure)};
+  report(slot.decision, charge.key, began);
+  if (!slot.decision.allowed) return RateSlot(std::move(slot));
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
-  slot.at_ = store_.now() + (roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
-  if (failure) return slot;  // there is nothing in the store to give back
-  slot.key_ = charge.key;
-  slot.law_ = *charge.law;
-  slot.cost_ = cost;
-  slot.slot_ = charge.outcome.slot;
-  return slot;
+  slot.at = store_.now() + (roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+  if (failure) return RateSlot(std::move(slot));  // there is nothing in the store to give back
+  slot.key = charge.key;
+  slot.law = *charge.law;
+  slot.cost = cost;
+  slot.slot = charge.outcome.slot;
+  return RateSlot(std::move(slot));
 }
 
 Decision RateEngine::peek(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
@@ -277,11 +280,28 @@ void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
   store_.forget(full.view(), kind);
 }
 
-void RateEngine::report(const Decision& decision, std::string_view key) const {
-  Listener& listener = *options_.environment.listener;
-  callHook([&] { listener.decided(key, decision); });
-  if (decision.allowed) return;
-  callHook([&] { listener.refused(key, decision.policy, decision.retryAfter); });
+// Not read where nobody hears of it: it would be most of what a refusal from the cache costs.
+Instant RateEngine::startOfEvent() const { return options_.environment.listener ? store_.now() : Instant{}; }
+
+void RateEngine::report(const Decision& decision, std::string_view key, Instant began) const {
+  if (!options_.environment.listener) return;
+  options_.environment.tell({.kind = EventKind::decided,
+                             .key = key,
+                             .store = name_,
+                             .began = began,
+                             .ended = store_.now(),
+                             .error = decision.outage,
+                             .decision = &decision});
+}
+
+bool RateEngine::pauseUntil(Instant until, const std::stop_token& stop) const {
+  const EitherStop either(stop, stop_.get_token());
+  return lockkeeper::pauseUntil(*options_.environment.clock, until, either.token());
+}
+
+void RateEngine::stop() noexcept {
+  // In a forked child, those who wait are not here, and what would wake them is the parent's.
+  if (!inherited()) stop_.request_stop();
 }
 
 }  // namespace lockkeeper::detail

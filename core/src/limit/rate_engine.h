@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <span>
+#include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "limit/rate_combiner.h"
@@ -33,7 +35,10 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   void reset(std::string_view key, const RatePolicy& policy);
 
   bool giveBack(const RateRefund& refund);
-  Clock& clock() const noexcept { return *options_.environment.clock; }
+
+  /// Blocks until `until`; false when `stop` or stop() was triggered first.
+  bool pauseUntil(Instant until, const std::stop_token& stop) const;
+  void stop() noexcept;
 
  private:
   bool inherited() const noexcept;
@@ -41,11 +46,14 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   RateKey fullKey(const RatePolicy& policy, std::string_view key) const;
   RateStore::Failure decide(RateCharge& charge, const RatePolicy& policy);
   RateStore::Failure decide(std::span<RateCharge> charges, RateStore::Policies policies);
-  void report(const Decision& decision, std::string_view key) const;
+  Instant startOfEvent() const;
+  void report(const Decision& decision, std::string_view key, Instant began) const;
 
   const std::uint64_t generation_;
   const RateLimiterOptions options_;
   const std::shared_ptr<RateDriver> driver_;
+  const std::string name_;  // of the store, in events
+  std::stop_source stop_;
   RateStore store_;
   RateCombiner combiner_;
   const std::shared_ptr<TokenStock> stock_;

@@ -1,10 +1,10 @@
 #include "lockkeeper/rate_limiter.h"
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "limit/rate_engine.h"
-#include "lockkeeper/internal/backoff.h"
 
 namespace lockkeeper {
 
@@ -15,43 +15,53 @@ RateLimiter::RateLimiter(RateLimiter&&) noexcept = default;
 RateLimiter& RateLimiter::operator=(RateLimiter&&) noexcept = default;
 RateLimiter::~RateLimiter() = default;
 
-Decision RateLimiter::take(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine_->take(key, policy, cost);
+detail::RateEngine& RateLimiter::engine() const {
+  if (!engine_) throw std::logic_error("this RateLimiter was moved from: it can only be assigned to");
+  return *engine_;
 }
 
-Decision RateLimiter::take(std::span<RateTake> takes) { return engine_->take(takes); }
+Decision RateLimiter::take(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+  return engine().take(key, policy, cost);
+}
+
+Decision RateLimiter::take(std::span<RateTake> takes) { return engine().take(takes); }
 
 Decision RateLimiter::take(std::initializer_list<RateTake> takes) {
   std::vector<RateTake> all(takes);
-  return engine_->take(all);
+  return engine().take(all);
 }
 
 Decision RateLimiter::takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
                                  std::int64_t cost) {
-  return engine_->takeOrWait(key, policy, wait, cost);
+  return engine().takeOrWait(key, policy, wait, cost);
 }
 
 RateSlot RateLimiter::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine_->reserve(key, policy, cost, std::chrono::microseconds::max());
+  return engine().reserve(key, policy, cost, std::chrono::microseconds::max());
 }
 
 Decision RateLimiter::peek(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine_->peek(key, policy, cost);
+  return engine().peek(key, policy, cost);
 }
 
 bool RateLimiter::refund(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine_->refund(key, policy, cost);
+  return engine().refund(key, policy, cost);
 }
 
-void RateLimiter::reset(std::string_view key, const RatePolicy& policy) { engine_->reset(key, policy); }
+void RateLimiter::reset(std::string_view key, const RatePolicy& policy) { engine().reset(key, policy); }
+
+void RateLimiter::stop() noexcept {
+  if (engine_) engine_->stop();
+}
 
 bool RateSlot::wait(std::stop_token stop) {
-  return decision_.allowed && pauseUntil(engine_->clock(), at_, stop);
+  return state_.decision.allowed && state_.engine->pauseUntil(state_.at, stop);
 }
 
 bool RateSlot::giveBack() {
-  const std::int64_t cost = std::exchange(cost_, 0);
-  return engine_->giveBack({.key = key_, .law = &law_, .cost = cost, .slot = slot_});
+  const std::int64_t cost = std::exchange(state_.cost, 0);
+  if (cost == 0) return false;
+  return state_.engine->giveBack({.key = state_.key, .law = &state_.law, .cost = cost, .slot = state_.slot});
 }
 
 }  // namespace lockkeeper

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "limit/wide.h"
@@ -65,7 +66,7 @@ class Checker {
   }
 
   [[noreturn]] void refuse(const std::string& text) const {
-    throw ConfigError("limit " + quoted(name_) + ": " + text);
+    throw std::invalid_argument("limit " + quoted(name_) + ": " + text);
   }
 
   void between(std::string_view setting, std::int64_t value, std::int64_t least, std::int64_t most) const {
@@ -149,7 +150,7 @@ RatePolicy::RatePolicy(std::string name, const RatePolicyOptions& options)
   check.between("prefetchIdle in ms", options_.prefetchIdle.count(), 10, 3'600'000);
 }
 
-RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::string>& settings) {
+RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::string>& settings) try {
   static constexpr std::array<std::pair<std::string_view, RateKind>, 5> kinds{
       {{"token-bucket", RateKind::tokenBucket},
        {"leaky-meter", RateKind::leakyMeter},
@@ -183,6 +184,8 @@ RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::
     }
   }
   return RatePolicy(std::move(name), options);
+} catch (const std::invalid_argument& error) {
+  throw ConfigError(error.what());
 }
 
 }  // namespace lockkeeper

@@ -24,7 +24,13 @@ void RateStore::settleOthers(Instant deadline) {
 }
 
 void RateStore::failed(const Error& error, std::string_view key, Instant started) {
-  callHook([&] { environment_.listener->storeFailed(key, error.code(), error.what()); });
+  environment_.tell({.kind = EventKind::attemptFailed,
+                     .key = key,
+                     .store = driver_->name(),
+                     .began = started,
+                     .ended = now(),
+                     .error = error.code(),
+                     .text = error.what()});
   health_.failed(error.code(), started, now(), *environment_.random);
 }
 

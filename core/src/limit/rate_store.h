@@ -8,7 +8,6 @@
 #include "limit/local_limits.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/environment.h"
-#include "lockkeeper/internal/hook.h"
 #include "lockkeeper/rate_policy.h"
 #include "store/store_health.h"
 

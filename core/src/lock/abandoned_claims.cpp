@@ -1,7 +1,5 @@
 #include "lock/abandoned_claims.h"
 
-#include "lockkeeper/internal/hook.h"
-
 namespace lockkeeper::detail {
 
 namespace {
@@ -44,11 +42,18 @@ void AbandonedClaims::release(std::unique_lock<std::mutex>& held) {
 }
 
 bool AbandonedClaims::answered(const Abandoned& claim, Instant deadline) {
+  const Instant began = environment_.clock->now();
   try {
     driver_->release({claim.key, claim.token, owner_}, deadline);
     return true;
   } catch (const Error& error) {
-    callHook([&] { environment_.listener->storeFailed(claim.key, error.code(), error.what()); });
+    environment_.tell({.kind = EventKind::attemptFailed,
+                       .key = claim.key,
+                       .store = driver_->name(),
+                       .began = began,
+                       .ended = environment_.clock->now(),
+                       .error = error.code(),
+                       .text = error.what()});
     return error.code() == ErrorCode::config;  // will not get better by itself
   }
 }

@@ -4,11 +4,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/either_stop.h"
 #include "base/fork_generation.h"
-#include "lock/manager_options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/internal/backoff.h"
-#include "lockkeeper/internal/hook.h"
 
 namespace lockkeeper::detail {
 
@@ -22,18 +21,33 @@ bool worthRetrying(ErrorCode code) {
   return code == ErrorCode::outcomeUnknown || code == ErrorCode::storeUnavailable;
 }
 
+// The longest that a store is asked to let one claim wait; core asks again then.
+constexpr std::chrono::hours longestStoreWait{24};
+
+std::shared_ptr<LockDriver> checked(std::shared_ptr<LockDriver> driver) {
+  if (driver == nullptr) throw std::invalid_argument("a LockManager needs a driver");
+  return driver;
+}
+
 }  // namespace
+
+struct Engine::Call {
+  const LockTerms& terms;
+  const std::stop_token& stop;
+  const Instant began;
+  const Instant waitUntil;
+  int attempts = 0;
+};
 
 Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
     : generation_(forkGeneration()),
       options_(completed(std::move(options))),
-      driver_(std::move(driver)),
+      driver_(checked(std::move(driver))),
       waitable_(dynamic_cast<Waitable*>(driver_.get())),
+      store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
-                                            options_.operationTimeout, options_.backoffCap)) {
-  if (driver_ == nullptr) throw std::invalid_argument("a LockManager needs a driver");
-}
+                                            options_.operationTimeout, options_.backoffCap)) {}
 
 Engine::~Engine() {
   if (inherited()) {
@@ -63,59 +77,74 @@ std::string Engine::fullKey(std::string_view key) const {
   return full.append(options_.keyNamespace).append(1, ':').append(key);
 }
 
-std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& options) {
+std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms) {
   refuseInherited();
-  checkOptions(options);
   std::string full = fullKey(key);
   keeper_->start();
 
-  const Instant started = now();
-  const Instant waitUntil = started + options.waitFor;
-  Listener& listener = *options_.environment.listener;
-  if (auto turn = queue_.enter(full, waitUntil, options.stop)) {
+  const Instant began = now();
+  const EitherStop stop(terms.stop, stop_.get_token());
+  Call call{terms, stop.token(), began,
+            terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor)};
+  std::optional<LocalQueue::Turn> turn;
+  if (!stopped()) turn = queue_.enter(full, call.waitUntil, call.stop);
+  if (turn) {
     const std::size_t prefix = full.size() - key.size();
     const Token token = Token::generate(*options_.environment.random);
-    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, token, options);
+    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, token, terms);
     lease->turn = std::move(*turn);
     try {
-      if (claim(*lease, options, waitUntil)) {
+      if (claim(*lease, call)) {
         keeper_->add(lease);
-        callHook([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
+        options_.environment.tell({.kind = EventKind::acquired,
+                                   .key = lease->key,
+                                   .store = store_,
+                                   .began = began,
+                                   .ended = lease->acquiredAt,
+                                   .attempts = call.attempts,
+                                   .fence = lease->fence});
         return Lock(shared_from_this(), std::move(lease));
       }
     } catch (const Error& error) {
       { const LocalQueue::Turn ended = std::move(lease->turn); }
-      callHook([&] { listener.gaveUp(lease->key, error.code(), now() - started); });
+      tellEnd(EventKind::gaveUp, lease->key, call, &error);
       throw;
     }
     full = lease->key;
   }
-  callHook([&] {
-    if (options.stop.stop_requested()) {
-      listener.gaveUp(full, ErrorCode::cancelled, now() - started);
-    } else {
-      listener.timedOut(full, now() - started);
-    }
-  });
+  tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, full, call);
   return std::nullopt;
 }
 
-bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) {
+void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error) const {
+  Event event{.kind = kind,
+              .key = key,
+              .store = store_,
+              .began = call.began,
+              .ended = now(),
+              .attempts = call.attempts};
+  if (kind == EventKind::gaveUp) event.error = error != nullptr ? error->code() : ErrorCode::cancelled;
+  if (error != nullptr) event.text = error->what();
+  options_.environment.tell(event);
+}
+
+bool Engine::claim(Lease& lease, Call& call) {
   const Environment& environment = options_.environment;
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
-  const Instant latest = saturatingAdd(waitUntil, options_.operationTimeout);
+  const Instant latest = saturatingAdd(call.waitUntil, options_.operationTimeout);
   std::exception_ptr failure;
   bool sent = false;  // an earlier attempt with this token may have been applied
 
   for (;;) {
-    std::optional<std::chrono::nanoseconds> retryAfter;
+    std::optional<std::chrono::milliseconds> retryAfter;
+    const Instant began = now();
     try {
-      const Instant deadline = std::min(now() + options_.operationTimeout, latest);
-      const auto result =
-          attempt({lease.claim(), lease.ttlMilliseconds(), deadline, sent}, waitUntil, options.stop);
+      const Instant deadline = std::min(began + options_.operationTimeout, latest);
+      ++call.attempts;
+      const auto result = attempt({lease.claim(), lease.ttlMilliseconds(), deadline, sent}, call);
       sent = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted, options)) return true;
+        if (accept(lease, *granted, call)) return true;
         giveBack(lease);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late to be used, and is given back"));
@@ -124,44 +153,58 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
         retryAfter = std::get<Busy>(result).retryAfter;
       }
     } catch (const Error& error) {
-      reportFailure(lease, error);
+      tellFailure(lease, began, error);
       failure = std::current_exception();
       const bool firstDoubt = perhapsApplied(error.code()) && !sent;
       sent = sent || firstDoubt;
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
-      if (firstDoubt && now() < latest && !options.stop.stop_requested()) continue;
+      if (firstDoubt && now() < latest && !call.stop.stop_requested()) continue;
     }
-    if (now() >= waitUntil || options.stop.stop_requested()) break;
+    if (now() >= call.waitUntil || call.stop.stop_requested()) break;
     auto pause = backoff.next(*environment.random);
-    if (retryAfter)
-      pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter + std::chrono::milliseconds{1});
-    if (!pauseUntil(*environment.clock, std::min(now() + pause, waitUntil), options.stop)) break;
+    // Compared in milliseconds: a foreign lease may be too long for nanoseconds.
+    if (retryAfter && *retryAfter < pause)
+      pause = std::min<std::chrono::nanoseconds>(
+          pause, std::max(*retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1});
+    if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
   }
   if (sent) giveBack(lease);
-  if (failure && !options.stop.stop_requested()) std::rethrow_exception(failure);
+  if (failure && !call.stop.stop_requested()) std::rethrow_exception(failure);
   return false;
 }
 
-AcquireResult Engine::attempt(const AcquireRequest& request, Instant waitUntil, const std::stop_token& stop) {
-  if (waitable_ == nullptr || waitUntil <= now()) return driver_->acquire(request);
-  return waitable_->acquireWaiting(request, waitUntil, stop);
+AcquireResult Engine::attempt(const AcquireRequest& request, const Call& call) {
+  const Instant started = now();
+  if (waitable_ == nullptr || call.waitUntil <= started) return driver_->acquire(request);
+  return waitable_->acquireWaiting(request, std::min(call.waitUntil, started + longestStoreWait), call.stop);
 }
 
-bool Engine::accept(Lease& lease, const Granted& granted, const LockOptions& options) {
+bool Engine::accept(Lease& lease, const Granted& granted, const Call& call) {
   lease.acquiredAt = now();
-  if (options.maxHold) lease.holdUntil = saturatingAdd(lease.acquiredAt, *options.maxHold);
+  if (call.terms.maxHold) lease.holdUntil = saturatingAdd(lease.acquiredAt, *call.terms.maxHold);
   lease.fence = granted.fence;
   lease.leased(granted.leasedFrom);
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 
+void Engine::stop() noexcept {
+  // In a forked child, those who wait are not here, and what would wake them is the parent's.
+  if (!inherited()) stop_.request_stop();
+}
+
 void Engine::giveBack(const Lease& lease) { keeper_->abandon(lease.claim(), now() + lease.ttl); }
 
-void Engine::reportFailure(const Lease& lease, const Error& error) {
-  callHook([&] { options_.environment.listener->storeFailed(lease.key, error.code(), error.what()); });
+void Engine::tellFailure(const Lease& lease, Instant began, const Error& error) const {
+  options_.environment.tell({.kind = EventKind::attemptFailed,
+                             .key = lease.key,
+                             .store = store_,
+                             .began = began,
+                             .ended = now(),
+                             .error = error.code(),
+                             .text = error.what()});
 }
 
 void Engine::renew(Lease& lease) {
@@ -171,7 +214,7 @@ void Engine::renew(Lease& lease) {
   Renewal renewal{lease.claim(), lease.ttlMilliseconds(), RenewOutcome::unknown, started};
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
   driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
-  if (keeper_->renewed(lease, renewal.outcome, renewal.leasedFrom)) return;
+  if (keeper_->renewed(lease, renewal, started)) return;
   if (!lease.alive()) throw LockLost(std::string("the lock is lost: ") + toString(lease.lossReason));
   if (renewal.outcome == RenewOutcome::unavailable) {
     throw StoreUnavailable("the lock was not renewed: its old lease runs on");
@@ -227,18 +270,18 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
 
 void Engine::letGo(Lease& lease, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
-  Listener& listener = *options_.environment.listener;
-  callHook([&] {
-    if (foundLost) {
-      listener.lost(lease.key, lease.lossReason);
-    } else {
-      listener.released(lease.key, now() - lease.acquiredAt);
-    }
-  });
+  options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
+                             .key = lease.key,
+                             .store = store_,
+                             .began = lease.acquiredAt,
+                             .ended = now(),
+                             .fence = lease.fence,
+                             .loss = lease.lossReason});
 }
 
 ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
-  const Instant deadline = now() + options_.operationTimeout;
+  const Instant began = now();
+  const Instant deadline = began + options_.operationTimeout;
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
@@ -250,7 +293,7 @@ ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
       }
       return ReleaseResult::notOwner;
     } catch (const Error& error) {
-      reportFailure(lease, error);
+      tellFailure(lease, began, error);
       const bool doubt = perhapsApplied(error.code());
       if (doubt && !again && now() < deadline) continue;
       giveBack(lease);

@@ -20,12 +20,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(const Engine&) = delete;
   ~Engine();
 
-  /// The lock, or nothing: busy for all of options.waitFor, or stopped.
-  std::optional<Lock> acquire(std::string_view key, const LockOptions& options);
+  /// What a call means by `options`. Throws std::invalid_argument.
+  LockTerms termsOf(const LockOptions& options, std::chrono::milliseconds unnamedWait) const {
+    return detail::termsOf(options, options_.lock, unnamedWait);
+  }
+  /// The lock, or nothing: busy for all of terms.waitFor, or stopped.
+  std::optional<Lock> acquire(std::string_view key, const LockTerms& terms);
   void renew(Lease& lease);
   ReleaseResult release(Lease& lease) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
   bool stillRuns(Lease& lease) { return keeper_->stillRuns(lease); }
+
+  /// Ends all waits of acquire(), and those that come.
+  void stop() noexcept;
+  bool stopped() const noexcept { return stop_.stop_requested(); }
 
   std::optional<Holder> holder(std::string_view key);
   Promises promises() const { return driver_->promises(); }
@@ -38,20 +46,26 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void refuseInherited() const;
   std::string fullKey(std::string_view key) const;
 
-  bool claim(Lease& lease, const LockOptions& options, Instant waitUntil);
-  AcquireResult attempt(const AcquireRequest& request, Instant waitUntil, const std::stop_token& stop);
-  bool accept(Lease& lease, const Granted& granted, const LockOptions& options);
+  /// One call of acquire(), as events tell of it.
+  struct Call;
+
+  bool claim(Lease& lease, Call& call);
+  AcquireResult attempt(const AcquireRequest& request, const Call& call);
+  bool accept(Lease& lease, const Granted& granted, const Call& call);
+  void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   ReleaseResult sendRelease(Lease& lease, bool wasValid);
   ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
   void letGo(Lease& lease, bool foundLost);
   void giveBack(const Lease& lease);
-  void reportFailure(const Lease& lease, const Error& error);
+  void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
   const std::uint64_t generation_;
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
   Waitable* const waitable_;  // the driver itself, when it can wait
+  const std::string store_;   // its name in events
   LocalQueue queue_;
+  std::stop_source stop_;
   const std::shared_ptr<LeaseKeeper> keeper_;
 };
 

@@ -4,28 +4,11 @@
 
 #include "base/fork_generation.h"
 #include "lock/engine.h"
-#include "lockkeeper/duration.h"
 
-namespace lockkeeper {
-
-using detail::shortestTtl;
-using std::chrono::hours;
-using std::chrono::milliseconds;
-
-void checkOptions(const LockOptions& options) {
-  checkDuration("ttl", options.ttl, shortestTtl, hours{24});
-  checkDuration("waitFor", options.waitFor, milliseconds{0}, hours{24});
-  if (options.maxHold) checkDuration("maxHold", *options.maxHold, milliseconds{1}, milliseconds::max());
-  if (options.safetyMargin) {
-    const auto most = std::chrono::floor<milliseconds>(options.ttl / 2 - detail::driftOf(options.ttl));
-    checkDuration("safetyMargin", *options.safetyMargin, milliseconds{0}, most);
-  }
-}
-
-namespace detail {
+namespace lockkeeper::detail {
 
 Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
-             const LockOptions& options)
+             const LockTerms& terms)
     : engine(takenBy.weak_from_this()),
       clock(takenBy.options().environment.clock),
       generation(forkGeneration()),
@@ -33,9 +16,9 @@ Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Tok
       namespaceBytes(prefix),
       token(secret),
       owner(takenBy.options().owner),
-      ttl(options.ttl),
-      margin(options.safetyMargin.value_or(options.ttl / 10)),
-      renew(options.renew) {}
+      ttl(terms.ttl),
+      margin(terms.margin),
+      renew(terms.renew) {}
 
 bool Lease::valid() noexcept {
   if (generation != forkGeneration() || !alive()) return false;
@@ -50,5 +33,4 @@ void Lease::leased(Instant leasedFrom) noexcept {
   renewAt = renew == Renew::automatic ? leasedFrom + ttl / 3 : Instant::max();
 }
 
-}  // namespace detail
-}  // namespace lockkeeper
+}  // namespace lockkeeper::detail

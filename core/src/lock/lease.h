@@ -10,21 +10,12 @@
 #include <string>
 
 #include "lock/local_queue.h"
+#include "lock/options.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
-#include "lockkeeper/lock_options.h"
 
 namespace lockkeeper::detail {
-
-/// How much the clocks of client and store may drift apart during one ttl (Redis's own allowance for
-/// Redlock).
-constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
-  return ttl / 100 + std::chrono::milliseconds{2};
-}
-
-/// Below it, what a lease costs would be most of it.
-inline constexpr std::chrono::milliseconds shortestTtl{10};
 
 class Engine;
 
@@ -55,7 +46,7 @@ struct Lease {
   LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
-        const LockOptions& options);
+        const LockTerms& terms);
 
   Claim claim() const { return {key, token, owner}; }
   std::chrono::milliseconds ttlMilliseconds() const {

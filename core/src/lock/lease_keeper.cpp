@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lockkeeper/internal/hook.h"
-
 namespace lockkeeper::detail {
 
 namespace {
@@ -18,17 +16,24 @@ constexpr std::size_t largestBatch = 128;
 struct LeaseKeeper::Loss {
   std::shared_ptr<Lease> lease;
 
-  void tell(Listener& listener) {
+  void tell(const Environment& environment, std::string_view store) {
     // The next caller of this process may go to the store from now on: it is the store that excludes it.
     { const LocalQueue::Turn ended = std::move(lease->turn); }
     lease->lost.request_stop();
-    callHook([&] { listener.lost(lease->key, lease->lossReason); });
+    environment.tell({.kind = EventKind::lost,
+                      .key = lease->key,
+                      .store = store,
+                      .began = lease->acquiredAt,
+                      .ended = environment.clock->now(),
+                      .fence = lease->fence,
+                      .loss = lease->lossReason});
   }
 };
 
 LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
                          std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
     : driver_(std::move(driver)),
+      store_(driver_->name()),
       environment_(std::move(environment)),
       operationTimeout_(operationTimeout),
       abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause) {}
@@ -69,7 +74,7 @@ bool LeaseKeeper::stillRuns(Lease& lease) {
   if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
   Loss loss = lose(lease, LossReason::leaseEnded);
   held.unlock();
-  loss.tell(*environment_.listener);
+  loss.tell(environment_, store_);
   return false;
 }
 
@@ -83,8 +88,8 @@ LeaseKeeper::Loss LeaseKeeper::lose(Lease& lease, LossReason reason) {
   return {std::move(shared)};
 }
 
-bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom) {
-  Listener& listener = *environment_.listener;
+bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
+  const RenewOutcome outcome = renewal.outcome;
   std::unique_lock held(mutex_);
   if (!lease.alive()) return false;
   const Instant now = environment_.clock->now();
@@ -96,14 +101,15 @@ bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom
                                                                   : LossReason::ownershipUncertain;
     Loss loss = lose(lease, reason);
     held.unlock();
-    loss.tell(listener);
+    loss.tell(environment_, store_);
     return false;
   }
+  Event event{.kind = EventKind::renewed, .key = lease.key, .store = store_, .began = began, .ended = now};
   if (outcome == RenewOutcome::renewed) {
-    lease.leased(leasedFrom);
+    lease.leased(renewal.leasedFrom);
     lease.state.store(LockState::held, std::memory_order_release);
     held.unlock();
-    callHook([&] { listener.renewed(lease.key); });
+    environment_.tell(event);
     return true;
   }
   if (lease.renew == Renew::automatic) {
@@ -112,7 +118,12 @@ bool LeaseKeeper::renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom
   }
   lease.state.store(LockState::suspect, std::memory_order_release);
   held.unlock();
-  callHook([&] { listener.suspect(lease.key, end - now); });
+  event.kind = EventKind::renewalFailed;
+  event.error =
+      outcome == RenewOutcome::unavailable ? ErrorCode::storeUnavailable : ErrorCode::outcomeUnknown;
+  event.text = renewal.cause;
+  event.remaining = end - now;
+  environment_.tell(event);
   return false;
 }
 
@@ -161,7 +172,7 @@ void LeaseKeeper::watch() {
     if (ended != leases_.end()) {
       Loss loss = lose(**ended, LossReason::leaseEnded);
       held.unlock();
-      loss.tell(*environment_.listener);
+      loss.tell(environment_, store_);
       held.lock();
       continue;
     }
@@ -210,7 +221,7 @@ void LeaseKeeper::renewBatch(std::unique_lock<std::mutex>& held) {
     // A driver that breaks its contract: the outcomes that it did not write are unknown.
   }
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    renewed(*batch[i], renewals[i].outcome, renewals[i].leasedFrom);
+    renewed(*batch[i], renewals[i], now);
   }
   batch.clear();  // What it owns may be the last of a lease: not under the mutex.
   held.lock();

@@ -35,8 +35,8 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
   bool stillRuns(Lease& lease);
 
-  /// The outcome of one renewal, by whomever it was asked. True when the lease runs on from `leasedFrom`.
-  bool renewed(Lease& lease, RenewOutcome outcome, Instant leasedFrom);
+  /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew.
+  bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
   /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
   /// known, and nobody uses it any more.
@@ -57,6 +57,7 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   void untrack(const Lease& lease);
 
   const std::shared_ptr<LockDriver> driver_;
+  const std::string store_;  // its name in events
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
 

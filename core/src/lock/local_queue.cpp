@@ -4,11 +4,6 @@ namespace lockkeeper::detail {
 
 std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant until,
                                                   const std::stop_token& stop) {
-  Waiter waiter;
-  const std::stop_callback onStop(stop, [&] {
-    const std::lock_guard held(mutex_);
-    waiter.wakeUp.notify_one();
-  });
   std::unique_lock held(mutex_);
   const auto found = lines_.find(key);
   if (found == lines_.end()) return Turn(*this, lines_.try_emplace(std::string(key)).first->first);
@@ -18,13 +13,23 @@ std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant 
   // erased.
   const std::string& name = found->first;
   auto& waiters = found->second.waiters;
+  Waiter waiter;
   const auto place = waiters.insert(waiters.end(), &waiter);
-  while (!waiter.turn && !stop.stop_requested() && clock_->now() < until) {
-    clock_->wait(held, waiter.wakeUp, until);
+  held.unlock();
+  {
+    // Made and ended outside the mutex, which it takes.
+    const std::stop_callback onStop(stop, [&] {
+      const std::lock_guard guard(mutex_);
+      waiter.wakeUp.notify_one();
+    });
+    held.lock();
+    while (!waiter.turn && !stop.stop_requested() && clock_->now() < until) {
+      clock_->wait(held, waiter.wakeUp, until);
+    }
+    if (!waiter.turn) waiters.erase(place);
+    held.unlock();
   }
-  if (waiter.turn) return Turn(*this, name);
-  waiters.erase(place);
-  return std::nullopt;
+  return waiter.turn ? std::optional(Turn(*this, name)) : std::nullopt;
 }
 
 void LocalQueue::leave(std::string_view key) noexcept {

@@ -1,5 +1,7 @@
 #include "lockkeeper/lock_manager.h"
 
+#include <stdexcept>
+
 #include "lock/engine.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
@@ -13,15 +15,24 @@ LockManager::LockManager(LockManager&&) noexcept = default;
 LockManager& LockManager::operator=(LockManager&&) noexcept = default;
 LockManager::~LockManager() = default;
 
+// By value: a callback of the call, such as a Listener, may move or destroy the manager.
+std::shared_ptr<detail::Engine> LockManager::engine() const {
+  if (!engine_) throw std::logic_error("this LockManager was moved from: it can only be assigned to");
+  return engine_;
+}
+
 std::optional<Lock> LockManager::tryLock(std::string_view key, const LockOptions& options) {
-  return engine_->acquire(key, options);
+  const auto engine = this->engine();
+  return engine->acquire(key, engine->termsOf(options, std::chrono::milliseconds{0}));
 }
 
 Lock LockManager::lock(std::string_view key, const LockOptions& options) {
-  if (auto held = engine_->acquire(key, options)) return std::move(*held);
-  if (options.stop.stop_requested())
+  const auto engine = this->engine();
+  const detail::LockTerms terms = engine->termsOf(options, forever);
+  if (auto held = engine->acquire(key, terms)) return std::move(*held);
+  if (terms.stop.stop_requested() || engine->stopped())
     throw Cancelled("the wait for the lock " + quoted(key) + " was cancelled");
-  throw LockTimeout("the lock " + quoted(key) + " was busy for " + formatDuration(options.waitFor));
+  throw LockTimeout("the lock " + quoted(key) + " was busy for " + formatDuration(terms.waitFor));
 }
 
 void LockManager::releaseHeld(Lock& held) {
@@ -32,10 +43,18 @@ void LockManager::releaseHeld(Lock& held) {
   }
 }
 
-const LockOptions& LockManager::defaults() const { return engine_->options().lock; }
+void LockManager::stop() noexcept {
+  if (engine_) engine_->stop();
+}
 
-std::optional<Holder> LockManager::holder(std::string_view key) { return engine_->holder(key); }
+bool LockManager::stopped() const noexcept { return engine_ && engine_->stopped(); }
 
-Promises LockManager::promises() const { return engine_->promises(); }
+const LockOptions& LockManager::defaults() const { return engine()->options().lock; }
+
+const Environment& LockManager::environment() const { return engine()->options().environment; }
+
+std::optional<Holder> LockManager::holder(std::string_view key) { return engine()->holder(key); }
+
+Promises LockManager::promises() const { return engine()->promises(); }
 
 }  // namespace lockkeeper

@@ -4,10 +4,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lock/lease.h"
+#include "lock/options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "lockkeeper/internal/hook.h"
 
 namespace lockkeeper::detail {
 
@@ -18,11 +17,17 @@ using std::chrono::milliseconds;
 // Between campaigns that failed. LockManager has tried again and again within each of them.
 constexpr Backoff pauses{milliseconds{100}, std::chrono::seconds{5}};
 
+milliseconds marginOf(const ElectionOptions& election) {
+  return election.safetyMargin.value_or(election.ttl / 10);
+}
+
 LockOptions lockOptions(const ElectionOptions& election) {
   LockOptions lock;
   lock.ttl = election.ttl;
-  lock.waitFor = election.ttl;  // for ever, in slices after each of which a store that is down is reported
-  lock.safetyMargin = election.safetyMargin;
+  lock.waitFor = election.ttl;  // for ever, in slices after each of which a store that is down is told of
+  lock.renew = Renew::automatic;
+  lock.maxHold = forever;
+  lock.safetyMargin = marginOf(election);
   return lock;
 }
 
@@ -30,18 +35,21 @@ ElectionOptions checked(ElectionOptions options) {
   checkKey(options.name);
   checkOptions(lockOptions(options));
   checkDuration("callbackTimeout", options.callbackTimeout, milliseconds{1}, std::chrono::hours{1});
-  if (!options.environment.clock || !options.environment.random) {
-    throw std::invalid_argument("the environment of a LeaderElection needs a clock and a random");
-  }
   return options;
+}
+
+std::shared_ptr<LockManager> checked(std::shared_ptr<LockManager> manager) {
+  if (!manager) throw std::invalid_argument("a LeaderElection needs a LockManager");
+  return manager;
 }
 
 }  // namespace
 
 Candidate::Candidate(std::shared_ptr<LockManager> manager, ElectionOptions options, ElectionHooks hooks)
-    : manager_(std::move(manager)), options_(checked(std::move(options))), hooks_(std::move(hooks)) {
-  if (!manager_) throw std::invalid_argument("a LeaderElection needs a LockManager");
-}
+    : manager_(checked(std::move(manager))),
+      options_(checked(std::move(options))),
+      hooks_(std::move(hooks)),
+      environment_(manager_->environment()) {}
 
 void Candidate::start() {
   thread_ = std::thread([self = shared_from_this()] { self->run(); });
@@ -73,11 +81,15 @@ std::optional<Lock> Candidate::campaign(Backoff& backoff) {
     lock.stop = stopped_.get_token();
     auto won = manager_->tryLock(options_.name, lock);
     backoff = pauses;
+    if (!won && manager_->stopped()) {
+      const Guard held(mutex_);
+      restsUntil_ = Instant::max();
+    }
     return won;
-  } catch (const std::exception& error) {
-    report(ElectionEvent::storeFailed, error.what());
+  } catch (const std::exception&) {
+    // The manager has told of it.
     const Guard held(mutex_);
-    restsUntil_ = now() + backoff.next(*options_.environment.random);
+    restsUntil_ = now() + backoff.next(*environment_.random);
     return std::nullopt;
   }
 }
@@ -99,7 +111,6 @@ void Candidate::serve(Lock won) {
       const Guard held(mutex_);
       lostAt_ = now();
     }
-    report(ElectionEvent::lost, "the lock was lost");
     endTerm();
   });
   if (!call(hooks_.elected, term, "elected")) {
@@ -151,7 +162,7 @@ bool Candidate::call(const Callback& callback, const Term& term, const char* nam
   } catch (...) {
     failure = std::string(name) + " threw";
   }
-  if (!failure.empty()) report(ElectionEvent::callbackFailed, failure);
+  if (!failure.empty()) tell(EventKind::callbackFailed, failure);
 
   held.lock();
   callbackSince_.reset();
@@ -165,11 +176,11 @@ void Candidate::reportLateness() {
     const Guard held(mutex_);
     lostAt = lostAt_;
   }
-  const auto margin = options_.safetyMargin.value_or(options_.ttl / 10);
+  const milliseconds margin = marginOf(options_);
   if (!lostAt || now() - *lostAt <= margin) return;
   const auto late = std::chrono::ceil<milliseconds>(now() - *lostAt - margin);
-  report(ElectionEvent::callbackLate,
-         "the callbacks returned " + formatDuration(late) + " after the lease of the lost term had ended");
+  tell(EventKind::callbackLate,
+       "the callbacks returned " + formatDuration(late) + " after the lease of the lost term had ended");
 }
 
 bool Candidate::leads() {
@@ -241,8 +252,8 @@ void Candidate::letGo(Guard& held, const char* who) {
   held.unlock();
   if (over) {
     over.reset();
-    report(ElectionEvent::callbackLate,
-           std::string("a callback still ran when its time was up: ") + who + " has let others be elected");
+    tell(EventKind::callbackLate,
+         std::string("a callback still ran when its time was up: ") + who + " has let others be elected");
   }
 }
 
@@ -251,8 +262,9 @@ std::optional<Lock> Candidate::takeLock(Guard& held) {
   return std::exchange(lock_, std::nullopt);
 }
 
-void Candidate::report(ElectionEvent event, std::string_view message) const {
-  if (hooks_.report) callHook([&] { hooks_.report({options_.name, event, message}); });
+void Candidate::tell(EventKind kind, std::string_view text) const {
+  const Instant at = now();
+  environment_.tell({.kind = kind, .key = options_.name, .began = at, .ended = at, .text = text});
 }
 
 }  // namespace lockkeeper::detail

@@ -43,13 +43,14 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   std::optional<Lock> takeLock(Guard& held);
   bool awaitCallbacks(Guard& held, const std::function<bool()>& over);
   void letGo(Guard& held, const char* who);
-  void report(ElectionEvent event, std::string_view message) const;
-  Instant now() const noexcept { return options_.environment.clock->now(); }
-  void wait(Guard& held, Instant until) { options_.environment.clock->wait(held, changed_, until); }
+  void tell(EventKind kind, std::string_view text) const;
+  Instant now() const noexcept { return environment_.clock->now(); }
+  void wait(Guard& held, Instant until) { environment_.clock->wait(held, changed_, until); }
 
   const std::shared_ptr<LockManager> manager_;
   const ElectionOptions options_;
   const ElectionHooks hooks_;
+  const Environment environment_;  // the manager's
   const ForkGuard forkGuard_;
   std::thread thread_;
   std::stop_source stopped_;

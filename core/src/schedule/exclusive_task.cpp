@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lock/lease.h"
+#include "lock/options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "lockkeeper/internal/hook.h"
 
 namespace lockkeeper {
 
@@ -18,10 +17,13 @@ constexpr milliseconds longestAtMost = std::chrono::hours{24 * 366};
 
 LockOptions lockOptions(const TaskOptions& task) {
   LockOptions lock;
-  lock.ttl = leaseOf(task);
-  lock.maxHold = task.atMost;
+  const milliseconds lease = leaseOf(task);
+  lock.ttl = lease;
+  lock.waitFor = milliseconds{0};
   // Where one lease covers atMost, its end is the bound that others go by.
-  if (task.atMost <= lock.ttl) lock.renew = Renew::manual;
+  lock.renew = task.atMost <= lease ? Renew::manual : Renew::automatic;
+  lock.maxHold = task.atMost;
+  lock.safetyMargin = lease / 10;
   return lock;
 }
 
@@ -41,35 +43,14 @@ milliseconds leaseOf(const TaskOptions& options) noexcept {
   return std::max(options.atLeast, std::min(options.ttl, options.atMost));
 }
 
-const char* toString(TaskOutcome outcome) noexcept {
-  switch (outcome) {
-    case TaskOutcome::done:
-      return "done";
-    case TaskOutcome::lost:
-      return "lock lost";
-    case TaskOutcome::threw:
-      return "threw";
-    case TaskOutcome::skipped:
-      return "skipped";
-    case TaskOutcome::stopped:
-      return "stopped";
-    case TaskOutcome::storeFailed:
-      return "store failed";
-  }
-  return "unknown";
-}
-
-ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work,
-                             Report report)
-    : manager_(std::move(manager)),
-      options_(std::move(options)),
-      work_(std::move(work)),
-      report_(std::move(report)) {
+ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work)
+    : manager_(std::move(manager)), options_(std::move(options)), work_(std::move(work)) {
   if (!manager_ || !work_) throw std::invalid_argument("an ExclusiveTask needs a LockManager and work to do");
   checkOptions(options_);
 }
 
 TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
+  const Instant began = manager_->environment().clock->now();
   std::optional<Lock> lock;
   TaskOutcome outcome = TaskOutcome::stopped;
   try {
@@ -77,18 +58,19 @@ TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
       LockOptions options = lockOptions(options_);
       options.stop = stop;
       lock = manager_->tryLock(options_.name, options);
-      outcome = stop.stop_requested() ? TaskOutcome::stopped : TaskOutcome::skipped;
+      const bool stopped = stop.stop_requested() || manager_->stopped();
+      outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
     }
   } catch (const Error& error) {
-    report(TaskOutcome::storeFailed, error.what());
+    tell(TaskOutcome::storeFailed, began, error.what());
     return TaskOutcome::storeFailed;
   }
-  if (lock) outcome = work(*lock, stop);
-  report(outcome);
+  if (lock) outcome = work(*lock, began, stop);
+  tell(outcome, began);
   return outcome;
 }
 
-TaskOutcome ExclusiveTask::work(Lock& lock, const std::stop_token& stop) const {
+TaskOutcome ExclusiveTask::work(Lock& lock, Instant began, const std::stop_token& stop) const {
   std::stop_source ends;
   const auto end = [&] { ends.request_stop(); };
   const std::stop_callback onLoss(lock.lost(), end);
@@ -97,11 +79,11 @@ TaskOutcome ExclusiveTask::work(Lock& lock, const std::stop_token& stop) const {
     work_(lock, ends.get_token());
   } catch (const std::exception& error) {
     lock.releaseHeldFor(options_.atLeast);
-    report(TaskOutcome::threw, error.what());
+    tell(TaskOutcome::threw, began, error.what());
     throw;
   } catch (...) {
     lock.releaseHeldFor(options_.atLeast);
-    report(TaskOutcome::threw, "not a std::exception");
+    tell(TaskOutcome::threw, began, "not a std::exception");
     throw;
   }
   const bool valid = lock.valid();
@@ -109,8 +91,14 @@ TaskOutcome ExclusiveTask::work(Lock& lock, const std::stop_token& stop) const {
   return valid && kept ? TaskOutcome::done : TaskOutcome::lost;
 }
 
-void ExclusiveTask::report(TaskOutcome outcome, std::string_view message) const {
-  if (report_) callHook([&] { report_({options_.name, outcome, message}); });
+void ExclusiveTask::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
+  const Environment& environment = manager_->environment();
+  environment.tell({.kind = EventKind::taskEnded,
+                    .key = options_.name,
+                    .began = began,
+                    .ended = environment.clock->now(),
+                    .text = text,
+                    .task = outcome});
 }
 
 }  // namespace lockkeeper

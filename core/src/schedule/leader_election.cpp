@@ -7,20 +7,6 @@
 
 namespace lockkeeper {
 
-const char* toString(ElectionEvent event) noexcept {
-  switch (event) {
-    case ElectionEvent::storeFailed:
-      return "store failed";
-    case ElectionEvent::lost:
-      return "leadership lost";
-    case ElectionEvent::callbackFailed:
-      return "callback failed";
-    case ElectionEvent::callbackLate:
-      return "callback late";
-  }
-  return "unknown";
-}
-
 LeaderElection::LeaderElection(std::shared_ptr<LockManager> manager, ElectionOptions options,
                                ElectionHooks hooks)
     : candidate_(

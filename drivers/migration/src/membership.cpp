@@ -287,11 +287,7 @@ void Membership::noteOnce(std::string& last, const std::string& message) const {
 }
 
 void Membership::note(const std::string& message) const {
-  try {
-    environment_.listener->noted("migration " + options_.name, message);
-  } catch (...) {
-    // What a listener throws is dropped.
-  }
+  environment_.tell({.kind = EventKind::noted, .store = "migration " + options_.name, .text = message});
 }
 
 }  // namespace lockkeeper::migration

@@ -168,6 +168,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       pairs.add(each, *phase);
     } else {
       each.outcome = RenewOutcome::unavailable;
+      each.cause = "the migration's board was out of reach for too long";
     }
   }
   try {
@@ -179,7 +180,10 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
     Renewal& each = entry.renewal;
     // Sent too late: others may have gone by our silence meanwhile.
     const bool late = entry.phase != Phase::both && !membership_->leasedAt(each.leasedFrom);
-    if (each.outcome == RenewOutcome::renewed && late) each.outcome = RenewOutcome::unknown;
+    if (each.outcome == RenewOutcome::renewed && late) {
+      each.outcome = RenewOutcome::unknown;
+      each.cause = "the renewal was sent too late to count in one store alone";
+    }
     membership_->doubt(each.claim, each.ttl);
   }
 }
@@ -214,6 +218,8 @@ std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant dead
   if (found) found->fence.reset();
   return found;
 }
+
+std::string MigratingDriver::name() const { return "migration " + options_.name; }
 
 Promises MigratingDriver::promises() const {
   refuseInherited();

@@ -8,7 +8,7 @@ namespace lockkeeper::migration {
 
 void checkOptions(const MigrationOptions& options) {
   using std::chrono::milliseconds;
-  constexpr auto check = checkDuration<ConfigError>;
+  constexpr auto check = checkDuration<>;
   checkName("migration.name", options.name);
   check("migration.heartbeat", options.heartbeat, milliseconds{10}, std::chrono::minutes{1});
   check("migration.lease", options.lease, 3 * options.heartbeat, std::chrono::minutes{10});

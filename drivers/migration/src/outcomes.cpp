@@ -45,6 +45,7 @@ void PairedRenewals::renewIn(LockDriver& oldStore, LockDriver& newStore, Instant
     if (entry.phase == Phase::both) {
       each.outcome = worse(fromOld->outcome, fromNew->outcome, renewals);
       each.leasedFrom = std::min(fromOld->leasedFrom, fromNew->leasedFrom);
+      each.cause = each.outcome == fromOld->outcome ? fromOld->cause : fromNew->cause;
     } else {
       each = entry.phase == Phase::legacy ? *fromOld : *fromNew;
     }

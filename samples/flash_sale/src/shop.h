@@ -23,7 +23,8 @@ class Shop {
 inline lockkeeper::inventory::StockService openStock(const Settings& settings, lockkeeper::LockManager& locks,
                                                      lockkeeper::inventory::Way way) {
   const lockkeeper::LockOptions& lock = locks.defaults();
-  return {settings.database, locks, way, {.lockTtl = lock.ttl, .lockWait = lock.waitFor, .sessions = 16}};
+  const auto wait = lock.waitFor.value_or(std::chrono::milliseconds{0});
+  return {settings.database, locks, way, {.lockTtl = *lock.ttl, .lockWait = wait, .sessions = 16}};
 }
 
 /// The shop as it should be.

@@ -44,8 +44,8 @@ std::unique_ptr<JobQueue> openQueue(const Settings& settings, Parts parts) {
 }
 
 void log(const FilterReport& report) {
-  std::cerr << "sms_gateway: " + std::string(report.route) + ": limit " +
-                   std::string(report.decision.policy) + (report.decision.allowed ? " allows" : " refuses") +
+  std::cerr << "sms_gateway: " + std::string(report.route) + ": limit " + report.decision.policy +
+                   (report.decision.allowed ? " allows" : " refuses") +
                    (report.decision.outage ? " without its store" : "") +
                    (report.dryRun ? " (dry run)" : "") + '\n';
 }

@@ -61,7 +61,8 @@ void Worker::run(const std::stop_token& stop) {
 void Worker::live(const std::stop_token& stop) {
   name_ = Poco::UUIDGenerator::defaultGenerator().createRandom().toString();
   // Before the name is known to anybody: who is known and has no lock is dead.
-  const Lock alive = locks_.lock(lockOf(name_), {.ttl = settings_.workerLease, .stop = stop});
+  const Lock alive = locks_.lock(
+      lockOf(name_), {.ttl = settings_.workerLease, .waitFor = std::chrono::milliseconds{0}, .stop = stop});
   queue_.enter(name_);
   while (!stop.stop_requested() && alive.valid()) {
     try {

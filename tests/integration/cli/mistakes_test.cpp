@@ -76,7 +76,7 @@ TEST_F(Mistakes, InValues) {
   refuses(run({"--ttl", "25h"}), 64, "24h");
   refuses(run({"--wait", "-1s"}), 64, "-1s");
   refuses(run({"--grace", "soon"}), 64, "soon");
-  refuses(run({"--namespace", "a b"}), 78, "a b");
+  refuses(run({"--namespace", "a b"}), 64, "a b");
   refuses({"run", "--store", "memory:", "", "--", "true"}, 64, "key");
   refuses({"run", "--store", "memory:", std::string(513, 'k'), "--", "true"}, 64, "512");
   refuses({"show", "--store", "memory:", "k:lockkeeper:fence"}, 64, ":lockkeeper:");

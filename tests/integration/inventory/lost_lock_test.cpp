@@ -131,7 +131,9 @@ TEST_P(LostLockTest, ALockStoreThatIsDownMeansNothingWasBooked) {
 /// Counts the locks that were found to be lost.
 class LossCounter final : public Listener {
  public:
-  void lost(std::string_view, LossReason) override { ++count; }
+  void on(const Event& event) override {
+    if (event.kind == EventKind::lost) ++count;
+  }
   std::atomic<int> count = 0;
 };
 

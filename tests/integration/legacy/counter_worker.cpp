@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Losses final : Listener {
-  void lost(std::string_view, LossReason reason) override {
-    if (reason == LossReason::ownershipUncertain) ++uncertain;
+  void on(const Event& event) override {
+    if (event.kind == EventKind::lost && event.loss == LossReason::ownershipUncertain) ++uncertain;
   }
   std::atomic<int> uncertain{0};
 };

@@ -19,13 +19,12 @@ namespace lockkeeper::test {
 /// Keeps what a driver and a manager have told.
 class Witness final : public Listener {
  public:
-  void lost(std::string_view key, LossReason reason) override {
-    add(std::string(key) + " lost: " + toString(reason));
+  void on(const Event& event) override {
+    const std::string key(event.key);
+    if (event.kind == EventKind::lost) add(key + " lost: " + toString(event.loss));
+    if (event.kind == EventKind::released) add(key + " released");
+    if (event.kind == EventKind::noted) add(std::string(event.text));
   }
-  void released(std::string_view key, std::chrono::nanoseconds) override {
-    add(std::string(key) + " released");
-  }
-  void noted(std::string_view, std::string_view message) override { add(std::string(message)); }
 
   bool heard(const std::string& part) const {
     const std::lock_guard guard(mutex_);

@@ -33,7 +33,9 @@ class Teller final : public Listener {
     const std::lock_guard guard(mutex_);
     (std::cout << ... << parts) << std::endl;
   }
-  void lost(std::string_view, LossReason reason) override { say("lost ", toString(reason)); }
+  void on(const Event& event) override {
+    if (event.kind == EventKind::lost) say("lost ", toString(event.loss));
+  }
 
  private:
   std::mutex mutex_;

@@ -52,7 +52,7 @@ class MetricsEndpoint : public ::testing::Test {
 };
 
 TEST_F(MetricsEndpoint, AnswersGetInPrometheussTextFormat) {
-  metrics->listener("redis")->renewed("order");
+  metrics->listener("redis")->on({.kind = EventKind::renewed, .key = "order"});
   const CurlAnswer answer = ask("/metrics?debug=1");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
@@ -108,7 +108,7 @@ TEST_F(MetricsEndpoint, ShowWhatLocksAndLimitsOnRedisDo) {
   EXPECT_TRUE(limiter.take("+49", once));
   EXPECT_FALSE(limiter.take("+49", once));
   redis.kill();
-  EXPECT_THROW((void)manager.lock("order"), Error);
+  EXPECT_THROW((void)manager.lock("order", {.waitFor = 0ms}), Error);
 
   const PrometheusText text(ask("/metrics").body);
   const auto value = [&](const std::string& name, PrometheusText::Labels labels) {

@@ -21,8 +21,19 @@ int stand(const std::string& port, const std::string& path, const std::string& n
 
   StoreRegistry registry;
   redis::use(registry);
-  const auto manager = std::make_shared<LockManager>(registry.open("redis://127.0.0.1:" + port));
   const Journal journal(path);
+  struct Lateness final : Listener {
+    Lateness(const Journal& to, const std::string& line) : journal(to), late(line) {}
+    void on(const Event& event) override {
+      if (event.kind == EventKind::callbackLate) journal.add(late);
+    }
+    const Journal& journal;
+    const std::string late;
+  };
+  ManagerOptions managerOptions;
+  managerOptions.environment.listener = std::make_shared<Lateness>(journal, "late " + name + " 0 0");
+  const auto manager =
+      std::make_shared<LockManager>(registry.open("redis://127.0.0.1:" + port), managerOptions);
   const auto write = [&](const char* what, const Term& term) {
     journal.add(LeadershipEvent{what, name, *term.fence, systemClock()->now()}.line());
   };
@@ -38,11 +49,6 @@ int stand(const std::string& port, const std::string& path, const std::string& n
                                  // pause between tries.
                                  pauseUntil(*systemClock(), systemClock()->now() + electionTtl * 3 / 20);
                                  write("deposed", term);
-                               },
-                           .report =
-                               [&](const ElectionReport& report) {
-                                 if (report.event == ElectionEvent::callbackLate)
-                                   journal.add("late " + name + " 0 0");
                                }});
   for (;;) {
     int number = 0;

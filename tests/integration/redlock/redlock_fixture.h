@@ -29,17 +29,13 @@ constexpr const char* withoutGuard = "restartGuard=off&nodeTimeout=500ms&connect
 /// What the rounds of a driver have been like.
 class Rounds final : public Listener {
  public:
-  void nodeAsked(std::string_view node, NodeOutcome outcome, std::chrono::nanoseconds latency) override {
+  void on(const Event& event) override {
     const std::lock_guard guard(mutex_);
-    asked_.push_back({std::string(node), outcome, latency});
-  }
-  void noted(std::string_view store, std::string_view message) override {
-    const std::lock_guard guard(mutex_);
-    notes_ += std::string(store) + ": " + std::string(message) + "\n";
-  }
-  void suspect(std::string_view, std::chrono::nanoseconds) override {
-    const std::lock_guard guard(mutex_);
-    ++suspected_;
+    if (event.kind == EventKind::nodeAsked)
+      asked_.push_back({std::string(event.store), event.node, event.duration()});
+    if (event.kind == EventKind::noted)
+      notes_ += std::string(event.store) + ": " + std::string(event.text) + "\n";
+    if (event.kind == EventKind::renewalFailed) ++suspected_;
   }
 
   /// How often the node on `port` has done so since the last clear().
@@ -90,7 +86,7 @@ inline std::shared_ptr<LockDriver> openRedlock(const std::string& uri,
   StoreRegistry registry;
   redis::use(registry);
   Environment environment;
-  if (listener) environment.listener = std::move(listener);
+  environment.listener = std::move(listener);
   return registry.open(uri, environment);
 }
 

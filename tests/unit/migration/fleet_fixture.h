@@ -57,9 +57,10 @@ class FaultyBoard final : public Noticeboard {
 /// What an operator would read.
 class Notes final : public Listener {
  public:
-  void noted(std::string_view, std::string_view message) override {
+  void on(const Event& event) override {
+    if (event.kind != EventKind::noted) return;
     const std::lock_guard guard(mutex_);
-    all_.append(message).append("\n");
+    all_.append(event.text).append("\n");
   }
   bool mention(std::string_view text) const {
     const std::lock_guard guard(mutex_);

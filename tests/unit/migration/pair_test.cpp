@@ -218,7 +218,7 @@ TEST_F(Pair, RefusesOptionsOutOfRange) {
     change(wrong);
     try {
       MigratingDriver(oldStore, newStore, newStore, wrong, Environment{clock});
-    } catch (const ConfigError& error) {
+    } catch (const std::invalid_argument& error) {
       return std::string(error.what());
     }
     return std::string("accepted");

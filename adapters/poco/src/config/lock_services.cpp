@@ -62,7 +62,7 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
                       ": during a migration at most lockkeeper.migration.maxTtl, " +
                       formatDuration(migration.options.maxTtl) + ", is allowed");
   };
-  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl);
+  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl.value_or(LockOptions::defaultTtl));
   for (const auto& [name, task] : settings.tasks) {
     checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
   }

@@ -1,6 +1,7 @@
 #include <Poco/Exception.h>
 #include <Poco/String.h>
 #include <Poco/Util/AbstractConfiguration.h>
+#include <stdexcept>
 
 #include "config/setting.h"
 #include "config/setting_table.h"
@@ -54,7 +55,7 @@ Settings readSettings(const AbstractConfiguration& configuration) {
   settings.limiter.keyNamespace = settings.manager.keyNamespace;
   try {
     checkOptions(settings.migration.options);
-  } catch (const ConfigError& error) {
+  } catch (const std::invalid_argument& error) {
     throw ConfigError(std::string("lockkeeper.") + error.what());
   }
   return settings;

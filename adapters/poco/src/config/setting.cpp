@@ -66,9 +66,17 @@ void checkRange(const std::string& what, std::size_t value, std::size_t least, s
                     std::to_string(most) + " are allowed");
 }
 
-void checkLock(const std::string& what, const LockOptions& options) {
+void checkSettingName(const std::string& what, const std::string& name) {
   try {
-    checkOptions(options);
+    checkName(what, name);
+  } catch (const std::invalid_argument& fault) {
+    throw ConfigError(fault.what());
+  }
+}
+
+void checkLock(const std::string& what, const LockOptions& options, const LockOptions& defaults) {
+  try {
+    checkOptions(options, defaults);
   } catch (const std::invalid_argument& fault) {
     throw ConfigError(what + ": " + fault.what());
   }

@@ -43,7 +43,10 @@ ClientOptions readClients(const Poco::Util::AbstractConfiguration& configuration
 
 void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
 
+/// Throws ConfigError that names `what` unless checkName() accepts the name.
+void checkSettingName(const std::string& what, const std::string& name);
+
 /// Throws ConfigError for options that no lock may have.
-void checkLock(const std::string& what, const LockOptions& options);
+void checkLock(const std::string& what, const LockOptions& options, const LockOptions& defaults = {});
 
 }  // namespace lockkeeper::poco

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "config/setting.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -17,7 +18,7 @@ std::chrono::milliseconds duration(const GivenValue& given) {
 }
 
 std::string name(const GivenValue& given) {
-  checkName(given.setting, given.text);
+  checkSettingName(given.setting, given.text);
   return given.text;
 }
 
@@ -73,7 +74,7 @@ constexpr std::array rows{
     SettingRow{"lockkeeper.lock.ttl", durationText, "30s",
                "How long the store keeps the lock of a holder that has gone silent (10ms to 24h).",
                [](Settings& s, const GivenValue& given) { s.manager.lock.ttl = duration(given); }},
-    SettingRow{"lockkeeper.lock.waitFor", durationText, "0s",
+    SettingRow{"lockkeeper.lock.waitFor", durationText, "(tryLock: 0s, lock: no bound)",
                "How long to wait for a busy key or a store that is down (at most 24h).",
                [](Settings& s, const GivenValue& given) { s.manager.lock.waitFor = duration(given); }},
     SettingRow{"lockkeeper.lock.renew", "automatic, manual", "automatic",
@@ -181,11 +182,11 @@ constexpr std::array rows{
                "What the key is made of, such as `path id`, `user` or `all`.", nullptr},
     SettingRow{"lockkeeper.http.locks.*.scope", "text", "(the route's name)",
                "The first part of the key; routes with one scope share their locks.", nullptr},
-    SettingRow{"lockkeeper.http.locks.*.ttl", durationText, "30s",
+    SettingRow{"lockkeeper.http.locks.*.ttl", durationText, "(lockkeeper.lock.ttl)",
                "The lease, which is renewed while the handler runs.", nullptr},
-    SettingRow{"lockkeeper.http.locks.*.waitFor", durationText, "0ms",
+    SettingRow{"lockkeeper.http.locks.*.waitFor", durationText, "(lockkeeper.lock.waitFor)",
                "How long a request waits for a busy lock before 423.", nullptr},
-    SettingRow{"lockkeeper.http.locks.*.maxHold", durationText, "(no bound)",
+    SettingRow{"lockkeeper.http.locks.*.maxHold", durationText, "(lockkeeper.lock.maxHold)",
                "The longest that a request may hold its lock; then it is lost.", nullptr},
 
     SettingRow{"lockkeeper.http.idempotency.routes.*.match", "METHOD /path", "(required)",

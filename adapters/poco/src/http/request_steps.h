@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "http/problem.h"
-#include "lockkeeper/internal/hook.h"
 
 namespace lockkeeper::poco {
 
@@ -58,10 +57,15 @@ void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRe
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
 
-/// Gives the report to the application's hook, if there is one.
+/// Gives the report to the application's hook, if there is one, and drops what that throws.
 template <class Report>
 void tell(const std::function<void(const Report&)>& hook, const Report& report) noexcept {
-  if (hook) callHook(hook, report);
+  if (!hook) return;
+  try {
+    hook(report);
+  } catch (...) {
+    // The hook's own affair: a broken metric must not break a request.
+  }
 }
 
 }  // namespace lockkeeper::poco

@@ -3,13 +3,13 @@
 #include <Poco/AutoPtr.h>
 #include <Poco/Logger.h>
 
-#include <atomic>
-#include <new>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "config/printable.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "metrics/label_table.h"
 
 namespace lockkeeper::poco {
 
@@ -44,92 +44,110 @@ class LoggingListener::Impl {
   }
 
   /// Whether this node did otherwise before; at first, nodes are taken to vote.
-  bool changed(std::string_view node, bool fails) noexcept {
-    try {
-      return failing_.of(node).exchange(fails, std::memory_order_relaxed) != fails;
-    } catch (const std::bad_alloc&) {
-      return false;
+  bool changed(std::string_view node, bool fails) {
+    const std::lock_guard guard(mutex_);
+    const auto known = failing_.find(node);
+    if ((known != failing_.end()) == fails) return false;
+    if (fails) {
+      failing_.emplace(node);
+    } else {
+      failing_.erase(known);
     }
+    return true;
   }
+
+  void logNode(const Event& event);
 
   Poco::AutoPtr<Poco::Logger> logger;
 
  private:
-  LabelTable<std::atomic<bool>> failing_;  // by node
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> failing_;  // nodes
 };
 
 LoggingListener::LoggingListener(Poco::Logger& logger) : impl_(std::make_unique<Impl>(logger)) {}
 
 LoggingListener::~LoggingListener() = default;
 
-void LoggingListener::acquired(std::string_view key, nanoseconds waited, std::optional<Fence> fence) {
-  impl_->log(Message::PRIO_DEBUG, [&] {
-    const std::string suffix = fence ? ", fence " + std::to_string(*fence) : "";
-    return "acquired " + quoted(key) + " after " + shown(waited) + suffix;
-  });
-}
-
-void LoggingListener::timedOut(std::string_view key, nanoseconds waited) {
-  impl_->log(Message::PRIO_DEBUG, [&] { return quoted(key) + " was busy for " + shown(waited); });
-}
-
-void LoggingListener::gaveUp(std::string_view key, ErrorCode why, nanoseconds waited) {
-  const auto level = why == ErrorCode::cancelled ? Message::PRIO_DEBUG : Message::PRIO_WARNING;
-  impl_->log(level, [&] {
-    return "gave up waiting for " + quoted(key) + " after " + shown(waited) + ": " + toString(why);
-  });
-}
-
-void LoggingListener::renewed(std::string_view key) {
-  impl_->log(Message::PRIO_TRACE, [&] { return "renewed " + quoted(key); });
-}
-
-void LoggingListener::suspect(std::string_view key, nanoseconds remaining) {
-  impl_->log(Message::PRIO_WARNING, [&] {
-    return "a renewal of " + quoted(key) + " failed: its lease runs for another " + shown(remaining);
-  });
-}
-
-void LoggingListener::lost(std::string_view key, LossReason reason) {
-  impl_->log(Message::PRIO_ERROR, [&] { return "lost " + quoted(key) + ": " + toString(reason); });
-}
-
-void LoggingListener::released(std::string_view key, nanoseconds held) {
-  impl_->log(Message::PRIO_DEBUG, [&] { return "released " + quoted(key) + ", held for " + shown(held); });
-}
-
-void LoggingListener::refused(std::string_view key, std::string_view policy,
-                              std::chrono::microseconds retryAfter) {
-  impl_->log(Message::PRIO_DEBUG, [&] {
-    return "the limit " + quoted(policy) + " refused " + quoted(key) + ", which may come again in " +
-           shown(retryAfter);
-  });
-}
-
-void LoggingListener::storeFailed(std::string_view key, ErrorCode code, std::string_view message) {
-  // These two stay until somebody mends the set-up.
-  const bool lasting = code == ErrorCode::config || code == ErrorCode::protocol;
-  impl_->log(lasting ? Message::PRIO_ERROR : Message::PRIO_WARNING, [&] {
-    return "the store failed for " + quoted(key) + " (" + toString(code) + "): " + text(message);
-  });
-}
-
 // A node that is down is told once and not with each round.
-void LoggingListener::nodeAsked(std::string_view node, NodeOutcome outcome, nanoseconds latency) {
-  impl_->log(Message::PRIO_TRACE,
-             [&] { return text(node) + " " + toString(outcome) + " after " + shown(latency); });
-  if (outcome == NodeOutcome::unanswered || !impl_->logger->is(Message::PRIO_WARNING)) return;
-  const bool fails = outcome == NodeOutcome::failed || outcome == NodeOutcome::leftOut;
-  if (!impl_->changed(node, fails)) return;
+void LoggingListener::Impl::logNode(const Event& event) {
+  log(Message::PRIO_TRACE,
+      [&] { return text(event.store) + " " + toString(event.node) + " after " + shown(event.duration()); });
+  if (event.node == NodeOutcome::unanswered || !logger->is(Message::PRIO_WARNING)) return;
+  const bool fails = event.node == NodeOutcome::failed || event.node == NodeOutcome::leftOut;
+  if (!changed(event.store, fails)) return;
   if (fails) {
-    impl_->log(Message::PRIO_WARNING, [&] { return text(node) + " does not vote: " + toString(outcome); });
+    log(Message::PRIO_WARNING, [&] { return text(event.store) + " does not vote: " + toString(event.node); });
   } else {
-    impl_->log(Message::PRIO_NOTICE, [&] { return text(node) + " votes again"; });
+    log(Message::PRIO_NOTICE, [&] { return text(event.store) + " votes again"; });
   }
 }
 
-void LoggingListener::noted(std::string_view store, std::string_view message) {
-  impl_->log(Message::PRIO_NOTICE, [&] { return text(store) + ": " + text(message); });
+void LoggingListener::on(const Event& event) {
+  const auto key = [&] { return quoted(event.key); };
+  const auto cause = [&] { return std::string(event.error ? toString(*event.error) : "unknown"); };
+  const auto log = [&](Message::Priority level, auto line) { impl_->log(level, line); };
+  switch (event.kind) {
+    case EventKind::acquired:
+      return log(Message::PRIO_DEBUG, [&] {
+        const std::string suffix = event.fence ? ", fence " + std::to_string(*event.fence) : "";
+        return "acquired " + key() + " after " + shown(event.duration()) + suffix;
+      });
+    case EventKind::timedOut:
+      return log(Message::PRIO_DEBUG, [&] { return key() + " was busy for " + shown(event.duration()); });
+    case EventKind::gaveUp:
+      return log(event.error == ErrorCode::cancelled ? Message::PRIO_DEBUG : Message::PRIO_WARNING, [&] {
+        return "gave up waiting for " + key() + " after " + shown(event.duration()) + ": " + cause();
+      });
+    case EventKind::renewed:
+      return log(Message::PRIO_TRACE, [&] { return "renewed " + key(); });
+    case EventKind::renewalFailed:
+      return log(Message::PRIO_WARNING, [&] {
+        return "a renewal of " + key() + " failed: its lease runs for another " + shown(event.remaining) +
+               " (" + cause() + "): " + text(event.text);
+      });
+    case EventKind::lost:
+      return log(Message::PRIO_ERROR, [&] { return "lost " + key() + ": " + toString(event.loss); });
+    case EventKind::released:
+      return log(Message::PRIO_DEBUG,
+                 [&] { return "released " + key() + ", held for " + shown(event.duration()); });
+    case EventKind::decided:
+      if (event.decision->allowed) return;
+      return log(Message::PRIO_DEBUG, [&] {
+        return "the limit " + quoted(event.decision->policy) + " refused " + key() +
+               ", which may come again in " + shown(event.decision->retryAfter);
+      });
+    case EventKind::attemptFailed: {
+      // These two stay until somebody mends the set-up.
+      const bool lasting = event.error == ErrorCode::config || event.error == ErrorCode::protocol;
+      return log(lasting ? Message::PRIO_ERROR : Message::PRIO_WARNING,
+                 [&] { return "the store failed for " + key() + " (" + cause() + "): " + text(event.text); });
+    }
+    case EventKind::nodeAsked:
+      return impl_->logNode(event);
+    case EventKind::noted:
+      return log(Message::PRIO_NOTICE, [&] { return text(event.store) + ": " + text(event.text); });
+    case EventKind::callbackFailed:
+    case EventKind::callbackLate:
+      return log(Message::PRIO_ERROR, [&] { return "the election " + key() + ": " + text(event.text); });
+    case EventKind::taskEnded:
+      return log(
+          event.text.empty() && event.task != TaskOutcome::lost ? Message::PRIO_DEBUG : Message::PRIO_WARNING,
+          [&] {
+            const std::string suffix = event.text.empty() ? "" : ": " + text(event.text);
+            return "the task " + key() + " " + toString(event.task) + " after " + shown(event.duration()) +
+                   suffix;
+          });
+    case EventKind::loadFailed:
+    case EventKind::notStored:
+      return log(Message::PRIO_WARNING, [&] {
+        return "the value of " + key() + ": " + toString(event.kind) + ": " + text(event.text);
+      });
+    case EventKind::cacheHit:
+    case EventKind::cacheStale:
+    case EventKind::cacheLoaded:
+      return log(Message::PRIO_TRACE, [&] { return "the value of " + key() + ": " + toString(event.kind); });
+  }
 }
 
 }  // namespace lockkeeper::poco

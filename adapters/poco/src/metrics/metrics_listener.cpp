@@ -1,13 +1,11 @@
 #include "metrics/metrics_listener.h"
 
-#include <utility>
+#include <numeric>
 
 #include "config/printable.h"
 #include "metrics/metric_catalog.h"
 
 namespace lockkeeper::poco {
-
-using std::chrono::nanoseconds;
 
 namespace {
 
@@ -55,50 +53,67 @@ MetricLabel label(std::string_view name, std::string_view value) { return {name,
 
 }  // namespace
 
-void MetricsListener::acquired(std::string_view, nanoseconds waited, std::optional<Fence>) {
-  LockCounts& counts = locks_.mine();
-  counts.acquisitions[granted].add();
-  counts.waits.add(waited);
+template <class Counts>
+Counts& MetricsListener::of(Labelled<Counts>& all, std::string_view value) {
+  constexpr std::size_t room = 256;
+  if (const auto known = all.find(value); known != all.end()) return known->second;
+  return all[std::string(all.size() < room ? value : "(others)")];
 }
 
-void MetricsListener::timedOut(std::string_view, nanoseconds) { locks_.mine().acquisitions[timeout].add(); }
-
-void MetricsListener::gaveUp(std::string_view, ErrorCode why, nanoseconds) {
-  locks_.mine().acquisitions[why == ErrorCode::cancelled ? cancelled : failed].add();
+void MetricsListener::count(Node& node, const Event& event) {
+  ++node.requests[static_cast<std::size_t>(event.node)];
+  if (event.node == NodeOutcome::agreed || event.node == NodeOutcome::refused) {
+    node.answers.add(event.duration());
+    node.up = true;
+  } else if (event.node != NodeOutcome::unanswered) {  // the others were quicker: that says nothing of it
+    node.up = false;
+  }
 }
 
-void MetricsListener::renewed(std::string_view) { locks_.mine().renewals[success].add(); }
-
-void MetricsListener::suspect(std::string_view, nanoseconds) { locks_.mine().renewals[failure].add(); }
-
-void MetricsListener::lost(std::string_view, LossReason reason) {
-  locks_.mine().losses[static_cast<std::size_t>(reason)].add();
-}
-
-void MetricsListener::released(std::string_view, nanoseconds held) { locks_.mine().holds.add(held); }
-
-void MetricsListener::decided(std::string_view, const Decision& decision) {
-  const std::size_t index = (decision.outage ? 2U : 0U) + (decision.allowed ? 0U : 1U);
-  policies_.of(decision.policy).mine().decisions[index].add();
-}
-
-void MetricsListener::storeFailed(std::string_view, ErrorCode code, std::string_view) {
-  locks_.mine().storeErrors[kindOf(code)].add();
-}
-
-void MetricsListener::nodeAsked(std::string_view name, NodeOutcome outcome, nanoseconds latency) {
-  Node& node = nodes_.of(addressOf(name));
-  NodeCounts& counts = node.counts.mine();
-  counts.requests[static_cast<std::size_t>(outcome)].add();
-  if (outcome == NodeOutcome::agreed || outcome == NodeOutcome::refused) {
-    counts.answers.add(latency);
-    node.up.store(true, std::memory_order_relaxed);
-  } else if (outcome != NodeOutcome::unanswered) {  // the others were quicker: that says nothing of it
-    node.up.store(false, std::memory_order_relaxed);
+void MetricsListener::on(const Event& event) {
+  const std::lock_guard guard(mutex_);
+  switch (event.kind) {
+    case EventKind::acquired:
+      ++acquisitions_[granted];
+      waits_.add(event.duration());
+      break;
+    case EventKind::timedOut:
+      ++acquisitions_[timeout];
+      break;
+    case EventKind::gaveUp:
+      ++acquisitions_[event.error == ErrorCode::cancelled ? cancelled : failed];
+      break;
+    case EventKind::renewed:
+      ++renewals_[success];
+      break;
+    case EventKind::renewalFailed:
+      ++renewals_[failure];
+      break;
+    case EventKind::lost:
+      ++losses_[static_cast<std::size_t>(event.loss)];
+      break;
+    case EventKind::released:
+      holds_.add(event.duration());
+      break;
+    case EventKind::attemptFailed:
+      ++storeErrors_[kindOf(event.error.value_or(ErrorCode::protocol))];
+      break;
+    case EventKind::decided: {
+      const Decision& decision = *event.decision;
+      const std::size_t index = (decision.outage ? 2U : 0U) + (decision.allowed ? 0U : 1U);
+      ++of(policies_, decision.policy).decisions[index];
+      break;
+    }
+    case EventKind::nodeAsked:
+      count(of(nodes_, addressOf(event.store)), event);
+      break;
+    default:
+      break;  // nothing to count
   }
 }
 
 void MetricsListener::collect(std::vector<MetricFamily>& families) const {
+  const std::lock_guard guard(mutex_);
   collectLocks(families);
   collectNodes(families);
   collectPolicies(families);
@@ -106,59 +121,46 @@ void MetricsListener::collect(std::vector<MetricFamily>& families) const {
 
 void MetricsListener::collectLocks(std::vector<MetricFamily>& families) const {
   const MetricLabel driver = label("driver", driver_);
-  const auto addEach = [&](Metric metric, std::string_view name, const auto& values, auto LockCounts::*part) {
+  const auto addEach = [&](Metric metric, std::string_view name, const auto& values, const auto& counts) {
     for (std::size_t index = 0; index < values.size(); ++index) {
-      const auto count =
-          locks_.sum([&](const LockCounts& counts) -> const Count& { return (counts.*part)[index]; });
-      families[metric].samples.push_back({{driver, label(name, values[index])}, static_cast<double>(count)});
+      families[metric].samples.push_back(
+          {{driver, label(name, values[index])}, static_cast<double>(counts[index])});
     }
   };
-  const auto addHistogram = [&](Metric metric, Durations LockCounts::*part) -> double {
-    const auto durations = [&](const LockCounts& counts) -> const Durations& { return counts.*part; };
-    families[metric].samples.push_back(histogram(locks_, durations, {driver}));
-    return static_cast<double>(families[metric].samples.back().buckets.back().count);
-  };
-  // What has ended is read before what has begun, so that nothing seems to have ended before it began.
-  addEach(losses, "reason", lossReasons, &LockCounts::losses);
-  double ended = addHistogram(holds, &LockCounts::holds);
-  const auto& lossSamples = families[losses].samples;
-  for (std::size_t index = 0; index < lossReasons.size(); ++index) {
-    ended += lossSamples[lossSamples.size() - 1 - index].value;
-  }
-  const double begun = addHistogram(waits, &LockCounts::waits);
-  families[locksHeld].samples.push_back({{driver}, std::max(begun - ended, 0.0)});
-  addEach(acquisitions, "outcome", acquisitionOutcomes, &LockCounts::acquisitions);
-  addEach(renewals, "outcome", renewalOutcomes, &LockCounts::renewals);
-  addEach(storeErrors, "kind", errorKinds, &LockCounts::storeErrors);
+  addEach(acquisitions, "outcome", acquisitionOutcomes, acquisitions_);
+  families[waits].samples.push_back(waits_.histogram({driver}));
+  families[holds].samples.push_back(holds_.histogram({driver}));
+  const Count ended = std::accumulate(losses_.begin(), losses_.end(), holds_.count());
+  // An end may be told before its beginning, by another thread.
+  const double held = ended < waits_.count() ? static_cast<double>(waits_.count() - ended) : 0.0;
+  families[locksHeld].samples.push_back({{driver}, held});
+  addEach(renewals, "outcome", renewalOutcomes, renewals_);
+  addEach(losses, "reason", lossReasons, losses_);
+  addEach(storeErrors, "kind", errorKinds, storeErrors_);
 }
 
 void MetricsListener::collectNodes(std::vector<MetricFamily>& families) const {
-  nodes_.forEach([&](std::string_view name, const Node& node) {
+  for (const auto& [name, node] : nodes_) {
     const std::vector<MetricLabel> labels{label("driver", driver_), label("node", name)};
     for (std::size_t index = 0; index < nodeOutcomes.size(); ++index) {
-      const auto count =
-          node.counts.sum([&](const NodeCounts& counts) -> const Count& { return counts.requests[index]; });
-      auto& sample =
-          families[nodeRequests].samples.emplace_back(MetricSample{labels, static_cast<double>(count)});
+      auto& sample = families[nodeRequests].samples.emplace_back(
+          MetricSample{labels, static_cast<double>(node.requests[index])});
       sample.labels.push_back(label("outcome", nodeOutcomes[index]));
     }
-    families[nodeUp].samples.push_back({labels, node.up.load(std::memory_order_relaxed) ? 1.0 : 0.0});
-    families[nodeAnswers].samples.push_back(histogram(
-        node.counts, [](const NodeCounts& counts) -> const Durations& { return counts.answers; }, labels));
-  });
+    families[nodeUp].samples.push_back({labels, node.up ? 1.0 : 0.0});
+    families[nodeAnswers].samples.push_back(node.answers.histogram(labels));
+  }
 }
 
 void MetricsListener::collectPolicies(std::vector<MetricFamily>& families) const {
-  policies_.forEach([&](std::string_view policy, const Sharded<PolicyCounts>& shards) {
-    for (std::size_t index = 0; index < 4; ++index) {
-      const auto count =
-          shards.sum([&](const PolicyCounts& counts) -> const Count& { return counts.decisions[index]; });
+  for (const auto& [name, policy] : policies_) {
+    for (std::size_t index = 0; index < policy.decisions.size(); ++index) {
       families[rateDecisions].samples.push_back(
-          {{label("driver", driver_), label("policy", policy), label("result", decisionResults[index % 2]),
+          {{label("driver", driver_), label("policy", name), label("result", decisionResults[index % 2]),
             label("decided_by", deciders[index / 2])},
-           static_cast<double>(count)});
+           static_cast<double>(policy.decisions[index])});
     }
-  });
+  }
 }
 
 }  // namespace lockkeeper::poco

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <array>
-#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "config/durations.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/poco/metric_family.h"
-#include "metrics/label_table.h"
-#include "metrics/sharded.h"
+#include "metrics/durations.h"
 
 namespace lockkeeper::poco {
 
@@ -19,49 +22,45 @@ class MetricsListener final : public Listener {
  public:
   explicit MetricsListener(std::string driver) : driver_(std::move(driver)) {}
 
+  void on(const Event& event) override;
+
   /// Adds its series to a metricCatalog().
   void collect(std::vector<MetricFamily>& families) const;
 
-  void acquired(std::string_view key, std::chrono::nanoseconds waited, std::optional<Fence> fence) override;
-  void timedOut(std::string_view key, std::chrono::nanoseconds waited) override;
-  void gaveUp(std::string_view key, ErrorCode why, std::chrono::nanoseconds waited) override;
-  void renewed(std::string_view key) override;
-  void suspect(std::string_view key, std::chrono::nanoseconds remaining) override;
-  void lost(std::string_view key, LossReason reason) override;
-  void released(std::string_view key, std::chrono::nanoseconds held) override;
-  void decided(std::string_view key, const Decision& decision) override;
-  void storeFailed(std::string_view key, ErrorCode code, std::string_view message) override;
-  void nodeAsked(std::string_view node, NodeOutcome outcome, std::chrono::nanoseconds latency) override;
-
  private:
-  struct LockCounts {
-    std::array<Count, 4> acquisitions;
-    std::array<Count, 2> renewals;
-    std::array<Count, 4> losses;
-    std::array<Count, 6> storeErrors;
-    Durations waits;
-    Durations holds;
-  };
-  struct NodeCounts {
-    std::array<Count, 5> requests;
-    Durations answers;
-  };
+  using Count = std::uint64_t;
+
   struct Node {
-    Sharded<NodeCounts> counts;
-    std::atomic<bool> up = false;
+    std::array<Count, 5> requests{};
+    Durations answers;
+    bool up = false;
   };
-  struct PolicyCounts {
-    std::array<Count, 4> decisions;
+  struct Policy {
+    std::array<Count, 4> decisions{};
   };
+  /// By the value of a label. Values come from the configuration and are few: there is room for 256, and
+  /// later ones share a place.
+  template <class Counts>
+  using Labelled = std::map<std::string, Counts, std::less<>>;
+
+  template <class Counts>
+  static Counts& of(Labelled<Counts>& all, std::string_view value);
+  static void count(Node& node, const Event& event);
 
   void collectLocks(std::vector<MetricFamily>& families) const;
   void collectNodes(std::vector<MetricFamily>& families) const;
   void collectPolicies(std::vector<MetricFamily>& families) const;
 
   const std::string driver_;
-  Sharded<LockCounts> locks_;
-  LabelTable<Node> nodes_;
-  LabelTable<Sharded<PolicyCounts>> policies_;
+  mutable std::mutex mutex_;
+  std::array<Count, 4> acquisitions_{};
+  std::array<Count, 2> renewals_{};
+  std::array<Count, 4> losses_{};
+  std::array<Count, 6> storeErrors_{};
+  Durations waits_;
+  Durations holds_;
+  Labelled<Node> nodes_;
+  Labelled<Policy> policies_;
 };
 
 }  // namespace lockkeeper::poco

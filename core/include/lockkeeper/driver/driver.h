@@ -65,6 +65,7 @@ struct Renewal {
   std::chrono::milliseconds ttl;
   RenewOutcome outcome = RenewOutcome::unknown;
   Instant leasedFrom{};
+  std::string cause{};  ///< Why the outcome is unavailable or unknown: an error's message.
 };
 
 /// What came of one release.
@@ -119,6 +120,9 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
 
   /// What the store stands for, as far as it is known by now. No I/O.
   virtual Promises promises() const = 0;
+
+  /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
+  virtual std::string name() const { return {}; }
 };
 
 }  // namespace lockkeeper

@@ -18,7 +18,8 @@ inline constexpr std::string_view reservedMark = ":lockkeeper:";
 /// Throws std::invalid_argument, naming the fault, unless `key` is one that every driver accepts.
 LOCKKEEPER_CORE_EXPORT void checkKey(std::string_view key);
 
-/// Throws ConfigError that names `what` and the name, unless that has 1 to 64 characters of [A-Za-z0-9_.-].
+/// Throws std::invalid_argument that names `what` and the name, unless that has 1 to 64 characters of
+/// [A-Za-z0-9_.-].
 LOCKKEEPER_CORE_EXPORT void checkName(std::string_view what, std::string_view name);
 
 /// The same for a namespace, which may also be empty.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
@@ -64,6 +65,9 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
 
   /// Forgets the key.
   virtual void reset(std::string_view key, RateKind kind, Instant deadline) = 0;
+
+  /// As LockDriver::name().
+  virtual std::string name() const { return {}; }
 
   /// Whether deciding costs no round trip, so that nothing is won by saving calls.
   virtual bool isLocal() const noexcept { return false; }

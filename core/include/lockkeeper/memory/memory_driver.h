@@ -31,6 +31,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
+  std::string name() const override { return "memory:"; }
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;

@@ -41,6 +41,8 @@ std::optional<Holder> GetLockDriver::holder(std::string_view key, Instant deadli
   return impl_->holder(key, deadline);
 }
 
+std::string GetLockDriver::name() const { return impl_->display(); }
+
 Promises GetLockDriver::promises() const {
   impl_->forkGuard.check();
   return impl_->promises();

@@ -50,7 +50,8 @@ std::unique_ptr<ServerSession> GetLockDriver::Impl::open(Instant deadline) {
     if (durability_ == ready.durability) return std::move(ready.session);
     durability_ = ready.durability;
   }
-  environment_.listener->noted(display(), promises().durability);
+  const std::string durability = promises().durability;
+  environment_.tell({.kind = EventKind::noted, .store = display(), .text = durability});
   return std::move(ready.session);
 }
 

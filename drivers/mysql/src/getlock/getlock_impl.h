@@ -26,12 +26,12 @@ class GetLockDriver::Impl {
   ReleaseOutcome release(const Claim& claim, Instant deadline);
   std::optional<Holder> holder(std::string_view key, Instant deadline);
   Promises promises() const;
+  const std::string& display() const { return options_.server.display; }
 
   const ForkGuard forkGuard;
 
  private:
   Instant now() const { return environment_.clock->now(); }
-  const std::string& display() const { return options_.server.display; }
 
   std::unique_ptr<ServerSession> open(Instant deadline);
 

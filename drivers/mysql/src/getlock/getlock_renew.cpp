@@ -22,8 +22,11 @@ struct GetLockDriver::Impl::Heartbeat {
   Instant sentAt{};
   bool sent = false;
 
-  void all(RenewOutcome outcome) {
-    for (const Entry& entry : entries) entry.renewal->outcome = outcome;
+  void all(RenewOutcome outcome, std::string_view cause = {}) {
+    for (const Entry& entry : entries) {
+      entry.renewal->outcome = outcome;
+      entry.renewal->cause = cause;
+    }
   }
 };
 
@@ -44,12 +47,12 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
       auto use = sessions_.take(session, deadline);
       if (!use) continue;
       beat.use.emplace(std::move(*use));
-      beat.all(RenewOutcome::unavailable);
+      beat.all(RenewOutcome::unavailable, "the session had no time left to renew it");
       if (!session->replyDue) send(beat, deadline);
     } catch (const OutcomeUnknown&) {
       beat.all(RenewOutcome::notOwner);  // The session is lost, and with it the locks.
-    } catch (const Error&) {
-      beat.all(RenewOutcome::unavailable);
+    } catch (const Error& error) {
+      beat.all(RenewOutcome::unavailable, error.what());
     }
   }
   // A session whose connection hangs holds up no other: their replies are there by now.
@@ -71,9 +74,11 @@ void GetLockDriver::Impl::collect(Heartbeat& beat, Instant deadline) {
   try {
     if (!beat.sent && !settle(use, deadline)) return beat.all(RenewOutcome::notOwner);
     if (!beat.sent) send(beat, deadline);
-    if (!use->server->await(deadline)) return beat.all(RenewOutcome::unknown);
+    if (!use->server->await(deadline)) {
+      return beat.all(RenewOutcome::unknown, display() + ": the server did not answer in time");
+    }
     const Reply& reply = receive(use);
-    if (reply.error != 0) return;
+    if (reply.error != 0) return beat.all(RenewOutcome::unavailable, display() + ": " + reply.reason);
     if (!sameSession(*use, reply, 0)) lose(use, "another session answered");
     for (const auto& [renewal, name] : beat.entries) {
       const bool ours = sessions_.extend(*use, name, renewal->claim.token, beat.sentAt + renewal->ttl);
@@ -82,8 +87,8 @@ void GetLockDriver::Impl::collect(Heartbeat& beat, Instant deadline) {
     }
   } catch (const OutcomeUnknown&) {
     beat.all(RenewOutcome::notOwner);
-  } catch (const Error&) {
-    beat.all(RenewOutcome::unavailable);
+  } catch (const Error& error) {
+    beat.all(RenewOutcome::unavailable, error.what());
   }
 }
 

@@ -40,6 +40,7 @@ class VersionDriver::Impl {
 
   Clock& clock() { return *environment_.clock; }
   std::string durability() const;
+  const std::string& display() const { return options_.server.display; }
 
   /// Lets `call` use the table on one connection until `deadline`. Throws lockkeeper's errors.
   template <class Call>
@@ -105,11 +106,7 @@ void VersionDriver::Impl::note(const std::string& durability) {
     if (durability_ == durability) return;
     durability_ = durability;
   }
-  try {
-    environment_.listener->noted(pool_.display(), durability);
-  } catch (...) {
-    // What a listener throws is dropped: it must not look like a fault of the server.
-  }
+  environment_.tell({.kind = EventKind::noted, .store = pool_.display(), .text = durability});
 }
 
 void VersionDriver::Impl::fail(const Poco::Exception& exception, bool sent) {
@@ -181,10 +178,11 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
         table.renew(batch);
         return true;
       });
-    } catch (const OutcomeUnknown&) {
-      for (Renewal* each : batch) each->outcome = RenewOutcome::unknown;
-    } catch (const Error&) {
-      // Certainly not renewed, as it stands there already.
+    } catch (const Error& error) {
+      for (Renewal* each : batch) {
+        if (error.code() == ErrorCode::outcomeUnknown) each->outcome = RenewOutcome::unknown;
+        each->cause = error.what();
+      }
     }
   }
 }
@@ -197,6 +195,8 @@ ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {
 std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadline) {
   return impl_->onTable(deadline, [&](LockTable& table) { return table.holder(key); });
 }
+
+std::string VersionDriver::name() const { return impl_->display(); }
 
 Promises VersionDriver::promises() const {
   impl_->forkGuard.check();

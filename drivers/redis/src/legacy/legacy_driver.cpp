@@ -114,7 +114,9 @@ void LegacyRedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       for (const LegacyCall& call : calls) call.addTo(request, by, "renew");
     });
     for (std::size_t index = 0; index < renewals.size(); ++index) {
-      renewals[index].outcome = impl_->renewed(wire.reply(index));
+      const Reply& reply = wire.reply(index);
+      renewals[index].outcome = impl_->renewed(reply);
+      if (reply.kind == ReplyKind::error) renewals[index].cause = impl_->faultIn(reply);
       renewals[index].leasedFrom = wire.sentAt();
     }
   });
@@ -135,6 +137,8 @@ std::optional<Holder> LegacyRedisDriver::holder(std::string_view key, Instant de
   impl_->noteForeign(key, found);
   return impl_->holderIn(found);
 }
+
+std::string LegacyRedisDriver::name() const { return impl_->connector.store(); }
 
 Promises LegacyRedisDriver::promises() const {
   impl_->forkGuard.check();
@@ -210,13 +214,9 @@ void LegacyRedisDriver::Impl::noteForeign(std::string_view key, const LegacyRepl
     if (noted_.size() >= mostNoted) noted_.clear();
     if (!noted_.emplace(key).second) return;
   }
-  try {
-    connector.environment().listener->noted(
-        connector.store(), "the key " + quoted(legacy_.keyPrefix + std::string(key)) + " holds " +
-                               found.value.what + ": it is no lock, and is left alone");
-  } catch (...) {
-    // What a listener throws is dropped: it must not look like a fault of the server.
-  }
+  const std::string text = "the key " + quoted(legacy_.keyPrefix + std::string(key)) + " holds " +
+                           found.value.what + ": it is no lock, and is left alone";
+  connector.environment().tell({.kind = EventKind::noted, .store = connector.store(), .text = text});
 }
 
 void LegacyRedisDriver::Impl::look(

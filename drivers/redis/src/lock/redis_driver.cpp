@@ -112,8 +112,14 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
     const bool replicated = least == 0 || impl_->replicasOf(wire) >= least;
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       Renewal& each = renewals[index];
-      each.outcome = impl_->renewed(wire.reply(index));
-      if (each.outcome == RenewOutcome::renewed && !replicated) each.outcome = RenewOutcome::unavailable;
+      const Reply& reply = wire.reply(index);
+      each.outcome = impl_->renewed(reply);
+      if (reply.kind == ReplyKind::error) each.cause = impl_->faultIn(reply);
+      if (each.outcome == RenewOutcome::renewed && !replicated) {
+        each.outcome = RenewOutcome::unavailable;
+        each.cause = impl_->connector.store() + ": fewer than " + std::to_string(least) +
+                     " replicas have confirmed the renewal";
+      }
       each.leasedFrom = wire.sentAt();
     }
   });
@@ -137,6 +143,8 @@ std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline
                  [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
   return impl_->holderIn(wire.reply(0), false);
 }
+
+std::string RedisDriver::name() const { return impl_->connector.store(); }
 
 Promises RedisDriver::promises() const {
   impl_->forkGuard.check();

@@ -70,12 +70,16 @@ void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       }
       return vote;
     });
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    for (Renewal& each : renewals) each.cause = error.what();
     return;  // nothing was sent
   }
   for (std::size_t index = 0; index < renewals.size(); ++index) {
-    renewals[index].outcome = impl_->renewed(round, index);
-    renewals[index].leasedFrom = impl_->leasedFrom(round, renewals[index].ttl);
+    Renewal& each = renewals[index];
+    each.outcome = impl_->renewed(round, index);
+    each.leasedFrom = impl_->leasedFrom(round, each.ttl);
+    const bool failed = each.outcome == RenewOutcome::unavailable || each.outcome == RenewOutcome::unknown;
+    if (failed) each.cause = impl_->store + ": no quorum: " + reasons(impl_->group, round);
   }
   impl_->repair(round, renewals, values);
 }
@@ -122,6 +126,8 @@ std::optional<Holder> RedlockDriver::holder(std::string_view key, Instant deadli
   if (held && impl_->fences) held->fence = impl_->fences->last(key, deadline);
   return held;
 }
+
+std::string RedlockDriver::name() const { return impl_->store; }
 
 Promises RedlockDriver::promises() const {
   impl_->forkGuard.check();

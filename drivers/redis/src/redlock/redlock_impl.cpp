@@ -7,7 +7,6 @@
 #include "lock/lock_value.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/hook.h"
 #include "redlock/round_report.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
@@ -32,18 +31,16 @@ RedlockDriver::Impl::Impl(RedlockOptions given, Environment world, std::shared_p
       fences(std::move(source)),
       group(options, environment) {
   if (group.size() % 2 == 0) {
-    callHook([&] {
-      environment.listener->noted(store,
-                                  "an even number of nodes: the last one makes the quorum larger and "
-                                  "survives no more failures");
-    });
+    environment.tell({.kind = EventKind::noted,
+                      .store = store,
+                      .text = "an even number of nodes: the last one makes the quorum larger and "
+                              "survives no more failures"});
   }
   if (!options.restartGuard) {
-    callHook([&] {
-      environment.listener->noted(store,
-                                  "restartGuard is off: a node that restarts and has forgotten its "
-                                  "votes may let a second holder in");
-    });
+    environment.tell({.kind = EventKind::noted,
+                      .store = store,
+                      .text = "restartGuard is off: a node that restarts and has forgotten its "
+                              "votes may let a second holder in"});
   }
 }
 
@@ -64,10 +61,11 @@ void RedlockDriver::Impl::ask(Round& round, nanoseconds patience, Instant deadli
     }
     const auto* const answer = seat.answer();
     const Instant answeredAt = answer != nullptr ? answer->answeredAt : end;
-    callHook([&] {
-      environment.listener->nodeAsked(group.store(index), outcomeOf(seat, vote),
-                                      answeredAt - round.startedAt);
-    });
+    environment.tell({.kind = EventKind::nodeAsked,
+                      .store = group.store(index),
+                      .began = round.startedAt,
+                      .ended = answeredAt,
+                      .node = outcomeOf(seat, vote)});
   }
 }
 

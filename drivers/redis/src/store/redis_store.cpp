@@ -40,6 +40,8 @@ RenewOutcome RedisStore::failedRenewal(const Reply& error) const {
   return code == ErrorCode::outcomeUnknown ? RenewOutcome::unknown : RenewOutcome::unavailable;
 }
 
+std::string RedisStore::faultIn(const Reply& error) const { return faultOf(connector.store(), error).text; }
+
 void RedisStore::refuse(const Reply& error, std::string_view needs) {
   const ServerFault fault = faultOf(connector.store(), error, needs);
   // It was the master once; the next connection may lead to the one that took over.

@@ -25,6 +25,8 @@ class RedisStore {
   bool flagOf(const Reply& reply);
   /// What the error reply to a renewal means.
   RenewOutcome failedRenewal(const Reply& error) const;
+  /// The same in words.
+  std::string faultIn(const Reply& error) const;
   /// Throws what the error reply means. `needs` are the rights that the command takes.
   [[noreturn]] void refuse(const Reply& error, std::string_view needs = lockPermissions);
   /// Ends the connection and throws ProtocolError: the reply has a form that no server of ours would send.
@@ -43,17 +45,14 @@ class RedisStore {
 /// Writes the outcome of renewals that were not answered, by the error that `send` throws.
 template <class Send>
 void renewAll(std::span<Renewal> renewals, Send&& send) {
-  const auto all = [&](RenewOutcome outcome) {
-    for (Renewal& each : renewals) each.outcome = outcome;
-  };
   try {
     send();
-  } catch (const StoreUnavailable&) {
-    all(RenewOutcome::unavailable);
-  } catch (const ConfigError&) {
-    all(RenewOutcome::unavailable);
-  } catch (const Error&) {
-    all(RenewOutcome::unknown);
+  } catch (const Error& error) {
+    const bool untouched = error.code() == ErrorCode::storeUnavailable || error.code() == ErrorCode::config;
+    for (Renewal& each : renewals) {
+      each.outcome = untouched ? RenewOutcome::unavailable : RenewOutcome::unknown;
+      each.cause = error.what();
+    }
   }
 }
 

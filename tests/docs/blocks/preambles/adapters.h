@@ -58,6 +58,8 @@ struct Database {
 };
 extern Database database;
 
+void addSpan(std::string key, lockkeeper::Instant began, lockkeeper::Instant ended, int attempts);
+
 void writeReport(std::optional<lockkeeper::Fence> fence, std::stop_token stop);
 
 // Of lockkeeper.

@@ -130,8 +130,9 @@ TEST_P(VersionRefusal, AServerThatBecomesReadOnlyIsUnavailable) {
 }
 
 struct Notes final : Listener {
-  void noted(std::string_view store, std::string_view message) override {
-    text += std::string(store) + " " + std::string(message) + "\n";
+  void on(const Event& event) override {
+    if (event.kind != EventKind::noted) return;
+    text += std::string(event.store) + " " + std::string(event.text) + "\n";
   }
   std::string text;
 };

@@ -62,9 +62,10 @@ TEST(ServerRole, AServerThatMayEvictLocksIsRefusedUnlessAllowed) {
 }
 
 struct Notes final : Listener {
-  void noted(std::string_view, std::string_view message) override {
+  void on(const Event& event) override {
+    if (event.kind != EventKind::noted) return;
     const std::lock_guard guard(mutex);
-    text += message;
+    text += event.text;
   }
   std::mutex mutex;
   std::string text;

@@ -24,12 +24,13 @@ inline RatePolicy limit(std::string_view rate, RatePolicyOptions options = {}) {
 /// Writes down what was refused and what failed.
 class RefusalListener final : public Listener {
  public:
-  void refused(std::string_view key, std::string_view policy, std::chrono::microseconds retryAfter) override {
-    note("refused " + std::string(key) + " by " + std::string(policy) + " for " +
-         std::to_string(retryAfter.count()));
-  }
-  void storeFailed(std::string_view key, ErrorCode code, std::string_view) override {
-    note(std::string("failed: ") + toString(code) + " " + std::string(key));
+  void on(const Event& event) override {
+    const std::string key(event.key);
+    if (event.kind == EventKind::attemptFailed)
+      note(std::string("failed: ") + toString(*event.error) + " " + key);
+    if (event.kind != EventKind::decided || event.decision->allowed) return;
+    note("refused " + key + " by " + event.decision->policy + " for " +
+         std::to_string(event.decision->retryAfter.count()));
   }
   std::vector<std::string> heard() const {
     const std::lock_guard guard(mutex_);

@@ -60,11 +60,12 @@ TEST_F(RateLimiterTest, BadOptionsMakeNoLimiter) {
             std::string::npos);
   RateLimiterOptions bad = options();
   bad.operationTimeout = 0ms;
-  EXPECT_EQ(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }),
+  EXPECT_EQ(messageOf<std::invalid_argument>([&] { RateLimiter made(network, bad); }),
             "operationTimeout is 0s: it must be 1ms to 1h");
   bad = options();
   bad.keyNamespace = "a:b";
-  EXPECT_NE(messageOf<ConfigError>([&] { RateLimiter made(network, bad); }).find("a:b"), std::string::npos);
+  EXPECT_NE(messageOf<std::invalid_argument>([&] { RateLimiter made(network, bad); }).find("a:b"),
+            std::string::npos);
 }
 
 TEST_F(RateLimiterTest, SeveralLimitsNameTheOneThatRefuses) {
@@ -221,6 +222,56 @@ TEST_F(RateLimiterTest, WhoWaitsForAQueueGetsTheNextSlotOrARefusalAtOnce) {
   EXPECT_EQ(limiter.reserve("k", queue).at(), clock->now() + 1s);
   clock->advance(500ms);
   EXPECT_TRUE(waiting.get().allowed);
+}
+
+TEST_F(RateLimiterTest, ASlotHasOneOwner) {
+  static_assert(!std::is_copy_constructible_v<RateSlot> && !std::is_copy_assignable_v<RateSlot>);
+  RateSlot none;
+  EXPECT_FALSE(none);
+  EXPECT_FALSE(none.wait());
+  EXPECT_FALSE(none.giveBack());
+  const RatePolicy queue = limit("1/s", {.kind = RateKind::leakyQueue, .burst = 5});
+  RateSlot first = limiter.reserve("k", queue);
+  none = std::move(first);
+  EXPECT_TRUE(none.wait());
+  EXPECT_FALSE(first);  // NOLINT: moved from, and tested for that
+  EXPECT_FALSE(first.wait());
+  EXPECT_FALSE(first.giveBack());
+  EXPECT_TRUE(none.giveBack());
+}
+
+TEST_F(RateLimiterTest, ADecisionOutlivesItsPolicy) {
+  Decision decision;
+  {
+    const RatePolicy gone(std::string(40, 'p'), {.rate = Rate::parse("rate", "1/s")});
+    decision = limiter.take("k", gone);
+  }
+  EXPECT_EQ(decision.policy, std::string(40, 'p'));
+}
+
+TEST_F(RateLimiterTest, StopEndsAllWaitsAndThoseThatCome) {
+  const RatePolicy once = limit("1/h");
+  const RatePolicy queue("queue",
+                         {.kind = RateKind::leakyQueue, .rate = Rate::parse("rate", "1/h"), .burst = 5});
+  EXPECT_TRUE(limiter.take("k", once));
+  EXPECT_TRUE(limiter.reserve("k", queue));
+  RateSlot slot = limiter.reserve("k", queue);
+  auto taking = background([&] { return limiter.takeOrWait("k", once, {.waitFor = 2h}); });
+  auto queueing = background([&] { return limiter.takeOrWait("k", queue, {.waitFor = 5h}); });
+  auto waiting = background([&] { return slot.wait(); });
+  ASSERT_TRUE(clock->awaitWaiters(3));
+  limiter.stop();
+  EXPECT_FALSE(taking.get());
+  EXPECT_FALSE(queueing.get());
+  EXPECT_FALSE(waiting.get());
+  EXPECT_FALSE(limiter.takeOrWait("k", once, {.waitFor = 2h}));
+  EXPECT_FALSE(slot.wait());
+  EXPECT_TRUE(limiter.take("other", once)) << "what does not wait goes on";
+}
+
+TEST_F(RateLimiterTest, ALimiterThatWasMovedFromSaysSo) {
+  RateLimiter moved = std::move(limiter);
+  EXPECT_THROW((void)limiter.take("k", limit("1/s")), std::logic_error);  // NOLINT: moved from
 }
 
 }  // namespace

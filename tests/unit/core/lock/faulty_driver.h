@@ -99,6 +99,7 @@ class FaultyDriver final : public LockDriver {
       renewal.outcome = fault == Fault::unavailable ? RenewOutcome::unavailable
                         : fault == Fault::uncertain ? RenewOutcome::ownershipUncertain
                                                     : RenewOutcome::unknown;
+      renewal.cause = "renewal failed, says the test";
     }
   }
 
@@ -114,6 +115,7 @@ class FaultyDriver final : public LockDriver {
     return inner_->holder(key, deadline);
   }
   Promises promises() const override { return inner_->promises(); }
+  std::string name() const override { return "network"; }
 
  private:
   struct Ended {

@@ -1,56 +1,44 @@
 #include <future>
 
 #include "limit/rate_fixture.h"
-#include "lockkeeper/listener_group.h"
+#include "lockkeeper/duration.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
 namespace {
 
-/// Writes down each hook with all that it was told.
+/// Writes down all that an event carries.
+std::string written(const Event& event) {
+  std::string line = toString(event.kind);
+  const auto add = [&](std::string_view name, const std::string& value) {
+    line.append(" ").append(name).append("=").append(value);
+  };
+  if (!event.key.empty()) add("key", std::string(event.key));
+  if (!event.store.empty()) add("store", std::string(event.store));
+  if (event.duration() != 0ns) add("took", formatDuration(ceil<std::chrono::milliseconds>(event.duration())));
+  if (event.attempts > 0) add("attempts", std::to_string(event.attempts));
+  if (event.error) add("error", toString(*event.error));
+  if (!event.text.empty()) add("text", std::string(event.text));
+  if (event.fence) add("fence", std::to_string(*event.fence));
+  if (event.remaining > 0ns) add("left", formatDuration(floor<std::chrono::milliseconds>(event.remaining)));
+  if (event.kind == EventKind::lost) add("loss", toString(event.loss));
+  if (event.kind == EventKind::nodeAsked) add("node", toString(event.node));
+  if (event.kind == EventKind::taskEnded) add("task", toString(event.task));
+  if (event.decision != nullptr) {
+    add("policy", event.decision->policy);
+    add("says", event.decision->allowed ? "allowed" : "refused");
+  }
+  return line;
+}
+
 class FullListener final : public Listener {
  public:
-  using Time = std::chrono::nanoseconds;
-
-  void acquired(std::string_view key, Time waited, std::optional<Fence> fence) override {
-    note("acquired", key, waited, fence.value_or(0));
-  }
-  void timedOut(std::string_view key, Time waited) override { note("timedOut", key, waited); }
-  void gaveUp(std::string_view key, ErrorCode why, Time waited) override {
-    note("gaveUp", key, toString(why), waited);
-  }
-  void renewed(std::string_view key) override { note("renewed", key); }
-  void suspect(std::string_view key, Time remaining) override { note("suspect", key, remaining); }
-  void lost(std::string_view key, LossReason reason) override { note("lost", key, toString(reason)); }
-  void released(std::string_view key, Time held) override { note("released", key, held); }
-  void decided(std::string_view key, const Decision& decision) override {
-    note("decided", key, decision.policy, decision.allowed ? "allowed" : "refused",
-         decision.outage ? toString(*decision.outage) : "by the store");
-  }
-  void refused(std::string_view key, std::string_view policy, std::chrono::microseconds retryAfter) override {
-    note("refused", key, policy, retryAfter);
-  }
-  void storeFailed(std::string_view key, ErrorCode code, std::string_view message) override {
-    note("storeFailed", key, toString(code), message);
-  }
-  void nodeAsked(std::string_view node, NodeOutcome outcome, Time latency) override {
-    note("nodeAsked", node, toString(outcome), latency);
-  }
-  void noted(std::string_view store, std::string_view message) override { note("noted", store, message); }
+  void on(const Event& event) override { heard.push_back(written(event)); }
 
   std::vector<std::string> heard;
-
- private:
-  static std::string text(std::string_view value) { return std::string(value); }
-  static std::string text(std::chrono::nanoseconds value) { return std::to_string(value.count()) + "ns"; }
-  static std::string text(Fence value) { return std::to_string(value); }
-
-  template <class... Values>
-  void note(std::string line, const Values&... values) {
-    ((line += " " + text(values)), ...);
-    heard.push_back(line);
-  }
 };
+
+using Lines = std::vector<std::string>;
 
 class ListenerTest : public ManagerFixture {
  protected:
@@ -64,35 +52,67 @@ class ListenerTest : public ManagerFixture {
   LockManager watched{network, listenedTo()};
 };
 
-TEST_F(ListenerTest, ACallThatFailedToTheEndIsToldWithItsReasonAndWait) {
+TEST_F(ListenerTest, ACallThatFailedToTheEndIsToldWithItsReasonAndAttempts) {
   network->failAlways(Call::acquire, Fault::config);
   EXPECT_THROW((void)watched.lock("order"), ConfigError);
-  ASSERT_EQ(all->heard.size(), 2U);
-  EXPECT_TRUE(all->heard[0].starts_with("storeFailed order configuration"));
-  EXPECT_EQ(all->heard[1], "gaveUp order configuration 0ns");
+  EXPECT_EQ(
+      all->heard,
+      (Lines{"attempt failed key=order store=network error=configuration text=misconfigured, says the test",
+             "gave up key=order store=network attempts=1 error=configuration "
+             "text=misconfigured, says the test"}));
+}
+
+TEST_F(ListenerTest, TheCallOfALockIsASpanFromItsBeginningToItsEnd) {
+  const Instant start = clock->now();
+  std::vector<Event> events;
+  std::vector<std::string> stores;
+  LockManager traced(network, heardBy(seed + 4, [&](const Event& event) {
+                       events.push_back(event);
+                       stores.emplace_back(event.store);
+                     }));
+  network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
+  auto waiting = std::async(std::launch::async, [&] { return traced.lock("order"); });
+  while (waiting.wait_for(1ms) != std::future_status::ready) clock->advance(1ms);
+  const Lock held = waiting.get();
+  ASSERT_EQ(events.size(), 3U) << "two failed attempts, and the lock";
+  EXPECT_EQ(events[0].kind, EventKind::attemptFailed);
+  EXPECT_EQ(events[2].kind, EventKind::acquired);
+  EXPECT_EQ(events[2].began, start);
+  EXPECT_GE(events[2].ended, events[1].ended);
+  EXPECT_EQ(events[2].attempts, 3);
+  EXPECT_EQ(events[2].fence, held.fence());
+  EXPECT_EQ(stores, (Lines{"network", "network", "network"}));
+}
+
+TEST_F(ListenerTest, ARenewalThatFailsSaysWhy) {
+  auto held = watched.lock("order", {.ttl = 30s, .renew = Renew::manual});
+  all->heard.clear();
+  network->fail(Call::renew, {Fault::unavailable, Fault::replyLost});
+  EXPECT_THROW(held.renew(), StoreUnavailable);
+  EXPECT_THROW(held.renew(), OutcomeUnknown);
+  held.renew();
+  EXPECT_EQ(all->heard, (Lines{"renewal failed key=order store=network error=store unavailable "
+                               "text=renewal failed, says the test left=26698ms",
+                               "renewal failed key=order store=network error=outcome unknown "
+                               "text=renewal failed, says the test left=26698ms",
+                               "renewed key=order store=network"}));
 }
 
 TEST_F(ListenerTest, TheNextOneOfThisProcessNeedNotWaitForTheListener) {
-  struct Waiting final : Listener {
-    void gaveUp(std::string_view, ErrorCode, std::chrono::nanoseconds) override {
-      network->heal();
-      next = std::async(std::launch::async, [this] { return manager->tryLock("order").has_value(); });
-      got = next.wait_for(10s) == std::future_status::ready && next.get();
-    }
-    FaultyDriver* network = nullptr;
-    LockManager* manager = nullptr;
-    std::future<bool> next;
-    bool got = false;
-  };
-  const auto asking = std::make_shared<Waiting>();
-  ManagerOptions made = options(seed + 3);
-  made.environment.listener = asking;
-  LockManager failing(network, made);
-  asking->network = network.get();
-  asking->manager = &failing;
+  LockManager* failing = nullptr;
+  std::future<bool> next;
+  bool got = false;
+  LockManager made(network, heardBy(seed + 3, [&](const Event& event) {
+                     if (event.kind != EventKind::gaveUp) return;
+                     network->heal();
+                     next = std::async(std::launch::async,
+                                       [&] { return failing->tryLock("order").has_value(); });
+                     got = next.wait_for(10s) == std::future_status::ready && next.get();
+                   }));
+  failing = &made;
   network->fail(Call::acquire, {Fault::config});
-  EXPECT_THROW((void)failing.lock("order"), ConfigError);
-  EXPECT_TRUE(asking->got);
+  EXPECT_THROW((void)made.lock("order"), ConfigError);
+  EXPECT_TRUE(got);
 }
 
 TEST_F(ListenerTest, ABusyLockAndAStoppedCallerAreToldApart) {
@@ -101,7 +121,15 @@ TEST_F(ListenerTest, ABusyLockAndAStoppedCallerAreToldApart) {
   std::stop_source stopped;
   stopped.request_stop();
   EXPECT_FALSE(watched.tryLock("order", {.waitFor = 1h, .stop = stopped.get_token()}));
-  EXPECT_EQ(all->heard, (std::vector<std::string>{"timedOut order 0ns", "gaveUp order cancelled 0ns"}));
+  EXPECT_EQ(all->heard, (Lines{"timed out key=order store=network attempts=1",
+                               "gave up key=order store=network attempts=1 error=cancelled"}));
+}
+
+TEST_F(ListenerTest, NobodyNeedListen) {
+  ManagerOptions made = options(seed + 5);
+  made.environment.listener = nullptr;
+  LockManager unheard(network, made);
+  EXPECT_EQ(unheard.lock("order").release(), ReleaseResult::released);
 }
 
 class LimitListenerTest : public RateFixture {
@@ -121,65 +149,41 @@ TEST_F(LimitListenerTest, EachDecisionOfALimitIsTold) {
   EXPECT_TRUE(watched.take("+49", once).allowed);
   EXPECT_FALSE(watched.take("+49", once).allowed);
   EXPECT_FALSE(watched.peek("+49", once).allowed);
-  EXPECT_EQ(all->heard, (std::vector<std::string>{"decided :sms:+49 sms allowed by the store",
-                                                  "decided :sms:+49 sms refused by the store",
-                                                  "refused :sms:+49 sms 1000000000ns"}));
+  EXPECT_EQ(all->heard, (Lines{"decided key=:sms:+49 policy=sms says=allowed",
+                               "decided key=:sms:+49 policy=sms says=refused"}));
 }
 
 TEST_F(LimitListenerTest, LimitsThatAreAskedTogetherAreToldOneByOne) {
   const RatePolicy once = limit("1/s");
   const RatePolicy often("total", {.rate = Rate::parse("rate", "9/s")});
   EXPECT_TRUE(watched.take({{"+49", &once}, {"all", &often}}).allowed);
-  EXPECT_EQ(all->heard, (std::vector<std::string>{"decided :sms:+49 sms allowed by the store",
-                                                  "decided :total:all total allowed by the store"}));
+  EXPECT_EQ(all->heard, (Lines{"decided key=:sms:+49 policy=sms says=allowed",
+                               "decided key=:total:all policy=total says=allowed"}));
 }
 
 TEST_F(LimitListenerTest, ADecisionWithoutTheStoreSaysSo) {
   network->fail();
   EXPECT_TRUE(watched.take("+49", limit("1/s", {.outage = Outage::open})).allowed);
   ASSERT_EQ(all->heard.size(), 2U);
-  EXPECT_TRUE(all->heard[0].starts_with("storeFailed :sms:+49 store unavailable"));
-  EXPECT_EQ(all->heard[1], "decided :sms:+49 sms allowed store unavailable");
+  EXPECT_TRUE(all->heard[0].starts_with("attempt failed key=:sms:+49 error=store unavailable"));
+  EXPECT_EQ(all->heard[1], "decided key=:sms:+49 error=store unavailable policy=sms says=allowed");
 }
 
-void tellEverything(Listener& listener) {
-  listener.acquired("order", 1ns, 2);
-  listener.timedOut("order", 3ns);
-  listener.gaveUp("order", ErrorCode::protocol, 4ns);
-  listener.renewed("order");
-  listener.suspect("order", 5ns);
-  listener.lost("order", LossReason::maxHold);
-  listener.released("order", 6ns);
-  listener.decided("+49", {.allowed = true, .policy = "sms", .outage = {}});
-  listener.refused("+49", "sms", 7us);
-  listener.storeFailed("order", ErrorCode::deadlock, "a cycle");
-  listener.nodeAsked("redis://a:1/0", NodeOutcome::agreed, 8ns);
-  listener.noted("redis://a:1/0", "evicts keys");
-}
-
-TEST(ListenerGroup, EveryMemberHearsEverything) {
-  FullListener alone;
-  tellEverything(alone);
+TEST(ListenerGroup, EveryMemberHearsEverythingThoughOneThrows) {
+  struct Throwing final : Listener {
+    void on(const Event&) override { throw 1; }
+  };
   const auto one = std::make_shared<FullListener>();
   const auto two = std::make_shared<FullListener>();
-  ListenerGroup group({one, two});
-  tellEverything(group);
-  EXPECT_EQ(one->heard, alone.heard);
-  EXPECT_EQ(two->heard, alone.heard);
-}
-
-TEST(ListenerGroup, AMemberThatThrowsKeepsNothingFromTheOthers) {
-  struct Throwing final : Listener {
-    void lost(std::string_view, LossReason) override { throw 1; }
-  };
-  const auto last = std::make_shared<FullListener>();
-  ListenerGroup group({std::make_shared<Throwing>(), last});
-  group.lost("order", LossReason::notOwner);
-  EXPECT_EQ(last->heard, std::vector<std::string>{"lost order not the owner any more"});
+  ListenerGroup group({one, std::make_shared<Throwing>(), two});
+  const Event lost{.kind = EventKind::lost, .key = "order", .fence = 2, .loss = LossReason::notOwner};
+  EXPECT_NO_THROW(group.on(lost));
+  EXPECT_EQ(one->heard, Lines{"lost key=order fence=2 loss=not the owner any more"});
+  EXPECT_EQ(two->heard, one->heard);
 }
 
 TEST(ListenerGroup, RefusesAListenerThatIsNotThere) {
-  EXPECT_THROW(ListenerGroup({std::make_shared<Listener>(), nullptr}), std::invalid_argument);
+  EXPECT_THROW(ListenerGroup({std::make_shared<FullListener>(), nullptr}), std::invalid_argument);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -20,18 +21,12 @@ using namespace std::chrono_literals;
 /// Writes down what it hears.
 class RecordingListener final : public Listener {
  public:
-  void acquired(std::string_view key, std::chrono::nanoseconds, std::optional<Fence>) override {
-    note("acquired", key);
-  }
-  void timedOut(std::string_view key, std::chrono::nanoseconds) override { note("timedOut", key); }
-  void renewed(std::string_view key) override { note("renewed", key); }
-  void suspect(std::string_view key, std::chrono::nanoseconds) override { note("suspect", key); }
-  void lost(std::string_view key, LossReason reason) override {
-    note(std::string("lost: ") + toString(reason), key);
-  }
-  void released(std::string_view key, std::chrono::nanoseconds) override { note("released", key); }
-  void storeFailed(std::string_view key, ErrorCode code, std::string_view) override {
-    note(std::string("failed: ") + toString(code), key);
+  void on(const Event& event) override {
+    if (event.kind == EventKind::gaveUp) return;
+    std::string what = toString(event.kind);
+    if (event.kind == EventKind::lost) what.append(": ").append(toString(event.loss));
+    if (event.kind == EventKind::attemptFailed) what = std::string("failed: ") + toString(*event.error);
+    note(what, event.key);
   }
 
   std::vector<std::string> heard() const {
@@ -55,6 +50,16 @@ class RecordingListener final : public Listener {
   std::vector<std::string> heard_;
 };
 
+/// Gives what it hears to a function.
+class Hearing final : public Listener {
+ public:
+  explicit Hearing(std::function<void(const Event& event)> tell) : tell_(std::move(tell)) {}
+  void on(const Event& event) override { tell_(event); }
+
+ private:
+  const std::function<void(const Event& event)> tell_;
+};
+
 /// A manager on the embedded store, behind a network that fails on demand, on a clock that the test moves.
 class ManagerFixture : public ::testing::Test {
  protected:
@@ -66,6 +71,13 @@ class ManagerFixture : public ::testing::Test {
     ManagerOptions made;
     made.owner = "tester";
     made.environment = {clock, std::make_shared<FakeRandom>(randomSeed), listener};
+    return made;
+  }
+
+  /// Likewise, heard by a function.
+  ManagerOptions heardBy(std::uint64_t randomSeed, std::function<void(const Event& event)> tell) {
+    ManagerOptions made = options(randomSeed);
+    made.environment.listener = std::make_shared<Hearing>(std::move(tell));
     return made;
   }
 

@@ -1,5 +1,9 @@
 #include "lockkeeper/mutex.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <shared_mutex>
 #include <thread>
 
@@ -75,6 +79,42 @@ TEST_F(MutexTest, UnlockAfterALossDisturbsNobody) {
   EXPECT_TRUE(next.valid());
   EXPECT_FALSE(other.tryLock("order"));
   EXPECT_FALSE(mutex.lost().stop_possible());
+}
+
+TEST_F(MutexTest, LockEndsWhenItsManagerIsStopped) {
+  const auto held = other.lock("order");
+  auto waiting = std::async(std::launch::async, [&] { mutex.lock(); });
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+  manager.stop();
+  EXPECT_THROW(waiting.get(), Cancelled);
+  EXPECT_FALSE(mutex.try_lock());
+}
+
+TEST_F(MutexTest, AForkedChildUnlocksItWithoutWaitingForThreadsThatAreNotThere) {
+  mutex.lock();
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // none of them is inside malloc, say, during fork()
+  std::atomic<bool> over = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {  // inside the mutex much of the time
+    threads.emplace_back([&] {
+      while (!over) EXPECT_FALSE(mutex.lost().stop_possible());
+    });
+  }
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(5);
+      mutex.unlock();
+      _exit(mutex.lost().stop_possible() ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 0) << "at fork " << i;
+  }
+  over = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_TRUE(other.isLocked("order")) << "the parent holds it";
+  mutex.unlock();
 }
 
 }  // namespace

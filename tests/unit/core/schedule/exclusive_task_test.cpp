@@ -15,11 +15,15 @@ class ExclusiveTaskTest : public ManagerFixture {
   std::shared_ptr<ExclusiveTask> instance(const std::shared_ptr<LockManager>& at, TaskOptions options,
                                           ExclusiveTask::Work work) {
     options.name = "report";
-    return std::make_shared<ExclusiveTask>(at, options, std::move(work), [this](const TaskReport& report) {
-      EXPECT_EQ(report.name, "report");
+    return std::make_shared<ExclusiveTask>(at, options, std::move(work));
+  }
+  ManagerOptions told(std::uint64_t randomSeed) {
+    return heardBy(randomSeed, [this](const Event& event) {
+      if (event.kind != EventKind::taskEnded) return;
+      EXPECT_EQ(event.key, "report");
       const std::lock_guard guard(mutex);
-      outcomes.push_back(report.outcome);
-      messages.emplace_back(report.message);
+      outcomes.push_back(event.task);
+      messages.emplace_back(event.text);
     });
   }
   ExclusiveTask::Work counting() {
@@ -29,8 +33,8 @@ class ExclusiveTaskTest : public ManagerFixture {
     };
   }
 
-  const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, options(seed + 2));
-  const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, options(seed + 3));
+  const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, told(seed + 2));
+  const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, told(seed + 3));
   const Instant start = clock->now();
   std::atomic<int> runs = 0;
   std::mutex mutex;

@@ -48,7 +48,7 @@ TEST_F(BadInputTest, ManagersWithBadOptionsAreNotMade) {
   const auto made = [&](auto change) {
     auto bad = options();
     change(bad);
-    return messageOf<ConfigError>([&] { LockManager(store, bad); });
+    return messageOf<std::invalid_argument>([&] { LockManager(store, bad); });
   };
   EXPECT_EQ(made([](auto& o) { o.keyNamespace = "a b"; }),
             "the namespace is 'a b': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
@@ -72,7 +72,31 @@ TEST_F(BadInputTest, CallsThatDoNotSayHowTakeTheManagersOptions) {
   EXPECT_LE(own.lock("a").remaining(), 7s);
   EXPECT_LE(own.tryLock("a")->remaining(), 7s);
   own.withLock("a", [](Lock& lock) { EXPECT_LE(lock.remaining(), 7s); });
-  EXPECT_GT(own.lock("a", {}).remaining(), 20s);
+  EXPECT_LE(own.lock("a", {.waitFor = 1h}).remaining(), 7s) << "what a call does not name is the manager's";
+  EXPECT_GT(own.lock("a", {.ttl = 30s}).remaining(), 20s);
+}
+
+TEST_F(BadInputTest, WhatNobodyNamesIsAsDocumented) {
+  EXPECT_EQ(manager.defaults().ttl, 30s);
+  EXPECT_EQ(manager.defaults().renew, Renew::automatic);
+  const Lock held = manager.lock("a");
+  EXPECT_EQ(held.remaining(), 30s - 302ms - 3s) << "less the drift and the safety margin";
+}
+
+TEST_F(BadInputTest, ACallCanLiftTheBoundsOfTheManager) {
+  auto some = options();
+  some.lock.maxHold = 1s;
+  some.lock.waitFor = 0ms;
+  LockManager bounded(store, some);
+  EXPECT_LE(bounded.lock("a").remaining(), 1s);
+  EXPECT_GT(bounded.lock("a", {.maxHold = forever}).remaining(), 20s);
+  EXPECT_GT(bounded.lock("a", {.maxHold = forever - 1ms}).remaining(), 20s) << "as good as none";
+  const Lock held = bounded.lock("a");
+  EXPECT_THROW((void)bounded.lock("a"), LockTimeout);
+  auto waiting = std::async(std::launch::async, [&] { return bounded.lock("a", {.waitFor = forever}); });
+  EXPECT_EQ(waiting.wait_for(20ms), std::future_status::timeout);
+  bounded.stop();
+  EXPECT_THROW(waiting.get(), Cancelled);
 }
 
 TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {

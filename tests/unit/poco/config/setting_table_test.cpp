@@ -45,9 +45,9 @@ TEST(SettingTable, ListsEachSettingOnceWithDefaultAndUnit) {
 TEST(SettingTable, ItsDefaultsAreTheLibrarys) {
   const Settings settings = readSettings(*properties(""));
   const ManagerOptions manager;
-  EXPECT_EQ(settings.manager.lock.ttl, manager.lock.ttl);
+  EXPECT_EQ(settings.manager.lock.ttl, LockOptions::defaultTtl);
   EXPECT_EQ(settings.manager.lock.waitFor, manager.lock.waitFor);
-  EXPECT_EQ(settings.manager.lock.renew, manager.lock.renew);
+  EXPECT_EQ(settings.manager.lock.renew, Renew::automatic);
   EXPECT_EQ(settings.manager.lock.maxHold, manager.lock.maxHold);
   EXPECT_EQ(settings.manager.lock.safetyMargin, manager.lock.safetyMargin);
   EXPECT_EQ(settings.manager.operationTimeout, manager.operationTimeout);

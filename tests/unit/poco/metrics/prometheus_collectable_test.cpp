@@ -14,8 +14,8 @@ using test::PrometheusText;
 
 TEST(PrometheusCollectable, GivesTheSameMetricsAsTheText) {
   const auto metrics = std::make_shared<Metrics>();
-  tellEverything(*metrics->listener("redis"));
-  tellEverything(*metrics->listener("mysql+version"));
+  Teller(metrics->listener("redis")).everything();
+  Teller(metrics->listener("mysql+version")).everything();
   const PrometheusCollectable collectable(metrics);
   const PrometheusText theirs(prometheus::TextSerializer().Serialize(collectable.Collect()));
   EXPECT_TRUE(theirs.families() == PrometheusText(metrics->text()).families());

@@ -25,21 +25,34 @@ class ScheduledTaskTest : public ::testing::Test {
  protected:
   std::shared_ptr<ExclusiveTask> task(ExclusiveTask::Work work, TaskOptions options = {}) {
     options.name = "report";
-    return std::make_shared<ExclusiveTask>(manager, options, std::move(work),
-                                           [this](const TaskReport& report) {
-                                             const std::lock_guard guard(mutex);
-                                             outcomes.push_back(report.outcome);
-                                           });
+    return std::make_shared<ExclusiveTask>(manager, options, std::move(work));
   }
-  std::size_t heard(TaskOutcome outcome) {
-    const std::lock_guard guard(mutex);
-    return static_cast<std::size_t>(std::count(outcomes.begin(), outcomes.end(), outcome));
+  std::size_t heard(TaskOutcome outcome) { return heard_->count(outcome); }
+
+ private:
+  struct Heard final : Listener {
+    void on(const Event& event) override {
+      const std::lock_guard guard(mutex);
+      if (event.kind == EventKind::taskEnded) outcomes.push_back(event.task);
+    }
+    std::size_t count(TaskOutcome outcome) {
+      const std::lock_guard guard(mutex);
+      return static_cast<std::size_t>(std::count(outcomes.begin(), outcomes.end(), outcome));
+    }
+    std::mutex mutex;
+    std::vector<TaskOutcome> outcomes;
+  };
+  ManagerOptions toldTo(std::shared_ptr<Listener> listener) {
+    ManagerOptions made;
+    made.environment.listener = std::move(listener);
+    return made;
   }
 
+  const std::shared_ptr<Heard> heard_ = std::make_shared<Heard>();
+
+ protected:
   const std::shared_ptr<LockManager> manager =
-      std::make_shared<LockManager>(std::make_shared<MemoryDriver>());
-  std::mutex mutex;
-  std::vector<TaskOutcome> outcomes;
+      std::make_shared<LockManager>(std::make_shared<MemoryDriver>(), toldTo(heard_));
 };
 
 TEST_F(ScheduledTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {

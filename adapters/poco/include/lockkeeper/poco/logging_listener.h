@@ -23,17 +23,7 @@ class LOCKKEEPER_POCO_EXPORT LoggingListener final : public Listener {
   explicit LoggingListener(Poco::Logger& logger);
   ~LoggingListener() override;
 
-  void acquired(std::string_view key, std::chrono::nanoseconds waited, std::optional<Fence> fence) override;
-  void timedOut(std::string_view key, std::chrono::nanoseconds waited) override;
-  void gaveUp(std::string_view key, ErrorCode why, std::chrono::nanoseconds waited) override;
-  void renewed(std::string_view key) override;
-  void suspect(std::string_view key, std::chrono::nanoseconds remaining) override;
-  void lost(std::string_view key, LossReason reason) override;
-  void released(std::string_view key, std::chrono::nanoseconds held) override;
-  void refused(std::string_view key, std::string_view policy, std::chrono::microseconds retryAfter) override;
-  void storeFailed(std::string_view key, ErrorCode code, std::string_view message) override;
-  void nodeAsked(std::string_view node, NodeOutcome outcome, std::chrono::nanoseconds latency) override;
-  void noted(std::string_view store, std::string_view message) override;
+  void on(const Event& event) override;
 
  private:
   class Impl;

@@ -25,8 +25,7 @@ class LOCKKEEPER_POCO_EXPORT Metrics {
   ~Metrics();
 
   /// The one that counts under the label driver="…": 1 to 64 characters of [A-Za-z0-9_.+-], or
-  /// std::invalid_argument. The same one each time; it may outlive this object. Counting takes no lock and
-  /// allocates nothing, but for the first time that a node or a policy is seen.
+  /// std::invalid_argument. The same one each time; it may outlive this object.
   std::shared_ptr<Listener> listener(const std::string& driver);
 
   /// All metrics as they are now, in a fixed order; those without a series yet are there, empty.

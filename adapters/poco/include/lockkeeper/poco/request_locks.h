@@ -32,7 +32,8 @@ struct LockedRoute {
   /// SCOPE/VALUE, such as order/42, for whoever else wants to take it.
   std::string scope{};
 
-  /// `stop` is not used: the client that hangs up ends the wait.
+  /// What it does not name is the manager's; without any waitFor, a request does not wait. The lease is
+  /// renewed unless `renew` says otherwise. `stop` is not used: the client that hangs up ends the wait.
   LockOptions lock{};
 };
 

@@ -42,7 +42,7 @@ Idempotency::State::State(std::shared_ptr<LockManager> manager, std::shared_ptr<
       answers_(std::move(answers)),
       options_(std::move(given)),
       address_(options_.clients) {
-  checkNamespace(options_.keyNamespace);
+  if (!options_.keyNamespace.empty()) checkSettingName("the namespace", options_.keyNamespace);
   checkRange(root + ".maxBody", options_.maxBody, 1, mostBody);
   checkRange(root + ".maxAnswer", options_.maxAnswer, leastAnswer, maxValueBytes);
   for (const auto& route : options_.routes) routes_.push_back(routeOf(route));
@@ -50,7 +50,7 @@ Idempotency::State::State(std::shared_ptr<LockManager> manager, std::shared_ptr<
 }
 
 Idempotency::State::Route Idempotency::State::routeOf(const IdempotentRoute& given) const {
-  checkName("a name in " + root + ".routes", given.name);
+  checkSettingName("a name in " + root + ".routes", given.name);
   const std::string here = root + ".routes." + given.name;
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   const std::string method = given.match.substr(0, given.match.find(' '));
@@ -59,7 +59,11 @@ Idempotency::State::Route Idempotency::State::routeOf(const IdempotentRoute& giv
                       " is not one of " + root + ".methods");
   }
   checkDuration<ConfigError>(here + ".keepFor", given.keepFor, std::chrono::milliseconds{1}, longestKept);
-  const LockOptions lock{.ttl = given.ttl};
+  const LockOptions lock{.ttl = given.ttl,
+                         .waitFor = std::chrono::milliseconds{0},
+                         .renew = Renew::automatic,
+                         .maxHold = forever,
+                         .safetyMargin = given.ttl / 10};
   checkLock(here, lock);
   KeySource client = KeySource::parse(here + ".client", given.client, pattern, options_.clients.user);
   return {.name = given.name,

@@ -17,11 +17,12 @@ RequestLockOptions readRequestLocks(const Poco::Util::AbstractConfiguration& con
                       .match = configuration.getString(root + ".match", ""),
                       .by = configuration.getString(root + ".by", ""),
                       .scope = configuration.getString(root + ".scope", "")};
-    route.lock.ttl = readDuration(configuration, root + ".ttl", route.lock.ttl);
-    route.lock.waitFor = readDuration(configuration, root + ".waitFor", route.lock.waitFor);
-    if (configuration.has(root + ".maxHold")) {
-      route.lock.maxHold = readDuration(configuration, root + ".maxHold", {});
-    }
+    const auto read = [&](const std::string& setting, auto& option) {
+      if (configuration.has(root + setting)) option = readDuration(configuration, root + setting, {});
+    };
+    read(".ttl", route.lock.ttl);
+    read(".waitFor", route.lock.waitFor);
+    read(".maxHold", route.lock.maxHold);
     options.routes.push_back(std::move(route));
   }
   return options;

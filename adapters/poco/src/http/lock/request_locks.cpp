@@ -51,18 +51,22 @@ std::vector<KeySource> sourcesOf(const std::string& what, const std::string& tex
   return sources;
 }
 
-Route routeOf(const LockedRoute& given, const UserOf& user) {
-  checkName("a name in " + locksRoot, given.name);
+Route routeOf(const LockedRoute& given, const UserOf& user, const LockOptions& defaults) {
+  checkSettingName("a name in " + locksRoot, given.name);
   const std::string root = locksRoot + "." + given.name;
-  if (!given.scope.empty()) checkName(root + ".scope", given.scope);
-  checkLock(root, given.lock);
+  if (!given.scope.empty()) checkSettingName(root + ".scope", given.scope);
+  LockOptions lock = given.lock;
+  if (!lock.renew) lock.renew = Renew::automatic;  // a handler does not renew
+  if (!lock.waitFor) lock.waitFor = defaults.waitFor.value_or(std::chrono::milliseconds{0});
+  lock.stop = {};
+  checkLock(root, lock, defaults);
   RoutePattern pattern = RoutePattern::parse(root + ".match", given.match);
   std::vector<KeySource> sources = sourcesOf(root + ".by", given.by, pattern, user);
   return {.name = given.name,
           .pattern = std::move(pattern),
           .sources = std::move(sources),
           .scope = given.scope.empty() ? given.name : given.scope,
-          .lock = given.lock};
+          .lock = std::move(lock)};
 }
 
 /// Until the holder's lease ends; 0 when nobody can tell.
@@ -81,7 +85,9 @@ class RequestLocks::State {
  public:
   State(std::shared_ptr<LockManager> manager, RequestLockOptions options)
       : manager_(std::move(manager)), options_(std::move(options)), address_(options_.clients) {
-    for (const auto& route : options_.routes) routes_.push_back(routeOf(route, options_.clients.user));
+    for (const auto& route : options_.routes) {
+      routes_.push_back(routeOf(route, options_.clients.user, manager_->defaults()));
+    }
     sortRoutes(routes_);
   }
 
@@ -131,10 +137,9 @@ class RequestLocks::Handler final : public Poco::Net::HTTPRequestHandler {
   std::optional<Lock> take(const Route& route, const std::string& key, HTTPServerRequest& request,
                            HTTPServerResponse& response) {
     LockOptions options = route.lock;
-    options.stop = {};
     std::optional<HangUpWatch::Client> client;
     const auto socket = socketOf(request);
-    if (socket && options.waitFor.count() > 0) {
+    if (socket && *options.waitFor > std::chrono::milliseconds{0}) {
       options.stop = client.emplace(state_->watch(), *socket).hungUp();
     }
     try {

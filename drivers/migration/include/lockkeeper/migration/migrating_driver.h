@@ -32,7 +32,7 @@ class Membership;
 class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument when a part is missing or both stores are the same
-  /// object, ConfigError for options out of range.
+  /// object, or for options out of range.
   MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
                   std::shared_ptr<Noticeboard> board, MigrationOptions options = {},
                   Environment environment = {});
@@ -49,6 +49,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver {
 
   /// The fence is promised while no rule puts keys into the old store alone.
   Promises promises() const override;
+  std::string name() const override;
 
  private:
   bool inherited() const noexcept;

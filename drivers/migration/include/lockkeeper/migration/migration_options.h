@@ -35,7 +35,7 @@ struct MigrationOptions {
   std::chrono::milliseconds observation{std::chrono::minutes{10}};
 };
 
-/// Throws ConfigError that names the first value out of range, and what is allowed.
+/// Throws std::invalid_argument that names the first value out of range, and what is allowed.
 LOCKKEEPER_MIGRATION_EXPORT void checkOptions(const MigrationOptions& options);
 
 }  // namespace lockkeeper::migration

@@ -58,6 +58,7 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Wa
   /// `remaining` is known for locks of this driver object only, the owner's label with fences only.
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
+  std::string name() const override;
 
  private:
   class Impl;

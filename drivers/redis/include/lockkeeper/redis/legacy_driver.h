@@ -57,7 +57,7 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   LegacyRedisDriver& operator=(const LegacyRedisDriver&) = delete;
   ~LegacyRedisDriver() override;
 
-  /// A foreign value is Busy for ever, and told to Listener::noted.
+  /// A foreign value is Busy for ever, and told to the Listener (EventKind::noted).
   AcquireResult acquire(const AcquireRequest& request) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
@@ -65,6 +65,7 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   /// Empty for an expired value too, which stays where it is.
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
+  std::string name() const override;
 
   /// Lists the locks of legacy clients and of ours, not foreign values.
   void list(std::string_view prefix,

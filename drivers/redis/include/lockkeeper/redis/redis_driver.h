@@ -44,6 +44,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   /// The durability is that of the server which was last connected.
   Promises promises() const override;
+  std::string name() const override;
 
   /// Lists the locks of lockkeeper only: those of foreign clients look like any other string.
   void list(std::string_view prefix,

@@ -50,6 +50,7 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   /// What a quorum agrees on; empty when none agrees on a holder.
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
+  std::string name() const override;
 
   bool breakLock(std::string_view key, Instant deadline) override;
   std::vector<View> views(std::string_view key, Instant deadline) override;

@@ -39,11 +39,7 @@ void Connector::note(const ServerFacts& facts) {
     if (notedRunId_ == facts.runId) return;
     notedRunId_ = facts.runId;
   }
-  try {
-    environment_.listener->noted(store_, durability);
-  } catch (...) {
-    // What a listener throws is dropped: it must not look like a fault of the server.
-  }
+  environment_.tell({.kind = EventKind::noted, .store = store_, .text = durability});
 }
 
 }  // namespace lockkeeper::redis

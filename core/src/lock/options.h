@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper::detail {
+
+/// How much the clocks of client and store may drift apart during one ttl (Redis's own allowance for
+/// Redlock).
+constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
+  return ttl / 100 + std::chrono::milliseconds{2};
+}
+
+/// Below it, what a lease costs would be most of it.
+inline constexpr std::chrono::milliseconds shortestTtl{10};
+
+/// LockOptions of one call with nothing left open.
+struct LockTerms {
+  std::chrono::milliseconds ttl;
+  std::chrono::milliseconds margin;
+  std::chrono::milliseconds waitFor;  ///< `forever`, or at most 24 h.
+  Renew renew;
+  std::optional<std::chrono::milliseconds> maxHold;  ///< At most 100 years: more is no bound.
+  std::stop_token stop;
+};
+
+/// `call`, completed by the manager's `defaults` and these by the documented ones; waitFor by `unnamedWait`.
+/// Throws std::invalid_argument that names the first value out of range.
+LockTerms termsOf(const LockOptions& call, const LockOptions& defaults,
+                  std::chrono::milliseconds unnamedWait);
+
+/// `options` with its defaults filled in. Throws std::invalid_argument that names the first value out of
+/// range.
+ManagerOptions completed(ManagerOptions options);
+
+}  // namespace lockkeeper::detail
