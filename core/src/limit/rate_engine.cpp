@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/fork_generation.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/internal/backoff.h"
 
@@ -73,8 +72,7 @@ class Forgetting {
 }  // namespace
 
 RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions options)
-    : generation_(forkGeneration()),
-      options_(checked(std::move(options))),
+    : options_(checked(std::move(options))),
       driver_(checked(std::move(driver))),
       store_(driver_, options_.environment, options_.operationTimeout),
       combiner_(*driver_, options_.environment.clock),
@@ -91,7 +89,7 @@ RateEngine::~RateEngine() {
   stock_->close();
 }
 
-bool RateEngine::inherited() const noexcept { return generation_ != forkGeneration(); }
+bool RateEngine::inherited() const noexcept { return forkGuard_.inherited(); }
 
 void RateEngine::check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const {
   if (inherited()) {

@@ -9,6 +9,7 @@
 #include "limit/rate_store.h"
 #include "limit/refusal_cache.h"
 #include "limit/token_stock.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::detail {
@@ -43,7 +44,7 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   RateStore::Failure decide(std::span<RateCharge> charges, RateStore::Policies policies);
   void report(const Decision& decision, std::string_view key) const;
 
-  const std::uint64_t generation_;
+  const ForkGuard forkGuard_;
   const RateLimiterOptions options_;
   const std::shared_ptr<RateDriver> driver_;
   RateStore store_;

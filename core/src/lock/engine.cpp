@@ -4,7 +4,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "base/fork_generation.h"
 #include "lock/manager_options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/internal/backoff.h"
@@ -25,10 +24,9 @@ bool worthRetrying(ErrorCode code) {
 }  // namespace
 
 Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
-    : generation_(forkGeneration()),
-      options_(completed(std::move(options))),
+    : options_(completed(std::move(options))),
       driver_(std::move(driver)),
-      waitable_(dynamic_cast<Waitable*>(driver_.get())),
+      waitable_(driver_ ? capability<Waitable>(*driver_) : nullptr),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
                                             options_.operationTimeout, options_.backoffCap)) {
@@ -36,20 +34,23 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
 }
 
 Engine::~Engine() {
-  if (inherited()) {
+  if (forkGuard_.inherited()) {
     // The threads are not here, the mutexes may be held by them for ever, the sockets are the parent's: let
     // go of all of it without touching it.
     new (std::nothrow) auto(keeper_);
     new (std::nothrow) auto(driver_);
     return;
   }
-  keeper_->shutDown();
+  keeper_->shutDown(Instant::min());
 }
 
-bool Engine::inherited() const noexcept { return generation_ != forkGeneration(); }
+void Engine::leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept {
+  const auto last = std::move(engine);
+  if (last.use_count() == 1 && !last->forkGuard_.inherited()) last->keeper_->shutDown(until);
+}
 
 void Engine::refuseInherited() const {
-  if (inherited()) {
+  if (forkGuard_.inherited()) {
     throw ForkedError(
         "this LockManager was made before fork(): make a new one, with a new driver, in the child");
   }
@@ -79,7 +80,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& opt
     lease->turn = std::move(*turn);
     try {
       if (claim(*lease, options, waitUntil)) {
-        keeper_->add(lease);
+        keeper_->add(*lease);
         callHook([&] { listener.acquired(lease->key, lease->acquiredAt - started, lease->fence); });
         return Lock(shared_from_this(), std::move(lease));
       }
@@ -118,10 +119,14 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
         if (accept(lease, *granted, options)) return true;
         giveBack(lease);
         failure = std::make_exception_ptr(
-            OutcomeUnknown("the lock was granted too late to be used, and is given back"));
+            OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
       } else {
         failure = nullptr;
-        retryAfter = std::get<Busy>(result).retryAfter;
+        // A store may name a time that nanoseconds do not hold.
+        const auto& busy = std::get<Busy>(result);
+        if (busy.retryAfter && *busy.retryAfter < options_.backoffCap) {
+          retryAfter = *busy.retryAfter + std::chrono::milliseconds{1};
+        }
       }
     } catch (const Error& error) {
       reportFailure(lease, error);
@@ -134,8 +139,7 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
     }
     if (now() >= waitUntil || options.stop.stop_requested()) break;
     auto pause = backoff.next(*environment.random);
-    if (retryAfter)
-      pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter + std::chrono::milliseconds{1});
+    if (retryAfter) pause = std::min(pause, *retryAfter);
     if (!pauseUntil(*environment.clock, std::min(now() + pause, waitUntil), options.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
@@ -146,19 +150,22 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
 }
 
 AcquireResult Engine::attempt(const AcquireRequest& request, Instant waitUntil, const std::stop_token& stop) {
-  if (waitable_ == nullptr || waitUntil <= now()) return driver_->acquire(request);
-  return waitable_->acquireWaiting(request, waitUntil, stop);
+  const auto waitFor = waitUntil - now();
+  if (waitable_ == nullptr || waitFor <= waitFor.zero()) return driver_->acquire(request);
+  return waitable_->acquireWaiting(request, waitFor, stop);
 }
 
 bool Engine::accept(Lease& lease, const Granted& granted, const LockOptions& options) {
   lease.acquiredAt = now();
   if (options.maxHold) lease.holdUntil = saturatingAdd(lease.acquiredAt, *options.maxHold);
   lease.fence = granted.fence;
-  lease.leased(granted.leasedFrom);
+  lease.leased(granted.leasedFrom, granted.leasedFor);
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 
-void Engine::giveBack(const Lease& lease) { keeper_->abandon(lease.claim(), now() + lease.ttl); }
+void Engine::giveBack(const Lease& lease) {
+  keeper_->abandon(lease.claim(), now() + std::max(lease.ttl, lease.length));
+}
 
 void Engine::reportFailure(const Lease& lease, const Error& error) {
   callHook([&] { options_.environment.listener->storeFailed(lease.key, error.code(), error.what()); });
@@ -168,10 +175,10 @@ void Engine::renew(Lease& lease) {
   refuseInherited();
   if (!lease.valid()) throw LockLost("the lock is lost: it cannot be renewed");
   const Instant started = now();
-  Renewal renewal{lease.claim(), lease.ttlMilliseconds(), RenewOutcome::unknown, started};
+  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
   driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
-  if (keeper_->renewed(lease, renewal.outcome, renewal.leasedFrom)) return;
+  if (keeper_->renewed(lease, renewal)) return;
   if (!lease.alive()) throw LockLost(std::string("the lock is lost: ") + toString(lease.lossReason));
   if (renewal.outcome == RenewOutcome::unavailable) {
     throw StoreUnavailable("the lock was not renewed: its old lease runs on");
@@ -180,7 +187,7 @@ void Engine::renew(Lease& lease) {
 }
 
 ReleaseResult Engine::release(Lease& lease) noexcept {
-  if (inherited()) return ReleaseResult::notHeld;
+  if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && now() < lease.validUntil.load(std::memory_order_relaxed);
@@ -190,21 +197,22 @@ ReleaseResult Engine::release(Lease& lease) noexcept {
 }
 
 ReleaseResult Engine::releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept {
-  if (inherited()) return ReleaseResult::notHeld;
+  if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const auto rest =
       std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - now());
   if (rest <= rest.zero()) return release(lease);
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
-  const ReleaseResult result = sendLastRenewal(lease, std::max(rest, shortestTtl));
+  const ReleaseResult result =
+      sendLastRenewal(lease, std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl));
   letGo(lease, result == ReleaseResult::notOwner);
   return result;
 }
 
 ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
-  Renewal renewal{lease.claim(), rest, RenewOutcome::unknown, now()};
+  Renewal renewal{.claim = lease.claim(), .ttl = rest};
   try {
-    driver_->renew({&renewal, 1}, now() + options_.operationTimeout);
+    driver_->renew({&renewal, 1}, callEnd());
   } catch (...) {
     // A driver that breaks its contract: the outcome that it did not write is unknown.
   }
@@ -214,7 +222,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
     case RenewOutcome::notOwner:
       lease.lossReason = LossReason::notOwner;
       return ReleaseResult::notOwner;
-    case RenewOutcome::ownershipUncertain:
+    case RenewOutcome::ownerUnknown:
       lease.lossReason = LossReason::ownershipUncertain;
       return ReleaseResult::notOwner;
     case RenewOutcome::unavailable:
@@ -238,7 +246,7 @@ void Engine::letGo(Lease& lease, bool foundLost) {
 }
 
 ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
-  const Instant deadline = now() + options_.operationTimeout;
+  const Instant deadline = callEnd();
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
@@ -263,7 +271,7 @@ ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
 
 std::optional<Holder> Engine::holder(std::string_view key) {
   refuseInherited();
-  return driver_->holder(fullKey(key), now() + options_.operationTimeout);
+  return driver_->holder(fullKey(key), callEnd());
 }
 
 }  // namespace lockkeeper::detail

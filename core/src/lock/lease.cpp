@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "base/fork_generation.h"
 #include "lock/engine.h"
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper {
 
+using detail::longestTtl;
 using detail::shortestTtl;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
 void checkOptions(const LockOptions& options) {
-  checkDuration("ttl", options.ttl, shortestTtl, hours{24});
+  checkDuration("ttl", options.ttl, shortestTtl, longestTtl);
   checkDuration("waitFor", options.waitFor, milliseconds{0}, hours{24});
   if (options.maxHold) checkDuration("maxHold", *options.maxHold, milliseconds{1}, milliseconds::max());
   if (options.safetyMargin) {
@@ -26,28 +26,29 @@ namespace detail {
 
 Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
              const LockOptions& options)
-    : engine(takenBy.weak_from_this()),
+    : keeper(takenBy.keeper()),
       clock(takenBy.options().environment.clock),
-      generation(forkGeneration()),
       key(std::move(fullKey)),
       namespaceBytes(prefix),
       token(secret),
       owner(takenBy.options().owner),
       ttl(options.ttl),
-      margin(options.safetyMargin.value_or(options.ttl / 10)),
+      margin(options.safetyMargin),
       renew(options.renew) {}
 
 bool Lease::valid() noexcept {
-  if (generation != forkGeneration() || !alive()) return false;
+  if (forkGuard.inherited() || !alive()) return false;
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;
-  const auto keeping = engine.lock();
+  const auto keeping = keeper.lock();
   return keeping && keeping->stillRuns(*this);
 }
 
-void Lease::leased(Instant leasedFrom) noexcept {
-  validUntil.store(std::min(leasedFrom + ttl - driftOf(ttl) - margin, holdUntil), std::memory_order_release);
+void Lease::leased(Instant leasedFrom, std::chrono::nanoseconds leasedFor) noexcept {
+  length = leasedFor;
+  const Instant end = saturatingAdd(leasedFrom, length - driftOf(length) - margin.value_or(length / 10));
+  validUntil.store(std::min(end, holdUntil), std::memory_order_release);
   // A third leaves room for two more attempts before the end.
-  renewAt = renew == Renew::automatic ? leasedFrom + ttl / 3 : Instant::max();
+  renewAt = renew == Renew::automatic ? saturatingAdd(leasedFrom, length / 3) : Instant::max();
 }
 
 }  // namespace detail

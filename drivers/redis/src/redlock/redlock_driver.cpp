@@ -76,6 +76,7 @@ void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   for (std::size_t index = 0; index < renewals.size(); ++index) {
     renewals[index].outcome = impl_->renewed(round, index);
     renewals[index].leasedFrom = impl_->leasedFrom(round, renewals[index].ttl);
+    renewals[index].leasedFor = renewals[index].ttl;
   }
   impl_->repair(round, renewals, values);
 }
