@@ -9,6 +9,7 @@
 #include "inspect/shown_key.h"
 #include "inspect/table.h"
 #include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -57,7 +58,7 @@ void printNodes(const std::vector<Quorate::View>& views) {
 
 template <class Capability>
 Capability& capability(LockDriver& driver, const char* what) {
-  auto* able = dynamic_cast<Capability*>(&driver);
+  auto* able = capability<Capability>(driver);
   if (able == nullptr) throw ConfigError(std::string("this store cannot ") + what);
   return *able;
 }
@@ -85,7 +86,7 @@ int showKey(const CommandLine& line) {
   } else {
     std::cout << shown(key) << " is free\n";
   }
-  if (auto* quorate = dynamic_cast<Quorate*>(driver.get())) {
+  if (auto* quorate = capability<Quorate>(*driver)) {
     std::cout << "\n";
     printNodes(quorate->views(full, within(lookBound)));
   }

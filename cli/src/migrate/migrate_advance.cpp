@@ -41,7 +41,7 @@ void checkOrder(const BoardState& state, const Rules& wanted) {
 }
 
 bool anyHeldKeyMatches(LockDriver& store, const Rule& rule) {
-  auto* browsable = dynamic_cast<Browsable*>(&store);
+  auto* browsable = capability<Browsable>(store);
   if (browsable == nullptr) return true;  // nobody knows
   bool found = false;
   browsable->list(

@@ -68,7 +68,7 @@ int auditLegacyKeys(const CommandLine& line) {
   const Settings settings = readSettings(line);
   checkNamespace(settings.manager.keyNamespace);
   const auto driver = openStore(settings);
-  auto* legacy = dynamic_cast<LegacyRedisDriver*>(driver.get());
+  auto* legacy = capability<LegacyRedisDriver>(*driver);
   if (legacy == nullptr) throw ConfigError("migrate audit looks at redis+legacy:// stores only");
   const std::size_t hidden = settings.fullKey("").size();
   std::array<std::size_t, classes.size()> counts{};

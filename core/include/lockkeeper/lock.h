@@ -64,7 +64,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   [[nodiscard]] LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
-  /// the manager's watching thread and must be quick.
+  /// the manager's threads; four slow ones at a time delay the next loss.
   [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.
@@ -81,10 +81,11 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   ReleaseResult release() noexcept;
 
   /// Like release(), but the key stays taken until the lock has been held for `atLeast`, counted from when it
-  /// was acquired. Nothing waits for that: the lease is renewed once more, for just the rest, and ends in the
-  /// store. `released` then means that the store has confirmed this; after any other result, or when the lock
-  /// is lost already, the lease is left as it is and ends by itself. So the promise holds in any case when
-  /// `atLeast` is not longer than the lock's ttl. Blocks for one attempt. Never throws.
+  /// was acquired, but 24 h from now at most. Nothing waits for that: the lease is renewed once more, for
+  /// just the rest, and ends in the store. `released` then means that the store has confirmed this; after any
+  /// other result, or when the lock is lost already, the lease is left as it is and ends by itself. So the
+  /// promise holds in any case when `atLeast` is not longer than the lock's ttl. Blocks for one attempt.
+  /// Never throws.
   ReleaseResult releaseHeldFor(std::chrono::milliseconds atLeast) noexcept;
 
  private:

@@ -43,8 +43,9 @@ struct ManagerOptions {
   Environment environment{};
 };
 
-/// Takes locks from one store. Thread-safe; make one for each store and share it. It has one thread that
-/// renews the leases of all its locks and one that watches their ends; both start with the first lock.
+/// Takes locks from one store. Thread-safe; make one for each store and share it. It has up to four
+/// threads that renew the leases of all its locks and up to four that tell losses; usually two of each, from
+/// the first lock on.
 ///
 /// Callers of one manager queue for a key in FIFO order inside the process, and only the first of them goes
 /// to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else, for ever

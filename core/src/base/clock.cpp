@@ -38,8 +38,4 @@ std::shared_ptr<Clock> systemClock() {
   return clock;
 }
 
-Instant saturatingAdd(Instant from, std::chrono::nanoseconds length) noexcept {
-  return Instant::max() - from < length ? Instant::max() : from + length;
-}
-
 }  // namespace lockkeeper

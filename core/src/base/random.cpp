@@ -8,7 +8,7 @@
 #include <limits>
 #include <system_error>
 
-#include "base/fork_generation.h"
+#include "lockkeeper/driver/fork_guard.h"
 
 namespace lockkeeper {
 
@@ -29,7 +29,7 @@ void readKernel(std::span<std::byte> out) {
 struct Block {
   std::array<std::byte, 1024> bytes;
   std::size_t used = sizeof(bytes);
-  std::uint64_t generation = 0;
+  ForkGuard filledBy;
 };
 
 class SystemRandom final : public Random {
@@ -37,11 +37,10 @@ class SystemRandom final : public Random {
   void fill(std::span<std::byte> out) override {
     thread_local Block block;
     if (out.size() > block.bytes.size()) return readKernel(out);
-    const bool inherited = block.generation != detail::forkGeneration();
-    if (inherited || block.bytes.size() - block.used < out.size()) {
+    if (block.filledBy.inherited() || block.bytes.size() - block.used < out.size()) {
       readKernel(block.bytes);
       block.used = 0;
-      block.generation = detail::forkGeneration();
+      block.filledBy = ForkGuard();
     }
     std::memcpy(out.data(), block.bytes.data() + block.used, out.size());
     block.used += out.size();

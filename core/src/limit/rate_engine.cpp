@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/either_stop.h"
-#include "base/fork_generation.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/internal/backoff.h"
 
@@ -72,8 +71,7 @@ class Forgetting {
 }  // namespace
 
 RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions options)
-    : generation_(forkGeneration()),
-      options_(checked(std::move(options))),
+    : options_(checked(std::move(options))),
       driver_(checked(std::move(driver))),
       name_(driver_->name()),
       store_(driver_, options_.environment, options_.operationTimeout),
@@ -91,7 +89,7 @@ RateEngine::~RateEngine() {
   stock_->close();
 }
 
-bool RateEngine::inherited() const noexcept { return generation_ != forkGeneration(); }
+bool RateEngine::inherited() const noexcept { return forkGuard_.inherited(); }
 
 void RateEngine::check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const {
   if (inherited()) {

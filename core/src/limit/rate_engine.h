@@ -11,6 +11,7 @@
 #include "limit/rate_store.h"
 #include "limit/refusal_cache.h"
 #include "limit/token_stock.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::detail {
@@ -49,7 +50,7 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   Instant startOfEvent() const;
   void report(const Decision& decision, std::string_view key, Instant began) const;
 
-  const std::uint64_t generation_;
+  const ForkGuard forkGuard_;
   const RateLimiterOptions options_;
   const std::shared_ptr<RateDriver> driver_;
   const std::string name_;  // of the store, in events

@@ -21,30 +21,42 @@ AbandonedClaims::AbandonedClaims(std::shared_ptr<LockDriver> driver, Environment
 void AbandonedClaims::add(const Claim& claim, Instant until) {
   if (claims_.size() >= most) return;
   claims_.push_back({std::string(claim.key), claim.token, until});
-  tryAt_ = environment_.clock->now();
 }
 
 void AbandonedClaims::release(std::unique_lock<std::mutex>& held) {
-  const Instant deadline = environment_.clock->now() + operationTimeout_;
-  while (!claims_.empty()) {
+  releasing_ = true;
+  for (bool done = true; done && !claims_.empty();) {
     Abandoned claim = std::move(claims_.front());
     claims_.pop_front();
-    if (claim.until <= environment_.clock->now()) continue;
+    const Instant now = environment_.clock->now();
+    if (claim.until <= now) continue;
     held.unlock();
-    const bool done = answered(claim, deadline);
+    done = answered(claim, [&](const Claim& asked) { driver_->release(asked, now + operationTimeout_); });
     held.lock();
     if (done) continue;
-    // The store does not answer now: leave the rest for later, too, so that renewals are not held up.
-    claims_.push_front(std::move(claim));
+    claims_.push_back(std::move(claim));
     tryAt_ = environment_.clock->now() + retryPause_;
-    return;
   }
+  releasing_ = false;
 }
 
-bool AbandonedClaims::answered(const Abandoned& claim, Instant deadline) {
+void AbandonedClaims::handOver(std::unique_lock<std::mutex>& held) {
+  const std::deque<Abandoned> claims = std::move(claims_);
+  claims_.clear();
+  held.unlock();
+  const Instant deadline = environment_.clock->now() + operationTimeout_;
+  for (const Abandoned& claim : claims) {
+    if (claim.until <= environment_.clock->now()) continue;
+    if (!answered(claim, [&](const Claim& asked) { driver_->handOverRelease(asked, deadline); })) break;
+  }
+  held.lock();
+}
+
+template <class Send>
+bool AbandonedClaims::answered(const Abandoned& claim, Send send) noexcept {
   const Instant began = environment_.clock->now();
   try {
-    driver_->release({claim.key, claim.token, owner_}, deadline);
+    send({claim.key, claim.token, owner_});
     return true;
   } catch (const Error& error) {
     environment_.tell({.kind = EventKind::attemptFailed,
@@ -55,6 +67,8 @@ bool AbandonedClaims::answered(const Abandoned& claim, Instant deadline) {
                        .error = error.code(),
                        .text = error.what()});
     return error.code() == ErrorCode::config;  // will not get better by itself
+  } catch (...) {
+    return false;  // a driver that breaks its contract
   }
 }
 

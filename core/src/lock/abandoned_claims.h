@@ -20,12 +20,15 @@ class AbandonedClaims {
   /// To be released until `until`, when its lease has ended at the latest.
   void add(const Claim& claim, Instant until);
 
-  /// When the next try is due; Instant::max() when there is nothing to do.
-  Instant due() const { return claims_.empty() ? Instant::max() : tryAt_; }
+  /// When the next try is due; Instant::max() when there is nothing to do, or somebody is doing it.
+  Instant due() const { return claims_.empty() || releasing_ ? Instant::max() : tryAt_; }
 
-  /// Tries all of them, until the store does not answer. Lets go of the mutex `held` during I/O. Blocks for
-  /// at most one operation.
+  /// Tries one after the other, until the store does not answer. That claim then comes after all others, and
+  /// the next try after a pause. Lets go of the mutex `held` during I/O.
   void release(std::unique_lock<std::mutex>& held);
+
+  /// Hands all of them over to the store, as a last try, and forgets them. Blocks for one operation at most.
+  void handOver(std::unique_lock<std::mutex>& held);
 
  private:
   struct Abandoned {
@@ -34,7 +37,8 @@ class AbandonedClaims {
     Instant until;
   };
 
-  bool answered(const Abandoned& claim, Instant deadline);
+  template <class Send>
+  bool answered(const Abandoned& claim, Send send) noexcept;
 
   const std::shared_ptr<LockDriver> driver_;
   const Environment environment_;
@@ -42,6 +46,7 @@ class AbandonedClaims {
   const std::chrono::nanoseconds operationTimeout_;
   const std::chrono::nanoseconds retryPause_;
   std::deque<Abandoned> claims_;
+  bool releasing_ = false;
   Instant tryAt_{};
 };
 

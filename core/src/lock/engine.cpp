@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "base/either_stop.h"
-#include "base/fork_generation.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/internal/backoff.h"
 
@@ -40,30 +39,32 @@ struct Engine::Call {
 };
 
 Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
-    : generation_(forkGeneration()),
-      options_(completed(std::move(options))),
+    : options_(completed(std::move(options))),
       driver_(checked(std::move(driver))),
-      waitable_(dynamic_cast<Waitable*>(driver_.get())),
+      waitable_(capability<Waitable>(*driver_)),
       store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
                                             options_.operationTimeout, options_.backoffCap)) {}
 
 Engine::~Engine() {
-  if (inherited()) {
+  if (forkGuard_.inherited()) {
     // The threads are not here, the mutexes may be held by them for ever, the sockets are the parent's: let
     // go of all of it without touching it.
     new (std::nothrow) auto(keeper_);
     new (std::nothrow) auto(driver_);
     return;
   }
-  keeper_->shutDown();
+  keeper_->shutDown(Instant::min());
 }
 
-bool Engine::inherited() const noexcept { return generation_ != forkGeneration(); }
+void Engine::leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept {
+  const auto last = std::move(engine);
+  if (last.use_count() == 1 && !last->forkGuard_.inherited()) last->keeper_->shutDown(until);
+}
 
 void Engine::refuseInherited() const {
-  if (inherited()) {
+  if (forkGuard_.inherited()) {
     throw ForkedError(
         "this LockManager was made before fork(): make a new one, with a new driver, in the child");
   }
@@ -95,7 +96,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
     lease->turn = std::move(*turn);
     try {
       if (claim(*lease, call)) {
-        keeper_->add(lease);
+        keeper_->add(*lease);
         options_.environment.tell({.kind = EventKind::acquired,
                                    .key = lease->key,
                                    .store = store_,
@@ -147,10 +148,14 @@ bool Engine::claim(Lease& lease, Call& call) {
         if (accept(lease, *granted, call)) return true;
         giveBack(lease);
         failure = std::make_exception_ptr(
-            OutcomeUnknown("the lock was granted too late to be used, and is given back"));
+            OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
       } else {
         failure = nullptr;
-        retryAfter = std::get<Busy>(result).retryAfter;
+        // A store may name a time that nanoseconds do not hold.
+        const auto& busy = std::get<Busy>(result);
+        if (busy.retryAfter && *busy.retryAfter < options_.backoffCap) {
+          retryAfter = *busy.retryAfter + std::chrono::milliseconds{1};
+        }
       }
     } catch (const Error& error) {
       tellFailure(lease, began, error);
@@ -163,10 +168,7 @@ bool Engine::claim(Lease& lease, Call& call) {
     }
     if (now() >= call.waitUntil || call.stop.stop_requested()) break;
     auto pause = backoff.next(*environment.random);
-    // Compared in milliseconds: a foreign lease may be too long for nanoseconds.
-    if (retryAfter && *retryAfter < pause)
-      pause = std::min<std::chrono::nanoseconds>(
-          pause, std::max(*retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1});
+    if (retryAfter) pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter);
     if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
@@ -177,25 +179,27 @@ bool Engine::claim(Lease& lease, Call& call) {
 }
 
 AcquireResult Engine::attempt(const AcquireRequest& request, const Call& call) {
-  const Instant started = now();
-  if (waitable_ == nullptr || call.waitUntil <= started) return driver_->acquire(request);
-  return waitable_->acquireWaiting(request, std::min(call.waitUntil, started + longestStoreWait), call.stop);
+  const auto waitFor = std::min<std::chrono::nanoseconds>(call.waitUntil - now(), longestStoreWait);
+  if (waitable_ == nullptr || waitFor <= waitFor.zero()) return driver_->acquire(request);
+  return waitable_->acquireWaiting(request, waitFor, call.stop);
 }
 
 bool Engine::accept(Lease& lease, const Granted& granted, const Call& call) {
   lease.acquiredAt = now();
   if (call.terms.maxHold) lease.holdUntil = saturatingAdd(lease.acquiredAt, *call.terms.maxHold);
   lease.fence = granted.fence;
-  lease.leased(granted.leasedFrom);
+  lease.leased(granted.leasedFrom, granted.leasedFor);
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 
 void Engine::stop() noexcept {
   // In a forked child, those who wait are not here, and what would wake them is the parent's.
-  if (!inherited()) stop_.request_stop();
+  if (!forkGuard_.inherited()) stop_.request_stop();
 }
 
-void Engine::giveBack(const Lease& lease) { keeper_->abandon(lease.claim(), now() + lease.ttl); }
+void Engine::giveBack(const Lease& lease) {
+  keeper_->abandon(lease.claim(), now() + std::max(lease.ttl, lease.length));
+}
 
 void Engine::tellFailure(const Lease& lease, Instant began, const Error& error) const {
   options_.environment.tell({.kind = EventKind::attemptFailed,
@@ -211,7 +215,7 @@ void Engine::renew(Lease& lease) {
   refuseInherited();
   if (!lease.valid()) throw LockLost("the lock is lost: it cannot be renewed");
   const Instant started = now();
-  Renewal renewal{lease.claim(), lease.ttlMilliseconds(), RenewOutcome::unknown, started};
+  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
   driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
   if (keeper_->renewed(lease, renewal, started)) return;
@@ -223,7 +227,7 @@ void Engine::renew(Lease& lease) {
 }
 
 ReleaseResult Engine::release(Lease& lease) noexcept {
-  if (inherited()) return ReleaseResult::notHeld;
+  if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && now() < lease.validUntil.load(std::memory_order_relaxed);
@@ -233,21 +237,22 @@ ReleaseResult Engine::release(Lease& lease) noexcept {
 }
 
 ReleaseResult Engine::releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept {
-  if (inherited()) return ReleaseResult::notHeld;
+  if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const auto rest =
       std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - now());
   if (rest <= rest.zero()) return release(lease);
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
-  const ReleaseResult result = sendLastRenewal(lease, std::max(rest, shortestTtl));
+  const ReleaseResult result =
+      sendLastRenewal(lease, std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl));
   letGo(lease, result == ReleaseResult::notOwner);
   return result;
 }
 
 ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
-  Renewal renewal{lease.claim(), rest, RenewOutcome::unknown, now()};
+  Renewal renewal{.claim = lease.claim(), .ttl = rest};
   try {
-    driver_->renew({&renewal, 1}, now() + options_.operationTimeout);
+    driver_->renew({&renewal, 1}, callEnd());
   } catch (...) {
     // A driver that breaks its contract: the outcome that it did not write is unknown.
   }
@@ -257,7 +262,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
     case RenewOutcome::notOwner:
       lease.lossReason = LossReason::notOwner;
       return ReleaseResult::notOwner;
-    case RenewOutcome::ownershipUncertain:
+    case RenewOutcome::ownerUnknown:
       lease.lossReason = LossReason::ownershipUncertain;
       return ReleaseResult::notOwner;
     case RenewOutcome::unavailable:
@@ -281,7 +286,7 @@ void Engine::letGo(Lease& lease, bool foundLost) {
 
 ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
   const Instant began = now();
-  const Instant deadline = began + options_.operationTimeout;
+  const Instant deadline = callEnd();
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
@@ -306,7 +311,7 @@ ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
 
 std::optional<Holder> Engine::holder(std::string_view key) {
   refuseInherited();
-  return driver_->holder(fullKey(key), now() + options_.operationTimeout);
+  return driver_->holder(fullKey(key), callEnd());
 }
 
 }  // namespace lockkeeper::detail

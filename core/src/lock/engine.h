@@ -9,6 +9,7 @@
 #include "lock/lease_keeper.h"
 #include "lock/local_queue.h"
 #include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::detail {
@@ -27,9 +28,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// The lock, or nothing: busy for all of terms.waitFor, or stopped.
   std::optional<Lock> acquire(std::string_view key, const LockTerms& terms);
   void renew(Lease& lease);
+
+  /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads.
+  static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
+
   ReleaseResult release(Lease& lease) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
-  bool stillRuns(Lease& lease) { return keeper_->stillRuns(lease); }
 
   /// Ends all waits of acquire(), and those that come.
   void stop() noexcept;
@@ -38,11 +42,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Holder> holder(std::string_view key);
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }
+  const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
   Instant now() const noexcept { return options_.environment.clock->now(); }
+  /// By when a call that begins now ends.
+  Instant callEnd() const noexcept { return now() + options_.operationTimeout; }
 
  private:
-  /// True in a forked child: everything here is the parent's.
-  bool inherited() const noexcept;
   void refuseInherited() const;
   std::string fullKey(std::string_view key) const;
 
@@ -59,10 +64,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void giveBack(const Lease& lease);
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
-  const std::uint64_t generation_;
+  const ForkGuard forkGuard_;
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
-  Waitable* const waitable_;  // the driver itself, when it can wait
+  Waitable* const waitable_;  // null when the driver cannot
   const std::string store_;   // its name in events
   LocalQueue queue_;
   std::stop_source stop_;

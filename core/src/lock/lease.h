@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -12,25 +11,28 @@
 #include "lock/local_queue.h"
 #include "lock/options.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
 
 namespace lockkeeper::detail {
 
 class Engine;
+class LeaseKeeper;
 
-/// One held lock: what a Lock and the LeaseKeeper share. The members above the line never change; validUntil
-/// and state are written under the keeper's mutex only; those below the line belong to the keeper.
-struct Lease {
-  std::weak_ptr<Engine> engine;  ///< Not its owner: a Lock that was released keeps no manager alive.
+/// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
+/// held; validUntil and state are written under the keeper's mutex only; those below the line belong to the
+/// keeper.
+struct Lease : std::enable_shared_from_this<Lease> {
+  std::weak_ptr<LeaseKeeper> keeper;  ///< Not its owner: a Lock that was released keeps no manager alive.
   std::shared_ptr<Clock> clock;
-  std::uint64_t generation;  ///< Of the process that took it.
-  std::string key;           ///< With the namespace.
+  ForkGuard forkGuard;
+  std::string key;  ///< With the namespace.
   std::size_t namespaceBytes = 0;
   Token token;
-  std::string_view owner;  ///< The engine's label.
-  std::chrono::nanoseconds ttl{};
-  std::chrono::nanoseconds margin{};
+  std::string_view owner;                          ///< The engine's label.
+  std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
+  std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
   Renew renew = Renew::automatic;
   std::optional<Fence> fence;
   Instant acquiredAt{};
@@ -41,9 +43,9 @@ struct Lease {
   std::stop_source lost;
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
-  std::size_t place = 0;  ///< Its index among the keeper's leases, while it is alive.
-  Instant renewAt = Instant::max();
-  LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits.
+  std::chrono::nanoseconds length{};  ///< As the store gave it last.
+  Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
+  LocalQueue::Turn turn;              ///< Kept while held, so that the process's next caller waits.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
         const LockTerms& terms);
@@ -63,8 +65,9 @@ struct Lease {
     return now == LockState::held || now == LockState::suspect;
   }
 
-  /// The lease counts from `leasedFrom` anew: sets validUntil and the next renewal.
-  void leased(Instant leasedFrom) noexcept;
+  /// The store has given the lease for `leasedFor` from `leasedFrom` on: sets validUntil and the next
+  /// renewal.
+  void leased(Instant leasedFrom, std::chrono::nanoseconds leasedFor) noexcept;
 };
 
 }  // namespace lockkeeper::detail

@@ -1,34 +1,53 @@
 #include "lock/lease_keeper.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace lockkeeper::detail {
 
 namespace {
 
-// One write carries so many renewals at most, so that a batch's reply comes well before its deadline.
-constexpr std::size_t largestBatch = 128;
+// So many renewals at most go to the driver at once: few calls for many locks, yet none so large that the
+// other users of the store's connection wait for it.
+constexpr std::size_t largestGroup = 1024;
+
+// A store that takes a second for each group still renews thousands of leases a second.
+constexpr std::size_t mostRenewers = 4;
+
+// As many callbacks of lost() may be slow before one delays the next loss.
+constexpr std::size_t mostWatchmen = 4;
 
 }  // namespace
 
-/// A loss that is decided, to be told outside the mutex.
-struct LeaseKeeper::Loss {
-  std::shared_ptr<Lease> lease;
+/// Where the driver reports losses to: it may do so as long as it lives, the keeper ends before.
+class LeaseKeeper::LossInbox final : public LossListener {
+ public:
+  explicit LossInbox(LeaseKeeper& keeper) : keeper_(&keeper) {}
 
-  void tell(const Environment& environment, std::string_view store) {
-    // The next caller of this process may go to the store from now on: it is the store that excludes it.
-    { const LocalQueue::Turn ended = std::move(lease->turn); }
-    lease->lost.request_stop();
-    environment.tell({.kind = EventKind::lost,
-                      .key = lease->key,
-                      .store = store,
-                      .began = lease->acquiredAt,
-                      .ended = environment.clock->now(),
-                      .fence = lease->fence,
-                      .loss = lease->lossReason});
+  void claimsLost(std::span<const Token> tokens) noexcept override {
+    const std::lock_guard held(mutex_);
+    if (keeper_ != nullptr) keeper_->claimsLost(tokens);
   }
+
+  void close() {
+    const std::lock_guard held(mutex_);
+    keeper_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  LeaseKeeper* keeper_;
 };
+
+void LeaseKeeper::Loss::tell(const Environment& environment, std::string_view store) const {
+  lease->lost.request_stop();
+  environment.tell({.kind = EventKind::lost,
+                    .key = lease->key,
+                    .store = store,
+                    .began = lease->acquiredAt,
+                    .ended = environment.clock->now(),
+                    .fence = lease->fence,
+                    .loss = lease->lossReason});
+}
 
 LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
                          std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
@@ -36,35 +55,51 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environ
       store_(driver_->name()),
       environment_(std::move(environment)),
       operationTimeout_(operationTimeout),
-      abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause) {}
+      abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause),
+      inbox_(std::make_shared<LossInbox>(*this)),
+      watchmen_(mutex_, *environment_.clock, mostWatchmen,
+                {.due = [this] { return nextLoss(); },
+                 .doIt = [this](auto& held) { tellNextLoss(held); },
+                 .last = [](auto&) {}}),
+      renewers_(mutex_, *environment_.clock, mostRenewers,
+                {.due = [this] { return std::min(nextRenewal(), abandoned_.due()); },
+                 .doIt = [this](auto& held) { renewDue(held); },
+                 .last = [this](auto& held) { abandoned_.handOver(held); }}) {}
 
 void LeaseKeeper::start() {
   std::call_once(started_, [this] {
-    if (!watchman_.joinable()) watchman_ = std::thread([self = shared_from_this()] { self->watch(); });
-    renewer_ = std::thread([self = shared_from_this()] { self->renewAll(); });
+    if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
+    const std::lock_guard held(mutex_);
+    watchmen_.start(shared_from_this());
+    renewers_.start(shared_from_this());
   });
 }
 
-void LeaseKeeper::add(std::shared_ptr<Lease> lease) {
+void LeaseKeeper::add(Lease& lease) {
   const std::lock_guard held(mutex_);
-  if (lease->validUntil.load(std::memory_order_relaxed) < watchSleepsUntil_) watchWakeUp_.notify_one();
-  if (lease->renewAt < renewSleepsUntil_) renewWakeUp_.notify_one();
-  lease->place = leases_.size();
-  leases_.push_back(std::move(lease));
+  schedule(lease);
 }
 
 bool LeaseKeeper::remove(Lease& lease) {
   const std::lock_guard held(mutex_);
   if (!lease.alive()) return false;
   lease.state.store(LockState::released, std::memory_order_release);
-  untrack(lease);
+  unschedule(lease);
   return true;
 }
 
-void LeaseKeeper::untrack(const Lease& lease) {
-  leases_.back()->place = lease.place;
-  std::swap(leases_[lease.place], leases_.back());
-  leases_.pop_back();
+void LeaseKeeper::schedule(Lease& lease) {
+  const Instant end = lease.validUntil.load(std::memory_order_relaxed);
+  ends_.emplace(end, &lease);
+  watchmen_.wakeUpAt(end);
+  if (lease.renewAt == Instant::max()) return;
+  renewals_.emplace(lease.renewAt, &lease);
+  renewers_.wakeUpAt(lease.renewAt);
+}
+
+void LeaseKeeper::unschedule(Lease& lease) {
+  ends_.erase({lease.validUntil.load(std::memory_order_relaxed), &lease});
+  renewals_.erase({lease.renewAt, &lease});
 }
 
 bool LeaseKeeper::stillRuns(Lease& lease) {
@@ -72,7 +107,7 @@ bool LeaseKeeper::stillRuns(Lease& lease) {
   std::unique_lock held(mutex_);
   if (!lease.alive()) return false;
   if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
-  Loss loss = lose(lease, LossReason::leaseEnded);
+  const Loss loss = lose(lease, LossReason::leaseEnded);
   held.unlock();
   loss.tell(environment_, store_);
   return false;
@@ -83,9 +118,10 @@ LeaseKeeper::Loss LeaseKeeper::lose(Lease& lease, LossReason reason) {
       reason == LossReason::leaseEnded && lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil;
   lease.lossReason = heldTooLong ? LossReason::maxHold : reason;
   lease.state.store(LockState::lost, std::memory_order_release);
-  std::shared_ptr<Lease> shared = leases_[lease.place];
-  untrack(lease);
-  return {std::move(shared)};
+  unschedule(lease);
+  // The next caller of this process may go to the store from now on: it is the store that excludes it.
+  { const LocalQueue::Turn ended = std::move(lease.turn); }
+  return {lease.shared_from_this()};
 }
 
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
@@ -95,135 +131,116 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   const Instant now = environment_.clock->now();
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
 
-  if (outcome == RenewOutcome::notOwner || outcome == RenewOutcome::ownershipUncertain || now >= end) {
+  if (outcome == RenewOutcome::notOwner || outcome == RenewOutcome::ownerUnknown || now >= end) {
     const LossReason reason = now >= end                          ? LossReason::leaseEnded
                               : outcome == RenewOutcome::notOwner ? LossReason::notOwner
                                                                   : LossReason::ownershipUncertain;
-    Loss loss = lose(lease, reason);
+    const Loss loss = lose(lease, reason);
     held.unlock();
     loss.tell(environment_, store_);
     return false;
   }
-  Event event{.kind = EventKind::renewed, .key = lease.key, .store = store_, .began = began, .ended = now};
-  if (outcome == RenewOutcome::renewed) {
-    lease.leased(renewal.leasedFrom);
-    lease.state.store(LockState::held, std::memory_order_release);
-    held.unlock();
-    environment_.tell(event);
-    return true;
+  const bool done = outcome == RenewOutcome::renewed;
+  unschedule(lease);
+  if (done) {
+    lease.leased(renewal.leasedFrom, renewal.leasedFor);
+  } else if (lease.renew == Renew::automatic) {
+    lease.renewAt = now + lease.length / 10;
   }
-  if (lease.renew == Renew::automatic) {
-    lease.renewAt = now + lease.ttl / 10;
-    if (lease.renewAt < renewSleepsUntil_) renewWakeUp_.notify_one();
-  }
-  lease.state.store(LockState::suspect, std::memory_order_release);
+  schedule(lease);
+  lease.state.store(done ? LockState::held : LockState::suspect, std::memory_order_release);
   held.unlock();
-  event.kind = EventKind::renewalFailed;
-  event.error =
-      outcome == RenewOutcome::unavailable ? ErrorCode::storeUnavailable : ErrorCode::outcomeUnknown;
-  event.text = renewal.cause;
-  event.remaining = end - now;
+  Event event{.kind = EventKind::renewed, .key = lease.key, .store = store_, .began = began, .ended = now};
+  if (!done) {
+    event.kind = EventKind::renewalFailed;
+    event.error =
+        outcome == RenewOutcome::unavailable ? ErrorCode::storeUnavailable : ErrorCode::outcomeUnknown;
+    event.text = renewal.cause;
+    event.remaining = end - now;
+  }
   environment_.tell(event);
-  return false;
+  return done;
+}
+
+void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
+  const std::lock_guard held(mutex_);
+  std::vector<Lease*> gone;
+  for (const auto& [end, lease] : ends_) {
+    if (std::ranges::find(tokens, lease->token) != tokens.end()) gone.push_back(lease);
+  }
+  for (Lease* lease : gone) untold_.push_back(lose(*lease, LossReason::notOwner));
+  watchmen_.wakeUpAt(nextLoss());
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) {
   const std::lock_guard held(mutex_);
   abandoned_.add(claim, until);
-  renewWakeUp_.notify_one();
+  renewers_.wakeUpAt(abandoned_.due());
 }
 
-void LeaseKeeper::shutDown() {
-  {
-    const std::lock_guard held(mutex_);
-    stopping_ = true;
-    watchWakeUp_.notify_one();
-    renewWakeUp_.notify_one();
-  }
-  for (std::thread* thread : {&watchman_, &renewer_}) {
-    // The last Lock may have died inside a lost() callback, that is, on one of these very threads.
-    if (thread->get_id() == std::this_thread::get_id()) {
-      thread->detach();
-    } else if (thread->joinable()) {
-      thread->join();
-    }
-  }
+void LeaseKeeper::shutDown(Instant until) {
+  inbox_->close();
+  std::unique_lock held(mutex_);
+  watchmen_.stop();
+  renewers_.stop();
+  watchmen_.join(held, until);
+  renewers_.join(held, until);
 }
 
-Instant LeaseKeeper::nextEnd() const {
-  Instant next = Instant::max();
-  for (const auto& lease : leases_) next = std::min(next, lease->validUntil.load(std::memory_order_relaxed));
-  return next;
+Instant LeaseKeeper::nextLoss() const {
+  if (!untold_.empty()) return Instant::min();
+  return ends_.empty() ? Instant::max() : ends_.begin()->first;
 }
 
 Instant LeaseKeeper::nextRenewal() const {
-  Instant next = abandoned_.due();
-  for (const auto& lease : leases_) next = std::min(next, lease->renewAt);
-  return next;
+  return renewals_.empty() ? Instant::max() : renewals_.begin()->first;
 }
 
-void LeaseKeeper::watch() {
-  std::unique_lock held(mutex_);
-  while (!stopping_) {
-    const Instant now = environment_.clock->now();
-    const auto ended = std::find_if(leases_.begin(), leases_.end(), [&](const auto& lease) {
-      return lease->validUntil.load(std::memory_order_relaxed) <= now;
-    });
-    if (ended != leases_.end()) {
-      Loss loss = lose(**ended, LossReason::leaseEnded);
-      held.unlock();
-      loss.tell(environment_, store_);
-      held.lock();
-      continue;
-    }
-    watchSleepsUntil_ = nextEnd();
-    environment_.clock->wait(held, watchWakeUp_, watchSleepsUntil_);
-    watchSleepsUntil_ = Instant::min();
-  }
-}
-
-void LeaseKeeper::renewAll() {
-  std::unique_lock held(mutex_);
-  while (!stopping_) {
-    const Instant next = nextRenewal();
-    if (environment_.clock->now() >= next) {
-      renewBatch(held);
-      if (environment_.clock->now() >= abandoned_.due()) abandoned_.release(held);
-      continue;
-    }
-    renewSleepsUntil_ = next;
-    environment_.clock->wait(held, renewWakeUp_, next);
-    renewSleepsUntil_ = Instant::min();
-  }
-  abandoned_.release(held);
-}
-
-void LeaseKeeper::renewBatch(std::unique_lock<std::mutex>& held) {
-  const Instant now = environment_.clock->now();
-  Instant deadline = now + operationTimeout_;
-  std::vector<std::shared_ptr<Lease>> batch;
-  std::vector<Renewal> renewals;
-  for (const auto& lease : leases_) {
-    // Those due soon come along: one round trip for all.
-    if (lease->renewAt == Instant::max() || lease->renewAt - lease->ttl / 30 > now) continue;
-    // A renewal that comes after the lease's end is of no use to anyone.
-    deadline = std::min(deadline, lease->validUntil.load(std::memory_order_relaxed));
-    batch.push_back(lease);
-    renewals.push_back({lease->claim(), lease->ttlMilliseconds(), RenewOutcome::unknown, now});
-    if (batch.size() == largestBatch) break;
-  }
-  if (batch.empty()) return;
-
+void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
+  if (untold_.empty()) untold_.push_back(lose(*ends_.begin()->second, LossReason::leaseEnded));
+  Loss loss = std::move(untold_.back());
+  untold_.pop_back();
   held.unlock();
+  loss.tell(environment_, store_);
+  loss = {};  // It may be the last of the lease: not under the mutex.
+  held.lock();
+}
+
+void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
+  const Instant now = environment_.clock->now();
+  if (now < nextRenewal()) return abandoned_.release(held);
+  std::vector<std::shared_ptr<Lease>> leases;
+  std::vector<Renewal> renewals;
+  Instant lastEnd = now;
+  while (!renewals_.empty() && leases.size() < largestGroup) {
+    Lease& lease = *renewals_.begin()->second;
+    // Those due soon come along: one round trip for all.
+    if (lease.renewAt - lease.length / 30 > now) break;
+    renewals_.erase(renewals_.begin());
+    lease.renewAt = Instant::max();
+    lastEnd = std::max(lastEnd, lease.validUntil.load(std::memory_order_relaxed));
+    leases.push_back(lease.shared_from_this());
+    renewals.push_back({.claim = lease.claim(), .ttl = lease.ttlMilliseconds()});
+  }
+  held.unlock();
+
+  std::vector<bool> told(leases.size());
+  const auto tell = [&](std::size_t index, const Renewal& renewal) {
+    if (!told[index]) renewed(*leases[index], renewal, now);
+    told[index] = true;
+  };
+  for (std::size_t i = 0; i < renewals.size(); ++i) {
+    renewals[i].told = [&tell, i](const Renewal& renewal) { tell(i, renewal); };
+  }
   try {
-    driver_->renew(renewals, deadline);
+    // A lease that ends meanwhile is told lost in time whatever the others do. A renewal that comes after the
+    // end of all of them is of no use to anyone.
+    driver_->renew(renewals, std::min(now + operationTimeout_, lastEnd));
   } catch (...) {
     // A driver that breaks its contract: the outcomes that it did not write are unknown.
   }
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    renewed(*batch[i], renewals[i], now);
-  }
-  batch.clear();  // What it owns may be the last of a lease: not under the mutex.
+  for (std::size_t i = 0; i < renewals.size(); ++i) tell(i, renewals[i]);
+  leases.clear();  // What it owns may be the last of a lease: not under the mutex.
   held.lock();
 }
 

@@ -1,24 +1,27 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <thread>
+#include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "base/relay.h"
 #include "lock/abandoned_claims.h"
 #include "lock/lease.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/listener.h"
 
 namespace lockkeeper::detail {
 
-/// Keeps the leases of one manager alive and says when one is lost. Two threads, whatever the number of
-/// locks: the renewer talks to the store and may be held up by it; the watchman never does, so that a loss is
-/// told in time even while the store hangs. Both start with the first lock. Thread-safe.
+/// Keeps the leases of one manager alive and says when one is lost. Its renewers talk to the store and may be
+/// held up by it; its watchmen never do, so that a loss is told in time even while the store hangs. Both are
+/// few threads, whatever the number of locks, and start with the first lock. Thread-safe.
 ///
 /// Held by shared_ptr: its threads keep it alive until they have ended.
-class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
+class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
               std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause);
@@ -26,8 +29,8 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.
   void start();
 
-  /// Starts to renew and watch the lease.
-  void add(std::shared_ptr<Lease> lease);
+  /// Starts to renew and watch the lease, which lives at least until remove().
+  void add(Lease& lease);
 
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease);
@@ -42,19 +45,22 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   /// known, and nobody uses it any more.
   void abandon(const Claim& claim, Instant until);
 
-  /// Ends both threads after one more try at what was abandoned. Blocks for at most one operation.
-  void shutDown();
+  /// Ends all threads, after one more try at what was abandoned. Waits for that until `until` at most.
+  void shutDown(Instant until);
 
  private:
   struct Loss;
+  class LossInbox;
+  using ByTime = std::set<std::pair<Instant, Lease*>>;
 
-  void watch();
-  void renewAll();
-  void renewBatch(std::unique_lock<std::mutex>& held);
+  Instant nextLoss() const;
   Instant nextRenewal() const;
-  Instant nextEnd() const;
+  void tellNextLoss(std::unique_lock<std::mutex>& held);
+  void renewDue(std::unique_lock<std::mutex>& held);
   Loss lose(Lease& lease, LossReason reason);
-  void untrack(const Lease& lease);
+  void claimsLost(std::span<const Token> tokens) noexcept;
+  void schedule(Lease& lease);
+  void unschedule(Lease& lease);
 
   const std::shared_ptr<LockDriver> driver_;
   const std::string store_;  // its name in events
@@ -62,16 +68,21 @@ class LeaseKeeper : public std::enable_shared_from_this<LeaseKeeper> {
   const std::chrono::nanoseconds operationTimeout_;
 
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Lease>> leases_;
+  ByTime ends_;      // all leases that are alive, by validUntil
+  ByTime renewals_;  // those of them that fall due, by renewAt
+  std::vector<Loss> untold_;
   AbandonedClaims abandoned_;
-  std::condition_variable watchWakeUp_;
-  std::condition_variable renewWakeUp_;
-  Instant watchSleepsUntil_ = Instant::min();
-  Instant renewSleepsUntil_ = Instant::min();
-  bool stopping_ = false;
+  const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
-  std::thread watchman_;
-  std::thread renewer_;
+  Relay watchmen_;
+  Relay renewers_;
+};
+
+/// A loss that is decided, to be told outside the mutex.
+struct LeaseKeeper::Loss {
+  std::shared_ptr<Lease> lease;
+
+  void tell(const Environment& environment, std::string_view store) const;
 };
 
 }  // namespace lockkeeper::detail

@@ -6,9 +6,9 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "lockkeeper/driver/clock.h"
+#include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::detail {
 
@@ -55,15 +55,12 @@ class LocalQueue {
   struct Line {
     std::list<Waiter*> waiters;
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
 
   void leave(std::string_view key) noexcept;
 
   const std::shared_ptr<Clock> clock_;
   std::mutex mutex_;
-  std::unordered_map<std::string, Line, Hash, std::equal_to<>> lines_;
+  StringMap<Line> lines_;
 };
 
 }  // namespace lockkeeper::detail

@@ -55,14 +55,20 @@ void Lock::renew() {
 
 ReleaseResult Lock::release() noexcept {
   if (!engine_) return ReleaseResult::notHeld;
-  const auto engine = std::exchange(engine_, nullptr);
-  return engine->release(*lease_);
+  auto engine = std::exchange(engine_, nullptr);
+  const Instant until = engine->callEnd();
+  const ReleaseResult result = engine->release(*lease_);
+  detail::Engine::leave(std::move(engine), until);
+  return result;
 }
 
 ReleaseResult Lock::releaseHeldFor(std::chrono::milliseconds atLeast) noexcept {
   if (!engine_) return ReleaseResult::notHeld;
-  const auto engine = std::exchange(engine_, nullptr);
-  return engine->releaseHeldFor(*lease_, atLeast);
+  auto engine = std::exchange(engine_, nullptr);
+  const Instant until = engine->callEnd();
+  const ReleaseResult result = engine->releaseHeldFor(*lease_, atLeast);
+  detail::Engine::leave(std::move(engine), until);
+  return result;
 }
 
 }  // namespace lockkeeper

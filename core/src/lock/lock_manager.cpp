@@ -12,8 +12,20 @@ LockManager::LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions opti
     : engine_(std::make_shared<detail::Engine>(std::move(driver), std::move(options))) {}
 
 LockManager::LockManager(LockManager&&) noexcept = default;
-LockManager& LockManager::operator=(LockManager&&) noexcept = default;
-LockManager::~LockManager() = default;
+
+LockManager& LockManager::operator=(LockManager&& other) noexcept {
+  if (this != &other) {
+    LockManager ended(std::move(*this));
+    engine_ = std::move(other.engine_);
+  }
+  return *this;
+}
+
+LockManager::~LockManager() {
+  if (engine_ == nullptr) return;
+  const Instant until = engine_->callEnd();
+  detail::Engine::leave(std::move(engine_), until);
+}
 
 // By value: a callback of the call, such as a Listener, may move or destroy the manager.
 std::shared_ptr<detail::Engine> LockManager::engine() const {

@@ -46,7 +46,7 @@ LockTerms termsOf(const LockOptions& call, const LockOptions& defaults, millisec
   terms.renew = either(call.renew, defaults.renew).value_or(Renew::automatic);
   terms.stop = call.stop.stop_possible() ? call.stop : defaults.stop;
 
-  checkDuration("ttl", terms.ttl, shortestTtl, hours{24});
+  checkDuration("ttl", terms.ttl, shortestTtl, longestTtl);
   if (terms.waitFor != forever) checkDuration("waitFor", terms.waitFor, milliseconds{0}, hours{24});
   if (maxHold) checkDuration("maxHold", *maxHold, milliseconds{1}, forever);
   if (margin) {
@@ -54,7 +54,7 @@ LockTerms termsOf(const LockOptions& call, const LockOptions& defaults, millisec
     checkDuration("safetyMargin", *margin, milliseconds{0}, most);
   }
   if (maxHold && *maxHold < noBound) terms.maxHold = maxHold;
-  terms.margin = margin.value_or(terms.ttl / 10);
+  terms.margin = margin;
   return terms;
 }
 

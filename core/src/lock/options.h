@@ -16,11 +16,12 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
 
 /// Below it, what a lease costs would be most of it.
 inline constexpr std::chrono::milliseconds shortestTtl{10};
+inline constexpr std::chrono::hours longestTtl{24};
 
 /// LockOptions of one call with nothing left open.
 struct LockTerms {
   std::chrono::milliseconds ttl;
-  std::chrono::milliseconds margin;
+  std::optional<std::chrono::milliseconds> margin;  ///< Empty: a tenth of what the store gives.
   std::chrono::milliseconds waitFor;  ///< `forever`, or at most 24 h.
   Renew renew;
   std::optional<std::chrono::milliseconds> maxHold;  ///< At most 100 years: more is no bound.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
-#include <unordered_map>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/string_map.h"
 #include "lockkeeper/store_registry.h"
-#include "memory/memory_notices.h"
 #include "memory/memory_rates.h"
+#include "memory/memory_records.h"
 
 namespace lockkeeper {
 
@@ -28,24 +28,19 @@ struct Record {
   std::list<Waiter*> waiters;
 };
 
-struct Hash : std::hash<std::string_view> {
-  using is_transparent = void;
-};
-
-using Records = std::unordered_map<std::string, Record, Hash, std::equal_to<>>;
-
 }  // namespace
 
 struct MemoryDriver::State {
-  explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), board(clock), rates(clock) {}
+  explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), shared(clock), rates(clock) {}
 
   const std::shared_ptr<Clock> clock;
-  detail::MemoryNotices board;  // with a mutex of its own
+  detail::MemoryRecords shared;  // with a mutex of its own, as rates
+  detail::MemoryRates rates;
+  LossListeners lossListeners;
   std::mutex mutex;
-  Records records;
+  StringMap<Record> records;
   Fence lastFence = 0;  // one counter for all keys: it increases for each of them
   std::size_t sweepAt = 1024;
-  detail::MemoryRates rates;
 
   Granted grant(Record& record, const AcquireRequest& request) {
     const Instant now = clock->now();
@@ -53,7 +48,7 @@ struct MemoryDriver::State {
     record.owner = request.claim.owner;
     record.fence = ++lastFence;
     record.end = now + request.ttl;
-    return {now, record.fence};
+    return {now, request.ttl, record.fence};
   }
 
   // A free or expired key goes to the one who has waited longest; false when nobody waits.
@@ -104,7 +99,7 @@ struct MemoryDriver::State {
     const Instant now = clock->now();
     if (record->token == request.claim.token) {
       record->end = now + request.ttl;
-      return Granted{now, record->fence};
+      return Granted{now, request.ttl, record->fence};
     }
     return Busy{std::chrono::ceil<std::chrono::milliseconds>(record->end - now)};
   }
@@ -120,8 +115,9 @@ AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
   return state_->acquire(request);
 }
 
-AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                            std::stop_token stop) {
+  const Instant waitUntil = saturatingAdd(state_->clock->now(), waitFor);
   Waiter waiter{request, {}, {}};
   const std::stop_callback onStop(stop, [&] {
     const std::lock_guard held(state_->mutex);
@@ -155,6 +151,7 @@ void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
     renewal.outcome = owner ? RenewOutcome::renewed : RenewOutcome::notOwner;
     if (!owner) continue;
     renewal.leasedFrom = state_->clock->now();
+    renewal.leasedFor = renewal.ttl;
     record->end = renewal.leasedFrom + renewal.ttl;
   }
 }
@@ -201,9 +198,21 @@ void MemoryDriver::list(std::string_view prefix,
 
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/) {
   const std::lock_guard held(state_->mutex);
-  if (state_->current(key) == nullptr) return false;
+  const Record* record = state_->current(key);
+  if (record == nullptr) return false;
+  const Token lost = record->token;
   state_->free(key);
+  state_->lossListeners.tell({&lost, 1});
   return true;
+}
+
+void MemoryDriver::addLossListener(std::weak_ptr<LossListener> listener) {
+  state_->lossListeners.add(std::move(listener));
+}
+
+void* MemoryDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(SharedRecords)) return capabilityOf<SharedRecords>(state_->shared, type);
+  return capabilityOf<Waitable, Browsable, Breakable, LossReporting, RateDriver>(*this, type);
 }
 
 void MemoryDriver::take(std::span<RateCharge> charges, Instant deadline) {
@@ -220,25 +229,6 @@ bool MemoryDriver::refund(const RateRefund& refund, Instant deadline) {
 
 void MemoryDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
   state_->rates.reset(key, kind, deadline);
-}
-
-std::vector<Notice> MemoryDriver::pin(std::string_view board, std::string_view name, std::string_view text,
-                                      std::optional<std::chrono::milliseconds> keep, Instant /*deadline*/) {
-  return state_->board.pin(board, name, text, keep);
-}
-
-std::vector<Notice> MemoryDriver::notices(std::string_view board, Instant /*deadline*/) {
-  return state_->board.notices(board);
-}
-
-bool MemoryDriver::replace(std::string_view board, std::string_view name,
-                           const std::optional<std::string>& expected, std::string_view text,
-                           Instant /*deadline*/) {
-  return state_->board.replace(board, name, expected, text);
-}
-
-void MemoryDriver::unpin(std::string_view board, std::string_view name, Instant /*deadline*/) {
-  state_->board.unpin(board, name);
 }
 
 void memory::use(StoreRegistry& registry) {

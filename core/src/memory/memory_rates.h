@@ -5,11 +5,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::detail {
 
@@ -30,10 +30,7 @@ class MemoryRates final : public RateDriver {
     RateLog log;
     std::int64_t expiry = 0;  // µs: as good as none from then on
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  using Cells = std::unordered_map<std::string, Cell, Hash, std::equal_to<>>;
+  using Cells = StringMap<Cell>;
 
   std::int64_t now() const;
   Cells& cellsOf(RateKind kind);

@@ -65,7 +65,7 @@ std::shared_ptr<FenceSource> StoreRegistry::openFences(std::string_view uri,
 
 std::shared_ptr<RateDriver> StoreRegistry::openRates(std::string_view uri,
                                                      const Environment& environment) const {
-  if (auto rates = std::dynamic_pointer_cast<RateDriver>(open(uri, environment))) return rates;
+  if (auto rates = capability<RateDriver>(open(uri, environment))) return rates;
   throw ConfigError("the store " + StoreUri::parse(uri).display() + " keeps no rate limits");
 }
 

@@ -62,7 +62,7 @@ class Lines {
   std::string_view rest_;
 };
 
-void readRules(const Notice& notice, BoardState& state) {
+void readRules(const SharedRecord& notice, BoardState& state) {
   Lines lines(notice.name, notice.text);
   state.version = lines.number();
   state.settled = lines.rules();
@@ -76,7 +76,7 @@ std::string rulesText(std::uint64_t version, const Rules& settled, const std::op
   return target ? text + "\n1\n" + target->text() : text + "\n0";
 }
 
-Member readMember(const Notice& notice) {
+Member readMember(const SharedRecord& notice) {
   Lines lines(notice.name, notice.text);
   Member member;
   member.id = notice.name.substr(memberNotices.size());
@@ -100,9 +100,9 @@ std::string memberText(const Member& member) {
   return text;
 }
 
-BoardState stateOf(const std::vector<Notice>& notices) {
+BoardState stateOf(const std::vector<SharedRecord>& notices) {
   BoardState state;
-  for (const Notice& notice : notices) {
+  for (const SharedRecord& notice : notices) {
     if (notice.name == rulesNotice) {
       readRules(notice, state);
     } else if (notice.name.starts_with(memberNotices)) {
@@ -133,15 +133,15 @@ bool BoardState::knows(std::string_view label) const {
   });
 }
 
-MigrationBoard::MigrationBoard(std::shared_ptr<Noticeboard> board, std::string name)
+MigrationBoard::MigrationBoard(std::shared_ptr<SharedRecords> board, std::string name)
     : board_(std::move(board)), name_(std::move(name)) {}
 
 BoardState MigrationBoard::beat(const Member& self, Instant deadline) {
   const std::string notice = std::string(memberNotices) + self.id;
-  return stateOf(board_->pin(name_, notice, memberText(self), self.settle, deadline));
+  return stateOf(board_->write(name_, notice, memberText(self), self.settle, deadline));
 }
 
-BoardState MigrationBoard::look(Instant deadline) { return stateOf(board_->notices(name_, deadline)); }
+BoardState MigrationBoard::look(Instant deadline) { return stateOf(board_->read(name_, deadline)); }
 
 bool MigrationBoard::change(const BoardState& seen, std::uint64_t version, const Rules& settled,
                             const std::optional<Rules>& target, Instant deadline) {
@@ -149,12 +149,12 @@ bool MigrationBoard::change(const BoardState& seen, std::uint64_t version, const
 }
 
 void MigrationBoard::sighted(std::string_view key, bool inTheWay, Instant deadline) {
-  board_->pin(name_, sightingNotice, key, std::nullopt, deadline);
-  if (inTheWay) board_->pin(name_, inTheWayNotice, key, std::nullopt, deadline);
+  board_->write(name_, sightingNotice, key, std::nullopt, deadline);
+  if (inTheWay) board_->write(name_, inTheWayNotice, key, std::nullopt, deadline);
 }
 
 void MigrationBoard::leave(const std::string& id, Instant deadline) {
-  board_->unpin(name_, std::string(memberNotices) + id, deadline);
+  board_->remove(name_, std::string(memberNotices) + id, deadline);
 }
 
 }  // namespace lockkeeper::migration

@@ -24,8 +24,8 @@ std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
 
 }  // namespace
 
-Membership::Membership(std::shared_ptr<Noticeboard> board, MigrationOptions options, Environment environment,
-                       FindStranger findStranger)
+Membership::Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options,
+                       Environment environment, FindStranger findStranger)
     : options_(std::move(options)),
       environment_(std::move(environment)),
       findStranger_(std::move(findStranger)),

@@ -25,7 +25,7 @@ class Membership {
   using FindStranger = std::function<std::optional<std::string>(const BoardState& state, const Rules& target,
                                                                 Instant deadline)>;
 
-  Membership(std::shared_ptr<Noticeboard> board, MigrationOptions options, Environment environment,
+  Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options, Environment environment,
              FindStranger findStranger);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 #include "lockkeeper/driver/key.h"
@@ -16,7 +17,7 @@
 namespace lockkeeper::migration {
 
 MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
-                                 std::shared_ptr<Noticeboard> board, MigrationOptions options,
+                                 std::shared_ptr<SharedRecords> board, MigrationOptions options,
                                  Environment environment)
     : options_(std::move(options)),
       environment_(std::move(environment)),
@@ -121,7 +122,9 @@ AcquireResult MigratingDriver::acquireBoth(const AcquireRequest& request) {
     throw;
   }
   if (auto* granted = std::get_if<Granted>(&second)) {
-    granted->leasedFrom = std::min(granted->leasedFrom, std::get<Granted>(first).leasedFrom);
+    const Granted& old = std::get<Granted>(first);
+    std::tie(granted->leasedFrom, granted->leasedFor) =
+        commonLease({granted->leasedFrom, granted->leasedFor}, {old.leasedFrom, old.leasedFor});
   } else {
     giveBack(*oldStore_, request.claim, request.deadline);
   }
@@ -220,6 +223,18 @@ std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant dead
 }
 
 std::string MigratingDriver::name() const { return "migration " + options_.name; }
+
+void MigratingDriver::addLossListener(std::weak_ptr<LossListener> listener) {
+  refuseInherited();
+  for (const auto& store : {oldStore_, newStore_}) {
+    if (auto* reporting = capability<LossReporting>(*store)) reporting->addLossListener(listener);
+  }
+}
+
+void* MigratingDriver::findCapability(const std::type_info& type) noexcept {
+  const bool reporting = capability<LossReporting>(*oldStore_) || capability<LossReporting>(*newStore_);
+  return reporting ? capabilityOf<LossReporting>(*this, type) : nullptr;
+}
 
 Promises MigratingDriver::promises() const {
   refuseInherited();

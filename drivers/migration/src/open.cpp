@@ -6,8 +6,8 @@ namespace lockkeeper::migration {
 
 namespace {
 
-std::shared_ptr<Noticeboard> boardOf(const std::shared_ptr<LockDriver>& driver, const std::string& uri) {
-  if (auto board = std::dynamic_pointer_cast<Noticeboard>(driver)) return board;
+std::shared_ptr<SharedRecords> boardOf(const std::shared_ptr<LockDriver>& driver, const std::string& uri) {
+  if (auto board = capability<SharedRecords>(driver)) return board;
   throw ConfigError("the store " + StoreUri::parse(uri).display() +
                     " keeps no board: name one that does, such as redis://…, in migration.board");
 }
@@ -34,8 +34,8 @@ std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry, const Migra
                                            std::move(board), options, environment);
 }
 
-std::shared_ptr<Noticeboard> openBoard(const StoreRegistry& registry, const MigrationStores& stores,
-                                       const Environment& environment) {
+std::shared_ptr<SharedRecords> openBoard(const StoreRegistry& registry, const MigrationStores& stores,
+                                         const Environment& environment) {
   const std::string& uri = stores.board.empty() ? stores.to : stores.board;
   return boardOf(registry.open(uri, environment), uri);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "lockkeeper/error.h"
 
@@ -20,16 +21,24 @@ Outcome worse(Outcome a, Outcome b, const std::array<Outcome, count>& order) {
 }
 
 constexpr std::array renewals = {RenewOutcome::renewed, RenewOutcome::unavailable, RenewOutcome::unknown,
-                                 RenewOutcome::notOwner, RenewOutcome::ownershipUncertain};
+                                 RenewOutcome::notOwner, RenewOutcome::ownerUnknown};
 constexpr std::array releases = {ReleaseOutcome::released, ReleaseOutcome::notOwner,
-                                 ReleaseOutcome::ownershipUncertain};
+                                 ReleaseOutcome::ownerUnknown};
 
 }  // namespace
+
+LeasePart commonLease(const LeasePart& a, const LeasePart& b) {
+  const Instant from = std::min(a.first, b.first);
+  const Instant end = std::min(saturatingAdd(a.first, a.second), saturatingAdd(b.first, b.second));
+  return {from, std::chrono::floor<std::chrono::milliseconds>(end - from)};
+}
 
 std::vector<Renewal> PairedRenewals::renewedIn(LockDriver& store, Phase without, Instant deadline) const {
   std::vector<Renewal> batch;
   for (const Entry& entry : entries_) {
-    if (entry.phase != without) batch.push_back(entry.renewal);
+    if (entry.phase == without) continue;
+    Renewal& part = batch.emplace_back(entry.renewal);
+    part.told = {};  // What one store says is not the outcome yet.
   }
   if (!batch.empty()) store.renew(batch, deadline);
   return batch;
@@ -44,10 +53,14 @@ void PairedRenewals::renewIn(LockDriver& oldStore, LockDriver& newStore, Instant
     Renewal& each = entry.renewal;
     if (entry.phase == Phase::both) {
       each.outcome = worse(fromOld->outcome, fromNew->outcome, renewals);
-      each.leasedFrom = std::min(fromOld->leasedFrom, fromNew->leasedFrom);
+      std::tie(each.leasedFrom, each.leasedFor) =
+          commonLease({fromOld->leasedFrom, fromOld->leasedFor}, {fromNew->leasedFrom, fromNew->leasedFor});
       each.cause = each.outcome == fromOld->outcome ? fromOld->cause : fromNew->cause;
     } else {
-      each = entry.phase == Phase::legacy ? *fromOld : *fromNew;
+      const Renewal& its = entry.phase == Phase::legacy ? *fromOld : *fromNew;
+      each.outcome = its.outcome;
+      each.leasedFrom = its.leasedFrom;
+      each.leasedFor = its.leasedFor;
     }
     if (entry.phase != Phase::modern) ++fromOld;
     if (entry.phase != Phase::legacy) ++fromNew;

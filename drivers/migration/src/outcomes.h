@@ -1,12 +1,19 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/migration/rules.h"
 
 namespace lockkeeper::migration {
+
+/// From when a store leases, and for how long.
+using LeasePart = std::pair<Instant, std::chrono::milliseconds>;
+
+/// The lease of a claim that needs both: from the earlier beginning to the earlier end.
+LeasePart commonLease(const LeasePart& a, const LeasePart& b);
 
 /// Renewals, each in the stores of its phase: at most one call a store for all of them.
 class PairedRenewals {

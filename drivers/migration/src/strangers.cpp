@@ -4,7 +4,7 @@ namespace lockkeeper::migration {
 
 std::optional<std::string> strangerIn(LockDriver& oldStore, const BoardState& state, const Rules& target,
                                       Instant deadline) {
-  auto* browsable = dynamic_cast<Browsable*>(&oldStore);
+  auto* browsable = capability<Browsable>(oldStore);
   if (browsable == nullptr || !target.mentions(Phase::modern)) return std::nullopt;
   std::optional<std::string> found;
   browsable->list(

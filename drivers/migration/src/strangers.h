@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/migration/board.h"
 
 namespace lockkeeper::migration {

@@ -15,6 +15,7 @@ lockkeeper::testing::DriverFactory memory() {
           .waitable = true,
           .browsable = true,
           .breakable = true,
+          .reportsLosses = true,
           .clock = clock,
           .advance = [clock](std::chrono::milliseconds length) { clock->advance(length); },
           .queued = [clock] { return clock->waiters(); }};

@@ -16,6 +16,7 @@ DriverFactory memory(std::string name, std::shared_ptr<Clock> clock) {
           .waitable = true,
           .browsable = true,
           .breakable = true,
+          .reportsLosses = true,
           .clock = clock};
 }
 

@@ -18,11 +18,11 @@ using migration::Phase;
 
 /// A migration whose rules are settled on one phase for all keys. Each client is a process of its own to the
 /// others.
-DriverFactory migrating(const char* name, Phase phase,
+DriverFactory migrating(const char* name, Phase phase, bool reportsLosses,
                         std::function<std::shared_ptr<LockDriver>(bool isNew)> store) {
   const auto open = [phase, store = std::move(store)]() -> std::shared_ptr<LockDriver> {
     const auto newStore = store(true);
-    const auto notices = std::dynamic_pointer_cast<Noticeboard>(newStore);
+    const auto notices = capability<SharedRecords>(newStore);
     migration::MigrationOptions options;
     options.rules = migration::Rules(phase);
     options.maxTtl = std::chrono::hours{24};
@@ -35,18 +35,19 @@ DriverFactory migrating(const char* name, Phase phase,
   };
   return {.name = name,
           .open = open,
-          .fence = phase == Phase::legacy ? FencePromise::none : FencePromise::whileStoreKeepsWrites};
+          .fence = phase == Phase::legacy ? FencePromise::none : FencePromise::whileStoreKeepsWrites,
+          .reportsLosses = reportsLosses};
 }
 
 DriverFactory inMemory(const char* name, Phase phase) {
-  return migrating(name, phase,
+  return migrating(name, phase, true,
                    [stores = std::array{std::make_shared<MemoryDriver>(), std::make_shared<MemoryDriver>()}](
                        bool isNew) { return stores[isNew ? 1 : 0]; });
 }
 
 DriverFactory onRedis(const char* name, Phase phase) {
   using Server = std::unique_ptr<test::RedisServer>;
-  return migrating(name, phase, [server = std::make_shared<Server>()](bool isNew) {
+  return migrating(name, phase, false, [server = std::make_shared<Server>()](bool isNew) {
     if (!*server) *server = std::make_unique<test::RedisServer>();
     StoreRegistry registry;
     redis::use(registry);

@@ -45,6 +45,7 @@ DriverFactory getLock(const char* name, Brand brand) {
           .open = opener(server, brand, "mysql+getlock"),
           .fence = FencePromise::durable,
           .waitable = true,
+          .reportsLosses = true,
           .shortTtl = std::chrono::seconds{1},
           .queued = [server] { return (*server)->waitingFor("%").size(); }};
 }

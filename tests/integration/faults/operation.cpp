@@ -32,7 +32,7 @@ std::string renew(LockDriver& driver, const Claimant& who, Instant deadline) {
       return "renewed";
     case RenewOutcome::notOwner:
       return "not owner";
-    case RenewOutcome::ownershipUncertain:
+    case RenewOutcome::ownerUnknown:
       return "uncertain";
     case RenewOutcome::unavailable:
       throw StoreUnavailable("renewal");
@@ -52,7 +52,7 @@ std::string look(LockDriver& driver, const Claimant& who, Instant deadline) {
 
 std::string list(LockDriver& driver, const Claimant& who, Instant deadline) {
   std::string found;
-  dynamic_cast<Browsable&>(driver).list(
+  capability<Browsable>(driver)->list(
       who.key,
       [&](std::string_view key, const Holder& holder) {
         found += std::string(key) + " " + shown(holder) + "\n";
@@ -63,7 +63,7 @@ std::string list(LockDriver& driver, const Claimant& who, Instant deadline) {
 }
 
 std::string breakLock(LockDriver& driver, const Claimant& who, Instant deadline) {
-  return dynamic_cast<Breakable&>(driver).breakLock(who.key, deadline) ? "broken" : "was free";
+  return capability<Breakable>(driver)->breakLock(who.key, deadline) ? "broken" : "was free";
 }
 
 using Direct = LockDriver;

@@ -147,7 +147,7 @@ TEST_F(LegacyScheme, ListsBothKindsOfLocks) {
   const Claimant ours{.key = "ours"};
   ASSERT_TRUE(granted(driver->acquire(ours.request())));
   std::map<std::string, std::string> seen;
-  dynamic_cast<Browsable&>(*driver).list(
+  capability<Browsable>(*driver)->list(
       "", [&](std::string_view key, const Holder& by) { return seen.emplace(key, by.owner).second; }, soon());
   EXPECT_EQ(seen, (std::map<std::string, std::string>{{"ours", "test:1"}, {"theirs", ""}}));
 }
@@ -189,7 +189,7 @@ TEST_F(LegacyScheme, ReportsForeignValuesAndNeverTakesThemOver) {
       EXPECT_NE(fresh->release(who.claim(), soon()), ReleaseOutcome::released);
       Renewal renewal = who.renewal();
       fresh->renew({&renewal, 1}, soon());
-      EXPECT_EQ(renewal.outcome, RenewOutcome::ownershipUncertain);
+      EXPECT_EQ(renewal.outcome, RenewOutcome::ownerUnknown);
       EXPECT_TRUE(fresh->holder("k", soon()));
       EXPECT_TRUE(heard->heard("'lock:k' holds ")) << heard->text();
       EXPECT_TRUE(heard->heard(foreign.what)) << heard->text();

@@ -24,8 +24,8 @@ inline std::shared_ptr<LockDriver> openStore(const std::string& uri) {
 }
 
 /// Null when the store keeps no boards.
-inline std::shared_ptr<Noticeboard> openBoard(const std::string& uri) {
-  return std::dynamic_pointer_cast<Noticeboard>(openStore(uri));
+inline std::shared_ptr<SharedRecords> openBoard(const std::string& uri) {
+  return capability<SharedRecords>(openStore(uri));
 }
 
 }  // namespace lockkeeper::test

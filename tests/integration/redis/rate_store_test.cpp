@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::shared_ptr<RateDriver> openRates(const RedisServer& server) {
-  return std::dynamic_pointer_cast<RateDriver>(openRedis(server.port()));
+  return capability<RateDriver>(openRedis(server.port()));
 }
 
 RatePolicy limit(RateKind kind, std::string_view rate, std::int64_t burst = 0) {
@@ -111,14 +111,14 @@ TEST(RateStore, LocksAndLimitsOfOneNameDoNotMeet) {
   const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
   const Claimant claimant{};
   ASSERT_TRUE(granted(locks->acquire(claimant.request())));
-  EXPECT_EQ(take(dynamic_cast<RateDriver&>(*locks), claimant.key, policy).granted, 1);
+  EXPECT_EQ(take(*capability<RateDriver>(*locks), claimant.key, policy).granted, 1);
   int listed = 0;
   const auto visit = [&](std::string_view key, const Holder&) {
     EXPECT_EQ(key, claimant.key);
     ++listed;
     return true;
   };
-  dynamic_cast<Browsable&>(*locks).list("", visit, soon());
+  capability<Browsable>(*locks)->list("", visit, soon());
   EXPECT_EQ(listed, 1) << "limits are no locks";
 }
 

@@ -13,8 +13,8 @@ TEST_F(ForkedRedlock, AnInheritedDriverTouchesNoSocket) {
   ASSERT_TRUE(allAgree(*driver));
   const int failedCheck = inForkedChild([&] {
     if (!throwsForked([&] { (void)driver->promises(); })) return 1;
-    if (!throwsForked([&] { (void)dynamic_cast<Quorate&>(*driver).views("k", soon()); })) return 2;
-    if (!throwsForked([&] { (void)dynamic_cast<Breakable&>(*driver).breakLock("k", soon()); })) return 3;
+    if (!throwsForked([&] { (void)capability<Quorate>(*driver)->views("k", soon()); })) return 2;
+    if (!throwsForked([&] { (void)capability<Breakable>(*driver)->breakLock("k", soon()); })) return 3;
     return 0;
   });
   EXPECT_EQ(failedCheck, 0);

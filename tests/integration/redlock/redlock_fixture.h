@@ -123,7 +123,7 @@ class RedlockTest : public ::testing::Test {
     return waitUntil([&] {
       const Claimant who{};
       if (!granted(driver.acquire(who.request()))) return false;
-      auto& quorate = dynamic_cast<Quorate&>(driver);
+      auto& quorate = *capability<Quorate>(driver);
       std::size_t here = 0;
       for (const Quorate::View& view : quorate.views(who.key, soon())) here += view.holder.has_value();
       (void)driver.release(who.claim(), soon());

@@ -76,7 +76,7 @@ TEST_F(RedlockSetUp, EachNodeHasItsOwnCredentials) {
   const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_TRUE(waitUntil([&] {
-    for (const Quorate::View& view : dynamic_cast<Quorate&>(*driver).views(who.key, soon())) {
+    for (const Quorate::View& view : capability<Quorate>(*driver)->views(who.key, soon())) {
       if (!view.holder || view.holder->owner != "test:1" || !view.fault.empty()) return false;
     }
     return true;
@@ -123,7 +123,7 @@ TEST_F(RedlockSetUp, ANameThatDoesNotResolveDoesNotHoldUpTheOthers) {
   const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_LT(now(), start + 2 * nodeTimeout + schedulingSlack);
-  const auto views = dynamic_cast<Quorate&>(*driver).views(who.key, soon());
+  const auto views = capability<Quorate>(*driver)->views(who.key, soon());
   ASSERT_EQ(views.size(), 5U);
   EXPECT_NE(views[2].fault.find("no-such-host.invalid"), std::string::npos) << views[2].fault;
   EXPECT_TRUE(views[4].holder == std::nullopt && !views[4].fault.empty());

@@ -101,8 +101,8 @@ TEST_F(BoardOutage, ABoardThatHasLostItsMemoryGetsItBackFromTheSurvivors) {
   decree("modern");
   const Process survivor = join("legacy", "a:1");
   EXPECT_EQ(stores(survivor), "new");
-  for (const Notice& notice : newStore->notices(options.name, soon())) {
-    newStore->unpin(options.name, notice.name, soon());
+  for (const SharedRecord& notice : records->read(options.name, soon())) {
+    records->remove(options.name, notice.name, soon());
   }
   pass(1s);
   EXPECT_EQ(stores(survivor), "old+new");
@@ -131,7 +131,7 @@ TEST_F(BoardOutage, ABoardThatHasFallenBackToOlderRulesIsNotFollowed) {
 TEST_F(BoardOutage, ANoticeThatCannotBeReadIsNotTakenForConsent) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
-  newStore->pin(options.name, "member of another kind", "hello", std::nullopt, soon());
+  records->write(options.name, "member of another kind", "hello", std::nullopt, soon());
   pass(options.lease + 1s);
   EXPECT_EQ(stores(process), "old+new");
 }

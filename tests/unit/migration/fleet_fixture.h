@@ -25,33 +25,33 @@ using testing::Fault;
 using testing::FaultyDriver;
 
 /// A board that can be out of reach.
-class FaultyBoard final : public Noticeboard {
+class FaultyBoard final : public SharedRecords {
  public:
-  explicit FaultyBoard(std::shared_ptr<Noticeboard> inner) : inner_(std::move(inner)) {}
+  explicit FaultyBoard(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
 
-  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
-                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
-    return reached().pin(board, name, text, keep, deadline);
+  std::vector<SharedRecord> write(std::string_view board, std::string_view name, std::string_view text,
+                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    return reached().write(board, name, text, keep, deadline);
   }
-  std::vector<Notice> notices(std::string_view board, Instant deadline) override {
-    return reached().notices(board, deadline);
+  std::vector<SharedRecord> read(std::string_view board, Instant deadline) override {
+    return reached().read(board, deadline);
   }
   bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, Instant deadline) override {
     return reached().replace(board, name, expected, text, deadline);
   }
-  void unpin(std::string_view board, std::string_view name, Instant deadline) override {
-    reached().unpin(board, name, deadline);
+  void remove(std::string_view board, std::string_view name, Instant deadline) override {
+    reached().remove(board, name, deadline);
   }
 
  private:
-  Noticeboard& reached() const {
+  SharedRecords& reached() const {
     if (down) throw StoreUnavailable("the board is down, says the test");
     return *inner_;
   }
 
-  const std::shared_ptr<Noticeboard> inner_;
+  const std::shared_ptr<SharedRecords> inner_;
 };
 
 /// What an operator would read.
@@ -110,7 +110,7 @@ class Fleet : public ::testing::Test {
     made.label = label;
     made.oldStore = std::make_shared<FaultyDriver>(oldStore);
     made.newStore = std::make_shared<FaultyDriver>(newStore);
-    made.board = std::make_shared<FaultyBoard>(newStore);
+    made.board = std::make_shared<FaultyBoard>(records);
     options.rules = Rules::parse(rules);
     made.driver = std::make_shared<MigratingDriver>(
         made.oldStore, made.newStore, made.board, options,
@@ -181,7 +181,8 @@ class Fleet : public ::testing::Test {
   std::shared_ptr<MemoryDriver> oldStore = std::make_shared<MemoryDriver>(clock);
   std::shared_ptr<MemoryDriver> newStore = std::make_shared<MemoryDriver>(clock);
   MigrationOptions options;
-  MigrationBoard board{newStore, options.name};
+  std::shared_ptr<SharedRecords> records = capability<SharedRecords>(newStore);
+  MigrationBoard board{records, options.name};
   std::size_t hearts = 0;
 
  private:

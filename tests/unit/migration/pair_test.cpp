@@ -92,7 +92,7 @@ TEST_F(Pair, RenewsOnlyWhenBothHaveRenewed) {
     EXPECT_EQ(renew(process, who), RenewOutcome::unknown);
   }
   process.oldStore->fail(Call::renew, {Fault::uncertain});
-  EXPECT_EQ(renew(process, who), RenewOutcome::ownershipUncertain);
+  EXPECT_EQ(renew(process, who), RenewOutcome::ownerUnknown);
   EXPECT_EQ(renew(process, who), RenewOutcome::renewed);
 }
 
@@ -177,13 +177,13 @@ TEST_F(Pair, RefusesATtlThatTheMigrationDoesNotWaitFor) {
 
 TEST_F(Pair, FindsOutThatTwoNamesAreOneStore) {
   const auto same = std::make_shared<FaultyDriver>(newStore);
-  const MigratingDriver ontoItself(same, newStore, newStore, options, Environment{clock});
+  const MigratingDriver ontoItself(same, newStore, records, options, Environment{clock});
   ++hearts;
   const Claimant claim{"other", "c:1"};
   auto& driver = const_cast<MigratingDriver&>(ontoItself);
   EXPECT_THROW(driver.acquire({claim.claim(), ttl, soon()}), ConfigError);
   EXPECT_FALSE(newStore->holder("other", soon()));
-  EXPECT_THROW(MigratingDriver(newStore, newStore, newStore, options, Environment{clock}),
+  EXPECT_THROW(MigratingDriver(newStore, newStore, records, options, Environment{clock}),
                std::invalid_argument);
 }
 
@@ -217,7 +217,7 @@ TEST_F(Pair, RefusesOptionsOutOfRange) {
     MigrationOptions wrong = options;
     change(wrong);
     try {
-      MigratingDriver(oldStore, newStore, newStore, wrong, Environment{clock});
+      MigratingDriver(oldStore, newStore, records, wrong, Environment{clock});
     } catch (const std::invalid_argument& error) {
       return std::string(error.what());
     }

@@ -107,7 +107,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   const bool elsewhere = !settings.limiterStore.empty();
   const std::string setting = elsewhere ? "lockkeeper.limiter.store" : "lockkeeper.store";
   const std::string& uri = elsewhere ? settings.limiterStore : settings.store;
-  auto rates = std::dynamic_pointer_cast<RateDriver>(openStore(setting, uri, stores, environment));
+  auto rates = capability<RateDriver>(openStore(setting, uri, stores, environment));
   if (rates == nullptr) {
     noLimits_ = setting + ": the store " + StoreUri::parse(uri).display() +
                 " keeps no rate limits: name one that does in lockkeeper.limiter.store";

@@ -2,17 +2,18 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <stop_token>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/export.h"
 
-// What some stores can do and others cannot. A driver that can also derives from the interface; callers ask
-// with dynamic_cast. No driver has a method that it cannot honour.
+// What some stores can do and others cannot. Callers ask with capability<Waitable>(driver); no driver has a
+// method that it cannot honour.
 
 namespace lockkeeper {
 
@@ -21,9 +22,10 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
  public:
   virtual ~Waitable() = default;
 
-  /// Like LockDriver::acquire, but waits in the store's queue: until granted, until `waitUntil` (then Busy)
-  /// or until `stop` is triggered (then Busy). `request.deadline` bounds the I/O around the wait.
-  virtual AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+  /// Like LockDriver::acquire, but waits in the store's queue: until granted, for `waitFor` at most (then
+  /// Busy) or until `stop` is triggered (then Busy). `request.deadline` is for what comes before the wait;
+  /// what must be asked after it is bounded by one I/O timeout.
+  virtual AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                        std::stop_token stop) = 0;
 };
 
@@ -46,55 +48,41 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
   virtual ~Breakable() = default;
 
   /// Frees the key whoever holds it; false when it was free. The old holder finds out at its next renewal,
-  /// and only a fenced resource refuses it until then: for operators, not for programs.
+  /// unless the store tells losses, and only a fenced resource refuses it until then: for operators, not for
+  /// programs.
   virtual bool breakLock(std::string_view key, Instant deadline) = 0;
 };
 
-/// The store is several nodes that vote: a key is held by the claim that a quorum of them keeps.
-class LOCKKEEPER_CORE_EXPORT Quorate {
+/// Hears from a driver that claims hold their keys no more.
+class LOCKKEEPER_CORE_EXPORT LossListener {
  public:
-  virtual ~Quorate() = default;
+  virtual ~LossListener() = default;
 
-  /// What one node says about a key.
-  struct View {
-    std::string node;              ///< Its address, without a secret.
-    std::optional<Holder> holder;  ///< Empty: the node does not keep the key.
-    std::string fault;             ///< Why the node could not be asked; empty when it has answered.
-  };
-
-  /// What each node says about `key`, in the order of the store's URI. Faults of nodes are values.
-  virtual std::vector<View> views(std::string_view key, Instant deadline) = 0;
+  /// The claims with these tokens are gone; tokens of others are ignored. Thread-safe, does not block, and
+  /// calls no driver: a driver may call it under its own mutexes.
+  virtual void claimsLost(std::span<const Token> tokens) noexcept = 0;
 };
 
-/// A small text that somebody has pinned to a store's board.
-struct Notice {
-  std::string name;
-  std::string text;
-  std::chrono::milliseconds age{};  ///< Since it was pinned, on the store's clock.
+/// The store tells when a claim is gone (its session ended, an operator took the key away), so
+/// that its holder need not find out by the next renewal.
+class LOCKKEEPER_CORE_EXPORT LossReporting {
+ public:
+  virtual ~LossReporting() = default;
+
+  /// From now on `listener` hears of every loss that the driver learns of, as long as it lives. Several
+  /// managers may share a driver: each adds its own. Thread-safe.
+  virtual void addLossListener(std::weak_ptr<LossListener> listener) = 0;
 };
 
-/// The store keeps small texts beside its locks, by which processes agree on something. A board comes to be
-/// with its first notice. Boards and names are 1 to 128 printable characters, texts have up to 64 KiB. Each
-/// call is one step in the store; errors and deadlines are as for LockDriver. Thread-safe.
-class LOCKKEEPER_CORE_EXPORT Noticeboard {
+/// For drivers: those who want to hear. Thread-safe.
+class LOCKKEEPER_CORE_EXPORT LossListeners {
  public:
-  virtual ~Noticeboard() = default;
+  void add(std::weak_ptr<LossListener> listener);
+  void tell(std::span<const Token> tokens) const noexcept;
 
-  /// Pins `text` under `name`, in place of what is there, and returns all notices, this one included. It
-  /// disappears after `keep`; empty: never.
-  virtual std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
-                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) = 0;
-
-  /// All notices, in no order.
-  virtual std::vector<Notice> notices(std::string_view board, Instant deadline) = 0;
-
-  /// Pins `text` for ever if what is there now is `expected` (empty: nothing is). False when it is not.
-  virtual bool replace(std::string_view board, std::string_view name,
-                       const std::optional<std::string>& expected, std::string_view text,
-                       Instant deadline) = 0;
-
-  /// Takes the notice down; nothing happens when it is not there.
-  virtual void unpin(std::string_view board, std::string_view name, Instant deadline) = 0;
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<LossListener>> listeners_;
 };
 
 }  // namespace lockkeeper

@@ -42,7 +42,24 @@ class LOCKKEEPER_CORE_EXPORT Clock {
 /// The machine's own clock (CLOCK_BOOTTIME). One object for the process.
 LOCKKEEPER_CORE_EXPORT std::shared_ptr<Clock> systemClock();
 
-/// `from + length` without overflow: saturates at Instant::max().
-LOCKKEEPER_CORE_EXPORT Instant saturatingAdd(Instant from, std::chrono::nanoseconds length) noexcept;
+/// `length` in nanoseconds, without overflow: those of the scale end after 292 years, and a store or a caller
+/// may name longer times in coarser units.
+template <class Rep, class Period>
+constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> length) noexcept {
+  using std::chrono::nanoseconds;
+  using Length = std::chrono::duration<Rep, Period>;
+  if (length > std::chrono::duration_cast<Length>(nanoseconds::max())) return nanoseconds::max();
+  if (length < std::chrono::duration_cast<Length>(nanoseconds::min())) return nanoseconds::min();
+  return std::chrono::duration_cast<nanoseconds>(length);
+}
+
+/// `from + length` without overflow: saturates at the ends of the scale.
+template <class Rep, class Period>
+constexpr Instant saturatingAdd(Instant from, std::chrono::duration<Rep, Period> length) noexcept {
+  const std::chrono::nanoseconds added = saturated(length);
+  if (from.time_since_epoch().count() > 0 && added > Instant::max() - from) return Instant::max();
+  if (from.time_since_epoch().count() < 0 && added < Instant::min() - from) return Instant::min();
+  return from + added;
+}
 
 }  // namespace lockkeeper

@@ -2,10 +2,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <variant>
 
 #include "lockkeeper/driver/clock.h"
@@ -36,9 +39,10 @@ struct AcquireRequest {
 
 /// The store granted the claim.
 struct Granted {
-  Instant leasedFrom;  ///< Not later than the moment from which the store counts the ttl: read from the
+  Instant leasedFrom;  ///< Not later than the moment from which the store counts the lease: read from the
                        ///< clock before the first byte of the request was sent.
-  std::optional<Fence> fence;  ///< Empty when the driver promises none.
+  std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
+  std::optional<Fence> fence;           ///< Empty when the driver promises none.
 };
 
 /// Somebody else holds the key.
@@ -52,11 +56,11 @@ using AcquireResult = std::variant<Granted, Busy>;
 
 /// What came of one renewal.
 enum class RenewOutcome {
-  renewed,             ///< The lease runs a full ttl again, from `leasedFrom`.
-  notOwner,            ///< The key is free or somebody else's: the lock is lost.
-  ownershipUncertain,  ///< The store cannot tell any more whose the key is: the lock counts as lost.
-  unavailable,         ///< Certainly not renewed; the old lease runs on.
-  unknown,             ///< Perhaps renewed; the old lease runs on at least.
+  renewed,       ///< The lease runs for `leasedFor` again, from `leasedFrom`.
+  notOwner,      ///< The key is free or somebody else's: the lock is lost.
+  ownerUnknown,  ///< The store cannot tell any more whose the key is: the lock counts as lost.
+  unavailable,   ///< Certainly not renewed; the old lease runs on.
+  unknown,       ///< Perhaps renewed; the old lease runs on at least.
 };
 
 /// One lease to renew, and what came of it.
@@ -64,15 +68,20 @@ struct Renewal {
   Claim claim;
   std::chrono::milliseconds ttl;
   RenewOutcome outcome = RenewOutcome::unknown;
-  Instant leasedFrom{};
+  Instant leasedFrom{};  ///< As in Granted; written with the outcome `renewed`.
+  std::chrono::milliseconds leasedFor{0};
   std::string cause{};  ///< Why the outcome is unavailable or unknown: an error's message.
+
+  /// Where it is set, a driver may call it as soon as it has written this outcome, from the thread that
+  /// renew() runs on: one that asks several servers or sessions does, so that the slowest holds up no other.
+  std::function<void(const Renewal&)> told{};
 };
 
 /// What came of one release.
 enum class ReleaseOutcome {
-  released,            ///< The claim held the key, and the key is free now.
-  notOwner,            ///< The claim does not hold the key. Nothing was changed.
-  ownershipUncertain,  ///< The store cannot tell whose the key is. Nothing was changed.
+  released,      ///< The claim held the key, and the key is free now.
+  notOwner,      ///< The claim does not hold the key. Nothing was changed.
+  ownerUnknown,  ///< The store cannot tell whose the key is. Nothing was changed.
 };
 
 /// The present holder of a key, as far as the store tells it.
@@ -109,11 +118,18 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// with the same fence and a full ttl.
   virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
-  /// Renews all of `renewals` and writes each one's outcome. Never throws for reasons of the store.
+  /// Renews all of `renewals`, a thousand perhaps, and writes each one's outcome. Never throws for reasons of
+  /// the store. Several calls may be under way at a time.
   virtual void renew(std::span<Renewal> renewals, Instant deadline) = 0;
 
   /// Frees the key if, and only if, the claim holds it.
   virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
+
+  /// A release whose outcome nobody waits for: returns as soon as the request needs this thread no more.
+  /// Throws as release() does when it could not be sent. By default waits for the reply.
+  virtual void handOverRelease(const Claim& claim, Instant deadline) {
+    static_cast<void>(release(claim, deadline));
+  }
 
   /// Who holds the key now; empty when it is free.
   virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
@@ -123,6 +139,35 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
 
   /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
   virtual std::string name() const { return {}; }
+
+  /// What the driver can do beyond this interface, for capability(): a pointer to its object of exactly this
+  /// type, or null when the store cannot do that. No I/O. A driver answers with capabilityOf(); a decorator
+  /// passes the question on to the driver behind it, and so every capability that it does not know.
+  virtual void* findCapability(const std::type_info& /*type*/) noexcept { return nullptr; }
 };
+
+/// The driver as a `Capability` (of capabilities.h, rate_driver.h, …), or null when its store cannot do that.
+/// The pointer lives as long as the driver. No I/O.
+template <class Capability>
+Capability* capability(LockDriver& driver) noexcept {
+  return static_cast<Capability*>(driver.findCapability(typeid(Capability)));
+}
+
+/// Likewise; what is returned keeps the driver alive.
+template <class Capability>
+std::shared_ptr<Capability> capability(const std::shared_ptr<LockDriver>& driver) noexcept {
+  auto* found = driver ? capability<Capability>(*driver) : nullptr;
+  return found != nullptr ? std::shared_ptr<Capability>(driver, found) : nullptr;
+}
+
+/// For LockDriver::findCapability(): `driver` as the one of `Capabilities` that `type` names, or null.
+template <class... Capabilities, class Driver>
+void* capabilityOf(Driver& driver, const std::type_info& type) noexcept {
+  void* found = nullptr;
+  ((type == typeid(Capabilities) ? static_cast<void>(found = static_cast<Capabilities*>(&driver))
+                                 : static_cast<void>(0)),
+   ...);
+  return found;
+}
 
 }  // namespace lockkeeper

@@ -6,7 +6,7 @@
 
 namespace lockkeeper {
 
-/// For drivers: knows whether it was made before a fork(), in the parent. Then what it guards belongs to the
+/// Knows whether it was made before a fork(), in the parent. Then what it guards belongs to the
 /// parent: no socket of it may be used, and none closed properly. Thread-safe; costs one atomic load.
 class LOCKKEEPER_CORE_EXPORT ForkGuard {
  public:
@@ -15,11 +15,11 @@ class LOCKKEEPER_CORE_EXPORT ForkGuard {
   /// True in a child of the process that made it.
   bool inherited() const noexcept;
 
-  /// Throws ForkedError when inherited.
+  /// For drivers: throws ForkedError when inherited.
   void check() const;
 
  private:
-  const std::uint64_t generation_;
+  std::uint64_t generation_;
 };
 
 }  // namespace lockkeeper

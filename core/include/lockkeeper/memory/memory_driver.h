@@ -17,7 +17,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Waitable,
                                                   public Browsable,
                                                   public Breakable,
-                                                  public Noticeboard,
+                                                  public LossReporting,
                                                   public RateDriver {
  public:
   /// Leases end, and waits are counted, on `clock`.
@@ -25,23 +25,24 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   ~MemoryDriver() override;
 
   AcquireResult acquire(const AcquireRequest& request) override;
-  AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
   std::string name() const override { return "memory:"; }
+
+  /// Also SharedRecords.
+  void* findCapability(const std::type_info& type) noexcept override;
+
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline) override;
-  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
-                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
-  std::vector<Notice> notices(std::string_view board, Instant deadline) override;
-  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, Instant deadline) override;
-  void unpin(std::string_view board, std::string_view name, Instant deadline) override;
+
+  /// Tells holders that an operator took the key from.
+  void addLossListener(std::weak_ptr<LossListener> listener) override;
 
   void take(std::span<RateCharge> charges, Instant deadline) override;
   void peek(std::span<RateCharge> charges, Instant deadline) override;

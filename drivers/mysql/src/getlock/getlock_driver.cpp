@@ -20,10 +20,10 @@ AcquireResult GetLockDriver::acquire(const AcquireRequest& request) {
   return impl_->acquire(request);
 }
 
-AcquireResult GetLockDriver::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+AcquireResult GetLockDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                             std::stop_token stop) {
   impl_->forkGuard.check();
-  return impl_->acquireWaiting(request, waitUntil, std::move(stop));
+  return impl_->acquireWaiting(request, waitFor, std::move(stop));
 }
 
 void GetLockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
@@ -42,6 +42,11 @@ std::optional<Holder> GetLockDriver::holder(std::string_view key, Instant deadli
 }
 
 std::string GetLockDriver::name() const { return impl_->display(); }
+
+void GetLockDriver::addLossListener(std::weak_ptr<LossListener> listener) {
+  impl_->forkGuard.check();
+  impl_->addLossListener(std::move(listener));
+}
 
 Promises GetLockDriver::promises() const {
   impl_->forkGuard.check();

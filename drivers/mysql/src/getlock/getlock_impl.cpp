@@ -104,7 +104,7 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
   if (*got != 1) return Busy{};
   const auto fence = options_.fence ? reply->number(2) : std::nullopt;
   sessions_.add({name, claim.token, std::string(claim.owner), fence, end, &*use, use->server->id()});
-  return Granted{sentAt, fence};
+  return Granted{sentAt, request.ttl, fence};
 }
 
 Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const AcquireRequest& request,
@@ -118,7 +118,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   if (reply == nullptr) throw OutcomeUnknown(display() + ": no reply by the deadline");
   if (reply->error != 0) throwFault(*reply, display());
   if (!sameSession(*use, *reply, 0)) lose(use, "another session answered");
-  return {sentAt, held->fence};
+  return {sentAt, request.ttl, held->fence};
 }
 
 ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline) {

@@ -21,12 +21,16 @@ class GetLockDriver::Impl {
   Impl(GetLockOptions options, Environment environment);
 
   AcquireResult acquire(const AcquireRequest& request);
-  AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil, std::stop_token stop);
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               std::stop_token stop);
   void renew(std::span<Renewal> renewals, Instant deadline);
   ReleaseOutcome release(const Claim& claim, Instant deadline);
   std::optional<Holder> holder(std::string_view key, Instant deadline);
   Promises promises() const;
   const std::string& display() const { return options_.server.display; }
+  void addLossListener(std::weak_ptr<LossListener> listener) {
+    sessions_.addLossListener(std::move(listener));
+  }
 
   const ForkGuard forkGuard;
 

@@ -84,6 +84,7 @@ void GetLockDriver::Impl::collect(Heartbeat& beat, Instant deadline) {
       const bool ours = sessions_.extend(*use, name, renewal->claim.token, beat.sentAt + renewal->ttl);
       renewal->outcome = ours ? RenewOutcome::renewed : RenewOutcome::notOwner;
       renewal->leasedFrom = beat.sentAt;
+      renewal->leasedFor = renewal->ttl;
     }
   } catch (const OutcomeUnknown&) {
     beat.all(RenewOutcome::notOwner);

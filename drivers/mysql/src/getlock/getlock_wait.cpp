@@ -18,8 +18,9 @@ seconds serverWait(std::chrono::nanoseconds length) {
 
 }  // namespace
 
-AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request, Instant waitUntil,
-                                                  std::stop_token stop) {
+AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
+                                                  std::chrono::nanoseconds waitFor, std::stop_token stop) {
+  const Instant waitUntil = saturatingAdd(now(), waitFor);
   const AcquireResult atOnce = acquire(request);
   if (std::holds_alternative<Granted>(atOnce) || stop.stop_requested() || now() >= waitUntil) return atOnce;
 

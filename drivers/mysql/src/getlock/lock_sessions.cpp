@@ -177,7 +177,12 @@ void LockSessions::close(LockSession& session) {
 }
 
 std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {
-  for (const HeldName* each : session.held) names_.erase(names_.find(each->name));
+  std::vector<Token> lost;
+  for (const HeldName* each : session.held) {
+    lost.push_back(each->token);
+    names_.erase(names_.find(each->name));
+  }
+  lossListeners_.tell(lost);
   const auto place =
       std::ranges::find_if(sessions_, [&](const auto& each) { return each.get() == &session; });
   std::unique_ptr<LockSession> taken = std::move(*place);

@@ -9,12 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "getlock/lock_session.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::mysql {
 
@@ -73,6 +74,9 @@ class LockSessions {
   /// A copy of what is held under the name; `session` is for take().
   std::optional<HeldName> look(std::string_view name);
 
+  /// Hears of the locks that end with their session.
+  void addLossListener(std::weak_ptr<LossListener> listener) { lossListeners_.add(std::move(listener)); }
+
   // For whoever has the session in use.
 
   bool holds(const LockSession& session, std::string_view name, const Token& token);
@@ -87,14 +91,11 @@ class LockSessions {
   void prepare(LockSession& session, std::chrono::seconds idleTimeout);
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   // Better than to share a session is one that is open and holds nothing: its next statement waits for
   // nobody.
   enum class Fitness { none, crowded, good, empty, emptyAlike };
   using Lock = std::unique_lock<std::mutex>;
-  using Names = std::unordered_map<std::string, HeldName, Hash, std::equal_to<>>;
+  using Names = StringMap<HeldName>;
 
   void giveBack(LockSession& session);
   void close(LockSession& session);
@@ -114,6 +115,7 @@ class LockSessions {
   const std::string display_;
   const std::shared_ptr<Clock> clock_;
 
+  LossListeners lossListeners_;
   std::mutex mutex_;
   std::condition_variable returned_;
   std::vector<std::unique_ptr<LockSession>> sessions_;

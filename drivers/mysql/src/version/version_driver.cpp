@@ -150,7 +150,7 @@ AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
   return impl_->onTable(request.deadline, [&](LockTable& table) -> AcquireResult {
     const Instant leasedFrom = impl_->clock().now();
     const auto answer = table.claim(request.claim, request.ttl);
-    if (const auto* fence = std::get_if<Fence>(&answer)) return Granted{leasedFrom, *fence};
+    if (const auto* fence = std::get_if<Fence>(&answer)) return Granted{leasedFrom, request.ttl, *fence};
     return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
   });
 }
@@ -174,7 +174,10 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
     try {
       impl_->onTable(deadline, [&](LockTable& table) {
         const Instant leasedFrom = impl_->clock().now();
-        for (Renewal* each : batch) each->leasedFrom = leasedFrom;
+        for (Renewal* each : batch) {
+          each->leasedFrom = leasedFrom;
+          each->leasedFor = each->ttl;
+        }
         table.renew(batch);
         return true;
       });

@@ -97,7 +97,7 @@ AcquireResult LegacyRedisDriver::acquire(const AcquireRequest& request) {
     wire.clear();
     found = impl_->execute(wire, call, "acquire", request.deadline, found.text);
   }
-  if (found.done) return Granted{wire.sentAt(), std::nullopt};
+  if (found.done) return Granted{wire.sentAt(), request.ttl, std::nullopt};
   impl_->noteForeign(request.claim.key, found);
   const auto remaining = found.remaining(allowance);
   return Busy{remaining ? std::optional(std::max(*remaining, gone)) : std::nullopt};
@@ -118,6 +118,7 @@ void LegacyRedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       renewals[index].outcome = impl_->renewed(reply);
       if (reply.kind == ReplyKind::error) renewals[index].cause = impl_->faultIn(reply);
       renewals[index].leasedFrom = wire.sentAt();
+      renewals[index].leasedFor = renewals[index].ttl;
     }
   });
 }
@@ -127,7 +128,7 @@ ReleaseOutcome LegacyRedisDriver::release(const Claim& claim, Instant deadline) 
   Request wire;
   const LegacyReply found = impl_->execute(wire, LegacyCall(impl_->legacy(), claim), "release", deadline);
   if (found.done) return ReleaseOutcome::released;
-  return isSomebodyElses(found) ? ReleaseOutcome::notOwner : ReleaseOutcome::ownershipUncertain;
+  return isSomebodyElses(found) ? ReleaseOutcome::notOwner : ReleaseOutcome::ownerUnknown;
 }
 
 std::optional<Holder> LegacyRedisDriver::holder(std::string_view key, Instant deadline) {
@@ -197,7 +198,7 @@ RenewOutcome LegacyRedisDriver::Impl::renewed(const Reply& reply) {
   if (reply.kind == ReplyKind::error) return failedRenewal(reply);
   const LegacyReply found = answerIn(reply);
   if (found.done) return RenewOutcome::renewed;
-  return isSomebodyElses(found) ? RenewOutcome::notOwner : RenewOutcome::ownershipUncertain;
+  return isSomebodyElses(found) ? RenewOutcome::notOwner : RenewOutcome::ownerUnknown;
 }
 
 std::optional<Holder> LegacyRedisDriver::Impl::holderIn(const LegacyReply& found) const {

@@ -9,7 +9,7 @@
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
 #include "store/companion_key.h"
-#include "store/redis_notices.h"
+#include "store/redis_records.h"
 #include "store/redis_store.h"
 #include "wire/protocol/script.h"
 
@@ -32,8 +32,8 @@ class RedisDriver::Impl : public RedisStore {
   Impl(RedisOptions options, Environment environment)
       : RedisStore(std::move(options), std::move(environment)) {}
 
-  AcquireResult setResult(const Request& request);
-  AcquireResult scriptResult(const Request& request);
+  AcquireResult setResult(const Request& request, milliseconds ttl);
+  AcquireResult scriptResult(const Request& request, milliseconds ttl);
   void addReplicaWait(Request& request) const;
   std::int64_t replicasOf(const Request& request);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
@@ -44,14 +44,14 @@ class RedisDriver::Impl : public RedisStore {
 };
 
 RedisDriver::RedisDriver(RedisOptions options, Environment environment)
-    : notices_(std::make_unique<RedisNotices>(options, environment)),
+    : records_(std::make_unique<RedisRecords>(options, environment)),
       impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
 
 RedisDriver::~RedisDriver() {
   // Closing an inherited connection properly would close the parent's: leaking it is right.
   if (!impl_->forkGuard.inherited()) return;
   static_cast<void>(impl_.release());
-  static_cast<void>(notices_.release());
+  static_cast<void>(records_.release());
 }
 
 AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
@@ -76,7 +76,8 @@ AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
       impl_->addReplicaWait(call);
     });
   }
-  const AcquireResult result = bare ? impl_->setResult(wire) : impl_->scriptResult(wire);
+  const AcquireResult result =
+      bare ? impl_->setResult(wire, request.ttl) : impl_->scriptResult(wire, request.ttl);
   const std::uint32_t least = impl_->options().minReplicas;
   if (least == 0 || std::holds_alternative<Busy>(result)) return result;
   const std::int64_t replicas = impl_->replicasOf(wire);
@@ -121,6 +122,7 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
                      " replicas have confirmed the renewal";
       }
       each.leasedFrom = wire.sentAt();
+      each.leasedFor = each.ttl;
     }
   });
 }
@@ -150,6 +152,11 @@ Promises RedisDriver::promises() const {
   impl_->forkGuard.check();
   return {.fence = impl_->options().fence ? FencePromise::whileStoreKeepsWrites : FencePromise::none,
           .durability = impl_->connector.durability()};
+}
+
+void* RedisDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(SharedRecords)) return records_.get();
+  return capabilityOf<Browsable, Breakable, RateDriver>(*this, type);
 }
 
 void RedisDriver::list(std::string_view prefix,
@@ -197,43 +204,24 @@ void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
   impl_->rates.reset(key, kind, deadline);
 }
 
-std::vector<Notice> RedisDriver::pin(std::string_view board, std::string_view name, std::string_view text,
-                                     std::optional<milliseconds> keep, Instant deadline) {
-  return notices_->pin(board, name, text, keep, deadline);
-}
-
-std::vector<Notice> RedisDriver::notices(std::string_view board, Instant deadline) {
-  return notices_->notices(board, deadline);
-}
-
-bool RedisDriver::replace(std::string_view board, std::string_view name,
-                          const std::optional<std::string>& expected, std::string_view text,
-                          Instant deadline) {
-  return notices_->replace(board, name, expected, text, deadline);
-}
-
-void RedisDriver::unpin(std::string_view board, std::string_view name, Instant deadline) {
-  notices_->unpin(board, name, deadline);
-}
-
 // To the bare SET … NX.
-AcquireResult RedisDriver::Impl::setResult(const Request& request) {
+AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds ttl) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (reply.kind == ReplyKind::nil) return Busy{};
   if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected();
-  return Granted{request.sentAt(), std::nullopt};
+  return Granted{request.sentAt(), ttl, std::nullopt};
 }
 
 // To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
-AcquireResult RedisDriver::Impl::scriptResult(const Request& request) {
+AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (!isAcquireReply(reply)) unexpected();
   if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
   const std::int64_t fence = reply.items[1].integer;
   if (options().fence != (fence > 0)) unexpected();
-  return Granted{request.sentAt(), options().fence ? std::optional<Fence>(fence) : std::nullopt};
+  return Granted{request.sentAt(), ttl, options().fence ? std::optional<Fence>(fence) : std::nullopt};
 }
 
 void RedisDriver::Impl::addReplicaWait(Request& request) const {

@@ -78,6 +78,7 @@ void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
     Renewal& each = renewals[index];
     each.outcome = impl_->renewed(round, index);
     each.leasedFrom = impl_->leasedFrom(round, each.ttl);
+    each.leasedFor = each.ttl;
     const bool failed = each.outcome == RenewOutcome::unavailable || each.outcome == RenewOutcome::unknown;
     if (failed) each.cause = impl_->store + ": no quorum: " + reasons(impl_->group, round);
   }

@@ -101,7 +101,7 @@ Granted RedlockDriver::Impl::accept(const Round& round, const AcquireRequest& re
     }
     checkValidity();
   }
-  return {leasedFrom(round, ttl), fence};
+  return {leasedFrom(round, ttl), request.ttl, fence};
 }
 
 // When so many of the others' leases have ended that, with the nodes that are free, there is a quorum.

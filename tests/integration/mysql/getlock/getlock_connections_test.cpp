@@ -83,7 +83,7 @@ TEST_P(GetLockConnections, LocksOfDifferentTtlsDoNotShareOne) {
 
 TEST_P(GetLockConnections, WhoWaitsLeavesHalfOfThemToTheRest) {
   const auto driver = store.open("connections=4");
-  auto& waitable = dynamic_cast<Waitable&>(*driver);
+  auto& waitable = *capability<Waitable>(*driver);
   Claimant holder;
   ASSERT_TRUE(granted(store.direct->acquire(holder.request())));
   std::stop_source stop;
@@ -94,7 +94,7 @@ TEST_P(GetLockConnections, WhoWaitsLeavesHalfOfThemToTheRest) {
       waiting.emplace_back([&] {
         Claimant who;
         who.key = holder.key;
-        const auto result = waitable.acquireWaiting(who.request(), in(1min), stop.get_token());
+        const auto result = waitable.acquireWaiting(who.request(), 1min, stop.get_token());
         EXPECT_FALSE(granted(result));
         if (!stop.stop_requested()) ++early;
       });

@@ -66,7 +66,7 @@ TEST_P(GetLockDeadlock, OfTwoProcessesEndsWithTheirWaitsAndCostsNoLock) {
   const Instant end = in(2s);
   const auto wait = [&](LockDriver& driver, const std::string& key) {
     const Claimant who{.key = key};
-    return dynamic_cast<Waitable&>(driver).acquireWaiting(who.request(in(1min)), end, {});
+    return capability<Waitable>(driver)->acquireWaiting(who.request(in(1min)), end - now(), {});
   };
   auto first = std::async(std::launch::async, [&] { return wait(*one, right.key); });
   EXPECT_FALSE(granted(wait(*other, left.key)));

@@ -102,7 +102,7 @@ TEST_P(GetLockTls, EverySessionIsEncrypted) {
   waiter.key = holder.key;
   ASSERT_TRUE(granted(driver->acquire(holder.request())));
   auto waiting = std::async(std::launch::async, [&] {
-    return dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(in(1min)), in(1min), {});
+    return capability<Waitable>(*driver)->acquireWaiting(waiter.request(in(1min)), 1min, {});
   });
   ASSERT_TRUE(waitUntil([&] {
     return count("information_schema.processlist WHERE user = 'shop' AND state = 'User lock'") == 1;
@@ -111,7 +111,7 @@ TEST_P(GetLockTls, EverySessionIsEncrypted) {
   EXPECT_EQ(driver->release(holder.claim(), soon()), ReleaseOutcome::released);
   EXPECT_TRUE(granted(waiting.get()));
 
-  RateLimiter limiter(std::dynamic_pointer_cast<RateDriver>(driver), {.operationTimeout = 10s});
+  RateLimiter limiter(capability<RateDriver>(driver), {.operationTimeout = 10s});
   const RatePolicy policy("sms", {.rate = Rate::parse("rate", "1/day"), .burst = 1});
   EXPECT_TRUE(limiter.take("k", policy));
   EXPECT_FALSE(limiter.take("k", policy));

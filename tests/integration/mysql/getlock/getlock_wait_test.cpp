@@ -20,7 +20,7 @@ class GetLockWait : public GetLockTest {
     ASSERT_TRUE(granted(store.direct->acquire(holder.request())));
     waiter.key = holder.key;
     result = std::async(std::launch::async, [this] {
-      return dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(), in(1min), stop.get_token());
+      return capability<Waitable>(*driver)->acquireWaiting(waiter.request(), 1min, stop.get_token());
     });
     ASSERT_TRUE(waitUntil([&] { return queued() == 1U; }));
   }
@@ -64,8 +64,8 @@ TEST_P(GetLockWait, StoppedLeavesTheQueueAndKeepsItsSession) {
   EXPECT_FALSE(granted(result.get()));
   EXPECT_EQ(queued(), 0U);
   const std::size_t connections = store.proxy.connections();  // the wait's, and the one that ended it
-  EXPECT_FALSE(granted(
-      dynamic_cast<Waitable&>(*driver).acquireWaiting(waiter.request(), in(200ms), std::stop_token())));
+  EXPECT_FALSE(
+      granted(capability<Waitable>(*driver)->acquireWaiting(waiter.request(), 200ms, std::stop_token())));
   EXPECT_EQ(queued(), 0U);
   EXPECT_EQ(store.proxy.connections(), connections);
 }
@@ -100,7 +100,7 @@ TEST_P(GetLockWait, SurvivesStatementLimitsOfTheServer) {
   auto waiting = std::async(std::launch::async, [&] {
     Claimant other;
     other.key = holder.key;
-    return dynamic_cast<Waitable&>(*limited).acquireWaiting(other.request(), in(1500ms), {});
+    return capability<Waitable>(*limited)->acquireWaiting(other.request(), 1500ms, {});
   });
   const Instant started = now();
   EXPECT_FALSE(granted(waiting.get()));

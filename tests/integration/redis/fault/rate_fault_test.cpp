@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr auto operationTimeout = 500ms;
 
 std::shared_ptr<RateDriver> openRates(std::uint16_t port, const std::string& query = "") {
-  return std::dynamic_pointer_cast<RateDriver>(openRedis(port, query));
+  return capability<RateDriver>(openRedis(port, query));
 }
 
 RatePolicy sms(std::string_view rate, RatePolicyOptions options = {}) {

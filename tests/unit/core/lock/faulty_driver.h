@@ -54,9 +54,9 @@ class FaultyDriver final : public LockDriver {
     hanging_ = {};
     changed_.notify_all();
   }
-  void awaitHanging() {
+  void awaitHanging(int count = 1) {
     std::unique_lock guard(mutex_);
-    changed_.wait(guard, [&] { return inside_ > 0; });
+    changed_.wait(guard, [&] { return inside_ >= count; });
   }
   void awaitCalls(Call call, int count) {
     std::unique_lock guard(mutex_);
@@ -75,6 +75,9 @@ class FaultyDriver final : public LockDriver {
 
   /// Runs inside acquire, after the store has answered.
   std::function<void()> onAcquired = [] {};
+
+  /// Runs before a release goes to the store; what it throws keeps it from going there.
+  std::function<void(std::string_view key)> onReleased = [](std::string_view) {};
 
   AcquireResult acquire(const AcquireRequest& request) override {
     const Ended ended(*this, Call::acquire);
@@ -97,7 +100,7 @@ class FaultyDriver final : public LockDriver {
     if (!fault) return;
     for (auto& renewal : renewals) {
       renewal.outcome = fault == Fault::unavailable ? RenewOutcome::unavailable
-                        : fault == Fault::uncertain ? RenewOutcome::ownershipUncertain
+                        : fault == Fault::uncertain ? RenewOutcome::ownerUnknown
                                                     : RenewOutcome::unknown;
       renewal.cause = "renewal failed, says the test";
     }
@@ -108,6 +111,7 @@ class FaultyDriver final : public LockDriver {
     const auto fault = begin(Call::release);
     if (fault == Fault::replyLost) inner_->release(claim, deadline);
     refuse(fault);
+    onReleased(claim.key);
     return inner_->release(claim, deadline);
   }
 

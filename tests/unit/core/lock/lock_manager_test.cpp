@@ -310,7 +310,7 @@ TEST_F(LockManagerTest, GivingBackALateGrantDoesNotFreeTheNextOne) {
   network->hang(Call::release);
   auto waiting = std::async(std::launch::async, [&] { return manager.lock("order", {.waitFor = 1h}); });
   network->awaitHanging();
-  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // the watchman, and the pause before the second attempt
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1));  // and the pause before the second attempt
   clock->advance(5ms);
   auto held = waiting.get();
   network->resume();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <future>
 #include <memory>
@@ -36,6 +38,15 @@ class RecordingListener final : public Listener {
   void await(const std::string& event) {
     std::unique_lock guard(mutex_);
     changed_.wait(guard, [&] { return std::find(heard_.begin(), heard_.end(), event) != heard_.end(); });
+  }
+
+  /// Until `count` events begin with `what`.
+  void await(const std::string& what, std::ptrdiff_t count) {
+    std::unique_lock guard(mutex_);
+    changed_.wait(guard, [&] {
+      return std::ranges::count_if(heard_, [&](const auto& event) { return event.starts_with(what); }) >=
+             count;
+    });
   }
 
  private:

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/rules.h"
 
@@ -55,7 +55,7 @@ struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
 class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
  public:
   /// `name` is that of MigrationOptions.
-  MigrationBoard(std::shared_ptr<Noticeboard> board, std::string name);
+  MigrationBoard(std::shared_ptr<SharedRecords> board, std::string name);
 
   /// Pins the member's notice and reads the board, in one step.
   BoardState beat(const Member& self, Instant deadline);
@@ -72,7 +72,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
   void leave(const std::string& id, Instant deadline);
 
  private:
-  const std::shared_ptr<Noticeboard> board_;
+  const std::shared_ptr<SharedRecords> board_;
   const std::string name_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migration_options.h"
@@ -29,12 +30,12 @@ class Membership;
 /// The first lock joins the board and starts one thread, which sends heartbeats. Blocks as its parts do, two
 /// of them one after the other within one deadline. Thread-safe. After fork() the child's copy throws
 /// ForkedError.
-class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver {
+class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, public LossReporting {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument when a part is missing or both stores are the same
   /// object, or for options out of range.
   MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
-                  std::shared_ptr<Noticeboard> board, MigrationOptions options = {},
+                  std::shared_ptr<SharedRecords> board, MigrationOptions options = {},
                   Environment environment = {});
   MigratingDriver(const MigratingDriver&) = delete;
   MigratingDriver& operator=(const MigratingDriver&) = delete;
@@ -50,6 +51,12 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver {
   /// The fence is promised while no rule puts keys into the old store alone.
   Promises promises() const override;
   std::string name() const override;
+
+  /// A loss in either store is one.
+  void addLossListener(std::weak_ptr<LossListener> listener) override;
+
+  /// LossReporting when either store has it.
+  void* findCapability(const std::type_info& type) noexcept override;
 
  private:
   bool inherited() const noexcept;

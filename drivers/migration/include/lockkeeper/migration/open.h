@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migrating_driver.h"
@@ -28,8 +28,8 @@ LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<MigratingDriver> open(const StoreReg
                                                                   const Environment& environment = {});
 
 /// Only the board, for those who look at a migration and take no locks.
-LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<Noticeboard> openBoard(const StoreRegistry& registry,
-                                                                   const MigrationStores& stores,
-                                                                   const Environment& environment = {});
+LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<SharedRecords> openBoard(const StoreRegistry& registry,
+                                                                     const MigrationStores& stores,
+                                                                     const Environment& environment = {});
 
 }  // namespace lockkeeper::migration

@@ -38,7 +38,10 @@ namespace lockkeeper::mysql {
 /// There is no background thread but one that cuts off overdue reads. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Waitable, public RateTable {
+class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
+                                                    public Waitable,
+                                                    public LossReporting,
+                                                    public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError for a wrong URI.
   explicit GetLockDriver(const StoreUri& uri, Environment environment = {});
@@ -49,8 +52,8 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Wa
   /// Throws ConfigError for a ttl below 1 s.
   AcquireResult acquire(const AcquireRequest& request) override;
 
-  /// Busy before `waitUntil` when no session is left to wait on.
-  AcquireResult acquireWaiting(const AcquireRequest& request, Instant waitUntil,
+  /// Busy before `waitFor` is over when no session is left to wait on.
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
@@ -59,6 +62,12 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Wa
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
   std::string name() const override;
+
+  /// Tells the locks of a session that turns out to have ended, when one of them is asked for.
+  void addLossListener(std::weak_ptr<LossListener> listener) override;
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Waitable, LossReporting, RateDriver>(*this, type);
+  }
 
  private:
   class Impl;

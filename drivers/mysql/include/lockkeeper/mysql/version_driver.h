@@ -46,6 +46,9 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   /// The durability is that of the server which was last connected.
   Promises promises() const override;
   std::string name() const override;
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Browsable, Breakable, RateDriver>(*this, type);
+  }
 
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,

@@ -42,7 +42,7 @@ struct LegacyKey {
 /// and DEL, so that they and we exclude each other as far as their scheme can. We write
 /// "<unix seconds>:<token>@<owner>", on the server's time, with a TTL; take over expired values by comparing
 /// and setting in one step; and renew and release only what is still ours. When our value has turned into
-/// something else or is gone, the outcome is ownershipUncertain and the key stays as it is.
+/// something else or is gone, the outcome is ownerUnknown and the key stays as it is.
 /// docs/drivers/legacy.md lists the races that remain.
 ///
 /// A lease lasts up to 2.5 s longer in the store than its ttl. Grants carry no fence. Shares one connection
@@ -66,6 +66,11 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
   std::string name() const override;
+
+  /// Also LegacyRedisDriver itself, for audit() behind a decorator.
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Browsable, Breakable, LegacyRedisDriver>(*this, type);
+  }
 
   /// Lists the locks of legacy clients and of ours, not foreign values.
   void list(std::string_view prefix,

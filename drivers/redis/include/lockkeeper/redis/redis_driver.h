@@ -9,6 +9,7 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
@@ -28,7 +29,6 @@ namespace lockkeeper::redis {
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Browsable,
                                                   public Breakable,
-                                                  public Noticeboard,
                                                   public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
@@ -46,6 +46,9 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
 
+  /// Also SharedRecords.
+  void* findCapability(const std::type_info& type) noexcept override;
+
   /// Lists the locks of lockkeeper only: those of foreign clients look like any other string.
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
@@ -60,16 +63,9 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   bool refund(const RateRefund& refund, Instant deadline) override;
   void reset(std::string_view key, RateKind kind, Instant deadline) override;
 
-  std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
-                          std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
-  std::vector<Notice> notices(std::string_view board, Instant deadline) override;
-  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, Instant deadline) override;
-  void unpin(std::string_view board, std::string_view name, Instant deadline) override;
-
  private:
   class Impl;
-  std::unique_ptr<Noticeboard> notices_;
+  std::unique_ptr<SharedRecords> records_;
   std::unique_ptr<Impl> impl_;
 };
 

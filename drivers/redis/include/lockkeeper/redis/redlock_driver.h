@@ -9,6 +9,7 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fence_source.h"
+#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redlock_options.h"
@@ -51,6 +52,9 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
   std::string name() const override;
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Breakable, Quorate>(*this, type);
+  }
 
   bool breakLock(std::string_view key, Instant deadline) override;
   std::vector<View> views(std::string_view key, Instant deadline) override;

@@ -32,6 +32,7 @@ struct DriverFactory {
   bool waitable = false;
   bool browsable = false;
   bool breakable = false;
+  bool reportsLosses = false;
 
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.
   std::chrono::milliseconds shortTtl{200};
@@ -40,7 +41,7 @@ struct DriverFactory {
   std::chrono::milliseconds expirySlack{0};
 
   /// The store is shared with clients that delete keys of others: a claim whose key is gone gets
-  /// ownershipUncertain, in place of notOwner.
+  /// ownerUnknown, in place of notOwner.
   bool goneIsUncertain = false;
 
   /// The clock of the drivers that open() makes.

@@ -154,7 +154,7 @@ TEST_P(ManagerContract, ALockThatIsNotRenewedIsLostBeforeAnotherCanHaveIt) {
 }
 
 TEST_P(ManagerContract, AHolderLearnsThatItsLockWasBroken) {
-  auto* breakable = dynamic_cast<Breakable*>(driver.get());
+  auto* breakable = capability<Breakable>(*driver);
   if (breakable == nullptr) GTEST_SKIP() << "the driver is not Breakable";
   Lock lock = manager.lock(key, {.ttl = ms{900}});
   ASSERT_TRUE(breakable->breakLock(key, now() + std::chrono::seconds{10}));

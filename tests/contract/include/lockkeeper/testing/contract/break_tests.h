@@ -28,6 +28,26 @@ TEST_P(DriverContract, ABrokenHolderOwnsNothing) {
   EXPECT_EQ(release(broken), releaseOfNothing());
 }
 
+/// Notes the tokens that are reported.
+class NotedLosses final : public LossListener {
+ public:
+  void claimsLost(std::span<const Token> tokens) noexcept override {
+    noted.insert(noted.end(), tokens.begin(), tokens.end());
+  }
+  std::vector<Token> noted{};
+};
+
+TEST_P(DriverContract, ABrokenHolderIsReportedAtOnceWhereTheStoreTells) {
+  if (!GetParam().breakable || !GetParam().reportsLosses) GTEST_SKIP() << "the store cannot tell";
+  const auto losses = std::make_shared<NotedLosses>();
+  capability<LossReporting>(*driver)->addLossListener(losses);
+  const Claimant broken{key};
+  ASSERT_TRUE(grant(broken));
+  ASSERT_TRUE(breakLock(key));
+  EXPECT_EQ(losses->noted, std::vector{broken.token});
+  EXPECT_TRUE(grant({key}));
+}
+
 TEST_P(DriverContract, BreakingOneLockLeavesTheOthers) {
   if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
   const Claimant neighbour{key + "/1"};

@@ -6,9 +6,10 @@
 namespace lockkeeper::testing {
 
 TEST_P(DriverContract, HasTheCapabilitiesThatItsFactoryNames) {
-  EXPECT_EQ(dynamic_cast<Waitable*>(driver.get()) != nullptr, GetParam().waitable);
-  EXPECT_EQ(dynamic_cast<Browsable*>(driver.get()) != nullptr, GetParam().browsable);
-  EXPECT_EQ(dynamic_cast<Breakable*>(driver.get()) != nullptr, GetParam().breakable);
+  EXPECT_EQ(capability<Waitable>(*driver) != nullptr, GetParam().waitable);
+  EXPECT_EQ(capability<Browsable>(*driver) != nullptr, GetParam().browsable);
+  EXPECT_EQ(capability<Breakable>(*driver) != nullptr, GetParam().breakable);
+  EXPECT_EQ(capability<LossReporting>(*driver) != nullptr, GetParam().reportsLosses);
 }
 
 }  // namespace lockkeeper::testing

@@ -89,10 +89,10 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
 
   /// What release and renew answer when nobody holds the key.
   static ReleaseOutcome releaseOfNothing() {
-    return GetParam().goneIsUncertain ? ReleaseOutcome::ownershipUncertain : ReleaseOutcome::notOwner;
+    return GetParam().goneIsUncertain ? ReleaseOutcome::ownerUnknown : ReleaseOutcome::notOwner;
   }
   static RenewOutcome renewalOfNothing() {
-    return GetParam().goneIsUncertain ? RenewOutcome::ownershipUncertain : RenewOutcome::notOwner;
+    return GetParam().goneIsUncertain ? RenewOutcome::ownerUnknown : RenewOutcome::notOwner;
   }
 
   ReleaseOutcome release(const Claimant& who) { return driver->release(who.claim(), deadline()); }
@@ -105,15 +105,14 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   }
 
   bool breakLock(const std::string& which) {
-    return dynamic_cast<Breakable&>(*driver).breakLock(which, deadline());
+    return capability<Breakable>(*driver)->breakLock(which, deadline());
   }
 
   /// Waits in the store's queue, on a thread of its own. `who` must outlive the result.
   Waiting waitFor(const Claimant& who, Instant until) {
-    return Waiting([this, &who, until](std::stop_token stop) {
-      const Instant end = until + std::chrono::seconds{10};
-      return dynamic_cast<Waitable&>(*driver).acquireWaiting(
-          {.claim = who.claim(), .ttl = longTtl, .deadline = end}, until, std::move(stop));
+    return Waiting([this, &who, length = until - now()](std::stop_token stop) {
+      return capability<Waitable>(*driver)->acquireWaiting(
+          {.claim = who.claim(), .ttl = longTtl, .deadline = deadline()}, length, std::move(stop));
     });
   }
 

@@ -11,7 +11,7 @@ namespace lockkeeper::testing {
 /// What a listing shows. Fails the test when a key is visited twice.
 inline std::map<std::string, Holder> listed(LockDriver& driver, const std::string& prefix, Instant deadline) {
   std::map<std::string, Holder> seen;
-  dynamic_cast<Browsable&>(driver).list(
+  capability<Browsable>(driver)->list(
       prefix,
       [&](std::string_view visited, const Holder& by) {
         EXPECT_TRUE(seen.emplace(visited, by).second) << visited << " was visited twice";
@@ -73,7 +73,7 @@ TEST_P(DriverContract, EndsTheListingWhenTheVisitorHasSeenEnough) {
   if (!GetParam().browsable) GTEST_SKIP() << notBrowsable;
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(grant({key + "/" + std::to_string(i)}));
   int visits = 0;
-  dynamic_cast<Browsable&>(*driver).list(
+  capability<Browsable>(*driver)->list(
       key, [&](std::string_view, const Holder&) { return ++visits < 3; }, deadline());
   EXPECT_EQ(visits, 3);
 }

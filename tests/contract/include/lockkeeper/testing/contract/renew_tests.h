@@ -16,6 +16,7 @@ TEST_P(DriverContract, RenewGivesAFullTtlAgain) {
   ASSERT_EQ(renewal.outcome, RenewOutcome::renewed);
   EXPECT_GE(renewal.leasedFrom, before);
   EXPECT_LE(renewal.leasedFrom, now());
+  EXPECT_GT(renewal.leasedFor, std::chrono::milliseconds{0}) << "as long as the store made the lease";
   const auto held = holder(key);
   ASSERT_TRUE(held);
   if (held->remaining) {

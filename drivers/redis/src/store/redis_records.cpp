@@ -1,4 +1,4 @@
-#include "store/redis_notices.h"
+#include "store/redis_records.h"
 
 #include <array>
 #include <utility>
@@ -11,17 +11,17 @@ namespace lockkeeper::redis {
 
 namespace {
 
-constexpr std::size_t repliesPerNotice = 3;
+constexpr std::size_t repliesPerRecord = 3;
 
-// What a user of an ACL needs for boards.
-constexpr std::string_view boardPermissions =
+// What a user of an ACL needs for shared records.
+constexpr std::string_view recordPermissions =
     "+@connection +info +time +eval +evalsha +hget +hgetall +hset +hdel, on its keys";
 
-std::string boardKey(std::string_view board) {
-  return std::string(board).append(reservedMark).append("board");
+std::string tableKey(std::string_view table) {
+  return std::string(table).append(reservedMark).append("board");
 }
 
-const Script& noticesScript() {
+const Script& recordsScript() {
   static const Script script(scripts::notices);
   return script;
 }
@@ -33,37 +33,39 @@ const Script& replaceScript() {
 
 }  // namespace
 
-RedisNotices::RedisNotices(RedisOptions options, Environment environment)
+RedisRecords::RedisRecords(RedisOptions options, Environment environment)
     : store_(std::move(options), std::move(environment)) {}
 
-std::vector<Notice> RedisNotices::pin(std::string_view board, std::string_view name, std::string_view text,
-                                      std::optional<std::chrono::milliseconds> keep, Instant deadline) {
+std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::string_view name,
+                                              std::string_view text,
+                                              std::optional<std::chrono::milliseconds> keep,
+                                              Instant deadline) {
   store_.forkGuard.check();
-  const std::string key = boardKey(board);
+  const std::string key = tableKey(table);
   const std::string length = std::to_string(keep ? keep->count() : 0);
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, length};
   Request wire;
   executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, arguments); });
-  return noticesIn(answer(wire));
+                 [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, arguments); });
+  return recordsIn(answer(wire));
 }
 
-std::vector<Notice> RedisNotices::notices(std::string_view board, Instant deadline) {
+std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
   store_.forkGuard.check();
-  const std::string key = boardKey(board);
+  const std::string key = tableKey(table);
   const std::array<std::string_view, 1> keys = {key};
   Request wire;
   executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
-  return noticesIn(answer(wire));
+                 [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, {}); });
+  return recordsIn(answer(wire));
 }
 
-bool RedisNotices::replace(std::string_view board, std::string_view name,
+bool RedisRecords::replace(std::string_view table, std::string_view name,
                            const std::optional<std::string>& expected, std::string_view text,
                            Instant deadline) {
   store_.forkGuard.check();
-  const std::string key = boardKey(board);
+  const std::string key = tableKey(table);
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, expected ? *expected : std::string_view()};
   Request wire;
@@ -73,24 +75,24 @@ bool RedisNotices::replace(std::string_view board, std::string_view name,
   return store_.flagOf(answer(wire));
 }
 
-void RedisNotices::unpin(std::string_view board, std::string_view name, Instant deadline) {
+void RedisRecords::remove(std::string_view table, std::string_view name, Instant deadline) {
   store_.forkGuard.check();
   Request wire;
-  wire.add({"HDEL", boardKey(board), name});
+  wire.add({"HDEL", tableKey(table), name});
   store_.channel.execute(wire, deadline);
   answer(wire);
 }
 
-const Reply& RedisNotices::answer(const Request& request) {
+const Reply& RedisRecords::answer(const Request& request) {
   const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) store_.refuse(reply, boardPermissions);
+  if (reply.kind == ReplyKind::error) store_.refuse(reply, recordPermissions);
   return reply;
 }
 
-std::vector<Notice> RedisNotices::noticesIn(const Reply& reply) {
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0) store_.unexpected();
-  std::vector<Notice> all;
-  for (std::size_t i = 0; i < reply.items.size(); i += repliesPerNotice) {
+std::vector<SharedRecord> RedisRecords::recordsIn(const Reply& reply) {
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) store_.unexpected();
+  std::vector<SharedRecord> all;
+  for (std::size_t i = 0; i < reply.items.size(); i += repliesPerRecord) {
     if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected();
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer)});

@@ -1,0 +1,87 @@
+#include "base/relay.h"
+
+#include <system_error>
+#include <utility>
+
+namespace lockkeeper::detail {
+
+Relay::Relay(std::mutex& mutex, Clock& clock, std::size_t mostThreads, Work work)
+    : mutex_(mutex), clock_(clock), mostThreads_(mostThreads), work_(std::move(work)) {}
+
+void Relay::start(const std::shared_ptr<void>& owner) {
+  if (!threads_.empty()) return;
+  owner_ = owner;
+  addThread();
+}
+
+void Relay::addThread() {
+  threads_.emplace_back([this, owner = owner_.lock()] { run(); });
+  ++running_;
+}
+
+void Relay::wakeUpAt(Instant when) {
+  if (when < sleepsUntil_) wakeUp_.notify_one();
+}
+
+void Relay::stop() {
+  stopping_ = true;
+  wakeUp_.notify_all();
+  placeFree_.notify_all();
+}
+
+void Relay::join(std::unique_lock<std::mutex>& held, Instant until) {
+  std::size_t own = 0;
+  for (const std::thread& thread : threads_) own += thread.get_id() == std::this_thread::get_id();
+  while (running_ > own && clock_.now() < until) clock_.wait(held, ended_, until);
+  const bool allEnded = running_ == own;
+  std::vector<std::thread> threads = std::move(threads_);
+  held.unlock();
+  for (std::thread& thread : threads) {
+    if (allEnded && thread.get_id() != std::this_thread::get_id()) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
+  }
+  held.lock();
+}
+
+void Relay::run() {
+  std::unique_lock held(mutex_);
+  while (awaitWork(held)) {
+    if (idle_ > 0) {
+      placeFree_.notify_one();
+    } else if (running_ < mostThreads_) {
+      try {
+        addThread();
+      } catch (const std::system_error&) {
+        // Then this one takes its place again when it has done its work.
+      }
+    }
+    work_.doIt(held);
+    wakeUpAt(work_.due());
+  }
+  if (!std::exchange(lastDone_, true)) work_.last(held);
+  --running_;
+  ended_.notify_all();
+}
+
+// True when something is due, and this thread is the one to do it.
+bool Relay::awaitWork(std::unique_lock<std::mutex>& held) {
+  ++idle_;
+  while (somebodyWaits_ && !stopping_) placeFree_.wait(held);
+  --idle_;
+  if (stopping_) return false;
+  somebodyWaits_ = true;
+  for (;;) {
+    const Instant next = work_.due();
+    if (stopping_ || clock_.now() >= next) break;
+    sleepsUntil_ = next;
+    clock_.wait(held, wakeUp_, next);
+    sleepsUntil_ = Instant::min();
+  }
+  somebodyWaits_ = false;
+  return !stopping_;
+}
+
+}  // namespace lockkeeper::detail

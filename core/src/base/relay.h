@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+
+namespace lockkeeper::detail {
+
+/// A few threads that take turns at what falls due. One of them waits for it; before that one does the work,
+/// another takes its place, so that work which takes long delays none that falls due meanwhile. A thread is
+/// started when it is needed, up to a bound. Its owner's mutex guards it: all calls need it held.
+class Relay {
+ public:
+  struct Work {
+    std::function<Instant()> due;                                  ///< When there is something to do.
+    std::function<void(std::unique_lock<std::mutex>& held)> doIt;  ///< Lets go of the mutex while it blocks.
+    std::function<void(std::unique_lock<std::mutex>& held)> last;  ///< Once, when all has stopped.
+  };
+
+  Relay(std::mutex& mutex, Clock& clock, std::size_t mostThreads, Work work);
+
+  /// Starts the first thread, which keeps `owner` alive until it ends. Throws std::system_error when there is
+  /// none to be had.
+  void start(const std::shared_ptr<void>& owner);
+
+  /// Something falls due at `when`, sooner than due() has said before.
+  void wakeUpAt(Instant when);
+
+  /// Lets the threads end.
+  void stop();
+
+  /// Waits for their end, until `until` at most; those that go on then are left to themselves. Not waited for
+  /// is a thread that calls this itself.
+  void join(std::unique_lock<std::mutex>& held, Instant until);
+
+ private:
+  void addThread();
+  void run();
+  bool awaitWork(std::unique_lock<std::mutex>& held);
+
+  std::mutex& mutex_;
+  Clock& clock_;
+  const std::size_t mostThreads_;
+  const Work work_;
+  std::weak_ptr<void> owner_;
+  std::vector<std::thread> threads_;
+  std::size_t running_ = 0;
+  std::size_t idle_ = 0;
+  bool somebodyWaits_ = false;
+  bool stopping_ = false;
+  bool lastDone_ = false;
+  Instant sleepsUntil_ = Instant::min();
+  std::condition_variable wakeUp_;     // of the one that waits for what falls due
+  std::condition_variable placeFree_;  // of those that wait to be that one
+  std::condition_variable ended_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,56 @@
+#include "memory/memory_records.h"
+
+namespace lockkeeper::detail {
+
+MemoryRecords::Table& MemoryRecords::current(std::string_view table) {
+  Table& found = tables_.try_emplace(std::string(table)).first->second;
+  std::erase_if(found, [now = clock_->now()](const auto& entry) { return entry.second.end <= now; });
+  return found;
+}
+
+std::vector<SharedRecord> MemoryRecords::contents(const Table& table) const {
+  std::vector<SharedRecord> all;
+  for (const auto& [name, written] : table) {
+    all.push_back({name, written.text,
+                   std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now() - written.since)});
+  }
+  return all;
+}
+
+std::vector<SharedRecord> MemoryRecords::write(std::string_view table, std::string_view name,
+                                               std::string_view text,
+                                               std::optional<std::chrono::milliseconds> keep,
+                                               Instant /*deadline*/) {
+  const std::lock_guard held(mutex_);
+  Table& found = current(table);
+  const Instant now = clock_->now();
+  const Instant end = keep ? saturatingAdd(now, *keep) : Instant::max();
+  found.insert_or_assign(std::string(name), Written{std::string(text), now, end});
+  return contents(found);
+}
+
+std::vector<SharedRecord> MemoryRecords::read(std::string_view table, Instant /*deadline*/) {
+  const std::lock_guard held(mutex_);
+  return contents(current(table));
+}
+
+bool MemoryRecords::replace(std::string_view table, std::string_view name,
+                            const std::optional<std::string>& expected, std::string_view text,
+                            Instant /*deadline*/) {
+  const std::lock_guard held(mutex_);
+  Table& records = current(table);
+  const auto found = records.find(name);
+  const bool same =
+      expected ? found != records.end() && found->second.text == *expected : found == records.end();
+  if (!same) return false;
+  records.insert_or_assign(std::string(name), Written{std::string(text), clock_->now(), Instant::max()});
+  return true;
+}
+
+void MemoryRecords::remove(std::string_view table, std::string_view name, Instant /*deadline*/) {
+  const std::lock_guard held(mutex_);
+  Table& records = current(table);
+  if (const auto found = records.find(name); found != records.end()) records.erase(found);
+}
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/shared_records.h"
+
+namespace lockkeeper::detail {
+
+/// The shared records of a MemoryDriver. Thread-safe.
+class MemoryRecords final : public SharedRecords {
+ public:
+  explicit MemoryRecords(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+
+  std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
+                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+  std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
+  bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
+               std::string_view text, Instant deadline) override;
+  void remove(std::string_view table, std::string_view name, Instant deadline) override;
+
+ private:
+  struct Written {
+    std::string text;
+    Instant since;
+    Instant end;
+  };
+  using Table = std::map<std::string, Written, std::less<>>;
+
+  Table& current(std::string_view table);
+  std::vector<SharedRecord> contents(const Table& table) const;
+
+  const std::shared_ptr<Clock> clock_;
+  std::mutex mutex_;
+  std::map<std::string, Table, std::less<>> tables_;
+};
+
+}  // namespace lockkeeper::detail

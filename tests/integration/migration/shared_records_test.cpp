@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include "lockkeeper/memory/memory_driver.h"
+#include "migration_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What every store that keeps shared records must do.
+class Records : public ::testing::TestWithParam<bool> {
+ protected:
+  Records() {
+    if (GetParam()) {
+      redis_ = std::make_unique<RedisServer>();
+      store = openBoard(redis_->uri());
+    } else {
+      store = capability<SharedRecords>(std::make_shared<MemoryDriver>());
+    }
+  }
+
+  static Instant soon() { return systemClock()->now() + 10s; }
+  static std::optional<SharedRecord> named(const std::vector<SharedRecord>& all, const std::string& name) {
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const SharedRecord& each) { return each.name == name; });
+    return found == all.end() ? std::nullopt : std::optional(*found);
+  }
+
+  std::unique_ptr<RedisServer> redis_;
+  std::shared_ptr<SharedRecords> store;
+};
+
+TEST_P(Records, ShowsWhatWasWrittenToWhoeverLooks) {
+  const std::string odd("line\nline\0% end ", 16);
+  EXPECT_EQ(store->write("b", "first", "one", std::nullopt, soon()).size(), 1U);
+  const auto all = store->write("b", "second", odd, 1min, soon());
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(named(all, "first")->text, "one");
+  EXPECT_EQ(named(all, "second")->text, odd);
+  EXPECT_EQ(store->read("b", soon()).size(), 2U);
+  EXPECT_TRUE(store->read("another", soon()).empty());
+}
+
+TEST_P(Records, TellsHowOldARecordIs) {
+  store->write("b", "n", "one", std::nullopt, soon());
+  ASSERT_TRUE(waitUntil([&] { return named(store->read("b", soon()), "n")->age >= 50ms; }));
+  EXPECT_LT(named(store->write("b", "n", "one", std::nullopt, soon()), "n")->age, 50ms) << "written anew";
+}
+
+TEST_P(Records, DropsARecordWhenItsTimeIsOver) {
+  store->write("b", "short", "one", 100ms, soon());
+  store->write("b", "long", "one", std::nullopt, soon());
+  EXPECT_TRUE(waitUntil([&] { return store->read("b", soon()).size() == 1; }));
+  EXPECT_TRUE(named(store->read("b", soon()), "long"));
+}
+
+TEST_P(Records, ReplacesOnlyWhatIsExpected) {
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", soon()));
+  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", soon()));
+  EXPECT_FALSE(store->replace("b", "n", std::nullopt, "two", soon()));
+  EXPECT_FALSE(store->replace("b", "n", "zero", "two", soon()));
+  EXPECT_TRUE(store->replace("b", "n", "one", "two", soon()));
+  EXPECT_EQ(named(store->read("b", soon()), "n")->text, "two");
+}
+
+TEST_P(Records, RemovesRecords) {
+  store->write("b", "n", "one", std::nullopt, soon());
+  store->remove("b", "n", soon());
+  store->remove("b", "n", soon());
+  EXPECT_TRUE(store->read("b", soon()).empty());
+}
+
+TEST_P(Records, IsNoLock) {
+  store->write("b", "n", "one", std::nullopt, soon());
+  auto& locks = *capability<Browsable>(*store);
+  int listed = 0;
+  locks.list(
+      "", [&](std::string_view, const Holder&) { return ++listed < 10; }, soon());
+  EXPECT_EQ(listed, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Records, ::testing::Bool(),
+                         [](const auto& of) { return of.param ? "Redis" : "Memory"; });
+
+}  // namespace
+}  // namespace lockkeeper::test

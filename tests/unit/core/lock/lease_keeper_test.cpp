@@ -1,0 +1,217 @@
+#include <thread>
+
+#include "contract_drivers.h"
+#include "manager_fixture.h"
+
+// Many locks on a slow store, slow callbacks, and what is left behind in an outage.
+
+namespace lockkeeper::testing {
+namespace {
+
+class LeaseKeeperTest : public ManagerFixture {
+ protected:
+  void advanceTo(Instant when) { clock->advance(when - clock->now()); }
+
+  /// Leaves a claim behind whose outcome is not known: the store has granted it.
+  void leaveBehind(const std::string& key) {
+    network->fail(Call::acquire, {Fault::replyLost, Fault::requestLost});
+    EXPECT_THROW((void)manager.tryLock(key, {.ttl = 1h}), OutcomeUnknown);
+  }
+
+  const Instant start = clock->now();
+};
+
+TEST_F(LeaseKeeperTest, ThousandsOfRenewalsAreUnderWayAtOnceWhenTheStoreIsSlow) {
+  std::vector<Lock> held;
+  for (int i = 0; i < 4000; ++i) held.push_back(manager.lock(std::to_string(i), {.ttl = 30s}));
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10s));
+  network->hang(Call::renew);
+  advanceTo(start + 10s);
+  network->awaitHanging(4);
+  advanceTo(start + 11s);
+  network->resume();
+  listener->await("renewed", 4000);
+  EXPECT_EQ(network->calls(Call::renew), 4);
+  for (const Lock& lock : held) EXPECT_EQ(lock.remaining(), 30s - 302ms - 3s);
+}
+
+TEST_F(LeaseKeeperTest, AShortLeaseDoesNotCutTheOthersRenewalShort) {
+  const auto lasting = manager.lock("lasting", {.ttl = 30300ms});
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10100ms));
+  advanceTo(start + 9900ms);
+  const auto brief = manager.lock("brief", {.ttl = 600ms});
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10100ms));
+  advanceTo(start + 10100ms);
+  network->awaitCalls(Call::renew, 1);
+  EXPECT_EQ(network->renewDeadline(), start + 10100ms + 2s);
+}
+
+TEST_F(LeaseKeeperTest, ACallThatHangsHoldsUpNoRenewalOfOtherLocks) {
+  const auto first = manager.lock("first", {.ttl = 30s});
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10s));
+  advanceTo(start + 5s);
+  const auto second = manager.lock("second", {.ttl = 30s});
+  network->hang(Call::renew);
+  advanceTo(start + 10s);
+  network->awaitHanging();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 15s));
+  advanceTo(start + 15s);
+  network->awaitHanging(2);
+  network->resume();
+  listener->await("renewed second");
+}
+
+TEST_F(LeaseKeeperTest, ASlowCallbackOfOneLossDoesNotDelayTheNext) {
+  const auto first = manager.lock("first", {.ttl = 1s, .renew = Renew::manual});
+  const auto second = manager.lock("second", {.ttl = 2s, .renew = Renew::manual});
+  std::optional<Lock> other(manager.lock("other"));
+  const std::stop_callback destroysAnother(first.lost(), [&] { other.reset(); });
+  network->hang(Call::release);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s - 12ms - 100ms));
+  advanceTo(start + 1s);
+  network->awaitHanging();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 2s - 22ms - 200ms));
+  advanceTo(start + 2s);
+  listener->await("lost: lease ended second");
+  EXPECT_TRUE(second.lost().stop_requested());
+  network->resume();
+  listener->await("released other");
+}
+
+/// A store that does not answer a release until its deadline, and in the background not at all.
+class DeafToReleases final : public Decorator {
+ public:
+  DeafToReleases(std::shared_ptr<LockDriver> inner, std::shared_ptr<FakeClock> clock)
+      : Decorator(std::move(inner)), clock_(std::move(clock)) {}
+
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    if (std::this_thread::get_id() != asker) {
+      inBackground.set_value();
+      goOn.get_future().wait();
+      return inner_->release(claim, deadline);
+    }
+    clock_->advance(std::max(deadline - clock_->now(), 0ns));
+    throw OutcomeUnknown("deaf, says the test");
+  }
+  void handOverRelease(const Claim& claim, Instant deadline) override { release(claim, deadline); }
+
+  std::thread::id asker;
+  std::promise<void> inBackground;
+  std::promise<void> goOn;
+
+ private:
+  const std::shared_ptr<FakeClock> clock_;
+};
+
+TEST_F(LeaseKeeperTest, ALockThatOutlivesItsManagerWaitsForOneOperationAtMost) {
+  const auto deaf = std::make_shared<DeafToReleases>(store, clock);
+  std::optional<LockManager> brief(std::in_place, deaf, options(seed + 2));
+  std::optional<Lock> held(brief->lock("order", {.ttl = 1h}));
+  brief.reset();
+  auto gone = std::async(std::launch::async, [&] {
+    deaf->asker = std::this_thread::get_id();
+    held.reset();
+  });
+  // What the background does meanwhile has all the time of the world.
+  ASSERT_EQ(gone.wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(clock->now(), start + 2s);
+  deaf->inBackground.get_future().wait();
+  deaf->goOn.set_value();
+}
+
+TEST_F(LeaseKeeperTest, AnAbandonedClaimThatIsNeverAnsweredHoldsUpNoOther) {
+  network->onReleased = [](std::string_view key) {
+    if (key == "first") throw OutcomeUnknown("never answered, says the test");
+  };
+  leaveBehind("first");
+  network->awaitCalls(Call::release, 1);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  leaveBehind("second");
+  for (int pause = 1; pause <= 2; ++pause) {
+    ASSERT_TRUE(clock->awaitWakeUpAt(start + pause * 250ms));
+    clock->advance(250ms);
+    network->awaitCalls(Call::release, pause + 1);
+  }
+  EXPECT_TRUE(other.tryLock("second"));
+  EXPECT_FALSE(other.tryLock("first"));
+}
+
+TEST_F(LeaseKeeperTest, ANewAbandonedClaimDoesNotCutThePauseOfAnOutageShort) {
+  network->failAlways(Call::release, Fault::unavailable);
+  leaveBehind("first");
+  network->awaitCalls(Call::release, 1);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  leaveBehind("second");
+  clock->advance(249ms);
+  EXPECT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  EXPECT_EQ(network->calls(Call::release), 1);
+}
+
+TEST_F(LeaseKeeperTest, AnExceptionThatIsNoneOfOursEndsNothing) {
+  network->onReleased = [thrown = std::make_shared<std::atomic<bool>>(false)](std::string_view) {
+    if (!thrown->exchange(true)) throw 1;
+  };
+  leaveBehind("order");
+  network->awaitCalls(Call::release, 1);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  clock->advance(250ms);
+  network->awaitCalls(Call::release, 2);
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
+TEST_F(LeaseKeeperTest, GivingBackDelaysNoRenewal) {
+  const auto held = manager.lock("order", {.ttl = 30s});
+  network->hang(Call::release);
+  leaveBehind("another");
+  network->awaitHanging();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10s));
+  advanceTo(start + 10s);
+  listener->await("renewed order");
+  network->resume();
+}
+
+TEST_F(LeaseKeeperTest, NoLengthIsTooLong) {
+  const auto held = manager.lock("order", {.maxHold = std::chrono::milliseconds::max()});
+  EXPECT_EQ(held.remaining(), 30s - 302ms - 3s);
+  auto kept = manager.lock("kept");
+  EXPECT_EQ(kept.releaseHeldFor(std::chrono::milliseconds::max()), ReleaseResult::released);
+  EXPECT_EQ(store->holder("kept", {})->remaining, 24h);
+}
+
+/// Busy for ever, as a foreign key with the longest PTTL of Redis is.
+class BusyForEver final : public Decorator {
+ public:
+  using Decorator::Decorator;
+  AcquireResult acquire(const AcquireRequest& /*request*/) override {
+    ++asked;
+    return Busy{std::chrono::milliseconds{9'000'000'000'000'000}};
+  }
+  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
+  std::atomic<int> asked = 0;
+};
+
+TEST_F(LeaseKeeperTest, AHolderForEverIsNotAskedWithoutAPause) {
+  const auto busy = std::make_shared<BusyForEver>(store);
+  LockManager waits(busy, options(seed + 2));
+  std::stop_source stop;
+  auto result = std::async(std::launch::async,
+                           [&] { return waits.tryLock("order", {.waitFor = 1h, .stop = stop.get_token()}); });
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1)) << "it pauses";
+  EXPECT_EQ(busy->asked, 1);
+  stop.request_stop();
+  EXPECT_FALSE(result.get());
+}
+
+TEST(Saturation, NothingOverflows) {
+  const Instant late{std::chrono::hours{1}};
+  EXPECT_EQ(saturatingAdd(late, std::chrono::milliseconds::max()), Instant::max());
+  EXPECT_EQ(saturatingAdd(late, std::chrono::hours::max()), Instant::max());
+  EXPECT_EQ(saturatingAdd(late, std::chrono::nanoseconds::max()), Instant::max());
+  EXPECT_EQ(saturatingAdd(Instant{}, std::chrono::nanoseconds::max()), Instant::max());
+  EXPECT_EQ(saturatingAdd(Instant::min(), std::chrono::milliseconds::min()), Instant::min());
+  EXPECT_EQ(saturatingAdd(late, 5ms), late + 5ms);
+  EXPECT_EQ(saturated(std::chrono::milliseconds{-7}), -7ms);
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
