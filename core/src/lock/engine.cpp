@@ -89,6 +89,9 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockOptions& opt
       throw;
     }
     full = lease->key;
+  } else if (storeFails_ && queue_.isBeingClaimed(full) && !options.stop.stop_requested()) {
+    callHook([&] { listener.gaveUp(full, ErrorCode::storeUnavailable, now() - started); });
+    throw StoreUnavailable("the store does not answer the caller of this process that is ahead for the key");
   }
   callHook([&] {
     if (options.stop.stop_requested()) {
@@ -114,8 +117,12 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
       const auto result =
           attempt({lease.claim(), lease.ttlMilliseconds(), deadline, sent}, waitUntil, options.stop);
       sent = false;
+      storeFails_ = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted, options)) return true;
+        if (accept(lease, *granted, options)) {
+          lease.turn.markHeld();
+          return true;
+        }
         giveBack(lease);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late to be used, and is given back"));
@@ -128,6 +135,7 @@ bool Engine::claim(Lease& lease, const LockOptions& options, Instant waitUntil) 
       failure = std::current_exception();
       const bool firstDoubt = perhapsApplied(error.code()) && !sent;
       sent = sent || firstDoubt;
+      storeFails_ = worthRetrying(error.code());
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
       if (firstDoubt && now() < latest && !options.stop.stop_requested()) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<LockDriver> driver_;
   Waitable* const waitable_;  // the driver itself, when it can wait
   LocalQueue queue_;
+  std::atomic<bool> storeFails_ = false;  // the latest attempt, of whatever key, got no answer
   const std::shared_ptr<LeaseKeeper> keeper_;
 };
 

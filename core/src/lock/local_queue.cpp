@@ -27,6 +27,17 @@ std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant 
   return std::nullopt;
 }
 
+bool LocalQueue::isBeingClaimed(std::string_view key) const {
+  const std::lock_guard guard(mutex_);
+  const auto line = lines_.find(key);
+  return line != lines_.end() && !line->second.held;
+}
+
+void LocalQueue::markHeld(std::string_view key) noexcept {
+  const std::lock_guard guard(mutex_);
+  lines_.find(key)->second.held = true;
+}
+
 void LocalQueue::leave(std::string_view key) noexcept {
   const std::lock_guard held(mutex_);
   const auto line = lines_.find(key);
@@ -35,6 +46,7 @@ void LocalQueue::leave(std::string_view key) noexcept {
     lines_.erase(line);
     return;
   }
+  line->second.held = false;
   Waiter* next = waiters.front();
   waiters.pop_front();
   next->turn = true;
