@@ -60,7 +60,7 @@ struct CacheOptions {
 ///
 /// A value is as old as the beginning of its load, at most freshFor, or freshFor + staleFor while stale. All
 /// ages are counted by the store, so that no two clocks are compared. Waiters of one process share one load;
-/// of each process only one asks for the lock.
+/// of each process only one asks for the lock. After fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT CachedLoader {
  public:
   /// Loads the value of a key, as it was given to get(), from where it lives; empty when there is none. Runs
@@ -83,7 +83,7 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
 
   /// Forgets the value: call it when what the loader reads has been changed and committed. A load that began
   /// before is waited for and its value is not kept, so no get() that begins later, in any process, is served
-  /// what was before the change. Throws a store's error or LockTimeout; then the old value may be served
+  /// what was before the change. That is promised to processes that reach the stores. Throws a store's error or LockTimeout; then the old value may be served
   /// until its time is up. Blocks for a load that is under way, at most loadFor and lockTtl.
   void invalidate(std::string_view key);
 

@@ -45,7 +45,7 @@ struct RatePolicyOptions {
   std::int64_t processes = 1;
 
   /// How many units this process takes from the store at a time, to hand them out without asking; 0 for none,
-  /// at most 1000 and the burst. Token buckets and meters only, for calls that cost 1. A process that dies
+  /// at most 1000 and the burst. Token buckets only, for calls that cost 1. A process that dies
   /// wastes them; those of n processes may be used later than they were charged, which adds n * prefetch to
   /// what may be allowed in any length of time.
   std::int64_t prefetch = 0;

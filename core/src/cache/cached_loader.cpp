@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "cache/cached_values.h"
-#include "cache/load_flights.h"
+#include "cache/shared_loads.h"
 #include "lock/options.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 
@@ -60,28 +61,29 @@ class CachedLoader::Impl {
         loader_(std::move(loader)),
         options_(checked(std::move(options))),
         values_(std::move(values), options_, locks_->environment()),
-        flights_(locks_->environment().clock) {
+        loads_(locks_->environment().clock) {
     if (!loader_) throw std::invalid_argument("a CachedLoader needs a loader");
   }
 
   Value get(std::string_view key) {
+    refuseInherited();
     const Entry entry = values_.entryOf(key);
-    auto fresh = values_.lookFresh(entry);
-    if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
-
-    const auto [flight, pilot] = flights_.board(entry.full);
-    if (!pilot) return follow(entry, *flight);
-    try {
-      Value value = rebuild(entry, fresh.failure);
-      flights_.land(entry.full, flight, value, nullptr);
-      return value;
-    } catch (...) {
-      flights_.land(entry.full, flight, {}, std::current_exception());
-      throw;
+    const Instant until = locks_->environment().clock->now() + options_.waitFor;
+    for (Loads::Order came = 0;;) {
+      auto fresh = values_.lookFresh(entry);
+      if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
+      const auto [load, part] = loads_.join(entry.full, came);
+      if (part == Loads::Part::leads) return lead(entry, load, fresh.failure);
+      if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
+      if (!loads_.await(*load, until)) tooLate(entry);
+      if (part == Loads::Part::waits) continue;
+      if (load->failure) std::rethrow_exception(load->failure);
+      return load->value;
     }
   }
 
   void invalidate(std::string_view key) {
+    refuseInherited();
     const Entry entry = values_.entryOf(key);
     values_.erase(entry);
     // Whoever stores a value does so under the lock: once it is ours, one that was loaded before has been
@@ -90,22 +92,38 @@ class CachedLoader::Impl {
     options.waitFor = options_.loadFor + options_.lockTtl;
     const Lock lock = locks_->lock(entry.full, options);
     values_.erase(entry);
-    // Those who come from now on must not share a load that may have begun before.
-    flights_.close(entry.full);
   }
 
+  bool inherited() const noexcept { return process_.inherited(); }
+
  private:
+  using Loads = detail::SharedLoads;
+
+  void refuseInherited() const {
+    if (inherited()) {
+      throw ForkedError(
+          "this CachedLoader was made before fork(): make a new one, with new stores, in the child");
+    }
+  }
+
   Value serve(const Entry& entry, EventKind how, Value value) const {
     values_.tell(how, entry);
     return value;
   }
 
-  Value follow(const Entry& entry, detail::LoadFlight& flight) {
-    const Instant until = locks_->environment().clock->now() + options_.waitFor;
-    if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
-    if (!flights_.await(flight, until)) tooLate(entry);
-    if (flight.failure) std::rethrow_exception(flight.failure);
-    return flight.value;
+  Value lead(const Entry& entry, const std::shared_ptr<Loads::Load>& load,
+             const std::exception_ptr& valuesDown) {
+    // Released after the load has ended for all: who comes when another process has had the lock must not
+    // share it.
+    std::optional<Lock> lock;
+    try {
+      Value value = rebuild(entry, *load, lock, valuesDown);
+      loads_.end(entry.full, load, value, nullptr);
+      return value;
+    } catch (...) {
+      loads_.end(entry.full, load, {}, std::current_exception());
+      throw;
+    }
   }
 
   [[noreturn]] void tooLate(const Entry& entry) const {
@@ -113,10 +131,11 @@ class CachedLoader::Impl {
                       formatDuration(options_.waitFor));
   }
 
-  Value rebuild(const Entry& entry, const std::exception_ptr& valuesDown) {
-    if (valuesDown) return loadAlone(entry, valuesDown);
+  Value rebuild(const Entry& entry, Loads::Load& load, std::optional<Lock>& lock,
+                const std::exception_ptr& valuesDown) {
+    if (valuesDown) return loadAlone(entry, load, valuesDown);
     Value stale = values_.lookStale(entry);
-    std::optional<Lock> lock;
+    if (stale) loads_.begin(load, nullptr);
     try {
       LockOptions options = lockOptions(options_);
       if (stale) options.waitFor = milliseconds{0};
@@ -125,23 +144,25 @@ class CachedLoader::Impl {
       throw;
     } catch (const Error&) {  // the manager has told of it
       if (stale) return serve(entry, EventKind::cacheStale, std::move(stale));
-      return loadAlone(entry, std::current_exception());
+      return loadAlone(entry, load, std::current_exception());
     }
     if (!lock && stale) return serve(entry, EventKind::cacheStale, std::move(stale));
+    loads_.begin(load, lock ? &*lock : nullptr);
     // Whoever had the lock before may have stored a value.
     auto fresh = values_.lookFresh(entry);
     if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
     if (!lock && locks_->stopped()) throw Cancelled("the load of " + quoted(entry.key) + " was cancelled");
     if (!lock) tooLate(entry);
-    return loadLocked(entry, *lock, std::move(stale));
+    return loadLocked(entry, *lock);
   }
 
-  Value loadAlone(const Entry& entry, const std::exception_ptr& failure) {
+  Value loadAlone(const Entry& entry, Loads::Load& load, const std::exception_ptr& failure) {
     if (options_.whenDown == WhenDown::fail) std::rethrow_exception(failure);
-    return load(entry);
+    loads_.begin(load, nullptr);
+    return loadNow(entry);
   }
 
-  Value load(const Entry& entry) {
+  Value loadNow(const Entry& entry) {
     try {
       return serve(entry, EventKind::cacheLoaded, loader_(entry.key));
     } catch (const std::exception& error) {
@@ -153,12 +174,13 @@ class CachedLoader::Impl {
     }
   }
 
-  Value loadLocked(const Entry& entry, const Lock& lock, Value stale) {
+  Value loadLocked(const Entry& entry, const Lock& lock) {
     Value value;
     try {
-      value = load(entry);
+      value = loadNow(entry);
     } catch (...) {
-      if (stale) return serve(entry, EventKind::cacheStale, std::move(stale));
+      // Looked for again: an older one may have been invalidated.
+      if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
       throw;
     }
     try {
@@ -173,7 +195,8 @@ class CachedLoader::Impl {
   const Loader loader_;
   const CacheOptions options_;
   detail::CachedValues values_;
-  detail::LoadFlights flights_;
+  Loads loads_;
+  const ForkGuard process_;
 };
 
 CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks,
@@ -183,7 +206,11 @@ CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<L
 
 CachedLoader::CachedLoader(CachedLoader&&) noexcept = default;
 CachedLoader& CachedLoader::operator=(CachedLoader&&) noexcept = default;
-CachedLoader::~CachedLoader() = default;
+
+CachedLoader::~CachedLoader() {
+  // In a forked child, the mutexes may be held for ever by threads that are not here.
+  if (impl_ && impl_->inherited()) (void)impl_.release();
+}
 
 std::optional<std::string> CachedLoader::get(std::string_view key) { return impl_->get(key); }
 

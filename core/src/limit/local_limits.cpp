@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "store/store_health.h"
+
 namespace lockkeeper::detail {
 
 namespace {
-constexpr int settledAtATime = 32;
+constexpr int chargedAtATime = 32;
 }
 
 void LocalLimits::take(std::span<RateCharge> charges, std::span<const RateLaw* const> laws) {
@@ -16,70 +18,76 @@ void LocalLimits::take(std::span<RateCharge> charges, std::span<const RateLaw* c
   if (!taken) return;
   const std::lock_guard guard(mutex_);
   for (std::size_t index = 0; index < charges.size(); ++index) {
-    if (debts_.find(charges[index].key) != debts_.end() || debts_.size() >= mostDebts) continue;
-    debts_.try_emplace(std::string(charges[index].key), Debt{*laws[index], *charges[index].law});
+    if (uncharged_.size() >= mostUncharged || uncharged_.find(charges[index].key) != uncharged_.end())
+      continue;
+    uncharged_.try_emplace(std::string(charges[index].key), Laws{*laws[index], *charges[index].law});
   }
-  owes_.store(true, std::memory_order_release);
+  hasUncharged_.store(!uncharged_.empty(), std::memory_order_release);
 }
 
-void LocalLimits::settle(RateDriver& driver, std::string_view key, Instant deadline) {
-  Debts::node_type debt;
-  {
-    const std::lock_guard guard(mutex_);
-    const auto found = debts_.find(key);
-    if (found == debts_.end()) return;
-    debt = debts_.extract(found);
-    owes_.store(!debts_.empty(), std::memory_order_release);
-  }
+void LocalLimits::charge(RateDriver& driver, std::string_view key, Instant deadline) {
+  auto use = extract(key);
+  if (use.empty()) return;
   try {
-    pay(driver, debt.key(), debt.mapped(), deadline);
+    charge(driver, use.key(), use.mapped(), deadline);
+  } catch (const Error& error) {
+    if (StoreHealth::isOutage(error.code())) putBack(std::move(use));
+    throw;
   } catch (...) {
-    remember(std::move(debt));
+    putBack(std::move(use));
     throw;
   }
 }
 
-void LocalLimits::settleSome(RateDriver& driver, Instant deadline) {
-  const std::unique_lock alone(settling_, std::try_to_lock);
+void LocalLimits::chargeSome(RateDriver& driver, Instant deadline) {
+  const std::unique_lock alone(charging_, std::try_to_lock);
   if (!alone) return;
-  for (int count = 0; count < settledAtATime && owesAnything() && clock_->now() < deadline; ++count) {
+  for (int count = 0; count < chargedAtATime && hasUncharged() && clock_->now() < deadline; ++count) {
     std::string key;
     {
       const std::lock_guard guard(mutex_);
-      if (debts_.empty()) return;
-      key = debts_.begin()->first;
+      if (uncharged_.empty()) return;
+      key = uncharged_.begin()->first;
     }
-    settle(driver, key, deadline);
+    charge(driver, key, deadline);
   }
 }
 
 void LocalLimits::forget(std::string_view key, RateKind kind) {
   rates_.reset(key, kind, Instant::max());
-  const std::lock_guard guard(mutex_);
-  const auto found = debts_.find(key);
-  if (found != debts_.end()) debts_.erase(found);
-  owes_.store(!debts_.empty(), std::memory_order_release);
+  (void)extract(key);
 }
 
-void LocalLimits::remember(Debts::node_type debt) {
+LocalLimits::Uncharged::node_type LocalLimits::extract(std::string_view key) {
   const std::lock_guard guard(mutex_);
-  debts_.insert(std::move(debt));
-  owes_.store(true, std::memory_order_release);
+  const auto found = uncharged_.find(key);
+  if (found == uncharged_.end()) return {};
+  auto use = uncharged_.extract(found);
+  hasUncharged_.store(!uncharged_.empty(), std::memory_order_release);
+  return use;
 }
 
-// As much of it as fits: the rest would have been refused by the store.
-void LocalLimits::pay(RateDriver& driver, const std::string& key, const Debt& debt, Instant deadline) {
-  RateCharge look{.key = key, .law = &debt.localLaw, .cost = 0};
+void LocalLimits::putBack(Uncharged::node_type use) {
+  const std::lock_guard guard(mutex_);
+  uncharged_.insert(std::move(use));
+  hasUncharged_.store(true, std::memory_order_release);
+}
+
+// As much of it as fits: the rest would have been refused by the store. What others use locally meanwhile
+// stays.
+void LocalLimits::charge(RateDriver& driver, const std::string& key, const Laws& laws, Instant deadline) {
+  RateCharge look{.key = key, .law = &laws.local, .cost = 0};
   rates_.peek({&look, 1}, deadline);
-  std::int64_t owed = debt.localLaw.limit - look.outcome.remaining;
-  while (owed > 0) {
+  const std::int64_t used = laws.local.limit - look.outcome.remaining;
+  std::int64_t charged = used;
+  while (charged > 0) {
     RateCharge charge{
-        .key = key, .law = &debt.law, .cost = owed, .longestWait = std::chrono::microseconds::max()};
+        .key = key, .law = &laws.store, .cost = charged, .longestWait = std::chrono::microseconds::max()};
     driver.take({&charge, 1}, deadline);
     if (charge.outcome.granted == 1) break;
-    owed = std::min(owed - 1, charge.outcome.remaining);
+    charged = std::min(charged - 1, charge.outcome.remaining);
   }
-  rates_.reset(key, debt.localLaw.kind, deadline);
+  if (used > 0) rates_.refund({.key = key, .law = &laws.local, .cost = used}, deadline);
 }
 
 }  // namespace lockkeeper::detail

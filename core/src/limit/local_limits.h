@@ -22,39 +22,41 @@ class LocalLimits {
   /// As RateDriver::take(), with the local laws; `laws` are those of the store, one for each charge.
   void take(std::span<RateCharge> charges, std::span<const RateLaw* const> laws);
 
-  bool owesAnything() const noexcept { return owes_.load(std::memory_order_acquire); }
+  /// Whether something was used that the store was not charged for.
+  bool hasUncharged() const noexcept { return hasUncharged_.load(std::memory_order_acquire); }
 
   /// Charges the store for what was used of `key` in the outage and has not run out since. Throws what the
-  /// driver throws.
-  void settle(RateDriver& driver, std::string_view key, Instant deadline);
+  /// driver throws: in an outage the use stays uncharged, after an error of the key alone it is forgiven.
+  void charge(RateDriver& driver, std::string_view key, Instant deadline);
 
   /// The same for some other keys, unless another thread is at it.
-  void settleSome(RateDriver& driver, Instant deadline);
+  void chargeSome(RateDriver& driver, Instant deadline);
 
-  /// The key was reset: nothing is owed for it.
+  /// The key was reset: nothing is used of it.
   void forget(std::string_view key, RateKind kind);
 
  private:
-  static constexpr std::size_t mostDebts = 65'536;
+  static constexpr std::size_t mostUncharged = 65'536;
 
-  struct Debt {
-    RateLaw law;
-    RateLaw localLaw;
+  struct Laws {
+    RateLaw store;
+    RateLaw local;
   };
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
-  using Debts = std::unordered_map<std::string, Debt, Hash, std::equal_to<>>;
+  using Uncharged = std::unordered_map<std::string, Laws, Hash, std::equal_to<>>;
 
-  void remember(Debts::node_type debt);
-  void pay(RateDriver& driver, const std::string& key, const Debt& debt, Instant deadline);
+  Uncharged::node_type extract(std::string_view key);
+  void putBack(Uncharged::node_type use);
+  void charge(RateDriver& driver, const std::string& key, const Laws& laws, Instant deadline);
 
   const std::shared_ptr<Clock> clock_;
   MemoryRates rates_;
   std::mutex mutex_;
-  Debts debts_;
-  std::atomic<bool> owes_ = false;
-  std::mutex settling_;
+  Uncharged uncharged_;
+  std::atomic<bool> hasUncharged_ = false;
+  std::mutex charging_;
 };
 
 }  // namespace lockkeeper::detail

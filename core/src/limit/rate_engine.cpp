@@ -57,14 +57,14 @@ Decision together(std::span<const RateTake> takes) {
 /// At its end, also by an exception that leaves the outcome open: what was refused may be allowed now.
 class Forgetting {
  public:
-  Forgetting(RefusalCache* refusals, std::string_view key) : refusals_(refusals), key_(key) {}
+  Forgetting(RateRecords* records, std::string_view key) : records_(records), key_(key) {}
   Forgetting(const Forgetting&) = delete;
   ~Forgetting() {
-    if (refusals_ != nullptr) refusals_->forget(key_);
+    if (records_ != nullptr) records_->forgetRefusals(key_);
   }
 
  private:
-  RefusalCache* const refusals_;
+  RateRecords* const records_;
   const std::string_view key_;
 };
 
@@ -75,18 +75,22 @@ RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions op
       driver_(checked(std::move(driver))),
       name_(driver_->name()),
       store_(driver_, options_.environment, options_.operationTimeout),
-      combiner_(*driver_, options_.environment.clock),
-      stock_(std::make_shared<TokenStock>(driver_, options_.environment.clock, options_.operationTimeout)),
-      refusals_(driver_->isLocal() ? nullptr : std::make_unique<RefusalCache>()) {}
+      records_(driver_->isLocal() ? nullptr
+                                  : std::make_unique<RateRecords>(*driver_, options_.environment.clock)) {
+  if (records_ == nullptr) return;
+  watch_ = std::make_unique<UnitWatch>(
+      options_.environment.clock,
+      [this](const std::vector<std::string>& keys, bool closing) { giveBackIdle(keys, closing); });
+}
 
 RateEngine::~RateEngine() {
   if (inherited()) {
-    // The stock's thread is not here, the sockets are the parent's: let go of both without touching them.
-    new (std::nothrow) auto(stock_);
+    // The thread is not here, the sockets are the parent's: let go of both without touching them.
+    (void)watch_.release();
     new (std::nothrow) auto(driver_);
     return;
   }
-  stock_->close();
+  if (watch_) watch_->close();
 }
 
 bool RateEngine::inherited() const noexcept { return forkGuard_.inherited(); }
@@ -120,21 +124,19 @@ Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::i
 
 Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
   const RatePolicy* const policies[] = {&policy};
-  if (refusals_ == nullptr) return decide({&charge, 1}, policies);
-  const Instant sent = store_.now();
-  if (refusals_->find(charge, sent)) return {};
-  const std::int64_t prefetch = charge.cost == 1 ? policy.options().prefetch : 0;
-  if (prefetch > 0 && stock_->take(charge, sent)) return {};
-
-  const auto asked = refusals_->generation();
-  std::int64_t spare = 0;
-  const Failure failure = store_.ask({&charge, 1}, policies, [&](Instant deadline) {
-    combiner_.take(charge, std::max<std::int64_t>(prefetch - 1, 0), spare, deadline);
+  if (records_ == nullptr) return decide({&charge, 1}, policies);
+  const RatePolicyOptions& options = policy.options();
+  RateRecords::Prefetch prefetch;
+  const Instant started = store_.now();
+  if (charge.cost == 1 && options.prefetch > 0) {
+    if (records_->takeUnit(charge, started)) return {};
+    prefetch = {options.prefetch - 1, options.prefetchIdle};
+  }
+  if (records_->isRefused(charge, started)) return {};
+  return store_.ask({&charge, 1}, policies, [&](Instant deadline) {
+    const bool newUnits = records_->ask(charge, prefetch, deadline);
+    if (newUnits) watch_->watch(charge.key, saturatingAdd(store_.now(), options.prefetchIdle));
   });
-  if (failure) return failure;
-  if (spare > 0) stock_->add(charge, spare, policy.options().prefetchIdle, store_.now());
-  if (charge.outcome.granted == 0) refusals_->add(charge, sent, store_.now(), asked);
-  return failure;
 }
 
 Decision RateEngine::take(std::span<RateTake> takes) {
@@ -168,19 +170,19 @@ Decision RateEngine::take(std::span<RateTake> takes) {
 
 Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies policies) {
   const auto question = [&](Instant deadline) { driver_->take(charges, deadline); };
-  if (refusals_ == nullptr) return store_.ask(charges, policies, question);
-  const Instant sent = store_.now();
+  if (records_ == nullptr) return store_.ask(charges, policies, question);
+  const Instant started = store_.now();
   bool refused = false;
   for (RateCharge& each : charges) {
     each.outcome = {.granted = 1, .remaining = each.law->limit};  // for all that is known
-    if (refusals_->find(each, sent)) refused = true;
+    if (records_->isRefused(each, started)) refused = true;
   }
   if (refused) return {};
-  const auto asked = refusals_->generation();
+  const auto asked = records_->generation();
   const Failure failure = store_.ask(charges, policies, question);
   if (failure) return failure;
   for (const RateCharge& each : charges) {
-    if (each.outcome.granted == 0) refusals_->add(each, sent, store_.now(), asked);
+    if (each.outcome.granted == 0) records_->remember(each, started, asked);
   }
   return failure;
 }
@@ -260,21 +262,40 @@ bool RateEngine::refund(std::string_view key, const RatePolicy& policy, std::int
   return giveBack({.key = full.view(), .law = &policy.law(), .cost = cost});
 }
 
-bool RateEngine::giveBack(const RateRefund& refund) {
+bool RateEngine::giveBack(const RateRefund& refund) { return giveBack(refund, Instant::max()); }
+
+bool RateEngine::giveBack(const RateRefund& refund, Instant latest) {
   if (inherited() || refund.cost == 0) return false;
   bool given = false;
-  const Forgetting after(refusals_.get(), refund.key);
-  store_.send(refund.key, [&](Instant deadline) { given = driver_->refund(refund, deadline); });
+  const Forgetting after(records_.get(), refund.key);
+  store_.send(refund.key,
+              [&](Instant deadline) { given = driver_->refund(refund, std::min(deadline, latest)); });
   return given;
+}
+
+// Prefetched units that nobody has used. When the store is down, what it was charged for is wasted, and the
+// limit is kept.
+void RateEngine::giveBackIdle(const std::vector<std::string>& keys, bool closing) {
+  const Instant latest = saturatingAdd(store_.now(), options_.operationTimeout);
+  for (const std::string& key : keys) {
+    const Instant now = store_.now();
+    if (closing && now >= latest) return;
+    const auto idle = records_->takeIdle(key, closing ? Instant::max() : now);
+    if (idle.lookAgainAt != Instant::max()) watch_->watch(key, idle.lookAgainAt);
+    try {
+      giveBack({.key = key, .law = &idle.law, .cost = idle.count}, closing ? latest : Instant::max());
+    } catch (const std::exception&) {
+    }
+  }
 }
 
 void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
   check(key, policy, 0);
   const RateKey full = fullKey(policy, key);
   const RateKind kind = policy.law().kind;
-  const Forgetting after(refusals_.get(), full.view());
+  const Forgetting after(records_.get(), full.view());
   store_.send(full.view(), [&](Instant deadline) { driver_->reset(full.view(), kind, deadline); });
-  stock_->drop(full.view());
+  if (records_) records_->dropUnits(full.view());
   store_.forget(full.view(), kind);
 }
 

@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "limit/wide.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -107,10 +106,9 @@ RateLaw lawOf(const RatePolicyOptions& options, std::int64_t processes) {
 }
 
 void checkBucket(const Checker& check, const RateLaw& law) {
-  const detail::Wide most = detail::Wide{longestFill.count()} * law.parts / law.period;
+  const std::int64_t most = law.unitsIn({longestFill.count(), 0});
   if (law.limit <= most) return;
-  check.refuse("burst is " + std::to_string(law.limit) + ": at this rate at most " +
-               std::to_string(static_cast<std::int64_t>(most)) +
+  check.refuse("burst is " + std::to_string(law.limit) + ": at this rate at most " + std::to_string(most) +
                " are allowed, so that a full bucket takes at most 100 years to fill");
 }
 
@@ -145,15 +143,15 @@ RatePolicy::RatePolicy(std::string name, const RatePolicyOptions& options)
   }
   check.between("processes", options_.processes, 1, std::min(law_.limit, mostProcesses));
   localLaw_ = lawOf(options_, options_.processes);
-  const bool prefetches = law_.kind == RateKind::tokenBucket || law_.kind == RateKind::leakyMeter;
-  check.between("prefetch", options_.prefetch, 0, prefetches ? std::min(law_.limit, mostPrefetched) : 0);
+  check.between("prefetch", options_.prefetch, 0,
+                law_.kind == RateKind::tokenBucket ? std::min(law_.limit, mostPrefetched) : 0);
   check.between("prefetchIdle in ms", options_.prefetchIdle.count(), 10, 3'600'000);
 }
 
 RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::string>& settings) try {
   static constexpr std::array<std::pair<std::string_view, RateKind>, 5> kinds{
       {{"token-bucket", RateKind::tokenBucket},
-       {"leaky-meter", RateKind::leakyMeter},
+       {"leaky-meter", RateKind::tokenBucket},  // the same bucket, seen from below
        {"leaky-queue", RateKind::leakyQueue},
        {"sliding-window", RateKind::slidingWindow},
        {"fixed-window", RateKind::fixedWindow}}};

@@ -8,6 +8,10 @@ using std::chrono::microseconds;
 
 namespace {
 
+__extension__ using Wide = __int128;  // holds the product of any two 64-bit numbers
+
+constexpr Wide mostExact = Wide{1} << 53;
+
 // A law with another denominator may have written the parts: less than a microsecond, rounded up.
 RateTime bucketFullAt(const RateLaw& law, const RateState& state) {
   if (state.second >= law.parts) return {state.first + 1, 0};
@@ -74,6 +78,32 @@ void append(RateLog& log, const RateLaw& law, std::int64_t units, std::int64_t n
 }
 
 }  // namespace
+
+const char* toString(RateKind kind) noexcept {
+  switch (kind) {
+    case RateKind::tokenBucket:
+      return "token-bucket";
+    case RateKind::leakyQueue:
+      return "leaky-queue";
+    case RateKind::slidingWindow:
+      return "sliding-window";
+    case RateKind::fixedWindow:
+      return "fixed-window";
+  }
+  return "unknown";
+}
+
+RateTime RateLaw::lengthOf(std::int64_t units) const {
+  if (parts == 1) return {units * period, 0};  // checked when the policy was made
+  const Wide total = Wide{units} * period;
+  return {static_cast<std::int64_t>(total / parts), static_cast<std::int64_t>(total % parts)};
+}
+
+std::int64_t RateLaw::unitsIn(RateTime length) const {
+  if (parts == 1) return length.micros / period;
+  const Wide units = (Wide{length.micros} * parts + length.parts) / period;
+  return static_cast<std::int64_t>(std::min(units, mostExact));
+}
 
 std::int64_t timesIn(const RateCharge& charge, std::int64_t left) {
   return charge.cost == 0 ? charge.times : std::min(charge.times, left / charge.cost);

@@ -8,18 +8,23 @@ namespace lockkeeper::detail {
 using std::chrono::ceil;
 using std::chrono::microseconds;
 
-void RateStore::settle(std::span<const RateCharge> charges, Instant deadline) {
-  if (!localLimits_.owesAnything()) return;
-  for (const RateCharge& each : charges) localLimits_.settle(*driver_, each.key, deadline);
+namespace {
+// When a call that the store has refused to answer is worth another try.
+constexpr microseconds pauseAfterError = std::chrono::seconds{1};
+}  // namespace
+
+void RateStore::chargeUse(std::span<const RateCharge> charges, Instant deadline) {
+  if (!localLimits_.hasUncharged()) return;
+  for (const RateCharge& each : charges) localLimits_.charge(*driver_, each.key, deadline);
 }
 
-void RateStore::settleOthers(Instant deadline) {
-  if (!localLimits_.owesAnything()) return;
+void RateStore::chargeUseOfOthers(Instant deadline) {
+  if (!localLimits_.hasUncharged()) return;
   const Instant started = now();
   try {
-    localLimits_.settleSome(*driver_, deadline);
+    localLimits_.chargeSome(*driver_, deadline);
   } catch (const Error& error) {
-    failed(error, "", started);  // the debt stays
+    failed(error, "", started);
   }
 }
 
@@ -35,15 +40,16 @@ void RateStore::failed(const Error& error, std::string_view key, Instant started
 }
 
 void RateStore::answerOutage(std::span<RateCharge> charges, Policies policies) {
-  const auto untilNextTry = ceil<microseconds>(health_.nextTry() - now());
+  const auto untilNextTry =
+      health_.isDown() ? ceil<microseconds>(health_.nextTry() - now()) : pauseAfterError;
   bool refused = false;
   for (std::size_t index = 0; index < charges.size(); ++index) {
     RateCharge& each = charges[index];
     const RatePolicy& policy = *policies[index];
     const Outage setting = policy.options().outage;
-    const bool tooDear = setting == Outage::local && each.cost > policy.localLaw().limit;
+    const bool beyondShare = setting == Outage::local && each.cost > policy.localLaw().limit;
     each.outcome = {.granted = each.times, .remaining = policy.limit()};
-    if (each.cost == 0 || (setting != Outage::closed && !tooDear)) continue;
+    if (each.cost == 0 || (setting != Outage::closed && !beyondShare)) continue;
     each.outcome = {.retryAfter = std::max(untilNextTry, microseconds{1000})};
     refused = true;
   }

@@ -14,7 +14,8 @@
 namespace lockkeeper::detail {
 
 /// The store as a limiter sees it: asked within a time bound, left alone while it is down, and answered for
-/// by the policies' outage settings then. Thread-safe.
+/// by the policies' outage settings then. What fails one call alone, such as a key of the wrong type, is
+/// answered in the same way, and the store is asked for all others. Thread-safe.
 class RateStore {
  public:
   using Policies = std::span<const RatePolicy* const>;  // one for each charge
@@ -40,12 +41,11 @@ class RateStore {
   /// The key was reset.
   void forget(std::string_view key, RateKind kind) { localLimits_.forget(key, kind); }
 
-  RateDriver& driver() const noexcept { return *driver_; }
   Instant now() const noexcept { return environment_.clock->now(); }
 
  private:
-  void settle(std::span<const RateCharge> charges, Instant deadline);
-  void settleOthers(Instant deadline);
+  void chargeUse(std::span<const RateCharge> charges, Instant deadline);
+  void chargeUseOfOthers(Instant deadline);
   void failed(const Error& error, std::string_view key, Instant started);
   void answerOutage(std::span<RateCharge> charges, Policies policies);
   void answerLocally(std::span<RateCharge> charges, Policies policies);
@@ -66,7 +66,7 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
     failure = health_.lastFailure();
   } else {
     try {
-      settle(charges, deadline);
+      chargeUse(charges, deadline);
       question(deadline);
       health_.succeeded();
     } catch (const ForkedError&) {
@@ -79,7 +79,7 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
   if (failure) {
     answerOutage(charges, policies);
   } else {
-    settleOthers(deadline);
+    chargeUseOfOthers(deadline);
   }
   return failure;
 }

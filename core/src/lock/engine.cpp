@@ -112,6 +112,11 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
       throw;
     }
     full = lease->key;
+  } else if (storeFails_ && queue_.isBeingClaimed(full) && !call.stop.stop_requested()) {
+    const StoreUnavailable error(
+        "the store does not answer the caller of this process that is ahead for the key");
+    tellEnd(EventKind::gaveUp, full, call, &error);
+    throw error;
   }
   tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, full, call);
   return std::nullopt;
@@ -144,8 +149,12 @@ bool Engine::claim(Lease& lease, Call& call) {
       ++call.attempts;
       const auto result = attempt({lease.claim(), lease.ttlMilliseconds(), deadline, sent}, call);
       sent = false;
+      storeFails_ = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted, call)) return true;
+        if (accept(lease, *granted, call)) {
+          lease.turn.markHeld();
+          return true;
+        }
         giveBack(lease);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
@@ -162,6 +171,7 @@ bool Engine::claim(Lease& lease, Call& call) {
       failure = std::current_exception();
       const bool firstDoubt = perhapsApplied(error.code()) && !sent;
       sent = sent || firstDoubt;
+      storeFails_ = worthRetrying(error.code());
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
       if (firstDoubt && now() < latest && !call.stop.stop_requested()) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::string store_;   // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
+  std::atomic<bool> storeFails_ = false;  // the latest attempt, of whatever key, got no answer
   const std::shared_ptr<LeaseKeeper> keeper_;
 };
 

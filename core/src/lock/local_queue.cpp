@@ -32,6 +32,17 @@ std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant 
   return waiter.turn ? std::optional(Turn(*this, name)) : std::nullopt;
 }
 
+bool LocalQueue::isBeingClaimed(std::string_view key) const {
+  const std::lock_guard guard(mutex_);
+  const auto line = lines_.find(key);
+  return line != lines_.end() && !line->second.held;
+}
+
+void LocalQueue::markHeld(std::string_view key) noexcept {
+  const std::lock_guard guard(mutex_);
+  lines_.find(key)->second.held = true;
+}
+
 void LocalQueue::leave(std::string_view key) noexcept {
   const std::lock_guard held(mutex_);
   const auto line = lines_.find(key);
@@ -40,6 +51,7 @@ void LocalQueue::leave(std::string_view key) noexcept {
     lines_.erase(line);
     return;
   }
+  line->second.held = false;
   Waiter* next = waiters.front();
   waiters.pop_front();
   next->turn = true;

@@ -32,6 +32,9 @@ class LocalQueue {
       if (queue_ != nullptr) queue_->leave(key_);
     }
 
+    /// The store has granted the key: who waits now waits for its holder.
+    void markHeld() noexcept { queue_->markHeld(key_); }
+
    private:
     friend class LocalQueue;
     Turn(LocalQueue& queue, std::string_view key) : queue_(&queue), key_(key) {}
@@ -47,6 +50,9 @@ class LocalQueue {
   /// Waits for the caller's turn, until `until` or `stop`; then empty.
   std::optional<Turn> enter(std::string_view key, Instant until, const std::stop_token& stop);
 
+  /// Whether the one whose turn it is has not got the key from the store yet.
+  bool isBeingClaimed(std::string_view key) const;
+
  private:
   struct Waiter {
     std::condition_variable wakeUp;
@@ -54,12 +60,14 @@ class LocalQueue {
   };
   struct Line {
     std::list<Waiter*> waiters;
+    bool held = false;
   };
 
   void leave(std::string_view key) noexcept;
+  void markHeld(std::string_view key) noexcept;
 
   const std::shared_ptr<Clock> clock_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   StringMap<Line> lines_;
 };
 

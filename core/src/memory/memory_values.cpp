@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/duration.h"
@@ -60,6 +61,7 @@ struct MemoryValues::State {
 
   const std::shared_ptr<Clock> clock;
   const std::size_t mostBytes;
+  const ForkGuard process{};  // in a forked child, another thread of the parent may hold the mutex for ever
   std::mutex mutex{};
   Entries entries{};
   Ends ends{};
@@ -73,6 +75,7 @@ MemoryValues::~MemoryValues() = default;
 
 std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*deadline*/) {
   checkKey(key);
+  state_->process.check();
   const std::lock_guard held(state_->mutex);
   state_->dropEnded();
   const auto found = state_->entries.find(key);
@@ -82,6 +85,7 @@ std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*dea
 void MemoryValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                        Instant /*deadline*/) {
   checkValue(key, value, ttl);
+  state_->process.check();
   const std::lock_guard held(state_->mutex);
   state_->dropEnded();
   state_->insert(key, value, ttl);
@@ -90,6 +94,7 @@ void MemoryValues::put(std::string_view key, std::string_view value, std::chrono
 bool MemoryValues::add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                        Instant /*deadline*/) {
   checkValue(key, value, ttl);
+  state_->process.check();
   const std::lock_guard held(state_->mutex);
   state_->dropEnded();
   if (state_->entries.contains(key)) return false;
@@ -99,6 +104,7 @@ bool MemoryValues::add(std::string_view key, std::string_view value, std::chrono
 
 bool MemoryValues::erase(std::string_view key, Instant /*deadline*/) {
   checkKey(key);
+  state_->process.check();
   const std::lock_guard held(state_->mutex);
   state_->dropEnded();
   const auto found = state_->entries.find(key);

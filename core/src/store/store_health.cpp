@@ -24,6 +24,7 @@ void StoreHealth::succeeded() {
 }
 
 void StoreHealth::failed(ErrorCode code, Instant started, Instant now, Random& random) {
+  if (!isOutage(code)) return succeeded();
   const std::lock_guard guard(mutex_);
   lastFailure_ = code;
   if (isDown() && started < failedAt_) return;  // one of many that were under way together

@@ -11,7 +11,8 @@
 namespace lockkeeper::detail {
 
 /// Whether the store answers. While it does not, one caller now and then tries it, and the others need not
-/// wait for its timeout. Thread-safe.
+/// wait for its timeout. An error that is an answer (a key of the wrong type, a refused right) is no outage.
+/// Thread-safe.
 class StoreHealth {
  public:
   /// `longestTry` is how long one try may take.
@@ -19,6 +20,11 @@ class StoreHealth {
 
   /// Whether to ask the store. While it is down: true for one caller when the next try is due.
   bool mayTry(Instant now);
+
+  /// Whether an error says that the store did not answer.
+  static constexpr bool isOutage(ErrorCode code) noexcept {
+    return code == ErrorCode::storeUnavailable || code == ErrorCode::outcomeUnknown;
+  }
 
   void succeeded();
   /// A call that was `started` then has failed.

@@ -181,6 +181,38 @@ TEST(RateCrowd, AKeyOfAnotherTypeFailsAloneAndTheOthersAreExact) {
   EXPECT_LT(scriptCalls(server), 32 * 50);  // how many fewer depends on who runs when
 }
 
+TEST(RateCrowd, AKeyWithANumberThatIsNoTimeFailsAloneAndTheOthersAreExact) {
+  const RedisServer server;
+  server.command({"SET", std::string(reservedMark) + "b:key:7", "1e300"});
+  const auto driver = openRates(server);
+  const Crowd crowd(*driver);
+  EXPECT_EQ(crowd.granted(), 31 * 20);
+  ASSERT_EQ(crowd.refused().size(), 1U);
+  EXPECT_EQ(crowd.refused().begin()->second, 50) << crowd.refused().begin()->first;
+}
+
+TEST(RateCrowd, AKeyOfAnotherTypeIsNoOutageOfTheStoreForALimiter) {
+  const RedisServer server;
+  server.command({"RPUSH", std::string(reservedMark) + "b::p:7", "foreign"});
+  RateLimiter limiter(openRates(server));
+  const RatePolicy policy = limit(RateKind::tokenBucket, "20/day");
+  std::atomic<int> outages = 0, allowed = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < 16; ++thread) {
+      threads.emplace_back([&, key = std::to_string(thread)] {
+        for (int round = 0; round < 50; ++round) {
+          const Decision decision = limiter.take(key, policy);
+          if (decision.outage && key != "7") ++outages;
+          if (decision.allowed) ++allowed;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(outages, 0);
+  EXPECT_EQ(allowed, 15 * 20);
+}
+
 TEST(RateCrowd, AKeyThatMayNotBeUsedFailsAloneAndTheOthersAreExact) {
   const RedisServer server({.users = {"user limiter on >let-me-in +@all ~*:key:1* ~*:key:2*"}});
   StoreRegistry registry;

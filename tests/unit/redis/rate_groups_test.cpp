@@ -111,15 +111,20 @@ TEST_F(RateGroupsTest, WhoHasLessTimeThanTheFirstGoesAlone) {
   first.get();
 }
 
-TEST_F(RateGroupsTest, NobodyWaitsForTheOthersLongerThanHisOwnTime) {
+TEST_F(RateGroupsTest, NobodyLosesMoreThanHalfOfItsTimeByWaitingForTheOthers) {
   fill();
   auto first = ask("a", 10ms);
   ASSERT_TRUE(clock.awaitWaiters(1));
-  clock.advance(10ms);
+  clock.advance(4ms);
+  auto second = ask("b", 10ms);
+  ASSERT_TRUE(clock.awaitWaiters(2));
+  clock.advance(1ms);
   awaitCalls(4);
-  EXPECT_EQ(calls[3].keys, std::vector<std::string>{"a"});
+  EXPECT_EQ(calls[3].keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(calls[3].deadline, clock.now() + 5ms);
   open();
   first.get();
+  second.get();
 }
 
 TEST_F(RateGroupsTest, NoCallIsForMoreThan64) {

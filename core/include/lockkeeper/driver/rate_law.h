@@ -8,10 +8,10 @@
 
 namespace lockkeeper {
 
-/// How a limit counts. The word behind each is its name in configurations.
+/// How a limit counts. The word behind each is its name in configurations, where "leaky-meter" is another name
+/// of the token bucket: the same bucket seen from below, what would overflow it is refused.
 enum class RateKind {
   tokenBucket,    ///< "token-bucket": bursts up to the bucket's size, then the rate. GCRA.
-  leakyMeter,     ///< "leaky-meter": the same bucket seen from below: what would overflow it is refused.
   leakyQueue,     ///< "leaky-queue": callers wait for slots at a constant rate, first come, first served.
   slidingWindow,  ///< "sliding-window": never more than the limit in any window. Keeps each admission.
   fixedWindow,    ///< "fixed-window": the limit in each window of the calendar; twice that around its ends.

@@ -46,7 +46,7 @@ LOCKKEEPER_CORE_EXPORT void checkValue(std::string_view key, std::string_view va
                                        std::chrono::milliseconds ttl);
 
 /// Values of this process, in its memory, on the given clock. A value that does not fit any more, with its
-/// key, throws StoreUnavailable.
+/// key, throws StoreUnavailable. After fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT MemoryValues final : public ValueStore {
  public:
   static constexpr std::size_t defaultMostBytes = std::size_t{64} << 20;

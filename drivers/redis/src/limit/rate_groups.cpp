@@ -47,9 +47,12 @@ void RateGroups::decide(RateCharge& charge, Instant deadline) {
 }
 
 void RateGroups::lead(std::unique_lock<std::mutex>& held, const std::shared_ptr<Group>& group) {
-  while (underWay_ >= mostUnderWay && clock_.now() < group->deadline) {
+  // Half of the time is left for the call, of the leader's and so of everybody's.
+  const Instant started = clock_.now();
+  const Instant latest = started + (group->deadline - started) / 2;
+  while (underWay_ >= mostUnderWay && clock_.now() < latest) {
     if (!gathering_) gathering_ = group;
-    clock_.wait(held, callEnded_, group->deadline);
+    clock_.wait(held, callEnded_, latest);
   }
   if (gathering_ == group) gathering_.reset();
   ++underWay_;

@@ -156,7 +156,8 @@ void Rates::conclude(RateCharge& charge, const Reply& reply, std::size_t index) 
   };
   if (!isNumber(reply.items[0]) || !std::all_of(numbers.begin(), numbers.end(), isNumber) ||
       numbers[0].integer > charge.times) {
-    store_.unexpected();
+    // The reply is well formed: the fault is this key's, and the connection is good for the others.
+    throw ProtocolError("the limit's key holds something that is no limit");
   }
   charge.outcome = outcomeOf(charge, {.state = {numbers[1].integer, numbers[2].integer},
                                       .now = reply.items[0].integer,

@@ -1,5 +1,8 @@
 #include "lockkeeper/cached_loader.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <thread>
 
@@ -15,23 +18,25 @@ class FaultyValues final : public ValueStore {
 
   std::atomic<bool> down = false;
   std::atomic<int> requests = 0;
+  std::string wrongKey;  // of another type: set it before any request
 
   std::optional<std::string> get(std::string_view key, Instant deadline) override {
-    return reached().get(key, deadline);
+    return reached(key).get(key, deadline);
   }
   void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override {
-    reached().put(key, value, ttl, deadline);
+    reached(key).put(key, value, ttl, deadline);
   }
   bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override {
-    return reached().add(key, value, ttl, deadline);
+    return reached(key).add(key, value, ttl, deadline);
   }
-  bool erase(std::string_view key, Instant deadline) override { return reached().erase(key, deadline); }
+  bool erase(std::string_view key, Instant deadline) override { return reached(key).erase(key, deadline); }
 
  private:
-  ValueStore& reached() {
+  ValueStore& reached(std::string_view key) {
     ++requests;
+    if (key == wrongKey) throw ConfigError("the key is of the wrong type, says the test");
     if (down) throw StoreUnavailable("values are down, says the test");
     return *inner_;
   }
@@ -360,6 +365,101 @@ TEST_F(CachedLoaderTest, ACallerAfterInvalidateDoesNotShareALoadFromBefore) {
   leave.set_value();
   EXPECT_EQ(old.get(), "1");
   EXPECT_EQ(users.get("128"), "2");
+}
+
+TEST_F(CachedLoaderTest, ACallerAfterAnotherProcessInvalidatesDoesNotShareALoadFromBefore) {
+  CacheOptions options = cacheOptions();
+  options.loadFor = 10s;
+  options.lockTtl = 5s;
+  std::atomic<int> row = 1;
+  std::promise<void> loading, leave;
+  auto users = cache(here, options, [&](std::string_view) {
+    const int read = row;
+    if (++loads == 1) {
+      loading.set_value();
+      leave.get_future().wait();
+    }
+    return Value(std::to_string(read));
+  });
+  auto elsewhere = cache(there, options, counting());
+  auto old = std::async(std::launch::async, [&] { return users.get("128"); });
+  loading.get_future().wait();
+  row = 2;
+  clock->advance(20s);  // its lock is lost: the other process need not wait for it
+  elsewhere.invalidate("128");
+  auto later = std::async(std::launch::async, [&] { return users.get("128"); });
+  EXPECT_EQ(later.wait_for(10s), std::future_status::ready) << "it waits for the old load";
+  leave.set_value();
+  EXPECT_EQ(later.get(), "2");
+  EXPECT_EQ(old.get(), "1");
+  EXPECT_EQ(users.get("128"), "2");
+}
+
+TEST_F(CachedLoaderTest, WithoutLocksCallersWaitForALoadFromBeforeAndShareTheNextOne) {
+  CacheOptions options = cacheOptions();
+  options.waitFor = 1h;
+  std::atomic<int> row = 1;
+  std::promise<void> loading, leave;
+  auto users = cache(here, options, [&](std::string_view) {
+    const int read = row;
+    if (++loads == 1) {
+      loading.set_value();
+      leave.get_future().wait();
+    }
+    return Value(std::to_string(read));
+  });
+  auto elsewhere = cache(there, options, counting());
+  network->failAlways(Call::acquire, Fault::config);
+  auto old = std::async(std::launch::async, [&] { return users.get("128"); });
+  loading.get_future().wait();
+  row = 2;
+  elsewhere.invalidate("128");  // it has no lock to wait for
+  constexpr int callers = 5;
+  std::vector<std::future<Value>> later;
+  for (int caller = 0; caller < callers; ++caller) {
+    later.push_back(std::async(std::launch::async, [&] { return users.get("128"); }));
+  }
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + callers));
+  leave.set_value();
+  EXPECT_EQ(old.get(), "1");
+  for (auto& each : later) EXPECT_EQ(each.get(), "2");
+  EXPECT_LE(loads, 1 + callers);
+}
+
+TEST_F(CachedLoaderTest, AnErrorOfOneKeyDoesNotKeepOthersFromTheCache) {
+  values->wrongKey = "bad:fresh";
+  auto users = cache(here, cacheOptions(), counting());
+  EXPECT_EQ(users.get("good"), "v1");
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_NE(users.get("bad"), "v1") << "loaded each time";
+    EXPECT_EQ(users.get("good"), "v1");
+  }
+}
+
+TEST_F(CachedLoaderTest, AForkedChildIsRefusedByItAndByValuesInMemory) {
+  auto users = cache(here, cacheOptions(), counting());
+  MemoryValues plain(clock);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int refused = 0;
+    const auto expectRefusal = [&](auto&& call) {
+      try {
+        call();
+      } catch (const ForkedError&) {
+        ++refused;
+      }
+    };
+    expectRefusal([&] { (void)users.get("128"); });
+    expectRefusal([&] { users.invalidate("128"); });
+    expectRefusal([&] { (void)plain.get("k", Instant::max()); });
+    expectRefusal([&] { plain.put("k", "v", 1s, Instant::max()); });
+    expectRefusal([&] { (void)plain.add("k", "v", 1s, Instant::max()); });
+    expectRefusal([&] { (void)plain.erase("k", Instant::max()); });
+    ::_exit(refused);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 6);
 }
 
 TEST_F(CachedLoaderTest, WhatIsNoneOfItsOwnCountsAsAbsent) {

@@ -17,14 +17,16 @@ namespace lockkeeper::testing {
 /// counts what passes. Thread-safe.
 class FaultyRateDriver final : public RateDriver {
  public:
-  explicit FaultyRateDriver(std::shared_ptr<Clock> clock) : store_(std::move(clock)) {}
+  explicit FaultyRateDriver(std::shared_ptr<Clock> clock) : clock_(clock), store_(std::move(clock)) {}
 
   void take(std::span<RateCharge> charges, Instant deadline) override {
-    pass("take");
     {
       const std::lock_guard guard(mutex_);
       times_.push_back(charges.front().times);
+      leftToAnswer_.push_back(deadline - clock_->now());
     }
+    pass("take");
+    refuseWrongKey(charges);
     store_.take(charges, deadline);
     {
       std::unique_lock guard(mutex_);
@@ -54,6 +56,11 @@ class FaultyRateDriver final : public RateDriver {
     const std::lock_guard guard(mutex_);
     (applied ? answersLost_ : down_) = true;
   }
+  /// From now on this key is of the wrong type.
+  void spoil(std::string key) {
+    const std::lock_guard guard(mutex_);
+    wrongKey_ = std::move(key);
+  }
   void recover() {
     const std::lock_guard guard(mutex_);
     down_ = answersLost_ = false;
@@ -74,10 +81,10 @@ class FaultyRateDriver final : public RateDriver {
     holdsCalls_ = holdsAnswers_ = false;
     changed_.notify_all();
   }
-  /// Returns when so many calls are held.
-  void awaitHeld(int count) {
+  /// Returns when so many calls are held; false when that takes too long.
+  bool awaitHeld(int count) {
     std::unique_lock guard(mutex_);
-    changed_.wait(guard, [&] { return held_ >= count; });
+    return changed_.wait_for(guard, std::chrono::seconds{10}, [&] { return held_ >= count; });
   }
 
   int calls() const {
@@ -89,6 +96,11 @@ class FaultyRateDriver final : public RateDriver {
     const std::lock_guard guard(mutex_);
     return times_;
   }
+  /// How much time each take() had.
+  std::vector<std::chrono::nanoseconds> leftToAnswer() const {
+    const std::lock_guard guard(mutex_);
+    return leftToAnswer_;
+  }
   RateDriver& store() { return store_; }
 
  private:
@@ -97,6 +109,12 @@ class FaultyRateDriver final : public RateDriver {
     ++calls_;
     wait(guard, holdsCalls_);
     if (down_) throw StoreUnavailable(std::string(what) + ": the store is down");
+  }
+  void refuseWrongKey(std::span<const RateCharge> charges) const {
+    const std::lock_guard guard(mutex_);
+    for (const RateCharge& each : charges) {
+      if (each.key == wrongKey_) throw ConfigError("the key is of the wrong type");
+    }
   }
   void answer() {
     const std::lock_guard guard(mutex_);
@@ -110,6 +128,7 @@ class FaultyRateDriver final : public RateDriver {
     --held_;
   }
 
+  const std::shared_ptr<Clock> clock_;
   MemoryDriver store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -120,6 +139,8 @@ class FaultyRateDriver final : public RateDriver {
   int held_ = 0;
   int calls_ = 0;
   std::vector<std::int64_t> times_;
+  std::vector<std::chrono::nanoseconds> leftToAnswer_;
+  std::string wrongKey_;
 };
 
 }  // namespace lockkeeper::testing

@@ -45,7 +45,7 @@ TEST_F(RateOutage, WhileOneTriesTheStoreTheOthersDoNotWait) {
   clock->advance(longestPause);
   network->hold();
   auto tries = background([&] { return limiter.take("k", sms); });
-  network->awaitHeld(1);
+  ASSERT_TRUE(network->awaitHeld(1));
   EXPECT_EQ(limiter.take("k", sms).outage, ErrorCode::storeUnavailable);
   EXPECT_EQ(limiter.take("l", sms).outage, ErrorCode::storeUnavailable);
   network->recover();
@@ -132,6 +132,68 @@ TEST_F(RateOutage, SeveralLimitsFollowTheStrictestOfTheirSettings) {
   EXPECT_FALSE(refused.allowed);
   EXPECT_EQ(refused.policy, "local");
   EXPECT_TRUE(refused.outage);
+}
+
+TEST_F(RateOutage, IsNotWhatOneKeyOfTheWrongTypeMeansToOthers) {
+  const RatePolicy sms = limit("1000/h");
+  network->spoil(":sms:bad");
+  for (int count = 0; count < 100; ++count) {
+    const Decision bad = limiter.take("bad", sms);
+    EXPECT_EQ(bad.outage, ErrorCode::config);
+    EXPECT_EQ(bad.retryAfter, 1s);
+    const Decision good = limiter.take("good" + std::to_string(count), sms);
+    EXPECT_TRUE(good.allowed);
+    EXPECT_FALSE(good.outage);
+  }
+  EXPECT_FALSE(limiter.take({{"bad", &sms}, {"good", &sms}})) << "charged together, they fail together";
+  EXPECT_EQ(limiter.peek("good", sms).remaining, 1000);
+}
+
+TEST_F(RateOutage, EndsWithAnAnswerThoughThatIsAnError) {
+  const RatePolicy sms = limit("5/h");
+  network->fail();
+  EXPECT_EQ(limiter.take("good", sms).outage, ErrorCode::storeUnavailable);
+  network->recover();
+  network->spoil(":sms:bad");
+  clock->advance(longestPause);
+  EXPECT_EQ(limiter.take("bad", sms).outage, ErrorCode::config);
+  EXPECT_FALSE(limiter.take("good", sms).outage);
+}
+
+TEST_F(RateOutage, AKeyThatCannotBeChargedAfterwardsDoesNotKeepOthersFromIt) {
+  constexpr int keys = 20;
+  const RatePolicy sms = limit("5/366d", {.outage = Outage::local});
+  network->fail();
+  for (int key = 0; key < keys; ++key) EXPECT_TRUE(limiter.take(std::to_string(key), sms));
+  network->recover();
+  network->spoil(":sms:7");
+  for (int count = 0; count < 3; ++count) {
+    clock->advance(longestPause);
+    EXPECT_FALSE(limiter.take("fresh", sms).outage);
+  }
+  for (int key = 0; key < keys; ++key) {
+    if (key != 7) {
+      EXPECT_EQ(other.peek(std::to_string(key), sms).remaining, 4) << key;
+    }
+  }
+}
+
+TEST_F(RateOutage, WhatIsUsedLocallyWhileTheStoreIsChargedIsNotForgotten) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
+    const RatePolicy sms = limit("10/366d", {.kind = kind, .outage = Outage::local});
+    const std::string key = toString(kind);
+    network->fail();
+    for (int count = 0; count < 3; ++count) EXPECT_TRUE(limiter.take(key, sms));
+    network->recover();
+    clock->advance(longestPause);
+    network->hold();
+    auto charging = background([&] { return limiter.take(key, sms); });
+    ASSERT_TRUE(network->awaitHeld(1));
+    for (int count = 0; count < 4; ++count) EXPECT_TRUE(limiter.take(key, sms).outage);
+    network->release();
+    EXPECT_FALSE(charging.get().outage);
+    EXPECT_EQ(limiter.take(key, sms).remaining, 10 - 3 - 1 - 4 - 1) << toString(kind);
+  }
 }
 
 TEST_F(RateOutage, WaitingIsForTheStoreTooAndEnds) {

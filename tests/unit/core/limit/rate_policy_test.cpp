@@ -61,13 +61,13 @@ TEST(RatePolicy, IsReadFromConfiguration) {
                                                     {"prefetch", "20"},
                                                     {"prefetchIdle", "250ms"}});
   EXPECT_EQ(full.limit(), 100) << "the rate's count, when no burst is given";
-  EXPECT_EQ(full.options().kind, RateKind::leakyMeter);
+  EXPECT_EQ(full.options().kind, RateKind::tokenBucket) << "another name of it";
   EXPECT_EQ(full.options().outage, Outage::local);
   EXPECT_EQ(full.options().prefetch, 20);
   EXPECT_EQ(full.options().prefetchIdle, 250ms);
   EXPECT_EQ(full.localLaw().limit, 25);
-  for (const RateKind kind : {RateKind::tokenBucket, RateKind::leakyMeter, RateKind::leakyQueue,
-                              RateKind::slidingWindow, RateKind::fixedWindow}) {
+  for (const RateKind kind :
+       {RateKind::tokenBucket, RateKind::leakyQueue, RateKind::slidingWindow, RateKind::fixedWindow}) {
     EXPECT_EQ(RatePolicy::parse("sms", {{"rate", "2/s"}, {"kind", toString(kind)}}).options().kind, kind);
   }
   EXPECT_EQ(RatePolicy::parse("sms", {{"rate", "2/s"}, {"outage", "open"}}).options().outage, Outage::open);

@@ -51,7 +51,7 @@ TEST_F(KnownRefusals, DoNotOutliveARefundThatCameWhileTheAnswerWasUnderWay) {
   ASSERT_TRUE(limiter.take("k", sms));
   network->holdAnswers();
   auto refused = background([&] { return limiter.take("k", sms); });
-  network->awaitHeld(1);  // decided, not yet received
+  ASSERT_TRUE(network->awaitHeld(1));  // decided, not yet received
   EXPECT_TRUE(limiter.refund("k", sms));
   network->release();
   EXPECT_FALSE(refused.get().allowed);
@@ -77,7 +77,7 @@ TEST_F(AskingTogether, CallersOfOneKeyAreOneQuestionAndShareItsAnswerInTheirOrde
   const RatePolicy sms = limit("1/h", {.burst = 11});
   network->hold();
   auto first = background([&] { return limiter.take("k", sms); });
-  network->awaitHeld(1);
+  ASSERT_TRUE(network->awaitHeld(1));
   std::vector<std::future<Decision>> rest;
   for (int caller = 0; caller < callers; ++caller) {
     rest.push_back(background([&] { return limiter.take("k", sms); }));
@@ -98,7 +98,7 @@ TEST_F(AskingTogether, DifferentQuestionsAreAskedOneAfterTheOther) {
   const RatePolicy sms = limit("1/h", {.burst = 100});
   network->hold();
   auto first = background([&] { return limiter.take("k", sms); });
-  network->awaitHeld(1);
+  ASSERT_TRUE(network->awaitHeld(1));
   std::vector<std::future<Decision>> rest;
   for (const std::int64_t cost : {1, 1, 5, 5, 1}) {
     rest.push_back(background([&, cost] { return limiter.take("k", sms, cost); }));
@@ -118,7 +118,7 @@ TEST_F(AskingTogether, KeysDoNotWaitForEachOther) {
   for (int key = 0; key < 10; ++key) {
     all.push_back(background([&, key] { return limiter.take(std::to_string(key), sms); }));
   }
-  network->awaitHeld(10);
+  ASSERT_TRUE(network->awaitHeld(10));
   network->release();
   for (auto& each : all) EXPECT_TRUE(each.get().allowed);
 }
@@ -127,7 +127,7 @@ TEST_F(AskingTogether, AFailureIsEverybodysAndTheNextOneAsksAnew) {
   const RatePolicy sms = limit("1/h", {.burst = 10});
   network->hold();
   auto first = background([&] { return limiter.take("k", sms); });
-  network->awaitHeld(1);
+  ASSERT_TRUE(network->awaitHeld(1));
   auto second = background([&] { return limiter.take("k", sms); });
   ASSERT_TRUE(clock->awaitWaiters(1));
   auto third = background([&] { return limiter.take("k", sms); });
@@ -138,6 +138,50 @@ TEST_F(AskingTogether, AFailureIsEverybodysAndTheNextOneAsksAnew) {
   network->recover();
   clock->advance(5s);
   EXPECT_TRUE(limiter.take("k", sms).allowed);
+}
+
+TEST_F(AskingTogether, NobodyLosesMoreThanHalfOfItsTimeToAQuestionBeforeItsOwn) {
+  const RatePolicy sms = limit("1/h", {.burst = 10});
+  network->hold();
+  auto first = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(network->awaitHeld(1));
+  auto second = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  clock->advance(operationTimeout / 2 - 1ms);
+  auto third = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(clock->awaitWaiters(2));
+  clock->advance(1ms);
+  EXPECT_TRUE(network->awaitHeld(2)) << "though the first question is not answered";
+  clock->advance(operationTimeout / 2 - 1ms);
+  network->release();
+  for (auto* each : {&first, &second, &third}) EXPECT_TRUE(each->get().allowed);
+  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{1, 2}));
+  for (const auto left : network->leftToAnswer()) EXPECT_GE(left, operationTimeout / 2);
+}
+
+TEST_F(AskingTogether, NobodyWaitsForAnothersQuestionBeyondItsOwnTime) {
+  const RatePolicy sms = limit("1/h", {.burst = 10});
+  network->hold();
+  auto first = background([&] { return limiter.take("k", sms); });
+  ASSERT_TRUE(network->awaitHeld(1));
+  std::vector<std::future<Decision>> rest;
+  for (int caller = 0; caller < 5; ++caller) {
+    rest.push_back(background([&] { return limiter.take("k", sms); }));
+    ASSERT_TRUE(clock->awaitWaiters(rest.size()));
+  }
+  clock->advance(operationTimeout / 2);
+  ASSERT_TRUE(network->awaitHeld(2));
+  ASSERT_TRUE(clock->awaitWaiters(4)) << "for the one who asks";
+  clock->advance(operationTimeout / 2);
+  int ended = 0;
+  const auto hasEnded = [](auto& call) { return call.wait_for(0s) == std::future_status::ready; };
+  while (ended < 4) ended = static_cast<int>(std::count_if(rest.begin(), rest.end(), hasEnded));
+  for (auto& each : rest) {
+    if (hasEnded(each)) {
+      EXPECT_EQ(each.get().outage, ErrorCode::outcomeUnknown);
+    }
+  }
+  network->release();
 }
 
 TEST_F(Prefetch, AsksForManyAndHandsThemOut) {
@@ -190,6 +234,42 @@ TEST_F(Prefetch, AllGoesBackWithTheLimiter) {
   }
   EXPECT_EQ(other.peek("k", sms).remaining, 24);
   EXPECT_EQ(other.peek("l", sms).remaining, 24);
+}
+
+TEST_F(Prefetch, WhatGoesBackLiftsARefusal) {
+  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10, .prefetchIdle = 1s});
+  ASSERT_TRUE(limiter.take("k", sms));
+  const Decision refused = limiter.take("k", sms, 5);
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.retryAfter, 5h);
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s));
+  clock->advance(1s);
+  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max())) << "given back";
+  ASSERT_EQ(other.peek("k", sms).remaining, 9);
+  EXPECT_TRUE(limiter.take("k", sms, 5));
+}
+
+TEST_F(Prefetch, IsHandedOutThoughCallsOfSeveralLimitsAreRefused) {
+  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10});
+  ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_FALSE(limiter.take({{"k", &sms}, {"l", &sms}}));
+  for (int count = 0; count < 9; ++count) EXPECT_TRUE(limiter.take("k", sms)) << count;
+  EXPECT_FALSE(limiter.take("k", sms));
+}
+
+TEST_F(Prefetch, IsLookedAfterUntilNothingLiesIdle) {
+  const RatePolicy sms = limit("1/h", {.burst = 100, .prefetch = 10, .prefetchIdle = 1s});
+  const Instant start = clock->now();
+  ASSERT_TRUE(limiter.take("k", sms));
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s));
+  clock->advance(600ms);
+  ASSERT_TRUE(limiter.take("k", sms)) << "used: idle a second from now";
+  clock->advance(400ms);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1600ms));
+  EXPECT_EQ(other.peek("k", sms).remaining, 90);
+  clock->advance(600ms);
+  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
+  EXPECT_EQ(other.peek("k", sms).remaining, 98);
 }
 
 TEST_F(Prefetch, IsForgottenWithAReset) {

@@ -228,6 +228,24 @@ TEST_F(LockManagerTest, AStoreThatIsDownIsNotBusy) {
   EXPECT_EQ(network->calls(Call::acquire), 2);
 }
 
+TEST_F(LockManagerTest, AStoreThatIsDownIsNotBusyToThoseWhoQueueBehindAnotherCaller) {
+  const Lock held = manager.lock("held");
+  network->failAlways(Call::acquire, Fault::unavailable);
+  auto first =
+      std::async(std::launch::async, [&] { return manager.tryLock("k", {.waitFor = 1h}).has_value(); });
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1));
+  EXPECT_THROW((void)manager.tryLock("k", {.waitFor = 0ms}), StoreUnavailable);
+  auto second =
+      std::async(std::launch::async, [&] { return manager.tryLock("k", {.waitFor = 1ms}).has_value(); });
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 2));
+  clock->advance(1ms);
+  EXPECT_THROW(second.get(), StoreUnavailable);
+  EXPECT_FALSE(manager.tryLock("held", {.waitFor = 0ms})) << "held by this process, whatever the store does";
+  network->heal();
+  clock->advance(1s);
+  EXPECT_TRUE(first.get());
+}
+
 TEST_F(LockManagerTest, AWaitOutlivesAnOutage) {
   network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
   auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 1h}); });

@@ -39,7 +39,6 @@ TEST_P(RateContract, AnotherDenominatorCostsLessThanAMicrosecond) {
 
 TEST_P(RateContract, TheBucketKindsShareOneState) {
   ASSERT_EQ(take(bucket("1/day", 10), 10).granted, 1);
-  EXPECT_EQ(take(policyOf(RateKind::leakyMeter, "1/day", 10)).granted, 0);
   EXPECT_EQ(reserve(policyOf(RateKind::leakyQueue, "1/day", 10)).granted, 0);
   EXPECT_EQ(take(policyOf(RateKind::slidingWindow, "10/day")).granted, 1) << "a window counts anew";
 }

@@ -7,8 +7,8 @@
 
 namespace lockkeeper::testing {
 
-constexpr RateKind allKinds[] = {RateKind::tokenBucket, RateKind::leakyMeter, RateKind::leakyQueue,
-                                 RateKind::slidingWindow, RateKind::fixedWindow};
+constexpr RateKind allKinds[] = {RateKind::tokenBucket, RateKind::leakyQueue, RateKind::slidingWindow,
+                                 RateKind::fixedWindow};
 
 TEST_P(RateContract, AFreshKeyHasItsWholeLimit) {
   for (const RateKind kind : allKinds) {
@@ -24,7 +24,7 @@ TEST_P(RateContract, AFreshKeyHasItsWholeLimit) {
 }
 
 TEST_P(RateContract, GrantsTheLimitAndNoMore) {
-  for (const RateKind kind : {RateKind::tokenBucket, RateKind::leakyMeter, RateKind::slidingWindow}) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow}) {
     const RatePolicy policy = policyOf(kind, "5/day");
     const std::string fresh = uniqueKey();
     for (std::int64_t left = 4; left >= 0; --left) {
@@ -54,7 +54,7 @@ TEST_P(RateContract, ARefusalChangesNothing) {
 }
 
 TEST_P(RateContract, OneCallOfManyIsManyCallsOfOne) {
-  for (const RateKind kind : {RateKind::tokenBucket, RateKind::leakyMeter, RateKind::slidingWindow}) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow}) {
     const RatePolicy policy = policyOf(kind, "10/day");
     const std::string apart = uniqueKey(), asOne = uniqueKey(), asTimes = uniqueKey();
     const RateOutcome first = take(*driver, apart, policy);

@@ -5,8 +5,7 @@
 namespace lockkeeper::testing {
 
 TEST_P(RateContract, WhatWasNotUsedCanBeGivenBack) {
-  for (const RateKind kind :
-       {RateKind::tokenBucket, RateKind::leakyMeter, RateKind::slidingWindow, RateKind::fixedWindow}) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
     const RatePolicy policy = policyOf(kind, "5/366d", isBucket(kind) ? 5 : 0);
     const std::string fresh = uniqueKey();
     ASSERT_EQ(take(*driver, fresh, policy, 5).granted, 1);

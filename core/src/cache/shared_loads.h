@@ -1,0 +1,69 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/lock.h"
+
+namespace lockkeeper::detail {
+
+/// The loads of this process that are under way, so that callers who want the same key share one. Nobody
+/// shares a load that may have read what was there before his call: one that began earlier, unless it has
+/// held the key's lock ever since, which keeps every invalidate() from ending meanwhile. Thread-safe.
+class SharedLoads {
+ public:
+  /// Counts callers and beginnings of loads, in their order; 0 for none.
+  using Order = std::uint64_t;
+
+  /// One load, and what came of it. Its members are guarded by SharedLoads until await() has returned true.
+  struct Load {
+    std::condition_variable ended;
+    Order begun = 0;             ///< When something that may be served was first read.
+    const Lock* lock = nullptr;  ///< Under which it was read.
+    bool done = false;
+    std::optional<std::string> value{};
+    std::exception_ptr failure{};  ///< Instead of a value.
+  };
+
+  enum class Part {
+    leads,   ///< The caller must load, and end() the load.
+    shares,  ///< What comes of the load is the caller's, too.
+    waits,   ///< The load may be too old: once it has ended, join again.
+  };
+  struct Joined {
+    std::shared_ptr<Load> load;
+    Part part;
+  };
+
+  explicit SharedLoads(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+
+  /// `came` is 0 in a caller's first call, and as that has left it in the next ones.
+  Joined join(std::string_view key, Order& came);
+
+  /// The leader is about to read what may be served, under `lock` if any, which must stay until end().
+  void begin(Load& load, const Lock* lock);
+
+  void end(std::string_view key, const std::shared_ptr<Load>& load, std::optional<std::string> value,
+           std::exception_ptr failure);
+
+  /// True when it has ended; false when it has not until `until`.
+  bool await(Load& load, Instant until);
+
+ private:
+  Part partOf(const Load& load, Order came) const;
+
+  const std::shared_ptr<Clock> clock_;
+  std::mutex mutex_;
+  Order latest_ = 0;
+  std::map<std::string, std::shared_ptr<Load>, std::less<>> loads_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,315 @@
+#include "limit/rate_records.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::detail {
+
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::microseconds;
+
+constexpr std::int64_t mostTogether = 1000;
+constexpr int mostYields = 16;
+
+// The part of `all`, an outcome of many callers, that is the index-th one's.
+RateOutcome shareOf(const RateOutcome& all, std::int64_t index, std::int64_t callers, std::int64_t cost) {
+  RateOutcome share = all;
+  share.granted = index < all.granted ? 1 : 0;
+  if (share.granted == 1) {
+    share.retryAfter = microseconds{0};
+    share.remaining += (std::min(all.granted, callers) - 1 - index) * cost;
+  }
+  return share;
+}
+
+}  // namespace
+
+/// Callers with one question. Those who sleep are woken together, which costs one system call; on a mutex of
+/// their own, so that they do not keep others from joining the next batch.
+struct RateRecords::Batch {
+  enum class State { gathers, ready, led, answered };
+
+  const RateLaw law;
+  const std::int64_t cost;
+  // When somebody asks, though an earlier question is still under way: so nobody loses more than half of its
+  // time by waiting in line.
+  const Instant askAt;
+  std::int64_t callers = 1;  // guarded by the shard, until it is led
+
+  std::mutex mutex;  // taken after the shard's
+  std::condition_variable wakeUp;
+  std::atomic<State> state = State::gathers;  // changes under the mutex
+  RateOutcome outcome;                        // of all, once it is answered
+  std::exception_ptr failure;                 // instead
+
+  Batch(const RateCharge& first, Instant latestStart)
+      : law(*first.law), cost(first.cost), askAt(latestStart) {}
+
+  // The previous question is answered.
+  void makeReady() {
+    {
+      const std::lock_guard guard(mutex);
+      if (state != State::gathers) return;
+      state = State::ready;
+    }
+    wakeUp.notify_one();
+  }
+
+  void answer(const RateOutcome& all, const std::exception_ptr& error) {
+    {
+      const std::lock_guard guard(mutex);
+      outcome = all;
+      failure = error;
+      state = State::answered;
+    }
+    if (callers > 1) wakeUp.notify_all();
+  }
+
+  bool takes(const RateCharge& charge) const {
+    return callers < mostTogether && cost == charge.cost && law == *charge.law;
+  }
+};
+
+RateRecords::Record* RateRecords::Shard::find(std::string_view key) {
+  const auto found = records.find(key);
+  return found == records.end() ? nullptr : &found->second;
+}
+
+RateRecords::Record& RateRecords::Shard::recordOf(std::string_view key) {
+  Record* const found = find(key);
+  return found != nullptr ? *found : records.try_emplace(std::string(key)).first->second;
+}
+
+void RateRecords::Shard::dropIfEmpty(std::string_view key) {
+  const auto found = records.find(key);
+  if (found == records.end() || found->second.inUse() || !found->second.refusals.empty()) return;
+  records.erase(found);
+}
+
+// Drops the refusals that have ended and, if that is not enough, those of the key that may be allowed first.
+void RateRecords::Shard::makeRoom(const Record& present, Instant now) {
+  if (records.size() <= recordsInShard) return;
+  auto first = records.end();
+  Instant firstEnd = Instant::max();
+  for (auto each = records.begin(); each != records.end();) {
+    const auto current = each++;
+    const Record& record = current->second;
+    if (&record == &present || record.inUse()) continue;
+    Instant end = Instant::min();
+    for (const Refusal& refusal : record.refusals) end = std::max(end, refusal.certainUntil);
+    if (end <= now) {
+      refusals -= static_cast<int>(record.refusals.size());
+      records.erase(current);
+    } else if (end < firstEnd) {
+      first = current;
+      firstEnd = end;
+    }
+  }
+  if (records.size() <= recordsInShard || first == records.end()) return;
+  refusals -= static_cast<int>(first->second.refusals.size());
+  records.erase(first);
+}
+
+bool RateRecords::takeUnit(RateCharge& charge, Instant now) {
+  Shard& shard = shardOf(charge.key);
+  const std::lock_guard guard(shard.mutex);
+  Record* const record = shard.find(charge.key);
+  if (record == nullptr) return false;
+  Units& units = record->units;
+  if (units.count == 0 || units.law != *charge.law) return false;
+  --units.count;
+  units.idleAt = saturatingAdd(now, units.idle);
+  const auto untilReset = ceil<microseconds>(units.resetAt - now);
+  charge.outcome = {.granted = 1,
+                    .remaining = units.remaining + units.count,
+                    .resetAfter = std::max(untilReset, microseconds{0})};
+  return true;
+}
+
+bool RateRecords::isRefused(RateCharge& charge, Instant now) {
+  Shard& shard = shardOf(charge.key);
+  if (shard.refusals.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard guard(shard.mutex);
+  const Record* const record = shard.find(charge.key);
+  if (record == nullptr) return false;
+  for (const Refusal& each : record->refusals) {
+    if (each.certainUntil <= now || each.cost != charge.cost || each.law != *charge.law) continue;
+    charge.outcome = {.remaining = each.remaining,
+                      .retryAfter = ceil<microseconds>(each.retryAt - now),
+                      .resetAfter = ceil<microseconds>(each.resetAt - now)};
+    return true;
+  }
+  return false;
+}
+
+bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant deadline) {
+  Shard& shard = shardOf(charge.key);
+  std::unique_lock held(shard.mutex);
+  Record& record = shard.recordOf(charge.key);
+  std::shared_ptr<Batch> batch;
+  std::int64_t place = 0;
+  if (record.underWay > 0 || !record.line.empty()) {
+    batch = join(record, charge, deadline);
+    place = batch->callers - 1;
+    held.unlock();
+    if (!waitToLead(*batch, deadline)) {
+      if (batch->failure) std::rethrow_exception(batch->failure);
+      charge.outcome = shareOf(batch->outcome, place, batch->callers, charge.cost);
+      return false;
+    }
+    held.lock();
+    std::erase(record.line, batch);  // nobody joins any more
+  }
+  ++record.underWay;
+  held.unlock();
+
+  RateCharge question = charge;
+  const std::int64_t callers = batch ? batch->callers : 1;
+  question.times = callers + prefetch.units;
+  const Generation asked = generation();
+  const Instant sent = clock_->now();
+  const std::exception_ptr failure = send(question, deadline);
+  const Instant received = clock_->now();
+  charge.outcome = shareOf(question.outcome, place, callers, charge.cost);
+
+  held.lock();
+  --record.underWay;
+  if (!record.line.empty()) record.line.front()->makeReady();
+  const std::int64_t spare = question.outcome.granted - callers;
+  if (!failure && spare > 0) addUnits(record.units, question, spare, prefetch.idle, received);
+  if (!failure && spare < 0 && asked == generation()) addRefusal(shard, record, question, sent, received);
+  const bool newUnits = record.units.count > 0 && !std::exchange(record.units.watched, true);
+  shard.dropIfEmpty(charge.key);
+  held.unlock();
+  if (batch) batch->answer(question.outcome, failure);
+  if (failure) std::rethrow_exception(failure);
+  return newUnits;
+}
+
+std::exception_ptr RateRecords::send(RateCharge& question, Instant deadline) {
+  try {
+    driver_.take({&question, 1}, deadline);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+std::shared_ptr<RateRecords::Batch> RateRecords::join(Record& record, const RateCharge& charge,
+                                                      Instant deadline) const {
+  if (!record.line.empty() && record.line.back()->takes(charge)) {
+    ++record.line.back()->callers;
+  } else {
+    const Instant now = clock_->now();
+    record.line.push_back(std::make_shared<Batch>(charge, now + (deadline - now) / 2));
+  }
+  return record.line.back();
+}
+
+// True: the caller is to ask for its batch. False: somebody has.
+bool RateRecords::waitToLead(Batch& batch, Instant deadline) {
+  using State = Batch::State;
+  yielder_.yieldUntil([&] { return batch.state == State::ready || batch.state == State::answered; },
+                      mostYields);
+  if (batch.state == State::answered) return false;
+  {
+    std::unique_lock held(batch.mutex);
+    for (;;) {
+      if (batch.state == State::answered) return false;
+      const Instant now = clock_->now();
+      const bool isLed = batch.state == State::led;
+      if (!isLed && (batch.state == State::ready || now >= batch.askAt)) break;
+      if (isLed && now >= deadline) {
+        throw OutcomeUnknown(
+            "another caller has asked for this one, too: the store has not answered in time");
+      }
+      clock_->wait(held, batch.wakeUp, isLed ? deadline : batch.askAt);
+    }
+    batch.state = State::led;
+  }
+  yielder_.yieldUntil([] { return false; }, 1);  // to those who were answered just now and ask again
+  return true;
+}
+
+void RateRecords::addUnits(Units& units, const RateCharge& answered, std::int64_t spare,
+                           std::chrono::nanoseconds idle, Instant now) {
+  // What is left of another law is wasted: it cannot be given back in the measure of the new one.
+  units.count = (units.law == *answered.law ? units.count : 0) + spare;
+  units.law = *answered.law;
+  units.remaining = answered.outcome.remaining;
+  units.resetAt = now + answered.outcome.resetAfter;
+  units.idle = idle;
+  units.idleAt = saturatingAdd(now, idle);
+}
+
+void RateRecords::remember(const RateCharge& charge, Instant sent, Generation asked) {
+  Shard& shard = shardOf(charge.key);
+  const std::lock_guard guard(shard.mutex);
+  if (asked == generation()) addRefusal(shard, shard.recordOf(charge.key), charge, sent, clock_->now());
+}
+
+void RateRecords::addRefusal(Shard& shard, Record& record, const RateCharge& refused, Instant sent,
+                             Instant now) {
+  auto& known = record.refusals;
+  auto place = std::find_if(known.begin(), known.end(),
+                            [&](const Refusal& each) { return each.cost == refused.cost; });
+  if (place == known.end() && known.size() < refusalsOfKey) {
+    if (known.empty()) shard.makeRoom(record, now);
+    try {
+      place = known.emplace(known.end());
+    } catch (const std::bad_alloc&) {
+      return;  // it is asked again, then
+    }
+    ++shard.refusals;
+  } else if (place == known.end()) {
+    place = std::min_element(known.begin(), known.end(), [](const Refusal& a, const Refusal& b) {
+      return a.certainUntil < b.certainUntil;
+    });
+  }
+  *place = {.law = *refused.law,
+            .cost = refused.cost,
+            .remaining = refused.outcome.remaining,
+            .certainUntil = sent + refused.outcome.retryAfter,
+            .retryAt = now + refused.outcome.retryAfter,
+            .resetAt = now + refused.outcome.resetAfter};
+}
+
+void RateRecords::forgetRefusals(std::string_view key) {
+  // First, so that no older answer is remembered after what follows.
+  generation_.fetch_add(1, std::memory_order_acq_rel);
+  Shard& shard = shardOf(key);
+  const std::lock_guard guard(shard.mutex);
+  Record* const record = shard.find(key);
+  if (record == nullptr) return;
+  shard.refusals -= static_cast<int>(record->refusals.size());
+  record->refusals.clear();
+  shard.dropIfEmpty(key);
+}
+
+void RateRecords::dropUnits(std::string_view key) {
+  Shard& shard = shardOf(key);
+  const std::lock_guard guard(shard.mutex);
+  if (Record* const record = shard.find(key)) record->units.count = 0;
+}
+
+RateRecords::IdleUnits RateRecords::takeIdle(std::string_view key, Instant now) {
+  Shard& shard = shardOf(key);
+  const std::lock_guard guard(shard.mutex);
+  Record* const record = shard.find(key);
+  if (record == nullptr) return {};
+  Units& units = record->units;
+  if (units.idleAt > now) return {.law = units.law, .lookAgainAt = units.idleAt};
+  units.watched = false;
+  const IdleUnits idle{.law = units.law, .count = std::exchange(units.count, 0)};
+  shard.dropIfEmpty(key);
+  return idle;
+}
+
+}  // namespace lockkeeper::detail

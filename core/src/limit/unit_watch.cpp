@@ -1,0 +1,46 @@
+#include "limit/unit_watch.h"
+
+namespace lockkeeper::detail {
+
+void UnitWatch::watch(std::string_view key, Instant at) {
+  const std::lock_guard guard(mutex_);
+  const auto added = looks_.emplace(at, key);
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (added == looks_.begin()) wakeUp_.notify_one();
+}
+
+void UnitWatch::close() {
+  {
+    const std::lock_guard guard(mutex_);
+    closing_ = true;
+    wakeUp_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void UnitWatch::run() {
+  std::unique_lock held(mutex_);
+  while (!closing_) {
+    const auto due = takeDue(clock_->now());
+    if (due.empty()) {
+      clock_->wait(held, wakeUp_, looks_.empty() ? Instant::max() : looks_.begin()->first);
+      continue;
+    }
+    held.unlock();
+    look_(due, false);
+    held.lock();
+  }
+  const auto rest = takeDue(Instant::max());
+  held.unlock();
+  look_(rest, true);
+}
+
+std::vector<std::string> UnitWatch::takeDue(Instant now) {
+  std::vector<std::string> due;
+  const auto end = looks_.upper_bound(now);
+  for (auto each = looks_.begin(); each != end; ++each) due.push_back(std::move(each->second));
+  looks_.erase(looks_.begin(), end);
+  return due;
+}
+
+}  // namespace lockkeeper::detail
