@@ -199,9 +199,10 @@ void MemoryDriver::list(std::string_view prefix,
   }
 }
 
-bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/) {
+bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
   const std::lock_guard held(state_->mutex);
-  if (state_->current(key) == nullptr) return false;
+  const Record* record = state_->current(key);
+  if (record == nullptr || (shown != nullptr && record->fence != shown->fence)) return false;
   state_->free(key);
   return true;
 }

@@ -29,9 +29,12 @@ class FaultyBoard final : public Noticeboard {
  public:
   explicit FaultyBoard(std::shared_ptr<Noticeboard> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
+  /// Held by the test: pin() does not return meanwhile.
+  std::mutex stalled;
 
   std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
                           std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    const std::lock_guard stall(stalled);
     return reached().pin(board, name, text, keep, deadline);
   }
   std::vector<Notice> notices(std::string_view board, Instant deadline) override {
@@ -87,7 +90,7 @@ struct Process {
 
 struct Claimant {
   std::string key;
-  std::string label = "stranger:1";
+  std::string label = "outsider:1";
   Token token = Token::generate(*systemRandom());
   Claim claim() const { return {key, token, label}; }
 };

@@ -38,6 +38,14 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
   virtual void list(std::string_view prefix,
                     const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                     Instant deadline) = 0;
+
+  /// Likewise, and also the keys that acquire() would find busy although no client of this scheme holds them:
+  /// locks of other clients, or data that looks like one. Their owner is empty.
+  virtual void listBusy(std::string_view prefix,
+                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                        Instant deadline) {
+    list(prefix, visit, deadline);
+  }
 };
 
 /// The store lets an operator take a lock from its holder.
@@ -45,9 +53,10 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
-  /// Frees the key whoever holds it; false when it was free. The old holder finds out at its next renewal,
-  /// and only a fenced resource refuses it until then: for operators, not for programs.
-  virtual bool breakLock(std::string_view key, Instant deadline) = 0;
+  /// Frees the key whoever holds it; false when it was free. With `shown`, as holder() told it: only while
+  /// that same grant holds the key; false when it does not. The old holder finds out at its next renewal, and
+  /// only a fenced resource refuses it until then: for operators, not for programs.
+  virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
 /// The store is several nodes that vote: a key is held by the claim that a quorum of them keeps.

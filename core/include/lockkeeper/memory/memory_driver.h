@@ -34,7 +34,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
   std::vector<Notice> pin(std::string_view board, std::string_view name, std::string_view text,
                           std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
   std::vector<Notice> notices(std::string_view board, Instant deadline) override;

@@ -51,7 +51,7 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
 
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
   std::vector<View> views(std::string_view key, Instant deadline) override;
 
  private:
