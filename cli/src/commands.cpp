@@ -11,7 +11,6 @@
 
 #ifdef LOCKKEEPER_WITH_REDIS
 #include "lockkeeper/redis/use.h"
-#include "migrate/migrate.h"
 #endif
 #ifdef LOCKKEEPER_WITH_MYSQL
 #include "lockkeeper/mysql/use.h"
@@ -112,8 +111,10 @@ const Command all[] = {
      "Takes the lock KEY, runs COMMAND, renews the lock as long as COMMAND runs, and releases it.\n"
      "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty where the store gives "
      "none): a number that grows with each grant, for resources that refuse late writers. When the lock is "
-     "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. SIGTERM, SIGINT "
-     "and SIGHUP are passed on to it. Ctrl-Z stops lockkeeper too: the lock is not renewed meanwhile.",
+     "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. Signals are "
+     "passed on to it. Ctrl-Z stops lockkeeper too, and the lock is not renewed meanwhile: after fg, COMMAND "
+     "goes "
+     "on only if the lock is still held.",
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
@@ -139,11 +140,12 @@ const Command all[] = {
      "than lockkeeper's look like any other string and are not listed.",
      storeNote, storeOptions, listKeys},
     {"break", "take a lock from its holder", "[options] KEY",
-     "Frees KEY, whoever holds it. The holder finds out when it renews next and works on until then, so that "
+     "Shows who holds KEY, asks, and frees it if that holder still has it. The holder finds out when it "
+     "renews next and works on until then, so that "
      "two may be at work for a while: make sure first that it is gone.",
      "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
-     "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no, 78 wrong "
-     "configuration.",
+     "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "
+     "else holds it now, 78 wrong configuration.",
      breakOptions, breakKey},
     {"limit", "limit how often something happens", "[options] KEY",
      "Takes from the limit of KEY and says whether that is allowed. All who use the same store, namespace, "

@@ -39,18 +39,20 @@ std::int64_t costOf(const CommandLine& line) {
   return cost;
 }
 
-RatePolicy policyOf(const CommandLine& line) {
+RatePolicy policyOf(const CommandLine& line, const Settings& settings) {
   const std::string name = line.option("name").value_or("limit");
-  auto settings = readLimit(line, name);
-  const bool configured = !settings.empty();
+  const auto found = settings.limits.find(name);
+  const bool configured = found != settings.limits.end();
+  std::map<std::string, std::string> texts;
+  if (configured) texts = found->second;
   for (const char* const option : policyOptions) {
-    if (const auto given = line.option(option)) settings[option] = *given;
+    if (const auto given = line.option(option)) texts[option] = *given;
   }
-  if (!settings.contains("rate")) {
+  if (!texts.contains("rate")) {
     throw UsageError("which limit? give --rate, or --config FILE and --name NAME");
   }
   try {
-    return RatePolicy::parse(name, settings);
+    return RatePolicy::parse(name, texts);
   } catch (const ConfigError& error) {
     if (configured) throw;
     throw UsageError(error.what());
@@ -61,23 +63,31 @@ std::string shown(std::chrono::microseconds length) {
   return formatDuration(std::chrono::ceil<milliseconds>(length));
 }
 
-int tell(const Decision& decision) {
-  if (decision.allowed) {
-    std::cout << "allowed, " << decision.remaining << " left\n";
-    return exitOk;
+/// Throws the store's failure where that means a refusal, unless the configuration says otherwise.
+int tell(const Decision& decision, const RatePolicy& policy, const std::string& failure) {
+  if (decision.outage) {
+    if (policy.options().outage == Outage::closed) throw Error(*decision.outage, failure);
+    std::cerr << "lockkeeper: warning: decided without the store, as lockkeeper.limits." << policy.name()
+              << ".outage says: " << failure << "\n";
   }
-  std::cout << "refused, retry after " << shown(decision.retryAfter) << "\n";
-  return exitBusy;
+  if (!decision.allowed) {
+    std::cout << "refused, retry after " << shown(decision.retryAfter) << "\n";
+    return exitBusy;
+  }
+  std::cout << "allowed";
+  if (!decision.outage) std::cout << ", " << decision.remaining << " left";
+  std::cout << "\n";
+  return exitOk;
 }
 
 }  // namespace
 
 int limitKey(const CommandLine& line) {
   const std::string key = line.operandsOf(1, 1, "one KEY").front();
-  const RatePolicy policy = policyOf(line);
+  const Settings settings = readSettings(line);
+  const RatePolicy policy = policyOf(line, settings);
   const std::int64_t cost = costOf(line);
   const RateWait wait{.waitFor = durationOption(line, "wait", milliseconds{0})};
-  const Settings settings = readSettings(line);
 
   const auto failure = std::make_shared<FailureListener>();
   RateLimiterOptions options{.keyNamespace = settings.manager.keyNamespace,
@@ -89,10 +99,9 @@ int limitKey(const CommandLine& line) {
     std::cout << "forgotten\n";
     return exitOk;
   }
-  if (line.has("peek")) return tell(limiter.peek(key, policy, cost));
-  const Decision decision = limiter.takeOrWait(key, policy, wait, cost);
-  if (decision.outage) throw Error(*decision.outage, failure->message());
-  return tell(decision);
+  const Decision decision =
+      line.has("peek") ? limiter.peek(key, policy, cost) : limiter.takeOrWait(key, policy, wait, cost);
+  return tell(decision, policy, failure->message());
 }
 
 }  // namespace lockkeeper::cli

@@ -3,8 +3,9 @@
 #include <Poco/AutoPtr.h>
 #include <Poco/Exception.h>
 #include <Poco/Util/JSONConfiguration.h>
-#include <Poco/Util/MapConfiguration.h>
+#include <Poco/Util/LayeredConfiguration.h>
 #include <Poco/Util/PropertyFileConfiguration.h>
+#include <Poco/Util/SystemConfiguration.h>
 #include <Poco/Util/XMLConfiguration.h>
 
 #include <cstdlib>
@@ -29,9 +30,12 @@ Configuration openFile(const std::string& path) {
   }
 }
 
+/// The file that --config names, with Poco's system.* for references to them.
 Configuration readFile(const CommandLine& line) {
-  const auto path = line.option("config");
-  return path ? openFile(*path) : Configuration(new Poco::Util::MapConfiguration);
+  Poco::AutoPtr<Poco::Util::LayeredConfiguration> all(new Poco::Util::LayeredConfiguration);
+  if (const auto path = line.option("config")) all->add(openFile(*path), 0);
+  all->add(new Poco::Util::SystemConfiguration, 1);
+  return all;
 }
 
 std::string chooseStore(const CommandLine& line, const std::string& configured) {
@@ -60,10 +64,6 @@ Settings readSettings(const CommandLine& line) {
   if (line.has("ttl")) manager.lock.ttl = durationOption(line, "ttl", {});
   manager.lock.waitFor = durationOption(line, "wait", manager.lock.waitFor.value_or(milliseconds{0}));
   return settings;
-}
-
-std::map<std::string, std::string> readLimit(const CommandLine& line, const std::string& name) {
-  return poco::readSettings(*readFile(line)).limits[name];
 }
 
 milliseconds durationOption(const CommandLine& line, const std::string& name, milliseconds otherwise) {

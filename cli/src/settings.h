@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <string>
 
 #include "command_line.h"
@@ -18,9 +17,6 @@ struct Settings : poco::Settings {
 
 /// Throws UsageError for what the command line, ConfigError for what the file has wrong.
 Settings readSettings(const CommandLine& line);
-
-/// What the file that --config names says of a limit: lockkeeper.limits.NAME.*, without that prefix.
-std::map<std::string, std::string> readLimit(const CommandLine& line, const std::string& name);
 
 /// The length that an option gives. Throws UsageError.
 std::chrono::milliseconds durationOption(const CommandLine& line, const std::string& name,

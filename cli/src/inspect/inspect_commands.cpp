@@ -6,7 +6,7 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "inspect/shown_key.h"
+#include "inspect/shown.h"
 #include "inspect/table.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/quorum.h"
@@ -28,8 +28,12 @@ std::string shownRemaining(const Holder& holder) {
   return holder.remaining ? formatDuration(*holder.remaining) : "for ever";
 }
 
+std::string shownOwner(const Holder& holder) {
+  return holder.owner.empty() ? "an unknown client" : shown(holder.owner);
+}
+
 Row row(std::string_view key, const Holder& holder) {
-  return {shown(key), holder.owner.empty() ? "-" : holder.owner, shownRemaining(holder),
+  return {shown(key), holder.owner.empty() ? "-" : shown(holder.owner), shownRemaining(holder),
           holder.fence ? std::to_string(*holder.fence) : "-"};
 }
 
@@ -41,8 +45,7 @@ Row row(const Quorate::View& view) {
     return {view.node, "-", text == std::string::npos ? view.fault : view.fault.substr(text)};
   }
   if (!view.holder) return {view.node, "-", "free"};
-  return {view.node, shownRemaining(*view.holder),
-          view.holder->owner.empty() ? "held by an unknown client" : "held by " + view.holder->owner};
+  return {view.node, shownRemaining(*view.holder), "held by " + shownOwner(*view.holder)};
 }
 
 void printLocks(std::vector<Row> rows) {
@@ -64,8 +67,7 @@ Capability& capability(LockDriver& driver, const char* what) {
 }
 
 bool confirmed(const std::string& key, const Holder& holder) {
-  std::cerr << shown(key) << " is held by " << (holder.owner.empty() ? "an unknown client" : holder.owner)
-            << ". Take it away? [y/N] ";
+  std::cerr << shown(key) << " is held by " << shownOwner(holder) << ". Take it away? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes";
@@ -127,9 +129,18 @@ int breakKey(const CommandLine& line) {
     std::cout << shown(key) << " was left as it is\n";
     return exitBusy;
   }
-  const bool broken = holder && breakable.breakLock(full, within(lookBound));
-  std::cout << shown(key) << (broken ? " was taken from its holder\n" : " was free\n");
-  return exitOk;
+  if (holder && breakable.breakLock(full, within(lookBound), &*holder)) {
+    std::cout << shown(key) << " was taken from its holder\n";
+    return exitOk;
+  }
+  const auto other = holder ? driver->holder(full, within(lookBound)) : std::nullopt;
+  if (!other) {
+    std::cout << shown(key) << " was free\n";
+    return exitOk;
+  }
+  std::cerr << "lockkeeper: " << shown(key) << " is now held by " << shownOwner(*other)
+            << ": it was left as it is\n";
+  return exitBusy;
 }
 
 }  // namespace lockkeeper::cli

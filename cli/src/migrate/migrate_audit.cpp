@@ -7,7 +7,7 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "inspect/shown_key.h"
+#include "inspect/shown.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"

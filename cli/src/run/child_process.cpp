@@ -70,6 +70,9 @@ ChildProcess::ChildProcess(const Setup& setup, const Terminal& terminal) {
                           terminal.ours(),
                           ::getpid(),
                           report[1]};
+  // Processes of the group whose parents have ended become our children, as they do for process 1: until
+  // somebody reaps them, the group counts as alive.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   pid_ = ::fork();
   if (pid_ == 0) becomeCommand(prepared);
   int error = pid_ < 0 ? errno : 0;
@@ -94,7 +97,8 @@ bool ChildProcess::groupLives() const { return ::kill(-pid_, 0) == 0; }
 
 void ChildProcess::check() {
   int status = 0;
-  while (!exitCode_ && ::waitpid(pid_, &status, WNOHANG | WUNTRACED) == pid_) {
+  for (pid_t which = 0; (which = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
+    if (which != pid_) continue;
     if (WIFSTOPPED(status)) {
       stopped_ = true;
     } else {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "inspect/terminal.h"
+#include "run/terminal.h"
 
 namespace lockkeeper::cli {
 
@@ -23,8 +23,7 @@ class NotStarted : public std::runtime_error {
   int exitCode_;
 };
 
-/// The command, as the leader of a process group of its own. It gets SIGTERM when this process dies without a
-/// word.
+/// The command, as the leader of a process group of its own. It gets SIGTERM when this process is killed.
 class ChildProcess {
  public:
   struct Setup {
@@ -44,7 +43,7 @@ class ChildProcess {
   /// False when all processes of the group have ended.
   bool groupLives() const;
 
-  /// Looks what has become of the command, without waiting.
+  /// Reaps what has ended and looks what has become of the command, without waiting.
   void check();
   /// Its exit code, or 128 + n when signal n ended it; empty while it runs.
   std::optional<int> exitCode() const { return exitCode_; }

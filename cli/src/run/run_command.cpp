@@ -1,5 +1,7 @@
 #include <poll.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <future>
 #include <iostream>
@@ -7,7 +9,6 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "inspect/terminal.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
@@ -15,6 +16,7 @@
 #include "run/event.h"
 #include "run/signal_queue.h"
 #include "run/supervisor.h"
+#include "run/terminal.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -25,6 +27,13 @@ constexpr std::chrono::seconds defaultGrace{5};
 struct Interrupted {
   int signal;
 };
+
+/// What a process does by itself at this signal, which nobody handles. Returns whether it ends.
+bool obey(int signal) {
+  if (signal == SIGTSTP) ::raise(SIGSTOP);
+  constexpr std::array harmless{SIGCHLD, SIGCONT, SIGTSTP, SIGURG, SIGWINCH};
+  return std::find(harmless.begin(), harmless.end(), signal) == harmless.end();
+}
 
 /// Waits for the lock on a thread of its own, so that this one sees signals. Throws Interrupted, or what
 /// LockManager::lock throws.
@@ -43,7 +52,7 @@ Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals)
   while (waiting[1].revents == 0) {
     ::poll(waiting.data(), waiting.size(), -1);
     while (const auto signal = signals.next()) {
-      if (*signal == SIGCHLD) continue;
+      if (!obey(*signal)) continue;
       interruption = *signal;
       stop.request_stop();
     }

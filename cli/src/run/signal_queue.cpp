@@ -3,15 +3,32 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <system_error>
 
 namespace lockkeeper::cli {
+namespace {
+
+// This process's own faults, and what a terminal does to its background.
+constexpr std::array notQueued{SIGABRT, SIGBUS, SIGFPE,  SIGILL,  SIGPIPE,
+                               SIGSEGV, SIGSYS, SIGTRAP, SIGTTIN, SIGTTOU};
+
+bool isIgnored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
 
 SignalQueue::SignalQueue() {
+  ::signal(SIGCHLD, SIG_DFL);  // If our caller ignores it, the kernel does not tell how the command ends.
   sigset_t queued;
-  sigemptyset(&queued);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&queued, number);
+  sigfillset(&queued);
+  for (const int number : notQueued) sigdelset(&queued, number);
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (isIgnored(number)) sigdelset(&queued, number);
+  }
   ::pthread_sigmask(SIG_BLOCK, &queued, &formerMask_);
   sigdelset(&formerMask_, SIGPIPE);  // Blocked by Poco when it is loaded, not by who has started us.
   descriptor_ = ::signalfd(-1, &queued, SFD_NONBLOCK | SFD_CLOEXEC);

@@ -6,8 +6,9 @@
 
 namespace lockkeeper::cli {
 
-/// SIGTERM, SIGINT, SIGHUP and SIGCHLD as a queue to poll instead of handlers. Make it before the first
-/// thread, so that all threads leave these signals to it.
+/// The signals that others send to this process, as a queue to poll instead of handlers. Signals that are
+/// ignored (by nohup, say) stay so. Make it before the first thread, so that all threads leave the signals to
+/// it.
 class SignalQueue {
  public:
   SignalQueue();

@@ -2,10 +2,10 @@
 
 #include <chrono>
 
-#include "inspect/terminal.h"
 #include "lockkeeper/lock.h"
 #include "run/child_process.h"
 #include "run/signal_queue.h"
+#include "run/terminal.h"
 
 namespace lockkeeper::cli {
 

@@ -196,10 +196,10 @@ void MemoryDriver::list(std::string_view prefix,
   }
 }
 
-bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/) {
+bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
   const std::lock_guard held(state_->mutex);
   const Record* record = state_->current(key);
-  if (record == nullptr) return false;
+  if (record == nullptr || (shown != nullptr && record->fence != shown->fence)) return false;
   const Token lost = record->token;
   state_->free(key);
   state_->lossListeners.tell({&lost, 1});

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/migration/board.h"
@@ -9,11 +10,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Whether `rules` put all keys of `rule` into modern. `excepted` are rules whose keys do not matter.
+bool areModern(const Rule& rule, const Rules& rules, std::span<const Rule> excepted) {
+  for (const Rule& each : rules.rules()) {
+    const auto coversEach = [&](const Rule& exception) { return exception.covers(each); };
+    if (each.phase != Phase::modern && std::ranges::none_of(excepted, coversEach)) return false;
+    if (each.phase == Phase::modern && each.covers(rule)) return true;
+  }
+  return false;
+}
+
+/// Whether some key may become modern. Where rules overlap in part, it says so even if none does.
 bool entersModern(const Rules& from, const Rules& to) {
-  return std::any_of(to.rules().begin(), to.rules().end(), [&](const Rule& rule) {
-    const auto same = [&](const Rule& before) { return before.text() == rule.text(); };
-    return rule.phase == Phase::modern && std::none_of(from.rules().begin(), from.rules().end(), same);
-  });
+  const std::span<const Rule> rules = to.rules();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].phase == Phase::modern && !areModern(rules[i], from, rules.first(i))) return true;
+  }
+  return false;
 }
 
 std::optional<std::string> whatBlocks(const Member& member, const BoardState& state, const Rules& target) {

@@ -25,10 +25,10 @@ std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
 }  // namespace
 
 Membership::Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options,
-                       Environment environment, FindStranger findStranger)
+                       Environment environment, FindOutsider findOutsider)
     : options_(std::move(options)),
       environment_(std::move(environment)),
-      findStranger_(std::move(findStranger)),
+      findOutsider_(std::move(findOutsider)),
       board_(std::move(board), options_.name),
       id_(randomId(*environment_.random)) {}
 
@@ -40,7 +40,7 @@ Membership::~Membership() {
   held.unlock();
   heart_.join();
   const Instant now = environment_.clock->now();
-  if (!holdings_.noneAlone(now)) return;  // then the notice must stand until none can live any more
+  if (!locks_.noneAlone(now)) return;  // then the notice must stand until none can live any more
   try {
     board_.leave(id_, now + options_.lease / 3);
   } catch (const Error&) {
@@ -53,17 +53,18 @@ Phase Membership::choose(const AcquireRequest& request) {
   const bool isNew = labelIsNew(request.claim.owner);
   if (isNew || !heart_.joinable()) {
     if (isNew) labels_.emplace_back(request.claim.owner);
-    held.unlock();
-    // Before the lock is there to be seen, so that nobody takes us for a stranger.
-    beat(request.deadline);
-    held.lock();
     if (!heart_.joinable()) heart_ = std::thread([this] { run(); });
+    // Before the lock is there to be seen, so that nobody takes us for a outsider.
+    const std::uint64_t next = begun_ + 1;
     beatNow_ = true;
     wakeUp_.notify_all();
+    while (answered_ < next && environment_.clock->now() < request.deadline) {
+      environment_.clock->wait(held, wakeUp_, request.deadline);
+    }
   }
   const Instant now = environment_.clock->now();
   const Phase phase = now < leaseUntil_ ? byRules(request.claim.key) : Phase::both;
-  return holdings_.note(request.claim, phase, lease_, now).phase;
+  return locks_.note(request.claim, phase, lease_, now).phase;
 }
 
 bool Membership::labelIsNew(std::string_view label) const {
@@ -74,37 +75,37 @@ bool Membership::labelIsNew(std::string_view label) const {
 bool Membership::confirm(const AcquireRequest& request, Instant leasedFrom) {
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
-  Holdings::Holding* holding = holdings_.find(request.claim, now);
-  if (holding == nullptr) return false;
-  holding->end = saturatingAdd(now, request.ttl);
-  return holding->phase == Phase::both || (holding->lease == lease_ && leasedFrom < leaseUntil_);
+  HeldLocks::HeldLock* heldLock = locks_.find(request.claim, now);
+  if (heldLock == nullptr) return false;
+  heldLock->end = saturatingAdd(now, request.ttl);
+  return heldLock->phase == Phase::both || (heldLock->lease == lease_ && leasedFrom < leaseUntil_);
 }
 
 void Membership::forget(const Claim& claim) {
   const std::lock_guard held(mutex_);
-  holdings_.erase(claim);
+  locks_.erase(claim);
 }
 
 void Membership::doubt(const Claim& claim, milliseconds ttl) {
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
-  if (auto* holding = holdings_.find(claim, now)) holding->end = saturatingAdd(now, ttl);
+  if (auto* heldLock = locks_.find(claim, now)) heldLock->end = saturatingAdd(now, ttl);
 }
 
 std::optional<Phase> Membership::phaseOf(const Claim& claim) {
   const std::lock_guard held(mutex_);
-  const auto* holding = holdings_.find(claim, environment_.clock->now());
-  return holding == nullptr ? std::nullopt : std::optional(holding->phase);
+  const auto* heldLock = locks_.find(claim, environment_.clock->now());
+  return heldLock == nullptr ? std::nullopt : std::optional(heldLock->phase);
 }
 
 std::optional<Phase> Membership::beginRenewal(const Claim& claim) {
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
-  auto* holding = holdings_.find(claim, now);
-  if (holding == nullptr) return byRules(claim.key);
-  if (holding->phase != Phase::both && now >= leaseUntil_) return std::nullopt;
-  holding->end = Instant::max();
-  return holding->phase;
+  auto* heldLock = locks_.find(claim, now);
+  if (heldLock == nullptr) return byRules(claim.key);
+  if (heldLock->phase != Phase::both && now >= leaseUntil_) return std::nullopt;
+  heldLock->end = Instant::max();
+  return heldLock->phase;
 }
 
 Phase Membership::phaseNow(std::string_view key) {
@@ -146,7 +147,7 @@ Member Membership::record(Instant now) const {
   self.labels = labels_;
   self.version = version_;
   self.target = target();
-  self.drained = holdings_.drained(self.target, now);
+  self.drained = locks_.drained(self.target, now);
   self.lease = options_.lease;
   self.settle = options_.lease + options_.maxTtl;
   return self;
@@ -169,33 +170,48 @@ void Membership::run() {
   }
 }
 
-bool Membership::beat(Instant deadline) {
-  const std::lock_guard alone(beating_);
+void Membership::beat(Instant deadline) {
   std::unique_lock held(mutex_);
-  const Instant sentAt = environment_.clock->now();
-  const Member self = record(sentAt);
   const std::vector<Seen> seen = std::exchange(seen_, {});
   held.unlock();
   try {
-    const BoardState state = board_.beat(self, deadline);
-    if (state.version == 0 || state.version < self.version) {
-      startAnew(state, deadline);
-      return true;
-    }
-    absorb(state, sentAt);
+    const std::optional<BoardState> state = exchange(deadline);
+    if (!state) return;
     notedFailure_.clear();
-    report(state, seen, deadline);
-    step(state, deadline);
-    return true;
+    report(*state, seen, deadline);
+    step(*state, deadline);
   } catch (const Error& error) {
     // Once an outage: a lease lasts for several heartbeats.
-    if (!leasedAt(environment_.clock->now())) {
-      noteOnce(
-          notedFailure_,
-          std::string("takes all locks in both stores, because the board is out of reach: ") + error.what());
-    }
-    return false;
+    if (leasedAt(environment_.clock->now())) return;
+    noteOnce(
+        notedFailure_,
+        std::string("takes all locks in both stores, because the board is out of reach: ") + error.what());
   }
+}
+
+// Writes our record and reads the board. Empty when that has no rules to go by.
+std::optional<BoardState> Membership::exchange(Instant deadline) {
+  std::unique_lock held(mutex_);
+  const std::uint64_t beat = ++begun_;
+  const Instant sentAt = environment_.clock->now();
+  const Member self = record(sentAt);
+  held.unlock();
+  struct Answered {
+    Membership& membership;
+    std::uint64_t beat;
+    ~Answered() {
+      const std::lock_guard guard(membership.mutex_);
+      membership.answered_ = beat;
+      membership.wakeUp_.notify_all();
+    }
+  } answered{*this, beat};
+  BoardState state = board_.beat(self, deadline);
+  if (state.version == 0 || state.version < self.version) {
+    startAnew(state, deadline);
+    return std::nullopt;
+  }
+  absorb(state, sentAt);
+  return state;
 }
 
 void Membership::absorb(const BoardState& state, Instant sentAt) {
@@ -229,16 +245,16 @@ void Membership::startAnew(const BoardState& state, Instant deadline) {
 
 void Membership::report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline) {
   const Rules wanted = state.target.value_or(options_.rules);
-  const Seen* stranger = nullptr;
+  const Seen* outsider = nullptr;
   bool inTheWay = false;
   for (const Seen& each : seen) {
     if (!each.owner.empty() && state.knows(each.owner)) continue;
     const bool leaves =
         wanted.phaseOf(each.key) == Phase::modern && state.settled.phaseOf(each.key) != Phase::modern;
-    if (stranger == nullptr || (leaves && !inTheWay)) stranger = &each;
+    if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }
-  if (stranger != nullptr) board_.sighted(stranger->key, inTheWay, deadline);
+  if (outsider != nullptr) board_.sighted(outsider->key, inTheWay, deadline);
 }
 
 void Membership::step(const BoardState& state, Instant deadline) {
@@ -253,10 +269,10 @@ void Membership::step(const BoardState& state, Instant deadline) {
     for (const Blocker& blocker : blockers) all.append(all.empty() ? "" : "; ").append(blocker.what);
     noteOnce(notedBlockers_, "stays in both on the way to " + quoted(wanted.text()) + ": " + all);
   }
-  // Even while something else blocks, so that a stranger is told of in time.
+  // Even while something else blocks, so that a outsider is told of in time.
   const Instant now = environment_.clock->now();
-  const bool seek = blockers.empty() || now >= strangersSoughtAt_ + options_.observation / 4;
-  if (seek && strangerFound(state, wanted)) return;
+  const bool seek = blockers.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
+  if (seek && outsiderFound(state, wanted)) return;
   if (!blockers.empty()) return;
   if (!board_.change(state, state.version + 1, wanted, state.target, deadline)) return;
   note("the rules are now " + quoted(wanted.text()));
@@ -265,12 +281,12 @@ void Membership::step(const BoardState& state, Instant deadline) {
   wakeUp_.notify_all();
 }
 
-// Errors of the old store count as a stranger: nobody knows that there is none.
-bool Membership::strangerFound(const BoardState& state, const Rules& wanted) {
-  strangersSoughtAt_ = environment_.clock->now();
-  const Instant deadline = strangersSoughtAt_ + options_.lease / 3;
+// Errors of the old store count as a outsider: nobody knows that there is none.
+bool Membership::outsiderFound(const BoardState& state, const Rules& wanted) {
+  outsidersSoughtAt_ = environment_.clock->now();
+  const Instant deadline = outsidersSoughtAt_ + options_.lease / 3;
   try {
-    const auto key = findStranger_(state, wanted, deadline);
+    const auto key = findOutsider_(state, wanted, deadline);
     if (key) board_.sighted(*key, true, deadline);
     return key.has_value();
   } catch (const Error& error) {

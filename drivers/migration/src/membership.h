@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "holdings.h"
+#include "held_locks.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migration_options.h"
@@ -22,18 +22,18 @@ namespace lockkeeper::migration {
 class Membership {
  public:
   /// A key in the old store, on its way to modern, whose holder is no member, if there is one now.
-  using FindStranger = std::function<std::optional<std::string>(const BoardState& state, const Rules& target,
+  using FindOutsider = std::function<std::optional<std::string>(const BoardState& state, const Rules& target,
                                                                 Instant deadline)>;
 
   Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options, Environment environment,
-             FindStranger findStranger);
+             FindOutsider findOutsider);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
   /// Ends the thread and leaves the board. Blocks for two attempts at the board at most.
   ~Membership();
 
   /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the board when
-  /// the owner's label is new to it, which is one attempt at the board.
+  /// the owner's label is new to it: waits for one heartbeat, until the request's deadline at most.
   Phase choose(const AcquireRequest& request);
   /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
   /// which the phase was chosen. Otherwise the caller gives it back.
@@ -68,12 +68,13 @@ class Membership {
 
   bool labelIsNew(std::string_view label) const;
   void run();
-  bool beat(Instant deadline);
+  void beat(Instant deadline);
+  std::optional<BoardState> exchange(Instant deadline);
   Member record(Instant now) const;
   void absorb(const BoardState& state, Instant sentAt);
   void startAnew(const BoardState& state, Instant deadline);
   void step(const BoardState& state, Instant deadline);
-  bool strangerFound(const BoardState& state, const Rules& wanted);
+  bool outsiderFound(const BoardState& state, const Rules& wanted);
   void report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline);
   void note(const std::string& message) const;
   void noteOnce(std::string& last, const std::string& message) const;
@@ -82,12 +83,12 @@ class Membership {
 
   const MigrationOptions options_;
   const Environment environment_;
-  const FindStranger findStranger_;
+  const FindOutsider findOutsider_;
   MigrationBoard board_;
-  std::mutex beating_;  // one heartbeat at a time; guards the members down to the line
+  // Used by the thread alone, down to the line.
   std::string notedBlockers_;
   std::string notedFailure_;
-  Instant strangersSoughtAt_ = Instant::min();
+  Instant outsidersSoughtAt_ = Instant::min();
   // ------------------------------------------------------------
   mutable std::mutex mutex_;
   const std::string id_;
@@ -97,11 +98,13 @@ class Membership {
   std::optional<Rules> written_;  // the operator's target
   Instant leaseUntil_ = Instant::min();
   std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
-  Holdings holdings_;
+  HeldLocks locks_;
   std::vector<Seen> seen_;
   Instant lookAgainAt_ = Instant::min();
   bool beatNow_ = false;
   bool stopping_ = false;
+  std::uint64_t begun_ = 0;     // heartbeats
+  std::uint64_t answered_ = 0;  // the last one that the board has answered, or that has failed
   std::condition_variable wakeUp_;
   std::thread heart_;
 };

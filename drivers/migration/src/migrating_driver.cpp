@@ -12,7 +12,7 @@
 #include "lockkeeper/error.h"
 #include "membership.h"
 #include "outcomes.h"
-#include "strangers.h"
+#include "outsiders.h"
 
 namespace lockkeeper::migration {
 
@@ -29,11 +29,11 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
   }
   if (oldStore_ == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
   checkOptions(options_);
-  const auto findStranger = [store = oldStore_](const BoardState& state, const Rules& target,
+  const auto findOutsider = [store = oldStore_](const BoardState& state, const Rules& target,
                                                 Instant deadline) {
-    return strangerIn(*store, state, target, deadline);
+    return outsiderIn(*store, state, target, deadline);
   };
-  membership_ = std::make_unique<Membership>(std::move(board), options_, environment_, findStranger);
+  membership_ = std::make_unique<Membership>(std::move(board), options_, environment_, findOutsider);
 }
 
 MigratingDriver::~MigratingDriver() {

@@ -21,8 +21,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(space) - first + 1);
 }
 
-// Backtracks to the last star only: linear for what people write, quadratic at worst.
-bool globMatches(std::string_view pattern, std::string_view text) {
+// Whether `pattern` matches `text`, or, as text may be a pattern too, all that `text` matches. Backtracks to
+// the last star only: linear for what people write, quadratic at worst.
+bool globMatches(std::string_view pattern, std::string_view text, bool textIsPattern = false) {
   std::size_t p = 0;
   std::size_t t = 0;
   std::size_t star = std::string_view::npos;
@@ -31,7 +32,8 @@ bool globMatches(std::string_view pattern, std::string_view text) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
       resume = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+    } else if (p < pattern.size() &&
+               (pattern[p] == text[t] || (pattern[p] == '?' && !(textIsPattern && text[t] == '*')))) {
       ++p;
       ++t;
     } else if (star != std::string_view::npos) {
@@ -109,6 +111,10 @@ bool Rule::matches(std::string_view key) const {
   return globMatches(pattern, key) && (percent >= 100 || percentileOf(key) < percent);
 }
 
+bool Rule::covers(const Rule& other) const {
+  return globMatches(pattern, other.pattern, true) && (percent >= 100 || percent >= other.percent);
+}
+
 std::string Rule::text() const {
   std::string keys = pattern;
   if (percent < 100) {
@@ -180,10 +186,8 @@ Rules Rules::changedBy(const Rules& changes) const {
 std::vector<std::string> Rules::idle() const {
   std::vector<std::string> found;
   for (auto rule = rules_.begin(); rule != rules_.end(); ++rule) {
-    const bool covered = std::any_of(rules_.begin(), rule, [&](const Rule& earlier) {
-      const bool wider = earlier.pattern == rule->pattern || globMatches(earlier.pattern, rule->pattern);
-      return wider && earlier.percent >= rule->percent;
-    });
+    const bool covered =
+        std::any_of(rules_.begin(), rule, [&](const Rule& earlier) { return earlier.covers(*rule); });
     if (rule->percent == 0 || covered) found.push_back(rule->text());
   }
   return found;

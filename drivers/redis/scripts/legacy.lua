@@ -7,6 +7,7 @@
 --   acquire  writes KEYS[1] if it is free, ours, or still what the caller saw
 --   renew    writes it if it is ours
 --   release  deletes it if it is ours
+--   break    deletes it if the SHA-1 of its grant, which is the value without the seconds before a token, is ARGV[4]
 --   look     does nothing
 -- Returns {1} when done, else {0, type, value (256 bytes at most), PTTL, the server's time in ms}.
 
@@ -25,6 +26,14 @@ if value and KEYS[2] and ttl >= 0 then
 end
 local ours = value and string.sub(value, 11) == ARGV[2]
 
+if ARGV[1] == 'break' then
+  local shown = string.sub(value or '', 1, 256)
+  local grant = string.sub(shown, 11, 11) == ':' and string.sub(shown, 11) or shown
+  if kind ~= 'none' and redis.sha1hex(grant) == ARGV[4] then
+    redis.call('DEL', unpack(KEYS))
+    return {1}
+  end
+end
 if ours and ARGV[1] == 'release' then
   redis.call('DEL', unpack(KEYS))
   return {1}

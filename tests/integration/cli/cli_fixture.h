@@ -47,6 +47,17 @@ class CommandTest : public ::testing::Test {
   bool fileAppears(const std::string& name) const {
     return waitUntil([&] { return std::filesystem::exists(folder / name); });
   }
+  /// Waits until some process of this library talks to the store.
+  bool isConnected() const {
+    return waitUntil([&] {
+      return redis.command({"CLIENT", "LIST"}).find("name=lockkeeper") != std::string::npos;
+    });
+  }
+  /// As /proc tells it: "R" running, "S" sleeping, "T" stopped.
+  static std::string stateOf(pid_t process) {
+    const std::string stat = readFile("/proc/" + std::to_string(process) + "/stat");
+    return stat.substr(stat.rfind(')') + 2, 1);
+  }
   /// The path for a command line.
   std::string file(const std::string& name) const { return folder / name; }
 

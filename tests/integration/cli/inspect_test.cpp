@@ -77,6 +77,25 @@ TEST_F(InspectCommands, ListShowsTheKeysOfOneNamespaceWithoutIt) {
   EXPECT_EQ(listed.output.find("secret"), std::string::npos) << listed.output;
 }
 
+TEST_F(InspectCommands, NobodyForgesARowOrControlsTheTerminal) {
+  const std::string token(32, 'a');
+  redis.command({"SET", "k", token + "@x  1s  9\nforged", "PX", "60000"});
+  redis.command({"SET", "l", token + "@\x1b[31mred", "PX", "60000"});
+  redis.command({"SET", "m",
+                 token + "@\xc2\x9b"
+                         "31mred",
+                 "PX", "60000"});
+  for (const std::vector<std::string>& look :
+       {std::vector<std::string>{"list"}, {"show", "k"}, {"show", "l"}}) {
+    const Finished seen = lockkeeper(look);
+    EXPECT_EQ(seen.exitCode, 0) << seen.errors;
+    EXPECT_EQ(seen.output.find("\nforged"), std::string::npos) << seen.output;
+    EXPECT_EQ(seen.output.find('\x1b'), std::string::npos) << seen.output;
+    EXPECT_EQ(seen.output.find('\x9b'), std::string::npos) << seen.output;
+  }
+  EXPECT_NE(lockkeeper({"show", "l"}).output.find("'\\x1b[31mred'"), std::string::npos);
+}
+
 TEST_F(InspectCommands, BreakFreesAKey) {
   holdForeign("shop:k");
   EXPECT_EQ(lockkeeper({"break", "--yes", "-n", "shop", "k"}).exitCode, 0);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli_fixture.h"
+#include "free_port.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -54,6 +55,23 @@ TEST_F(LimitCommand, ReadsItsLimitFromTheConfiguration) {
   const Finished wrong = lockkeeper(take);
   EXPECT_EQ(wrong.exitCode, 78);
   EXPECT_NE(wrong.errors.find("sometimes"), std::string::npos) << wrong.errors;
+}
+
+TEST_F(LimitCommand, DecidesWithoutTheStoreAsTheConfigurationSays) {
+  const auto outcome = [&](const std::string& outage) {
+    writeFile(folder / "shop.properties",
+              "lockkeeper.store = redis://127.0.0.1:" + std::to_string(freePort()) +
+                  "\nlockkeeper.limits.sms.rate = 1/day\n" + "lockkeeper.limits.sms.outage = " + outage +
+                  "\n");
+    return lockkeeper({"limit", "--config", file("shop.properties"), "--name", "sms", "k"});
+  };
+  for (const char* const lets : {"open", "local"}) {
+    const Finished allowed = outcome(lets);
+    EXPECT_EQ(allowed.exitCode, 0) << lets << allowed.errors;
+    EXPECT_EQ(allowed.output, "allowed\n");
+    EXPECT_NE(allowed.errors.find("127.0.0.1"), std::string::npos) << allowed.errors;
+  }
+  EXPECT_EQ(outcome("closed").exitCode, 69);
 }
 
 TEST_F(LimitCommand, NamesMistakesInOneLine) {

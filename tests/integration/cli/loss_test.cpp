@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -35,6 +36,23 @@ TEST_F(LossOfTheLock, KillsWhatDoesNotEndByItself) {
     const pid_t child = std::stoi(readFile(folder / "child"));
     EXPECT_TRUE(waitUntil([&] { return ::kill(child, 0) != 0; })) << "a process of the command still runs";
   }
+}
+
+TEST_F(LossOfTheLock, EndsProcessOneOfAContainerAsWell) {
+  // Nobody but process 1 takes what is left of a process whose parent has ended.
+  writeFile(folder / "leader", "trap '' TERM\nsh -c 'exec sleep 60 & exec sleep 60' &\ntouch " + file("up") +
+                                   "\nwhile :; do sleep 0.02; done\n");
+  std::vector<std::string> line{"unshare", "--pid", "--fork", "--kill-child"};
+  if (::geteuid() != 0) line.insert(line.begin() + 1, {"--user", "--map-root-user"});
+  if (runToEnd({line[0], line[1], "--fork", "true"}).exitCode != 0) GTEST_SKIP() << "no namespaces here";
+  for (const std::string& word :
+       commandLine({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")})) {
+    line.push_back(word);
+  }
+  Process container(line, options());
+  ASSERT_TRUE(fileAppears("up"));
+  EXPECT_EQ(redis.command({"DEL", "k"}), "1");
+  EXPECT_EQ(container.waitFor(std::chrono::seconds{20}), 76);
 }
 
 TEST_F(LossOfTheLock, IsToldEvenWhenTheCommandHasJustEnded) {

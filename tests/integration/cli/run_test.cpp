@@ -85,26 +85,64 @@ TEST_F(RunCommand, SaysWhenTheCommandCannotBeStartedAndFreesTheKey) {
 }
 
 TEST_F(RunCommand, PassesSignalsOnToTheCommand) {
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    const std::string up = "up" + std::to_string(signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGRTMIN}) {
+    SCOPED_TRACE(signal);
+    const std::string number = std::to_string(signal);
     const std::string script =
-        "trap 'exit 5' TERM INT HUP; touch " + file(up) + "; while :; do sleep 0.02; done";
-    Process holder = start({"run", "k", "--", "sh", "-c", script});
-    ASSERT_TRUE(fileAppears(up));
+        "trap 'exit 5' " + number + "; touch " + file("up" + number) + "; while :; do sleep 0.02; done";
+    Process holder = start({"run", "k", "--", "bash", "-c", script});
+    ASSERT_TRUE(fileAppears("up" + number));
     holder.signal(signal);
     EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 5) << readFile(folder / "errors");
     EXPECT_TRUE(isFree("k"));
   }
 }
 
+TEST_F(RunCommand, StopsTheCommandAndKeepsItsLockWhenToldToStop) {
+  const std::string script = "echo $$ > " + file("child") + "; touch " + file("up") + "; sleep 60";
+  Process holder = start({"run", "k", "--", "sh", "-c", script});
+  ASSERT_TRUE(fileAppears("up"));
+  const pid_t command = std::stoi(readFile(folder / "child"));
+  holder.signal(SIGTSTP);
+  EXPECT_TRUE(waitUntil([&] { return stateOf(command) == "T"; }));
+  EXPECT_EQ(stateOf(holder.pid()), "S") << "somebody must renew the lock";
+  holder.signal(SIGCONT);
+  EXPECT_TRUE(waitUntil([&] { return stateOf(command) == "S"; }));
+  holder.signal(SIGTERM);
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 128 + SIGTERM);
+}
+
+TEST_F(RunCommand, IgnoresWhatItsCallerIgnores) {
+  holdForeign("k");
+  std::vector<std::string> line{"nohup"};
+  for (const std::string& word :
+       commandLine({"run", "--wait", "1h", "k", "--", "sh", "-c", "kill -HUP $$; exit 6"}))
+    line.push_back(word);
+  Process waiting(line, options());
+  ASSERT_TRUE(isConnected());
+  waiting.signal(SIGHUP);
+  EXPECT_FALSE(waiting.waitFor(std::chrono::milliseconds{300})) << "the wait has ended";
+  redis.command({"DEL", "k"});
+  EXPECT_EQ(waiting.waitFor(std::chrono::seconds{20}), 6);
+}
+
+TEST_F(RunCommand, SeesTheCommandEndEvenWhenItsCallerIgnoresChildren) {
+  std::string line = "trap '' CHLD; exec";
+  for (const std::string& word : commandLine({"run", "k", "--", "true"})) line += " " + word;
+  Process run({"bash", "-c", line}, options());
+  EXPECT_EQ(run.waitFor(std::chrono::seconds{20}), 0);
+  EXPECT_TRUE(isFree("k"));
+}
+
 TEST_F(RunCommand, LeavesTheQueueWhenInterrupted) {
   holdForeign("k");
   Process waiting = start({"run", "--wait", "1h", "k", "--", "touch", file("started")});
-  ASSERT_TRUE(waitUntil([&] {
-    return redis.command({"CLIENT", "LIST"}).find("name=lockkeeper") != std::string::npos;
-  }));
-  waiting.signal(SIGTERM);
-  EXPECT_EQ(waiting.waitFor(std::chrono::seconds{20}), 128 + SIGTERM);
+  ASSERT_TRUE(isConnected());
+  waiting.signal(SIGWINCH);
+  waiting.signal(SIGCONT);
+  EXPECT_FALSE(waiting.waitFor(std::chrono::milliseconds{300})) << "by default, these end nobody";
+  waiting.signal(SIGUSR1);
+  EXPECT_EQ(waiting.waitFor(std::chrono::seconds{20}), 128 + SIGUSR1);
   EXPECT_FALSE(std::filesystem::exists(folder / "started"));
   EXPECT_EQ(redis.command({"GET", "k"}), "foreign");
 }
@@ -156,6 +194,17 @@ TEST_F(RunCommand, ReadsTheConfigurationFileOfAnApplication) {
   const Finished finished = runToEnd(line, withPassword);
   EXPECT_EQ(finished.exitCode, 0) << finished.errors;
   EXPECT_TRUE(finished.output == "77\n" || finished.output == "76\n") << finished.output << finished.errors;
+}
+
+TEST_F(RunCommand, FollowsReferencesOfTheConfigurationFile) {
+  writeFile(folder / "shop.properties",
+            "redis.port = " + std::to_string(redis.port()) +
+                "\nlockkeeper.store = redis://${system.env.REDIS_HOST}:${redis.port}\n");
+  ProcessOptions withHost;
+  withHost.environment["REDIS_HOST"] = "127.0.0.1";
+  const auto line = commandLine({"run", "--config", file("shop.properties"), "k", "--", "true"});
+  const Finished finished = runToEnd(line, withHost);
+  EXPECT_EQ(finished.exitCode, 0) << finished.errors;
 }
 
 TEST_F(RunCommand, EightProcessesNeverLoseACount) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -40,6 +41,21 @@ class OnATerminal : public CommandTest {
     return Process(line, onTerminal());
   }
 
+  /// A command that would go on with its work after Ctrl-Z and `fg`, which `lose` comes between.
+  void loseWhileStopped(const std::string& ttl, const std::function<void()>& lose) const {
+    const std::string script = "touch " + file("up") + "; read line; touch " + file("worked");
+    Process process = startForeground({"run", "--ttl", ttl, "k", "--", "sh", "-c", script});
+    ASSERT_TRUE(fileAppears("up"));
+    type("\x1a");
+    ASSERT_TRUE(waitUntil([&] { return stateOf(process.pid()) == "T"; }));
+    lose();
+    ASSERT_TRUE(waitUntil([&] { return isFree("k"); }));
+    type("hello\n");
+    process.signal(SIGCONT);
+    EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 76) << readFile(folder / "errors");
+    EXPECT_FALSE(std::filesystem::exists(folder / "worked"));
+  }
+
   ProcessOptions onTerminal() const {
     ProcessOptions result = options();
     result.standardInput = ::ptsname(keyboard_);
@@ -70,6 +86,18 @@ TEST_F(OnATerminal, BreakFreesTheKeyAfterAYes) {
   EXPECT_TRUE(isFree("k"));
 }
 
+TEST_F(OnATerminal, BreakLeavesAHolderThatItHasNotShown) {
+  holdForeign("k");
+  Process process(commandLine({"break", "k"}), onTerminal());
+  ASSERT_TRUE(waitUntil([&] { return readFile(folder / "errors").find("[y/N]") != std::string::npos; }));
+  redis.command({"DEL", "k"});
+  redis.command({"SET", "k", std::string(32, 'a') + "@next:1", "PX", "60000"});
+  type("y\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 75);
+  EXPECT_NE(readFile(folder / "errors").find("now held by next:1"), std::string::npos);
+  EXPECT_FALSE(isFree("k"));
+}
+
 TEST_F(OnATerminal, TheCommandReadsFromIt) {
   Process process = startForeground({"run", "k", "--", "sh", "-c", "read line; echo \"heard $line\""});
   type("hello\n");
@@ -91,18 +119,22 @@ TEST_F(OnATerminal, CtrlZStopsLockkeeperWithItsCommandAndGoingOnResumesBoth) {
   const std::string script = "touch " + file("up") + "; read line; echo \"heard $line\"";
   Process process = startForeground({"run", "k", "--", "sh", "-c", script});
   ASSERT_TRUE(fileAppears("up"));
-  const auto state = [&] {
-    const std::string stat = readFile("/proc/" + std::to_string(process.pid()) + "/stat");
-    return stat.substr(stat.rfind(')') + 2, 1);
-  };
   EXPECT_NE(foreground(), process.pid());
   type("\x1a");
-  ASSERT_TRUE(waitUntil([&] { return state() == "T"; }));
+  ASSERT_TRUE(waitUntil([&] { return stateOf(process.pid()) == "T"; }));
   EXPECT_EQ(foreground(), process.pid()) << "a shell must find its job as it left it";
   process.signal(SIGCONT);
   type("hello\n");
   EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
   EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, TheCommandDoesNotGoOnWhenTheLeaseIsOver) {
+  loseWhileStopped("1s", [] {});
+}
+
+TEST_F(OnATerminal, TheCommandDoesNotGoOnWhenTheLockWasTakenMeanwhile) {
+  loseWhileStopped("1h", [&] { redis.command({"DEL", "k"}); });
 }
 
 }  // namespace

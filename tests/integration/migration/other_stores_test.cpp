@@ -9,6 +9,13 @@ namespace {
 /// Fleets that move between stores of different kinds.
 class OtherStores : public LiveFleet {
  protected:
+  /// On the old store.
+  std::string foreignClient(const std::vector<std::string>& words) const {
+    std::vector<std::string> line{"redis-cli", "-p", std::to_string(redis.port()), "-n", "1"};
+    line.insert(line.end(), words.begin(), words.end());
+    return runToEnd(line).output;
+  }
+
   /// There and back, with processes at work. The board is on `redis`.
   void move(const std::string& from, const std::string& to) {
     configure(from, to, "lockkeeper.migration.board = " + newUri() + "\n");
@@ -35,6 +42,23 @@ TEST_F(OtherStores, MovesFromOneRedisToRedlock) {
     to += (&node == &nodes.front() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(node.port());
   }
   move(oldUri(), to + "?restartGuard=off");
+}
+
+TEST_F(OtherStores, AHolderThatIsNoClientOfOursKeepsItsKeyFromLeavingOneRedis) {
+  ASSERT_EQ(foreignClient({"SET", "order:theirs", "foreign"}), "OK\n");
+  ASSERT_EQ(foreignClient({"HSET", "other:theirs", "holder", "1"}), "1\n");
+  const Processes fleet =
+      start(1, {LOCKKEEPER_COMMAND, "run", "--config", configuration, "ours", "--", "sleep", "200"});
+  ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+  advance("both");
+  ASSERT_TRUE(statusSays("settled:   both")) << status() << errors();
+  advance("order:* = modern");
+  EXPECT_TRUE(statusSays("a holder that is no member was seen in the old store, of 'order:theirs'"))
+      << status();
+  ASSERT_EQ(foreignClient({"DEL", "order:theirs"}), "1\n");
+  EXPECT_TRUE(statusSays("settled:   order:* = modern, * = both")) << status();
+  advance("modern");
+  EXPECT_TRUE(statusSays("of 'other:theirs'")) << status();
 }
 
 TEST_F(OtherStores, AStoreThatKeepsNoBoardSaysWhatToConfigure) {

@@ -38,5 +38,26 @@ TEST(Blockers, TheOldStoreIsWatchedForTheWholeWindowBeforeKeysLeaveIt) {
   EXPECT_FALSE(blocked(state)) << "nobody leaves it";
 }
 
+TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
+  const auto waits = [](const char* settled, const char* target) {
+    BoardState state = ready();
+    state.since = 50s;
+    state.settled = Rules::parse(settled);
+    state.target = Rules::parse(target);
+    state.members[0].target = *state.target;
+    return blocked(state);
+  };
+  EXPECT_TRUE(waits("order:* = both, * = modern", "* = modern"));
+  EXPECT_TRUE(waits("order:* = both, order:vip* = modern, * = legacy",
+                    "order:vip* = modern, order:* = both, * = legacy"))
+      << "the order decides";
+  EXPECT_TRUE(waits("25% = modern, * = both", "50% = modern, * = both"));
+  EXPECT_TRUE(waits("a? = modern, * = both", "a* = modern, * = both"));
+  EXPECT_TRUE(waits("a* = both, * = modern", "b* = both, * = modern"));
+  EXPECT_FALSE(waits("* = modern", "order:* = both, * = modern")) << "nobody leaves it";
+  EXPECT_FALSE(waits("50% = modern, * = both", "25% = modern, * = both"));
+  EXPECT_FALSE(waits("a* = modern, b* = legacy, * = both", "a* = modern, * = both"));
+}
+
 }  // namespace
 }  // namespace lockkeeper::migration

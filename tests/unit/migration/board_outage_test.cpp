@@ -28,6 +28,20 @@ TEST_F(BoardOutage, AProcessThatHasNeverReachedTheBoardTakesItsLocksInBothStores
   EXPECT_EQ(stores(process), "old+new");
 }
 
+TEST_F(BoardOutage, AnAcquireWaitsForABoardThatHangsUntilItsDeadlineOnly) {
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  std::unique_lock hanging(process.board->stalled);
+  const Claimant who{"k", "another:2"};
+  const Instant deadline = soon();
+  auto taken = std::async(std::launch::async, [&] { process.driver->acquire({who.claim(), ttl, deadline}); });
+  EXPECT_TRUE(clock->awaitWakeUpAt(deadline));
+  clock->advance(deadline - clock->now());
+  EXPECT_EQ(taken.wait_for(20s), std::future_status::ready);
+  hanging.unlock();
+  taken.get();
+}
+
 TEST_F(BoardOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {
   decree("legacy");
   const Process process = join("legacy", "a:1");

@@ -29,9 +29,12 @@ class FaultyBoard final : public SharedRecords {
  public:
   explicit FaultyBoard(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
+  /// Held by the test: pin() does not return meanwhile.
+  std::mutex stalled;
 
   std::vector<SharedRecord> write(std::string_view board, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    const std::lock_guard stall(stalled);
     return reached().write(board, name, text, keep, deadline);
   }
   std::vector<SharedRecord> read(std::string_view board, Instant deadline) override {
@@ -88,7 +91,7 @@ struct Process {
 
 struct Claimant {
   std::string key;
-  std::string label = "stranger:1";
+  std::string label = "outsider:1";
   Token token = Token::generate(*systemRandom());
   Claim claim() const { return {key, token, label}; }
 };

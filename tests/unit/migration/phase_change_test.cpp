@@ -98,11 +98,11 @@ TEST_F(PhaseChange, AHolderThatIsNoMemberKeepsItsKeysFromBecomingModern) {
   decree("both");
   const Process process = join("both", "a:1");
   advance("modern");
-  const Claimant stranger{"k", "unknown:7"};
-  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({stranger.claim(), 30s, soon()})));
+  const Claimant outsider{"k", "unknown:7"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 30s, soon()})));
   EXPECT_FALSE(takes(process, {"k", "a:1"}));
   settle();
-  oldStore->release(stranger.claim(), soon());
+  oldStore->release(outsider.claim(), soon());
   pass(options.observation - 5s);
   EXPECT_EQ(stores(process), "old+new");
   EXPECT_TRUE(process.notes->mention("a holder that is no member was seen in the old store, of 'k'"))
@@ -111,7 +111,7 @@ TEST_F(PhaseChange, AHolderThatIsNoMemberKeepsItsKeysFromBecomingModern) {
   EXPECT_EQ(stores(process), "new");
 }
 
-TEST_F(PhaseChange, AStrangerThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
+TEST_F(PhaseChange, AOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   decree("both");
   Process process = start("both", "a:1");
   // Without a decorator around it, the old store can be listed.
@@ -121,12 +121,12 @@ TEST_F(PhaseChange, AStrangerThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   ++hearts;
   EXPECT_EQ(stores(process), "old+new");
   advance("modern");
-  const Claimant stranger{"k", ""};
-  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({stranger.claim(), 10min, soon()})));
+  const Claimant outsider{"k", ""};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 10min, soon()})));
   pass(5min);
   EXPECT_EQ(stores(process), "old+new");
   EXPECT_TRUE(board.look(soon()).inTheWay.has_value());
-  oldStore->release(stranger.claim(), soon());
+  oldStore->release(outsider.claim(), soon());
   pass(options.observation + 5s);
   EXPECT_EQ(stores(process), "new");
 }

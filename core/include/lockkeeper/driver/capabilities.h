@@ -40,6 +40,14 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
   virtual void list(std::string_view prefix,
                     const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                     Instant deadline) = 0;
+
+  /// Likewise, and also the keys that acquire() would find busy although no client of this scheme holds them:
+  /// locks of other clients, or data that looks like one. Their owner is empty.
+  virtual void listBusy(std::string_view prefix,
+                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                        Instant deadline) {
+    list(prefix, visit, deadline);
+  }
 };
 
 /// The store lets an operator take a lock from its holder.
@@ -47,10 +55,11 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
-  /// Frees the key whoever holds it; false when it was free. The old holder finds out at its next renewal,
+  /// Frees the key whoever holds it; false when it was free. With `shown`, as holder() told it: only while
+  /// that same grant holds the key; false when it does not. The old holder finds out at its next renewal,
   /// unless the store tells losses, and only a fenced resource refuses it until then: for operators, not for
   /// programs.
-  virtual bool breakLock(std::string_view key, Instant deadline) = 0;
+  virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
 /// Hears from a driver that claims hold their keys no more.

@@ -89,6 +89,7 @@ struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
   std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: it never does.
   std::optional<Fence> fence;
+  std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
 };
 
 /// What a store's fences are worth.

@@ -39,7 +39,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
   /// Tells holders that an operator took the key from.
   void addLossListener(std::weak_ptr<LossListener> listener) override;

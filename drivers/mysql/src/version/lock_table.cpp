@@ -165,9 +165,11 @@ std::vector<std::pair<std::string, Holder>> LockTable::page(std::string_view pre
   return found;
 }
 
-bool LockTable::breakLock(std::string_view key) {
-  Statement update = prepared("UPDATE " + table_ + " SET " + freed + " WHERE lock_key = ? AND " + isHeld);
+bool LockTable::breakLock(std::string_view key, std::optional<Fence> version) {
+  Statement update = prepared("UPDATE " + table_ + " SET " + freed + " WHERE lock_key = ? AND " + isHeld +
+                              (version ? " AND version = ?" : ""));
   update, bind(std::string(key));
+  if (version) update, bind(static_cast<std::int64_t>(*version));
   return update.execute() == 1;
 }
 

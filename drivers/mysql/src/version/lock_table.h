@@ -42,7 +42,7 @@ class LockTable {
   std::vector<std::pair<std::string, Holder>> page(std::string_view prefix, const std::string& after);
 
   /// False when the key is free.
-  bool breakLock(std::string_view key);
+  bool breakLock(std::string_view key, std::optional<Fence> version);
 
  private:
   Poco::Data::Statement prepared(const std::string& text);

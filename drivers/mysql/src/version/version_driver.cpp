@@ -220,8 +220,10 @@ void VersionDriver::list(std::string_view prefix,
   }
 }
 
-bool VersionDriver::breakLock(std::string_view key, Instant deadline) {
-  return impl_->onTable(deadline, [&](LockTable& table) { return table.breakLock(key); });
+bool VersionDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
+  return impl_->onTable(deadline, [&](LockTable& table) {
+    return table.breakLock(key, shown == nullptr ? std::nullopt : shown->fence);
+  });
 }
 
 }  // namespace lockkeeper::mysql

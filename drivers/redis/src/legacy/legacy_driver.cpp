@@ -156,8 +156,22 @@ void LegacyRedisDriver::list(std::string_view prefix,
   });
 }
 
-bool LegacyRedisDriver::breakLock(std::string_view key, Instant deadline) {
+void LegacyRedisDriver::listBusy(std::string_view prefix,
+                                 const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                                 Instant deadline) {
   impl_->forkGuard.check();
+  impl_->look(prefix, "", deadline, [&](std::string_view key, const LegacyReply& found) {
+    const auto holder = impl_->holderIn(found);
+    return !holder || visit(key, *holder);
+  });
+}
+
+bool LegacyRedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
+  impl_->forkGuard.check();
+  if (shown != nullptr) {
+    Request wire;
+    return impl_->execute(wire, LegacyCall(impl_->legacy(), key), "break", deadline, shown->grantId).done;
+  }
   const std::string full = impl_->legacy().keyPrefix + std::string(key);
   Request wire;
   wire.add({"DEL", full});
@@ -203,8 +217,10 @@ RenewOutcome LegacyRedisDriver::Impl::renewed(const Reply& reply) {
 
 std::optional<Holder> LegacyRedisDriver::Impl::holderIn(const LegacyReply& found) const {
   if (found.value.kind == Kind::free || found.expired(legacy_.skewAllowance)) return std::nullopt;
-  return Holder{
-      .owner = found.value.owner, .remaining = found.remaining(legacy_.skewAllowance), .fence = std::nullopt};
+  return Holder{.owner = found.value.owner,
+                .remaining = found.remaining(legacy_.skewAllowance),
+                .fence = std::nullopt,
+                .grantId = sha1(legacyGrant(found.text))};
 }
 
 // Once for each key, since a caller that waits for it asks again and again.

@@ -75,6 +75,12 @@ LegacyValue parseLegacyValue(std::string_view type, std::string_view value) {
   return {.kind = Kind::foreign, .what = describe(value)};
 }
 
+std::string_view legacyGrant(std::string_view value) {
+  return value.substr(0, secondsDigits + 1).ends_with(':') && value.size() > secondsDigits
+             ? value.substr(secondsDigits)
+             : value;
+}
+
 std::string legacySuffix(const Claim& claim) { return ":" + lockValue(claim); }
 
 }  // namespace lockkeeper::redis

@@ -27,6 +27,9 @@ struct LegacyValue {
 /// `type` is Redis's name of the key's type, or "none".
 LegacyValue parseLegacyValue(std::string_view type, std::string_view value);
 
+/// What stays the same in a value as long as its grant is renewed: all but the seconds before a token.
+std::string_view legacyGrant(std::string_view value);
+
 /// What stands in our values after the seconds. Secret, for the token.
 std::string legacySuffix(const Claim& claim);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lock/lock_value.h"
+#include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
 
@@ -38,6 +39,7 @@ std::optional<Holder> holderIn(const Reply& holderReply) {
   Holder holder;
   holder.owner = owner.value_or("");
   holder.remaining = remainingIn(holderReply.items[1]);
+  holder.grantId = sha1(holderReply.items[0].text);
   if (owner && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = parseFence(holderReply.items[2].text);
   return holder;

@@ -32,6 +32,9 @@ class RedisDriver::Impl : public RedisStore {
   Impl(RedisOptions options, Environment environment)
       : RedisStore(std::move(options), std::move(environment)) {}
 
+  using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
+
+  void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
   AcquireResult setResult(const Request& request, milliseconds ttl);
   AcquireResult scriptResult(const Request& request, milliseconds ttl);
   void addReplicaWait(Request& request) const;
@@ -162,25 +165,27 @@ void* RedisDriver::findCapability(const std::type_info& type) noexcept {
 void RedisDriver::list(std::string_view prefix,
                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                        Instant deadline) {
-  impl_->forkGuard.check();
-  impl_->scan(prefix, "string", deadline, [&](std::span<const std::string_view> keys) {
-    Request holders;
-    executeScripts(impl_->channel, holders, deadline, [&](Request& call, Script::By by) {
-      for (const std::string_view key : keys) impl_->addHolder(call, by, key);
-    });
-    for (std::size_t index = 0; index < keys.size(); ++index) {
-      const auto holder = impl_->holderIn(holders.reply(index), true);
-      if (holder && !visit(keys[index], *holder)) return false;
-    }
-    return true;
-  });
+  impl_->list(prefix, true, visit, deadline);
 }
 
-bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
+void RedisDriver::listBusy(std::string_view prefix,
+                           const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                           Instant deadline) {
+  impl_->list(prefix, false, visit, deadline);
+}
+
+bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   impl_->forkGuard.check();
   Request wire;
-  wire.add({"DEL", key});
-  impl_->channel.execute(wire, deadline);
+  if (shown == nullptr) {
+    wire.add({"DEL", key});
+    impl_->channel.execute(wire, deadline);
+  } else {
+    const std::array<std::string_view, 1> arguments = {shown->grantId};
+    executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
+      Script::breakLock().addTo(call, by, std::array{key}, arguments);
+    });
+  }
   return impl_->flagOf(wire.reply(0));
 }
 
@@ -249,6 +254,21 @@ std::optional<Holder> RedisDriver::Impl::holderIn(const Reply& reply, bool oursO
   if (!isHolderReply(reply)) unexpected();
   if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
   return redis::holderIn(reply);
+}
+
+void RedisDriver::Impl::list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline) {
+  forkGuard.check();
+  scan(prefix, oursOnly ? "string" : "", deadline, [&](std::span<const std::string_view> keys) {
+    Request holders;
+    executeScripts(channel, holders, deadline, [&](Request& call, Script::By by) {
+      for (const std::string_view key : keys) addHolder(call, by, key);
+    });
+    for (std::size_t index = 0; index < keys.size(); ++index) {
+      const auto holder = holderIn(holders.reply(index), oursOnly);
+      if (holder && !visit(keys[index], *holder)) return false;
+    }
+    return true;
+  });
 }
 
 RenewOutcome RedisDriver::Impl::renewed(const Reply& reply) {

@@ -140,11 +140,16 @@ Promises RedlockDriver::promises() const {
                                        : "restartGuard is off: a node that restarts may vote twice")};
 }
 
-bool RedlockDriver::breakLock(std::string_view key, Instant deadline) {
+bool RedlockDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   impl_->forkGuard.check();
   const auto voteOf = [](const Round::Seat& seat) { return flagVote(seat); };
   Round round(impl_->group.size());
-  round.wire.add({"DEL", key});
+  if (shown == nullptr) {
+    round.wire.add({"DEL", key});
+  } else {
+    const std::array<std::string_view, 1> arguments = {shown->grantId};
+    Script::breakLock().addTo(round.wire, Script::By::text, std::array{key}, arguments);
+  }
   impl_->ask(round, impl_->patience(usualTtl), deadline, voteOf);
   const Tally votes = tally(round, voteOf);
   if (votes.yes + votes.no >= impl_->quorum()) return votes.yes > 0;

@@ -28,6 +28,8 @@ struct LOCKKEEPER_MIGRATION_EXPORT Rule {
 
   /// Whether the rule is about `key`, its percentage included.
   bool matches(std::string_view key) const;
+  /// Whether it surely matches each key that `other` matches.
+  bool covers(const Rule& other) const;
   /// "order:* = modern", "25% = both" (of all keys), "order:* 25% = both".
   std::string text() const;
 };

@@ -54,7 +54,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
 
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
  private:
   class Impl;

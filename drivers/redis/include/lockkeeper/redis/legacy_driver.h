@@ -76,8 +76,11 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
+  void listBusy(std::string_view prefix,
+                const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                Instant deadline) override;
 
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
   /// Like list(), but visits every key under the prefix, whatever it holds. Reads only; goes through the
   /// whole database by SCAN.

@@ -53,8 +53,11 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
+  void listBusy(std::string_view prefix,
+                const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                Instant deadline) override;
 
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
   /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag.
   /// They do not wait for replicas.

@@ -56,7 +56,7 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
     return capabilityOf<Breakable, Quorate>(*this, type);
   }
 
-  bool breakLock(std::string_view key, Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
   std::vector<View> views(std::string_view key, Instant deadline) override;
 
  private:

@@ -9,15 +9,11 @@
 
 namespace lockkeeper::redis {
 
-namespace {
-
 std::string sha1(std::string_view text) {
   Poco::SHA1Engine engine;
   engine.update(text.data(), text.size());
   return Poco::DigestEngine::digestToHex(engine.digest());
 }
-
-}  // namespace
 
 Script::Script(std::string_view text) : text_(text), digest_(sha1(text)) {}
 
@@ -38,6 +34,11 @@ const Script& Script::release() {
 
 const Script& Script::holder() {
   static const Script script(scripts::holder);
+  return script;
+}
+
+const Script& Script::breakLock() {
+  static const Script script(scripts::break_lock);
   return script;
 }
 

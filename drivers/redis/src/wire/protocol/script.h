@@ -8,6 +8,9 @@
 
 namespace lockkeeper::redis {
 
+/// In hexadecimal, as EVALSHA and redis.sha1hex have it.
+std::string sha1(std::string_view text);
+
 /// A script that runs on the server in one step. The constants are the files in scripts/.
 class Script {
  public:
@@ -17,6 +20,7 @@ class Script {
   static const Script& renew();
   static const Script& release();
   static const Script& holder();
+  static const Script& breakLock();
   static const Script& rateTake();
   static const Script& rateRefund();
   static const Script& legacy();

@@ -13,6 +13,22 @@ TEST_P(DriverContract, BreakingALockFreesItsKey) {
   EXPECT_TRUE(grant({key}));
 }
 
+TEST_P(DriverContract, BreakingTheHolderThatWasShownLeavesALaterOne) {
+  if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
+  const Claimant first{key};
+  ASSERT_TRUE(grant(first));
+  const auto shown = holder(key);
+  ASSERT_TRUE(shown);
+  ASSERT_EQ(renew(first), RenewOutcome::renewed);
+  EXPECT_TRUE(breakLock(key, &*shown)) << "a renewed lock is still the same one";
+  EXPECT_FALSE(breakLock(key, &*shown));
+  const Claimant second{key};
+  ASSERT_TRUE(grant(second));
+  EXPECT_FALSE(breakLock(key, &*shown));
+  EXPECT_TRUE(holder(key));
+  EXPECT_EQ(release(second), ReleaseOutcome::released);
+}
+
 TEST_P(DriverContract, BreakingAFreeKeySaysThatThereWasNothing) {
   if (!GetParam().breakable) GTEST_SKIP() << notBreakable;
   EXPECT_FALSE(breakLock(key));

@@ -104,8 +104,8 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return renewal.outcome;
   }
 
-  bool breakLock(const std::string& which) {
-    return capability<Breakable>(*driver)->breakLock(which, deadline());
+  bool breakLock(const std::string& which, const Holder* shown = nullptr) {
+    return capability<Breakable>(*driver)->breakLock(which, deadline(), shown);
   }
 
   /// Waits in the store's queue, on a thread of its own. `who` must outlive the result.

@@ -1,19 +1,19 @@
-#include "strangers.h"
+#include "outsiders.h"
 
 namespace lockkeeper::migration {
 
-std::optional<std::string> strangerIn(LockDriver& oldStore, const BoardState& state, const Rules& target,
+std::optional<std::string> outsiderIn(LockDriver& oldStore, const BoardState& state, const Rules& target,
                                       Instant deadline) {
   auto* browsable = capability<Browsable>(oldStore);
   if (browsable == nullptr || !target.mentions(Phase::modern)) return std::nullopt;
   std::optional<std::string> found;
-  browsable->list(
+  browsable->listBusy(
       "",
       [&](std::string_view key, const Holder& holder) {
-        const bool stranger = holder.owner.empty() || !state.knows(holder.owner);
+        const bool outsider = holder.owner.empty() || !state.knows(holder.owner);
         const bool leaves =
             target.phaseOf(key) == Phase::modern && state.settled.phaseOf(key) != Phase::modern;
-        if (stranger && leaves) found = key;
+        if (outsider && leaves) found = key;
         return !found;
       },
       deadline);

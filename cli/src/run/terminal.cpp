@@ -1,4 +1,4 @@
-#include "inspect/terminal.h"
+#include "run/terminal.h"
 
 #include <signal.h>
 #include <unistd.h>

@@ -14,9 +14,9 @@ namespace lockkeeper::migration {
 
 /// The locks of this process that may live, and the phase in which each was taken: they keep it. As many
 /// entries as there are such locks; those whose lease has ended are swept. Not thread-safe.
-class Holdings {
+class HeldLocks {
  public:
-  struct Holding {
+  struct HeldLock {
     std::string key;
     Phase phase;
     Instant end;          ///< Until then it may live; Instant::max() while its request is on its way.
@@ -24,9 +24,9 @@ class Holdings {
   };
 
   /// What lives already keeps its phase, when the same claim is sent again.
-  Holding& note(const Claim& claim, Phase phase, std::uint64_t lease, Instant now);
+  HeldLock& note(const Claim& claim, Phase phase, std::uint64_t lease, Instant now);
   /// Null when the claim is not here, or has ended.
-  Holding* find(const Claim& claim, Instant now);
+  HeldLock* find(const Claim& claim, Instant now);
   void erase(const Claim& claim);
 
   /// Whether all that may live are in `both` or in the phase that `target` has for their key.
@@ -41,7 +41,7 @@ class Holdings {
     }
   };
 
-  std::unordered_map<Token, Holding, Hash> holdings_;
+  std::unordered_map<Token, HeldLock, Hash> locks_;
   std::size_t sweepAt_ = 1024;
 };
 

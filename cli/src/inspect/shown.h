@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lockkeeper::cli {
+
+/// A key, or another text that somebody has written into the store: as it is, so that it can be copied into a
+/// command line, but quoted when it could control the terminal or look like another line.
+std::string shown(std::string_view text);
+
+}  // namespace lockkeeper::cli
