@@ -164,9 +164,9 @@ bool Engine::claim(Lease& lease, Call& call) {
     if (now() >= call.waitUntil || call.stop.stop_requested()) break;
     auto pause = backoff.next(*environment.random);
     // Compared in milliseconds: a foreign lease may be too long for nanoseconds.
-    if (retryAfter && *retryAfter < pause)
-      pause = std::min<std::chrono::nanoseconds>(
-          pause, std::max(*retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1});
+    if (retryAfter && *retryAfter < std::chrono::ceil<std::chrono::milliseconds>(pause)) {
+      pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter + std::chrono::milliseconds{1});
+    }
     if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
