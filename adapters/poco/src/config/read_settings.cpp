@@ -1,6 +1,7 @@
 #include <Poco/Exception.h>
 #include <Poco/String.h>
 #include <Poco/Util/AbstractConfiguration.h>
+
 #include <stdexcept>
 
 #include "config/setting.h"

@@ -72,6 +72,7 @@ TEST_F(ListenerTest, TheCallOfALockIsASpanFromItsBeginningToItsEnd) {
                      }));
   network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
   auto waiting = std::async(std::launch::async, [&] { return traced.lock("order"); });
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1));
   while (waiting.wait_for(1ms) != std::future_status::ready) clock->advance(1ms);
   const Lock held = waiting.get();
   ASSERT_EQ(events.size(), 3U) << "two failed attempts, and the lock";

@@ -105,7 +105,7 @@ TEST_F(LockManagerTest, TellsTimeoutAndCancellationApart) {
 }
 
 TEST_F(LockManagerTest, LockWaitsUntilItHasTheLockAndTryLockDoesNot) {
-  std::optional<Lock> held = other.lock("order");
+  std::optional<Lock> held = other.lock("order", {.ttl = 24h});
   EXPECT_FALSE(manager.tryLock("order"));
   auto waiting = std::async(std::launch::async, [&] { return manager.lock("order"); });
   ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));

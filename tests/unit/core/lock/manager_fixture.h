@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 class RecordingListener final : public Listener {
  public:
   void on(const Event& event) override {
-    if (event.kind == EventKind::gaveUp) return;
+    if (event.kind == EventKind::gaveUp || event.kind == EventKind::taskEnded) return;
     std::string what = toString(event.kind);
     if (event.kind == EventKind::lost) what.append(": ").append(toString(event.loss));
     if (event.kind == EventKind::attemptFailed) what = std::string("failed: ") + toString(*event.error);
@@ -85,10 +85,11 @@ class ManagerFixture : public ::testing::Test {
     return made;
   }
 
-  /// Likewise, heard by a function.
+  /// Likewise, also heard by a function.
   ManagerOptions heardBy(std::uint64_t randomSeed, std::function<void(const Event& event)> tell) {
     ManagerOptions made = options(randomSeed);
-    made.environment.listener = std::make_shared<Hearing>(std::move(tell));
+    made.environment.listener = std::make_shared<ListenerGroup>(
+        std::vector<std::shared_ptr<Listener>>{listener, std::make_shared<Hearing>(std::move(tell))});
     return made;
   }
 
