@@ -8,6 +8,7 @@
 #include "limit/rates.h"
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
+#include "lock/replica_count.h"
 #include "store/companion_key.h"
 #include "store/redis_notices.h"
 #include "store/redis_store.h"
@@ -34,12 +35,11 @@ class RedisDriver::Impl : public RedisStore {
 
   AcquireResult setResult(const Request& request);
   AcquireResult scriptResult(const Request& request);
-  void addReplicaWait(Request& request) const;
-  std::int64_t replicasOf(const Request& request);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
-  std::optional<Holder> holderIn(const Reply& reply, bool oursOnly);
-  RenewOutcome renewed(const Reply& reply);
+  std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
+  RenewOutcome renewed(const Request& request, std::size_t index);
 
+  ReplicaCount replicas{*this};
   Rates rates{*this};
 };
 
@@ -63,26 +63,24 @@ AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
   Request wire;
   if (bare) {
     wire.add({"SET", key, value, "NX", "PX", ttl});
-    impl_->addReplicaWait(wire);
-    impl_->channel.execute(wire, request.deadline);
+    impl_->execute(wire, request.deadline);
   } else {
     const std::string counter = companionKey(key, "fence");
     const std::string kept = decimal(fenceKept);
     const std::array<std::string_view, 2> keys = {key, counter};
     const std::array<std::string_view, 3> arguments = {value, ttl, kept};
     const std::size_t keyCount = impl_->options().fence ? 2 : 1;
-    executeScripts(impl_->channel, wire, request.deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
       Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
-      impl_->addReplicaWait(call);
     });
   }
   const AcquireResult result = bare ? impl_->setResult(wire) : impl_->scriptResult(wire);
   const std::uint32_t least = impl_->options().minReplicas;
   if (least == 0 || std::holds_alternative<Busy>(result)) return result;
-  const std::int64_t replicas = impl_->replicasOf(wire);
+  const std::int64_t replicas = impl_->replicas.having(wire.connection(), request.deadline);
   if (replicas >= least) return result;
 
-  const std::string few = impl_->connector.store() + ": only " + std::to_string(replicas) + " of " +
+  const std::string few = impl_->name() + ": only " + std::to_string(replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
     release(request.claim, saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout));
@@ -99,20 +97,19 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
   renewAll(renewals, [&] {
     Request wire;
-    executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
       for (std::size_t index = 0; index < renewals.size(); ++index) {
         const std::string ttl = decimal(renewals[index].ttl);
         const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
         const std::array<std::string_view, 2> arguments = {values[index], ttl};
         Script::renew().addTo(call, by, keys, arguments);
       }
-      impl_->addReplicaWait(call);
     });
     const std::uint32_t least = impl_->options().minReplicas;
-    const bool replicated = least == 0 || impl_->replicasOf(wire) >= least;
+    const bool replicated = least == 0 || impl_->replicas.having(wire.connection(), deadline) >= least;
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       Renewal& each = renewals[index];
-      each.outcome = impl_->renewed(wire.reply(index));
+      each.outcome = impl_->renewed(wire, index);
       if (each.outcome == RenewOutcome::renewed && !replicated) each.outcome = RenewOutcome::unavailable;
       each.leasedFrom = wire.sentAt();
     }
@@ -125,23 +122,24 @@ ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
   const std::array<std::string_view, 1> keys = {claim.key};
   const std::array<std::string_view, 1> arguments = {value};
   Request wire;
-  executeScripts(impl_->channel, wire, deadline,
-                 [&](Request& call, Script::By by) { Script::release().addTo(call, by, keys, arguments); });
-  return impl_->flagOf(wire.reply(0)) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    Script::release().addTo(call, by, keys, arguments);
+  });
+  return impl_->flagOf(wire) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
-  executeScripts(impl_->channel, wire, deadline,
-                 [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
-  return impl_->holderIn(wire.reply(0), false);
+  impl_->executeScripts(wire, deadline,
+                        [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
+  return impl_->holderIn(wire, 0, false);
 }
 
 Promises RedisDriver::promises() const {
   impl_->forkGuard.check();
   return {.fence = impl_->options().fence ? FencePromise::whileStoreKeepsWrites : FencePromise::none,
-          .durability = impl_->connector.durability()};
+          .durability = impl_->durability()};
 }
 
 void RedisDriver::list(std::string_view prefix,
@@ -150,11 +148,11 @@ void RedisDriver::list(std::string_view prefix,
   impl_->forkGuard.check();
   impl_->scan(prefix, "string", deadline, [&](std::span<const std::string_view> keys) {
     Request holders;
-    executeScripts(impl_->channel, holders, deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(holders, deadline, [&](Request& call, Script::By by) {
       for (const std::string_view key : keys) impl_->addHolder(call, by, key);
     });
     for (std::size_t index = 0; index < keys.size(); ++index) {
-      const auto holder = impl_->holderIn(holders.reply(index), true);
+      const auto holder = impl_->holderIn(holders, index, true);
       if (holder && !visit(keys[index], *holder)) return false;
     }
     return true;
@@ -165,8 +163,8 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
   wire.add({"DEL", key});
-  impl_->channel.execute(wire, deadline);
-  return impl_->flagOf(wire.reply(0));
+  impl_->execute(wire, deadline);
+  return impl_->flagOf(wire);
 }
 
 void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
@@ -213,7 +211,7 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (reply.kind == ReplyKind::nil) return Busy{};
-  if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected();
+  if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected(request);
   return Granted{request.sentAt(), std::nullopt};
 }
 
@@ -221,25 +219,11 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request) {
 AcquireResult RedisDriver::Impl::scriptResult(const Request& request) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!isAcquireReply(reply)) unexpected();
+  if (!isAcquireReply(reply)) unexpected(request);
   if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
   const std::int64_t fence = reply.items[1].integer;
-  if (options().fence != (fence > 0)) unexpected();
+  if (options().fence != (fence > 0)) unexpected(request);
   return Granted{request.sentAt(), options().fence ? std::optional<Fence>(fence) : std::nullopt};
-}
-
-void RedisDriver::Impl::addReplicaWait(Request& request) const {
-  if (options().minReplicas == 0) return;
-  request.add({"WAIT", std::to_string(options().minReplicas), decimal(options().replicaTimeout)});
-}
-
-// How many replicas have all that this connection wrote: the last reply of a request that addReplicaWait()
-// ended.
-std::int64_t RedisDriver::Impl::replicasOf(const Request& request) {
-  const Reply& reply = request.reply(request.size() - 1);
-  if (reply.kind == ReplyKind::error) return 0;
-  if (reply.kind != ReplyKind::integer) unexpected();
-  return reply.integer;
 }
 
 void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key) const {
@@ -248,16 +232,17 @@ void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_v
   Script::holder().addTo(request, by, std::span(keys).first(options().fence ? 2 : 1), {});
 }
 
-std::optional<Holder> RedisDriver::Impl::holderIn(const Reply& reply, bool oursOnly) {
+std::optional<Holder> RedisDriver::Impl::holderIn(const Request& request, std::size_t index, bool oursOnly) {
+  const Reply& reply = request.reply(index);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!isHolderReply(reply)) unexpected();
+  if (!isHolderReply(reply)) unexpected(request);
   if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
   return redis::holderIn(reply);
 }
 
-RenewOutcome RedisDriver::Impl::renewed(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) return failedRenewal(reply);
-  return flagOf(reply) ? RenewOutcome::renewed : RenewOutcome::notOwner;
+RenewOutcome RedisDriver::Impl::renewed(const Request& request, std::size_t index) {
+  if (request.reply(index).kind == ReplyKind::error) return failedRenewal(request.reply(index));
+  return flagOf(request, index) ? RenewOutcome::renewed : RenewOutcome::notOwner;
 }
 
 }  // namespace lockkeeper::redis

@@ -44,9 +44,10 @@ std::vector<Notice> RedisNotices::pin(std::string_view board, std::string_view n
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, length};
   Request wire;
-  executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, arguments); });
-  return noticesIn(answer(wire));
+  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    noticesScript().addTo(call, by, keys, arguments);
+  });
+  return noticesIn(wire);
 }
 
 std::vector<Notice> RedisNotices::notices(std::string_view board, Instant deadline) {
@@ -54,9 +55,9 @@ std::vector<Notice> RedisNotices::notices(std::string_view board, Instant deadli
   const std::string key = boardKey(board);
   const std::array<std::string_view, 1> keys = {key};
   Request wire;
-  executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
-  return noticesIn(answer(wire));
+  store_.executeScripts(wire, deadline,
+                        [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
+  return noticesIn(wire);
 }
 
 bool RedisNotices::replace(std::string_view board, std::string_view name,
@@ -67,17 +68,18 @@ bool RedisNotices::replace(std::string_view board, std::string_view name,
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, expected ? *expected : std::string_view()};
   Request wire;
-  executeScripts(store_.channel, wire, deadline, [&](Request& call, Script::By by) {
+  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
     replaceScript().addTo(call, by, keys, std::span(arguments).first(expected ? 3 : 2));
   });
-  return store_.flagOf(answer(wire));
+  answer(wire);
+  return store_.flagOf(wire);
 }
 
 void RedisNotices::unpin(std::string_view board, std::string_view name, Instant deadline) {
   store_.forkGuard.check();
   Request wire;
   wire.add({"HDEL", boardKey(board), name});
-  store_.channel.execute(wire, deadline);
+  store_.execute(wire, deadline);
   answer(wire);
 }
 
@@ -87,11 +89,13 @@ const Reply& RedisNotices::answer(const Request& request) {
   return reply;
 }
 
-std::vector<Notice> RedisNotices::noticesIn(const Reply& reply) {
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0) store_.unexpected();
+std::vector<Notice> RedisNotices::noticesIn(const Request& request) {
+  const Reply& reply = answer(request);
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0)
+    store_.unexpected(request);
   std::vector<Notice> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerNotice) {
-    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected();
+    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected(request);
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer)});
   }

@@ -20,7 +20,7 @@ class RedisNotices final : public Noticeboard {
 
  private:
   const Reply& answer(const Request& request);
-  std::vector<Notice> noticesIn(const Reply& reply);
+  std::vector<Notice> noticesIn(const Request& request);
 
   RedisStore store_;
 };
