@@ -57,6 +57,11 @@ FaultProxy::~FaultProxy() {
   ::close(wake_);
 }
 
+void FaultProxy::leadTo(std::uint16_t upstreamPort) {
+  const std::lock_guard guard(mutex_);
+  upstreamPort_ = upstreamPort;
+}
+
 void FaultProxy::set(ProxyFault fault) {
   {
     std::lock_guard guard(mutex_);

@@ -33,6 +33,9 @@ class FaultProxy {
     set({.kind = ProxyFault::Kind::cut, .bytes = afterBytes, .ending = ending});
   }
 
+  /// Connects clients that come from now on to another server, as a name does that leads elsewhere.
+  void leadTo(std::uint16_t upstreamPort);
+
   /// Ends all connections that are open.
   void endConnections(Ending ending);
 
@@ -52,13 +55,13 @@ class FaultProxy {
   int pollTimeout() const;
   void wakeUp() const;
 
-  const std::uint16_t upstreamPort_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
   int wake_ = -1;
 
   mutable std::mutex mutex_;
   bool stopping_ = false;
+  std::uint16_t upstreamPort_;
   ProxyFault fault_;
   std::size_t connected_ = 0;
   std::size_t replyBytes_ = 0;

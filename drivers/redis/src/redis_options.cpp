@@ -43,7 +43,7 @@ RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
                    "passwordFile", "clientName", "db"});
   } else if (uri.scheme() == "rediss") {
     uri.allowOnly({"fence", "allowEviction", "minReplicas", "replicaTimeout", "connectTimeout", "ioTimeout",
-                   "passwordFile", "clientName", "caFile"});
+                   "passwordFile", "clientName", "caFile", "certFile", "keyFile"});
   } else {
     uri.allowOnly({"fence", "allowEviction", "minReplicas", "replicaTimeout", "connectTimeout", "ioTimeout",
                    "passwordFile", "clientName"});

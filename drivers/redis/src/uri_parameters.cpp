@@ -29,6 +29,14 @@ void readClientName(const StoreUri& uri, RedisOptions& options) {
   }
 }
 
+void readFile(const StoreUri& uri, std::string_view name, std::string& out) {
+  const auto file = uri.parameter(name);
+  if (!file) return;
+  out = *file;
+  if (!std::ifstream(out).good())
+    throw ConfigError(std::string(name) + " " + quoted(out) + " cannot be read");
+}
+
 }  // namespace
 
 void readDuration(const StoreUri& uri, std::string_view name, milliseconds least, milliseconds most,
@@ -71,9 +79,11 @@ void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& opti
 }
 
 void readCommon(const StoreUri& uri, RedisOptions& options) {
-  if (const auto file = uri.parameter("caFile")) {
-    options.caFile = *file;
-    if (!std::ifstream(*file).good()) throw ConfigError("caFile " + quoted(*file) + " cannot be read");
+  readFile(uri, "caFile", options.caFile);
+  readFile(uri, "certFile", options.certFile);
+  readFile(uri, "keyFile", options.keyFile);
+  if (options.certFile.empty() != options.keyFile.empty()) {
+    throw ConfigError("certFile and keyFile belong together: only one of them is given");
   }
   readClientName(uri, options);
   options.allowEviction = uri.flag("allowEviction", options.allowEviction);

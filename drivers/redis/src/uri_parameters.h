@@ -25,7 +25,7 @@ void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& op
 /// User and password, or passwordFile. `endpoint` is null where the URI has none.
 void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options);
 
-/// caFile, clientName, allowEviction, connectTimeout, ioTimeout.
+/// caFile, certFile, keyFile, clientName, allowEviction, connectTimeout, ioTimeout.
 void readCommon(const StoreUri& uri, RedisOptions& options);
 
 }  // namespace lockkeeper::redis

@@ -1,3 +1,4 @@
+#include "lockkeeper/driver/capabilities.h"
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {
@@ -89,6 +90,23 @@ TEST_F(FenceAfterLoss, ALostCounterDoesNotRepeatFences) {
   const AcquireResult second = direct->acquire(next.request());
   ASSERT_TRUE(granted(second));
   EXPECT_GT(*std::get<Granted>(second).fence, *std::get<Granted>(first).fence);
+}
+
+TEST(ForeignFenceCounter, HidesNoLock) {
+  const RedisServer server;
+  const auto driver = openRedis(server.port());
+  const Claimant one{};
+  const Claimant two{};
+  ASSERT_TRUE(granted(driver->acquire(one.request())));
+  ASSERT_TRUE(granted(driver->acquire(two.request())));
+  server.command({"DEL", "{" + one.key + "}:lockkeeper:fence"});
+  server.command({"RPUSH", "{" + one.key + "}:lockkeeper:fence", "x"});
+  std::size_t seen = 0;
+  dynamic_cast<Browsable&>(*driver).list(
+      "", [&](std::string_view, const Holder& holder) { return ++seen, holder.owner == "test:1"; }, soon());
+  EXPECT_EQ(seen, 2U);
+  EXPECT_EQ(driver->holder(one.key, soon())->fence, std::nullopt);
+  EXPECT_TRUE(driver->holder(two.key, soon())->fence);
 }
 
 }  // namespace

@@ -45,6 +45,20 @@ void keepsValues(const std::string& uri) {
   EXPECT_EQ(values->get("b", soon()), std::nullopt);
 }
 
+TEST(ValueStore, AKeyOfAnotherTypeFailsOnlyItsOwnCall) {
+  const RedisServer server;
+  const auto values = openValues(server.uri());
+  server.command({"RPUSH", ":lockkeeper:v:a", "x"});
+  try {
+    (void)values->get("a", soon());
+    ADD_FAILURE() << "a list was taken for a value";
+  } catch (const ConfigError& fault) {
+    EXPECT_NE(std::string(fault.what()).find("another type"), std::string::npos) << fault.what();
+  }
+  values->put("b", "1", 1min, soon());
+  EXPECT_EQ(values->get("b", soon()), "1");
+}
+
 TEST(ValueStore, InMemoryKeepsValues) { keepsValues("memory:"); }
 
 TEST(ValueStore, OnRedisKeepsValues) {

@@ -62,7 +62,7 @@ TEST_P(BrokenMajority, IsClearlyUnavailableAndLeavesNothingBehind) {
     EXPECT_EQ(driver->release(next.claim(), soon()), ReleaseOutcome::released);
     for (const Claimant& who : refused) {
       EXPECT_TRUE(waitUntil([&] {
-        (void)driver->holder(next.key, soon());  // what is owed goes out with any call
+        (void)driver->holder(next.key, soon());  // what is pending goes out with any call
         return votes(who.key) == 0;
       })) << "a late grant was not released";
     }

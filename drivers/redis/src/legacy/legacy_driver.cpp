@@ -8,6 +8,7 @@
 
 #include "legacy/legacy_call.h"
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/internal/hook.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
@@ -63,10 +64,10 @@ class LegacyRedisDriver::Impl : public RedisStore {
 
   const LegacyOptions& legacy() const { return legacy_; }
 
-  LegacyReply execute(Request& request, const LegacyCall& call, std::string_view operation, Instant deadline,
-                      std::string_view expired = {});
-  LegacyReply answerIn(const Reply& reply);
-  RenewOutcome renewed(const Reply& reply);
+  LegacyReply call(Request& request, const LegacyCall& words, std::string_view operation, Instant deadline,
+                   std::string_view expired = {});
+  LegacyReply answerIn(const Request& request, std::size_t index = 0);
+  RenewOutcome renewed(const Request& request, std::size_t index);
   std::optional<Holder> holderIn(const LegacyReply& found) const;
   void noteForeign(std::string_view key, const LegacyReply& found);
   void look(std::string_view prefix, std::string_view type, Instant deadline,
@@ -91,11 +92,11 @@ AcquireResult LegacyRedisDriver::acquire(const AcquireRequest& request) {
   const milliseconds allowance = impl_->legacy().skewAllowance;
   const LegacyCall call(impl_->legacy(), request.claim, request.ttl);
   Request wire;
-  LegacyReply found = impl_->execute(wire, call, "acquire", request.deadline);
+  LegacyReply found = impl_->call(wire, call, "acquire", request.deadline);
   if (found.expired(allowance)) {
     // The script takes over exactly the value that was judged here, or nothing.
     wire.clear();
-    found = impl_->execute(wire, call, "acquire", request.deadline, found.text);
+    found = impl_->call(wire, call, "acquire", request.deadline, found.text);
   }
   if (found.done) return Granted{wire.sentAt(), request.ttl, std::nullopt};
   impl_->noteForeign(request.claim.key, found);
@@ -110,12 +111,12 @@ void LegacyRedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   for (const Renewal& each : renewals) calls.emplace_back(impl_->legacy(), each.claim, each.ttl);
   renewAll(renewals, [&] {
     Request wire;
-    executeScripts(impl_->channel, wire, deadline, [&](Request& request, Script::By by) {
+    impl_->executeScripts(wire, deadline, [&](Request& request, Script::By by) {
       for (const LegacyCall& call : calls) call.addTo(request, by, "renew");
     });
     for (std::size_t index = 0; index < renewals.size(); ++index) {
+      renewals[index].outcome = impl_->renewed(wire, index);
       const Reply& reply = wire.reply(index);
-      renewals[index].outcome = impl_->renewed(reply);
       if (reply.kind == ReplyKind::error) renewals[index].cause = impl_->faultIn(reply);
       renewals[index].leasedFrom = wire.sentAt();
       renewals[index].leasedFor = renewals[index].ttl;
@@ -126,7 +127,7 @@ void LegacyRedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
 ReleaseOutcome LegacyRedisDriver::release(const Claim& claim, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
-  const LegacyReply found = impl_->execute(wire, LegacyCall(impl_->legacy(), claim), "release", deadline);
+  const LegacyReply found = impl_->call(wire, LegacyCall(impl_->legacy(), claim), "release", deadline);
   if (found.done) return ReleaseOutcome::released;
   return isSomebodyElses(found) ? ReleaseOutcome::notOwner : ReleaseOutcome::ownerUnknown;
 }
@@ -134,7 +135,7 @@ ReleaseOutcome LegacyRedisDriver::release(const Claim& claim, Instant deadline) 
 std::optional<Holder> LegacyRedisDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
-  const LegacyReply found = impl_->execute(wire, LegacyCall(impl_->legacy(), key), "look", deadline);
+  const LegacyReply found = impl_->call(wire, LegacyCall(impl_->legacy(), key), "look", deadline);
   impl_->noteForeign(key, found);
   return impl_->holderIn(found);
 }
@@ -143,7 +144,7 @@ std::string LegacyRedisDriver::name() const { return impl_->connector.store(); }
 
 Promises LegacyRedisDriver::promises() const {
   impl_->forkGuard.check();
-  return {.fence = FencePromise::none, .durability = impl_->connector.durability()};
+  return {.fence = FencePromise::none, .durability = impl_->durability()};
 }
 
 void LegacyRedisDriver::list(std::string_view prefix,
@@ -175,8 +176,8 @@ bool LegacyRedisDriver::breakLock(std::string_view key, Instant deadline, const 
   const std::string full = impl_->legacy().keyPrefix + std::string(key);
   Request wire;
   wire.add({"DEL", full});
-  impl_->channel.execute(wire, deadline);
-  return impl_->flagOf(wire.reply(0));
+  impl_->execute(wire, deadline);
+  return impl_->flagOf(wire);
 }
 
 void LegacyRedisDriver::audit(std::string_view prefix, const std::function<bool(const LegacyKey& key)>& visit,
@@ -193,24 +194,25 @@ void LegacyRedisDriver::audit(std::string_view prefix, const std::function<bool(
   });
 }
 
-LegacyReply LegacyRedisDriver::Impl::execute(Request& request, const LegacyCall& call,
-                                             std::string_view operation, Instant deadline,
-                                             std::string_view expired) {
-  executeScripts(channel, request, deadline,
-                 [&](Request& wire, Script::By by) { call.addTo(wire, by, operation, expired); });
-  return answerIn(request.reply(0));
+LegacyReply LegacyRedisDriver::Impl::call(Request& request, const LegacyCall& words,
+                                          std::string_view operation, Instant deadline,
+                                          std::string_view expired) {
+  executeScripts(request, deadline,
+                 [&](Request& wire, Script::By by) { words.addTo(wire, by, operation, expired); });
+  return answerIn(request);
 }
 
-LegacyReply LegacyRedisDriver::Impl::answerIn(const Reply& reply) {
+LegacyReply LegacyRedisDriver::Impl::answerIn(const Request& request, std::size_t index) {
+  const Reply& reply = request.reply(index);
   if (reply.kind == ReplyKind::error) refuse(reply);
   auto answer = parseLegacyReply(reply);
-  if (!answer) unexpected();
+  if (!answer) unexpected(request);
   return std::move(*answer);
 }
 
-RenewOutcome LegacyRedisDriver::Impl::renewed(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) return failedRenewal(reply);
-  const LegacyReply found = answerIn(reply);
+RenewOutcome LegacyRedisDriver::Impl::renewed(const Request& request, std::size_t index) {
+  if (request.reply(index).kind == ReplyKind::error) return failedRenewal(request.reply(index));
+  const LegacyReply found = answerIn(request, index);
   if (found.done) return RenewOutcome::renewed;
   return isSomebodyElses(found) ? RenewOutcome::notOwner : RenewOutcome::ownerUnknown;
 }
@@ -233,7 +235,7 @@ void LegacyRedisDriver::Impl::noteForeign(std::string_view key, const LegacyRepl
   }
   const std::string text = "the key " + quoted(legacy_.keyPrefix + std::string(key)) + " holds " +
                            found.value.what + ": it is no lock, and is left alone";
-  connector.environment().tell({.kind = EventKind::noted, .store = connector.store(), .text = text});
+  environment().tell({.kind = EventKind::noted, .store = name(), .text = text});
 }
 
 void LegacyRedisDriver::Impl::look(
@@ -245,11 +247,11 @@ void LegacyRedisDriver::Impl::look(
     calls.reserve(keys.size());
     for (const std::string_view key : keys) calls.emplace_back(legacy_, key.substr(hidden));
     Request wire;
-    executeScripts(channel, wire, deadline, [&](Request& request, Script::By by) {
+    executeScripts(wire, deadline, [&](Request& request, Script::By by) {
       for (const LegacyCall& call : calls) call.addTo(request, by, "look");
     });
     for (std::size_t index = 0; index < keys.size(); ++index) {
-      if (!visit(keys[index].substr(hidden), answerIn(wire.reply(index)))) return false;
+      if (!visit(keys[index].substr(hidden), answerIn(wire, index))) return false;
     }
     return true;
   });

@@ -90,9 +90,9 @@ void Rates::decideTogether(std::span<RateCharge> charges, std::string_view mode,
   std::vector<RateCharge*> pointers;
   for (RateCharge& each : charges) pointers.push_back(&each);
   Request request;
-  const Reply& reply = ask(request, pointers, mode, deadline);
-  check(reply, charges.size());
-  for (std::size_t index = 0; index < charges.size(); ++index) conclude(charges[index], reply, index);
+  ask(request, pointers, mode, deadline);
+  check(request, charges.size());
+  for (std::size_t index = 0; index < charges.size(); ++index) conclude(charges[index], request, index);
 }
 
 // An error of one key's is nobody else's matter.
@@ -105,10 +105,10 @@ void Rates::decideEach(std::span<GroupedCharge> group, Instant deadline) {
     grouped_ = false;
     return decideApart(group, deadline);
   }
-  check(reply, group.size());
+  check(request, group.size());
   for (std::size_t index = 0; index < group.size(); ++index) {
     try {
-      conclude(*group[index].charge, reply, index);
+      conclude(*group[index].charge, request, index);
     } catch (const Error&) {
       group[index].failure = std::current_exception();
     }
@@ -137,18 +137,19 @@ const Reply& Rates::ask(Request& request, std::span<RateCharge* const> charges, 
     keys.push_back(stored.emplace_back(storedKey(each->key, each->law->kind)));
     addCharge(words, *each);
   }
-  executeScripts(store_.channel, request, deadline, [&](Request& call, Script::By by) {
+  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
     Script::rateTake().addTo(call, by, keys, words.words());
   });
   return request.reply(0);
 }
 
-void Rates::check(const Reply& reply, std::size_t charges) {
-  if (accepted(reply).items.size() != 1 + numbersPerCharge * charges) store_.unexpected();
+void Rates::check(const Request& request, std::size_t charges) {
+  if (accepted(request.reply(0)).items.size() != 1 + numbersPerCharge * charges) store_.unexpected(request);
 }
 
 // The outcome of the index-th of the charges that were asked together.
-void Rates::conclude(RateCharge& charge, const Reply& reply, std::size_t index) {
+void Rates::conclude(RateCharge& charge, const Request& request, std::size_t index) {
+  const Reply& reply = request.reply(0);
   const auto numbers = std::span(reply.items).subspan(1 + numbersPerCharge * index, numbersPerCharge);
   (void)accepted(numbers[0]);
   const auto isNumber = [](const Reply& item) {
@@ -170,26 +171,26 @@ bool Rates::refund(const RateRefund& refund, Instant deadline) {
   const std::string_view keys[] = {stored};
   const ScriptWords words = wordsOf(refund);
   Request request;
-  executeScripts(store_.channel, request, deadline, [&](Request& call, Script::By by) {
+  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
     Script::rateRefund().addTo(call, by, keys, words.words());
   });
   const Reply& reply = accepted(request.reply(0));
-  if (!reply.isInteger(0) && !reply.isInteger(1)) store_.unexpected();
+  if (!reply.isInteger(0) && !reply.isInteger(1)) store_.unexpected(request);
   return reply.integer == 1;
 }
 
 void Rates::reset(std::string_view key, RateKind kind, Instant deadline) {
   Request request;
   request.add({"DEL", storedKey(key, kind)});
-  store_.channel.execute(request, deadline);
-  if (accepted(request.reply(0)).kind != ReplyKind::integer) store_.unexpected();
+  store_.execute(request, deadline);
+  if (accepted(request.reply(0)).kind != ReplyKind::integer) store_.unexpected(request);
 }
 
 // The reply, unless it is an error.
 const Reply& Rates::accepted(const Reply& reply) {
   if (reply.kind != ReplyKind::error) return reply;
   if (isError(reply, "CROSSSLOT")) {
-    throw ConfigError(store_.connector.store() +
+    throw ConfigError(store_.name() +
                       " is part of a cluster: limits that are asked together need one hash tag in "
                       "their keys, such as {user:7}");
   }

@@ -30,8 +30,8 @@ class Rates {
   void decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline);
   void decideEach(std::span<GroupedCharge> group, Instant deadline);
   void decideApart(std::span<GroupedCharge> group, Instant deadline);
-  void conclude(RateCharge& charge, const Reply& reply, std::size_t index);
-  void check(const Reply& reply, std::size_t charges);
+  void conclude(RateCharge& charge, const Request& request, std::size_t index);
+  void check(const Request& request, std::size_t charges);
   const Reply& accepted(const Reply& reply);
 
   RedisStore& store_;

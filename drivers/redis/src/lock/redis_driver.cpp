@@ -8,6 +8,7 @@
 #include "limit/rates.h"
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
+#include "lock/replica_count.h"
 #include "store/companion_key.h"
 #include "store/redis_records.h"
 #include "store/redis_store.h"
@@ -37,12 +38,11 @@ class RedisDriver::Impl : public RedisStore {
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
   AcquireResult setResult(const Request& request, milliseconds ttl);
   AcquireResult scriptResult(const Request& request, milliseconds ttl);
-  void addReplicaWait(Request& request) const;
-  std::int64_t replicasOf(const Request& request);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
-  std::optional<Holder> holderIn(const Reply& reply, bool oursOnly);
-  RenewOutcome renewed(const Reply& reply);
+  std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
+  RenewOutcome renewed(const Request& request, std::size_t index);
 
+  ReplicaCount replicas{*this};
   Rates rates{*this};
 };
 
@@ -66,27 +66,25 @@ AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
   Request wire;
   if (bare) {
     wire.add({"SET", key, value, "NX", "PX", ttl});
-    impl_->addReplicaWait(wire);
-    impl_->channel.execute(wire, request.deadline);
+    impl_->execute(wire, request.deadline);
   } else {
     const std::string counter = companionKey(key, "fence");
     const std::string kept = decimal(fenceKept);
     const std::array<std::string_view, 2> keys = {key, counter};
     const std::array<std::string_view, 3> arguments = {value, ttl, kept};
     const std::size_t keyCount = impl_->options().fence ? 2 : 1;
-    executeScripts(impl_->channel, wire, request.deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
       Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
-      impl_->addReplicaWait(call);
     });
   }
   const AcquireResult result =
       bare ? impl_->setResult(wire, request.ttl) : impl_->scriptResult(wire, request.ttl);
   const std::uint32_t least = impl_->options().minReplicas;
   if (least == 0 || std::holds_alternative<Busy>(result)) return result;
-  const std::int64_t replicas = impl_->replicasOf(wire);
+  const std::int64_t replicas = impl_->replicas.having(wire.connection(), request.deadline);
   if (replicas >= least) return result;
 
-  const std::string few = impl_->connector.store() + ": only " + std::to_string(replicas) + " of " +
+  const std::string few = impl_->name() + ": only " + std::to_string(replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
     release(request.claim, saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout));
@@ -103,25 +101,23 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
   renewAll(renewals, [&] {
     Request wire;
-    executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
       for (std::size_t index = 0; index < renewals.size(); ++index) {
         const std::string ttl = decimal(renewals[index].ttl);
         const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
         const std::array<std::string_view, 2> arguments = {values[index], ttl};
         Script::renew().addTo(call, by, keys, arguments);
       }
-      impl_->addReplicaWait(call);
     });
     const std::uint32_t least = impl_->options().minReplicas;
-    const bool replicated = least == 0 || impl_->replicasOf(wire) >= least;
+    const bool replicated = least == 0 || impl_->replicas.having(wire.connection(), deadline) >= least;
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       Renewal& each = renewals[index];
-      const Reply& reply = wire.reply(index);
-      each.outcome = impl_->renewed(reply);
-      if (reply.kind == ReplyKind::error) each.cause = impl_->faultIn(reply);
+      each.outcome = impl_->renewed(wire, index);
+      if (wire.reply(index).kind == ReplyKind::error) each.cause = impl_->faultIn(wire.reply(index));
       if (each.outcome == RenewOutcome::renewed && !replicated) {
         each.outcome = RenewOutcome::unavailable;
-        each.cause = impl_->connector.store() + ": fewer than " + std::to_string(least) +
+        each.cause = impl_->name() + ": fewer than " + std::to_string(least) +
                      " replicas have confirmed the renewal";
       }
       each.leasedFrom = wire.sentAt();
@@ -136,17 +132,18 @@ ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
   const std::array<std::string_view, 1> keys = {claim.key};
   const std::array<std::string_view, 1> arguments = {value};
   Request wire;
-  executeScripts(impl_->channel, wire, deadline,
-                 [&](Request& call, Script::By by) { Script::release().addTo(call, by, keys, arguments); });
-  return impl_->flagOf(wire.reply(0)) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    Script::release().addTo(call, by, keys, arguments);
+  });
+  return impl_->flagOf(wire) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
-  executeScripts(impl_->channel, wire, deadline,
-                 [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
-  return impl_->holderIn(wire.reply(0), false);
+  impl_->executeScripts(wire, deadline,
+                        [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
+  return impl_->holderIn(wire, 0, false);
 }
 
 std::string RedisDriver::name() const { return impl_->connector.store(); }
@@ -154,7 +151,7 @@ std::string RedisDriver::name() const { return impl_->connector.store(); }
 Promises RedisDriver::promises() const {
   impl_->forkGuard.check();
   return {.fence = impl_->options().fence ? FencePromise::whileStoreKeepsWrites : FencePromise::none,
-          .durability = impl_->connector.durability()};
+          .durability = impl_->durability()};
 }
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
@@ -179,14 +176,14 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder
   Request wire;
   if (shown == nullptr) {
     wire.add({"DEL", key});
-    impl_->channel.execute(wire, deadline);
+    impl_->execute(wire, deadline);
   } else {
     const std::array<std::string_view, 1> arguments = {shown->grantId};
-    executeScripts(impl_->channel, wire, deadline, [&](Request& call, Script::By by) {
+    impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
       Script::breakLock().addTo(call, by, std::array{key}, arguments);
     });
   }
-  return impl_->flagOf(wire.reply(0));
+  return impl_->flagOf(wire);
 }
 
 void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
@@ -214,7 +211,7 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (reply.kind == ReplyKind::nil) return Busy{};
-  if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected();
+  if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected(request);
   return Granted{request.sentAt(), ttl, std::nullopt};
 }
 
@@ -222,25 +219,11 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
 AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!isAcquireReply(reply)) unexpected();
+  if (!isAcquireReply(reply)) unexpected(request);
   if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
   const std::int64_t fence = reply.items[1].integer;
-  if (options().fence != (fence > 0)) unexpected();
+  if (options().fence != (fence > 0)) unexpected(request);
   return Granted{request.sentAt(), ttl, options().fence ? std::optional<Fence>(fence) : std::nullopt};
-}
-
-void RedisDriver::Impl::addReplicaWait(Request& request) const {
-  if (options().minReplicas == 0) return;
-  request.add({"WAIT", std::to_string(options().minReplicas), decimal(options().replicaTimeout)});
-}
-
-// How many replicas have all that this connection wrote: the last reply of a request that addReplicaWait()
-// ended.
-std::int64_t RedisDriver::Impl::replicasOf(const Request& request) {
-  const Reply& reply = request.reply(request.size() - 1);
-  if (reply.kind == ReplyKind::error) return 0;
-  if (reply.kind != ReplyKind::integer) unexpected();
-  return reply.integer;
 }
 
 void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key) const {
@@ -249,9 +232,10 @@ void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_v
   Script::holder().addTo(request, by, std::span(keys).first(options().fence ? 2 : 1), {});
 }
 
-std::optional<Holder> RedisDriver::Impl::holderIn(const Reply& reply, bool oursOnly) {
+std::optional<Holder> RedisDriver::Impl::holderIn(const Request& request, std::size_t index, bool oursOnly) {
+  const Reply& reply = request.reply(index);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!isHolderReply(reply)) unexpected();
+  if (!isHolderReply(reply)) unexpected(request);
   if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
   return redis::holderIn(reply);
 }
@@ -260,20 +244,20 @@ void RedisDriver::Impl::list(std::string_view prefix, bool oursOnly, const Visit
   forkGuard.check();
   scan(prefix, oursOnly ? "string" : "", deadline, [&](std::span<const std::string_view> keys) {
     Request holders;
-    executeScripts(channel, holders, deadline, [&](Request& call, Script::By by) {
+    executeScripts(holders, deadline, [&](Request& call, Script::By by) {
       for (const std::string_view key : keys) addHolder(call, by, key);
     });
     for (std::size_t index = 0; index < keys.size(); ++index) {
-      const auto holder = holderIn(holders.reply(index), oursOnly);
+      const auto holder = holderIn(holders, index, oursOnly);
       if (holder && !visit(keys[index], *holder)) return false;
     }
     return true;
   });
 }
 
-RenewOutcome RedisDriver::Impl::renewed(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) return failedRenewal(reply);
-  return flagOf(reply) ? RenewOutcome::renewed : RenewOutcome::notOwner;
+RenewOutcome RedisDriver::Impl::renewed(const Request& request, std::size_t index) {
+  if (request.reply(index).kind == ReplyKind::error) return failedRenewal(request.reply(index));
+  return flagOf(request, index) ? RenewOutcome::renewed : RenewOutcome::notOwner;
 }
 
 }  // namespace lockkeeper::redis

@@ -34,39 +34,41 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
   impl_->forkGuard.check();
   impl_->checkTtl(request.ttl);
   const std::size_t quorum = impl_->quorum();
-  Round round(impl_->group.size());
-  round.takesVotes = true;
-  addClaim(round.wire, request.claim.key, lockValue(request.claim), request.ttl, request.resend);
-  round.settled = [quorum](const Round& open) { return isSettled(tally(open, claimVote), quorum); };
+  Round round = impl_->round();
+  round.rules.allOrNone = true;
+  round.rules.unfit = [this](std::size_t node, Instant now) { return impl_->voters.unfit(node, now); };
+  addClaim(round.request, request.claim.key, lockValue(request.claim), request.ttl, request.resend);
+  round.rules.enough = [quorum](const Request& open) { return isDecided(tally(open, claimVote), quorum); };
   impl_->ask(round, impl_->patience(request.ttl), request.deadline, claimVote);
 
-  const Tally votes = tally(round, claimVote);
-  if (votes.yes >= quorum) return impl_->accept(round, request);
-  impl_->giveBack(round, request);
+  const Tally votes = tally(round.request, claimVote);
+  if (votes.yes >= quorum) return impl_->accept(round.request, request);
+  impl_->giveBack(round.request, request);
   // Nodes whose answer was not waited for count as there; those that let the time pass do not.
-  const std::size_t there = votes.yes + votes.no + (isSettled(votes, quorum) ? votes.open : 0);
-  if (votes.no == 0 || there < quorum) impl_->noQuorum(round);
-  return impl_->busy(round, votes.yes);
+  const std::size_t there = votes.yes + votes.no + (isDecided(votes, quorum) ? votes.open : 0);
+  if (votes.no == 0 || there < quorum) impl_->noQuorum(round.request);
+  return impl_->busy(round.request, votes.yes);
 }
 
 void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
   if (renewals.empty()) return;
-  Round round(impl_->group.size());
+  Round round = impl_->round();
   std::vector<std::string> values;
   auto shortest = std::chrono::milliseconds::max();
   for (Renewal& each : renewals) {
     values.push_back(lockValue(each.claim));
     shortest = std::min(shortest, each.ttl);
-    Script::renew().addTo(round.wire, Script::By::text, std::array{each.claim.key},
+    Script::renew().addTo(round.request, Script::By::text, std::array{each.claim.key},
                           std::array<std::string_view, 2>{values.back(), std::to_string(each.ttl.count())});
     each.outcome = RenewOutcome::unavailable;
   }
+  const Impl::Renewing renewing(*impl_, values);
   try {
-    impl_->ask(round, impl_->patience(shortest), deadline, [&](const Round::Seat& seat) {
-      Vote vote = flagVote(seat);
-      for (std::size_t index = 1; index < renewals.size() && vote != Vote::nonsense; ++index) {
-        if (flagVote(seat, index) == Vote::nonsense) vote = Vote::nonsense;
+    impl_->ask(round, impl_->patience(shortest), deadline, [&](const Answer& answer) {
+      Vote vote = flagVote(answer);
+      for (std::size_t index = 1; index < renewals.size() && vote != Vote::malformed; ++index) {
+        if (flagVote(answer, index) == Vote::malformed) vote = Vote::malformed;
       }
       return vote;
     });
@@ -76,54 +78,56 @@ void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   }
   for (std::size_t index = 0; index < renewals.size(); ++index) {
     Renewal& each = renewals[index];
-    each.outcome = impl_->renewed(round, index);
-    each.leasedFrom = impl_->leasedFrom(round, each.ttl);
+    each.outcome = impl_->renewed(round.request, index);
+    each.leasedFrom = impl_->leasedFrom(round.request, each.ttl);
     each.leasedFor = each.ttl;
     const bool failed = each.outcome == RenewOutcome::unavailable || each.outcome == RenewOutcome::unknown;
-    if (failed) each.cause = impl_->store + ": no quorum: " + reasons(impl_->group, round);
+    if (failed) each.cause = impl_->store + ": no quorum: " + reasons(impl_->nodes, round.request);
   }
-  impl_->repair(round, renewals, values);
+  impl_->repair(round.request, renewals, values);
 }
 
 ReleaseOutcome RedlockDriver::release(const Claim& claim, Instant deadline) {
   impl_->forkGuard.check();
   const std::size_t quorum = impl_->quorum();
-  const auto voteOf = [](const Round::Seat& seat) { return flagVote(seat); };
-  Round round(impl_->group.size());
-  Script::release().addTo(round.wire, Script::By::text, std::array{claim.key},
-                          std::array<std::string_view, 1>{lockValue(claim)});
-  round.mustArrive = true;
-  round.settled = [=](const Round& open) { return isSettled(tally(open, voteOf), quorum); };
+  const auto voteOf = [](const Answer& answer) { return flagVote(answer); };
+  Round round = impl_->round();
+  const std::string value = lockValue(claim);
+  Script::release().addTo(round.request, Script::By::text, std::array{claim.key},
+                          std::array<std::string_view, 1>{value});
+  impl_->noteRelease(value);
+  round.rules.mustArrive = true;
+  round.rules.enough = [=](const Request& open) { return isDecided(tally(open, voteOf), quorum); };
   impl_->ask(round, impl_->patience(usualTtl), deadline, voteOf);
 
-  const Tally votes = tally(round, voteOf);
+  const Tally votes = tally(round.request, voteOf);
   if (votes.yes >= quorum) return ReleaseOutcome::released;
-  if (votes.no > impl_->group.size() - quorum) return ReleaseOutcome::notOwner;
-  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round);
+  if (votes.no > impl_->nodes.size() - quorum) return ReleaseOutcome::notOwner;
+  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round.request);
   throw OutcomeUnknown(impl_->store +
-                       ": the release did not reach a quorum: " + reasons(impl_->group, round));
+                       ": the release did not reach a quorum: " + reasons(impl_->nodes, round.request));
 }
 
 std::optional<Holder> RedlockDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   const std::size_t quorum = impl_->quorum();
-  Round round(impl_->group.size());
-  Script::holder().addTo(round.wire, Script::By::text, std::array{key}, {});
-  const auto agreed = [quorum](const Round& open) {
-    return std::find_if(open.seats.begin(), open.seats.end(),
-                        [&](const Round::Seat& seat) { return agreeing(open, seat) >= quorum; });
+  Round round = impl_->round();
+  Script::holder().addTo(round.request, Script::By::text, std::array{key}, {});
+  const auto agreed = [quorum](const Request& open) {
+    return std::find_if(open.answers().begin(), open.answers().end(),
+                        [&](const Answer& answer) { return agreeing(open, answer) >= quorum; });
   };
-  round.settled = [&](const Round& open) { return agreed(open) != open.seats.end(); };
+  round.rules.enough = [&](const Request& open) { return agreed(open) != open.answers().end(); };
   impl_->ask(round, impl_->patience(usualTtl), deadline, holderVote);
 
-  const auto seat = agreed(round);
-  if (seat == round.seats.end()) {
-    const Tally votes = tally(round, holderVote);
-    if (votes.yes + votes.no < quorum) impl_->noQuorum(round);
+  const auto shown = agreed(round.request);
+  if (shown == round.request.answers().end()) {
+    const Tally votes = tally(round.request, holderVote);
+    if (votes.yes + votes.no < quorum) impl_->noQuorum(round.request);
     return std::nullopt;  // the nodes disagree: nobody has a quorum
   }
-  auto held = holderIn(seat->answer()->reply(0));
-  if (held) held->remaining = quorumRemaining(round, *seat, quorum);
+  auto held = holderIn(shown->replies[0]);
+  if (held) held->remaining = quorumRemaining(round.request, *shown, quorum);
   if (held && impl_->fences) held->fence = impl_->fences->last(key, deadline);
   return held;
 }
@@ -132,7 +136,7 @@ std::string RedlockDriver::name() const { return impl_->store; }
 
 Promises RedlockDriver::promises() const {
   impl_->forkGuard.check();
-  const std::string votes = std::to_string(impl_->group.size()) + " nodes, a quorum of " +
+  const std::string votes = std::to_string(impl_->nodes.size()) + " nodes, a quorum of " +
                             std::to_string(impl_->quorum()) + " keeps each lock; ";
   const auto& guard = impl_->options.restartGuard;
   return {.fence = impl_->fences ? impl_->fences->promise() : FencePromise::none,
@@ -142,37 +146,37 @@ Promises RedlockDriver::promises() const {
 
 bool RedlockDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   impl_->forkGuard.check();
-  const auto voteOf = [](const Round::Seat& seat) { return flagVote(seat); };
-  Round round(impl_->group.size());
+  const auto voteOf = [](const Answer& answer) { return flagVote(answer); };
+  Round round = impl_->round();
   if (shown == nullptr) {
-    round.wire.add({"DEL", key});
+    round.request.add({"DEL", key});
   } else {
     const std::array<std::string_view, 1> arguments = {shown->grantId};
-    Script::breakLock().addTo(round.wire, Script::By::text, std::array{key}, arguments);
+    Script::breakLock().addTo(round.request, Script::By::text, std::array{key}, arguments);
   }
   impl_->ask(round, impl_->patience(usualTtl), deadline, voteOf);
-  const Tally votes = tally(round, voteOf);
+  const Tally votes = tally(round.request, voteOf);
   if (votes.yes + votes.no >= impl_->quorum()) return votes.yes > 0;
-  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round);
+  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round.request);
   throw OutcomeUnknown(impl_->store +
-                       ": the key was not deleted by a quorum: " + reasons(impl_->group, round));
+                       ": the key was not deleted by a quorum: " + reasons(impl_->nodes, round.request));
 }
 
 std::vector<Quorate::View> RedlockDriver::views(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
-  Round round(impl_->group.size());
-  Script::holder().addTo(round.wire, Script::By::text, std::array{key}, {});
+  Round round = impl_->round();
+  Script::holder().addTo(round.request, Script::By::text, std::array{key}, {});
   impl_->ask(round, impl_->patience(usualTtl), deadline, holderVote);
   std::vector<View> views;
-  for (std::size_t index = 0; index < round.seats.size(); ++index) {
-    const Round::Seat& seat = round.seats[index];
+  for (std::size_t index = 0; index < impl_->nodes.size(); ++index) {
+    const Answer& answer = round.request.answers()[index];
     View& view = views.emplace_back();
-    view.node = impl_->group.store(index);
-    const Vote vote = holderVote(seat);
+    view.node = impl_->nodes.store(index);
+    const Vote vote = holderVote(answer);
     if (vote == Vote::yes) {
-      view.holder = holderIn(seat.answer()->reply(0));
+      view.holder = holderIn(answer.replies[0]);
     } else if (vote != Vote::no) {
-      view.fault = reasonOf(impl_->group.store(index), seat);
+      view.fault = reasonOf(impl_->nodes.store(index), answer);
     }
   }
   return views;

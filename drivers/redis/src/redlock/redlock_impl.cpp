@@ -29,8 +29,12 @@ RedlockDriver::Impl::Impl(RedlockOptions given, Environment world, std::shared_p
       environment(std::move(world)),
       store(options.display()),
       fences(std::move(source)),
-      group(options, environment) {
-  if (group.size() % 2 == 0) {
+      voters(options),
+      nodes(options.nodes, environment,
+            [this](std::size_t node, const ServerFacts& facts, Instant at, Instant lastHeard) {
+              return voters.admit(node, facts, at, lastHeard);
+            }) {
+  if (nodes.size() % 2 == 0) {
     environment.tell({.kind = EventKind::noted,
                       .store = store,
                       .text = "an even number of nodes: the last one makes the quorum larger and "
@@ -49,23 +53,21 @@ nanoseconds RedlockDriver::Impl::patience(milliseconds ttl) const {
 }
 
 void RedlockDriver::Impl::ask(Round& round, nanoseconds patience, Instant deadline, const VoteOf& voteOf) {
-  group.ask(round, patience, deadline);
+  round.rules.patience = patience;
+  nodes.ask(round.request, round.rules, deadline);
   const Instant end = now();
-  for (std::size_t index = 0; index < round.seats.size(); ++index) {
-    if (!round.invited[index]) continue;
-    const Round::Seat& seat = round.seats[index];
-    const Vote vote = voteOf(seat);
-    if (vote == Vote::nonsense) group.disconnect(index, "the server sent a reply of an unexpected form");
-    if (const Reply* const error = errorIn(seat); error && isError(*error, "READONLY")) {
-      group.disconnect(index, "the server is not the master any more");
+  for (std::size_t index = 0; index < nodes.size(); ++index) {
+    if (!round.rules.nodes.empty() && !round.rules.nodes[index]) continue;
+    const Answer& answer = round.request.answers()[index];
+    const Vote vote = voteOf(answer);
+    if (vote == Vote::malformed) {
+      nodes.disconnect(index, answer.connection, "the server sent a reply of an unexpected form");
     }
-    const auto* const answer = seat.answer();
-    const Instant answeredAt = answer != nullptr ? answer->answeredAt : end;
     environment.tell({.kind = EventKind::nodeAsked,
-                      .store = group.store(index),
-                      .began = round.startedAt,
-                      .ended = answeredAt,
-                      .node = outcomeOf(seat, vote)});
+                      .store = nodes.store(index),
+                      .began = round.request.startedAt(),
+                      .ended = answer.complete() ? answer.receivedAt : end,
+                      .node = outcomeOf(answer, vote)});
   }
 }
 
@@ -76,13 +78,13 @@ void RedlockDriver::Impl::checkTtl(milliseconds ttl) const {
 }
 
 // Core takes its own drift off; what is asked for beyond that makes the lease begin earlier.
-Instant RedlockDriver::Impl::leasedFrom(const Round& round, nanoseconds ttl) const {
-  return round.sentAt - ttl * (options.drift - coreDrift) / 100;
+Instant RedlockDriver::Impl::leasedFrom(const Request& round, nanoseconds ttl) const {
+  return round.sentAt() - ttl * (options.drift - coreDrift) / 100;
 }
 
-Granted RedlockDriver::Impl::accept(const Round& round, const AcquireRequest& request) {
+Granted RedlockDriver::Impl::accept(const Request& round, const AcquireRequest& request) {
   const nanoseconds ttl = request.ttl;
-  const Instant end = round.sentAt + ttl - ttl * options.drift / 100 - fixedDrift;
+  const Instant end = round.sentAt() + ttl - ttl * options.drift / 100 - fixedDrift;
   const auto checkValidity = [&] {
     if (end - now() >= ttl * options.minValidity / 100) return;
     giveBack(round, request);
@@ -105,11 +107,11 @@ Granted RedlockDriver::Impl::accept(const Round& round, const AcquireRequest& re
 }
 
 // When so many of the others' leases have ended that, with the nodes that are free, there is a quorum.
-Busy RedlockDriver::Impl::busy(const Round& round, std::size_t yes) const {
+Busy RedlockDriver::Impl::busy(const Request& round, std::size_t yes) const {
   std::vector<milliseconds> ends;
-  for (const Round::Seat& seat : round.seats) {
-    if (claimVote(seat) != Vote::no) continue;
-    if (const auto remaining = busyFor(seat)) ends.push_back(*remaining);
+  for (const Answer& answer : round.answers()) {
+    if (claimVote(answer) != Vote::no) continue;
+    if (const auto remaining = busyFor(answer)) ends.push_back(*remaining);
   }
   const std::size_t missing = quorum() - yes;
   if (ends.size() < missing) return {};
@@ -119,54 +121,75 @@ Busy RedlockDriver::Impl::busy(const Round& round, std::size_t yes) const {
 
 // On all nodes that may have granted it, in the order of their connections: so it ends also what has not been
 // answered yet. Those that had the time to answer and did not are not waited for again.
-void RedlockDriver::Impl::giveBack(const Round& round, const AcquireRequest& request) {
-  Round back(group.size());
-  Script::release().addTo(back.wire, Script::By::text, std::array{request.claim.key},
+void RedlockDriver::Impl::giveBack(const Request& round, const AcquireRequest& request) {
+  Round back = this->round();
+  Script::release().addTo(back.request, Script::By::text, std::array{request.claim.key},
                           std::array<std::string_view, 1>{lockValue(request.claim)});
-  back.mustArrive = true;
-  back.needsQuorum = false;
-  const bool early = isSettled(tally(round, claimVote), quorum());
-  std::vector<bool> awaited(group.size());
-  bool any = false;
-  for (std::size_t index = 0; index < group.size(); ++index) {
-    const Vote vote = claimVote(round.seats[index]);
-    const bool open = round.seats[index].state == Round::State::unanswered;
-    awaited[index] = vote == Vote::yes || (open && early);
-    back.invited[index] = round.seats[index].state != Round::State::leftOut && vote != Vote::no;
-    any = any || back.invited[index];
+  back.rules.mustArrive = true;
+  back.rules.needed = 0;  // no connection is worth waiting for
+  const bool early = isDecided(tally(round, claimVote), quorum());
+  std::vector<bool> awaited(nodes.size());
+  std::vector<bool>& asked = back.rules.nodes;
+  for (const Answer& answer : round.answers()) {
+    const Vote vote = claimVote(answer);
+    awaited[asked.size()] = vote == Vote::yes || (answer.state == Answer::State::late && early);
+    asked.push_back(answer.state != Answer::State::notAsked && vote != Vote::no);
   }
-  if (!any) return;
-  back.settled = [&awaited](const Round& open) {
+  if (std::find(asked.begin(), asked.end(), true) == asked.end()) return;
+  back.rules.enough = [&awaited](const Request& open) {
     for (std::size_t index = 0; index < awaited.size(); ++index) {
-      if (awaited[index] && open.seats[index].open()) return false;
+      if (awaited[index] && open.answers()[index].state == Answer::State::waiting) return false;
     }
     return true;
   };
   const auto length = std::min<nanoseconds>(patience(request.ttl), options.nodes.front().ioTimeout);
-  ask(back, length, saturatingAdd(now(), length), [](const Round::Seat& seat) { return flagVote(seat); });
+  ask(back, length, saturatingAdd(now(), length), [](const Answer& answer) { return flagVote(answer); });
 }
 
-RenewOutcome RedlockDriver::Impl::renewed(const Round& round, std::size_t index) const {
-  const Tally votes = tally(round, [&](const Round::Seat& seat) { return flagVote(seat, index); });
+RenewOutcome RedlockDriver::Impl::renewed(const Request& round, std::size_t index) const {
+  const Tally votes = tally(round, [&](const Answer& answer) { return flagVote(answer, index); });
   if (votes.yes >= quorum()) return RenewOutcome::renewed;
-  if (votes.no > group.size() - quorum()) return RenewOutcome::notOwner;
+  if (votes.no > nodes.size() - quorum()) return RenewOutcome::notOwner;
   return votes.yes + votes.open > 0 ? RenewOutcome::unknown : RenewOutcome::unavailable;
 }
 
+RedlockDriver::Impl::Renewing::Renewing(Impl& impl, std::span<const std::string> values)
+    : impl_(impl), values_(values) {
+  const std::lock_guard guard(impl_.mutex_);
+  for (const std::string& value : values_) ++impl_.renewing_[value].times;
+}
+
+RedlockDriver::Impl::Renewing::~Renewing() {
+  const std::lock_guard guard(impl_.mutex_);
+  for (const std::string& value : values_) {
+    const auto own = impl_.renewing_.find(value);
+    if (--own->second.times == 0) impl_.renewing_.erase(own);
+  }
+}
+
+void RedlockDriver::Impl::noteRelease(const std::string& value) {
+  const std::lock_guard guard(mutex_);
+  const auto own = renewing_.find(value);
+  if (own != renewing_.end()) own->second.released = true;
+}
+
 // A quorum has just confirmed the lease, so that nobody else can have one: a node that has lost the key (an
-// operator's DEL, a jump of its clock), or never had it, may vote for it. Nothing waits for that. If a
-// release comes in between, fewer nodes than a quorum keep the key, until its ttl.
-void RedlockDriver::Impl::repair(const Round& round, std::span<const Renewal> renewals,
+// operator's DEL, a jump of its clock), or never had it, may vote for it. Nothing waits for that. A release
+// is noted before it is sent: what is sent here before that, it deletes again; after that, nothing is.
+void RedlockDriver::Impl::repair(const Request& round, std::span<const Renewal> renewals,
                                  std::span<const std::string> values) {
-  for (std::size_t node = 0; node < group.size(); ++node) {
-    if (!group.mayVote(node)) continue;
+  const std::lock_guard guard(mutex_);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (!voters.unfit(node, now()).empty()) continue;
     Request again;
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       const Renewal& each = renewals[index];
-      if (each.outcome != RenewOutcome::renewed || flagVote(round.seats[node], index) != Vote::no) continue;
+      const bool missing =
+          each.outcome == RenewOutcome::renewed && flagVote(round.answers()[node], index) == Vote::no;
+      if (!missing || renewing_.find(values[index])->second.released) continue;
       again.add({"SET", each.claim.key, values[index], "NX", "PX", std::to_string(each.ttl.count())});
     }
-    if (again.size() > 0) group.tell(node, again);
+    if (again.size() > 0) nodes.tell(node, again);
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -11,45 +13,81 @@
 #include "lockkeeper/redis/redlock_driver.h"
 #include "redlock/redlock_votes.h"
 #include "redlock/round_report.h"
-#include "wire/mux/node_group.h"
+#include "redlock/voters.h"
+#include "wire/mux/multiplexer.h"
 
 namespace lockkeeper::redis {
+
+/// A question to all nodes, what they have said, and how long it is worth waiting for them.
+struct Round {
+  Round(std::size_t nodes, std::size_t quorum) : request(nodes) { rules.needed = quorum; }
+
+  Request request;
+  AskRules rules;
+};
 
 /// What the operations of a Redlock driver are made of: rounds of questions to its nodes, and what a quorum
 /// of answers means for a lease. Thread-safe.
 class RedlockDriver::Impl {
  public:
-  using VoteOf = std::function<Vote(const Round::Seat& seat)>;
+  using VoteOf = std::function<Vote(const Answer& answer)>;
 
   Impl(RedlockOptions given, Environment world, std::shared_ptr<FenceSource> source);
 
   /// How long one round waits for nodes, for a lease of `ttl`.
   std::chrono::nanoseconds patience(std::chrono::milliseconds ttl) const;
-  std::size_t quorum() const { return group.quorum(); }
+  std::size_t quorum() const { return nodes.size() / 2 + 1; }
+  Round round() const { return {nodes.size(), quorum()}; }
   Instant now() const { return environment.clock->now(); }
 
-  /// NodeGroup::ask(); leaves nodes that answer nonsense, and tells the listener of each.
+  /// Multiplexer::ask(); leaves nodes whose answers are malformed, and tells the listener of each.
   void ask(Round& round, std::chrono::nanoseconds patience, Instant deadline, const VoteOf& voteOf);
 
   /// Throws ConfigError for a ttl beyond the restart guard.
   void checkTtl(std::chrono::milliseconds ttl) const;
-  Instant leasedFrom(const Round& round, std::chrono::nanoseconds ttl) const;
+  Instant leasedFrom(const Request& round, std::chrono::nanoseconds ttl) const;
 
   /// The grant of a round that has won. Gives it back and throws when too little of it is left, or when there
   /// is no fence.
-  Granted accept(const Round& round, const AcquireRequest& request);
-  Busy busy(const Round& round, std::size_t yes) const;
-  void giveBack(const Round& round, const AcquireRequest& request);
-  RenewOutcome renewed(const Round& round, std::size_t index) const;
-  void repair(const Round& round, std::span<const Renewal> renewals, std::span<const std::string> values);
-  [[noreturn]] void noQuorum(const Round& round) const { throwNoQuorum(store, group, round); }
+  Granted accept(const Request& round, const AcquireRequest& request);
+  Busy busy(const Request& round, std::size_t yes) const;
+  void giveBack(const Request& round, const AcquireRequest& request);
+  RenewOutcome renewed(const Request& round, std::size_t index) const;
+
+  /// While it lives, releases of these values are noticed: repair() must not bring them back.
+  class Renewing;
+  void noteRelease(const std::string& value);
+  /// Gives the leases that were renewed to the nodes that have lost them, or never had them. Within Renewing.
+  void repair(const Request& round, std::span<const Renewal> renewals, std::span<const std::string> values);
+  [[noreturn]] void noQuorum(const Request& round) const { throwNoQuorum(store, nodes, round, quorum()); }
 
   const ForkGuard forkGuard;
   const RedlockOptions options;
   const Environment environment;
   const std::string store;
   const std::shared_ptr<FenceSource> fences;
-  NodeGroup group;
+  Voters voters;
+  Multiplexer nodes;
+
+ private:
+  struct UnderRenewal {
+    int times = 0;
+    bool released = false;
+  };
+  std::mutex mutex_;
+  std::map<std::string, UnderRenewal, std::less<>> renewing_;
+};
+
+class RedlockDriver::Impl::Renewing {
+ public:
+  Renewing(Impl& impl, std::span<const std::string> values);
+  Renewing(const Renewing&) = delete;
+  Renewing& operator=(const Renewing&) = delete;
+  ~Renewing();
+
+ private:
+  Impl& impl_;
+  const std::span<const std::string> values_;
 };
 
 }  // namespace lockkeeper::redis

@@ -61,8 +61,10 @@ std::vector<RedisOptions> readNodes(const StoreUri& uri) {
   const auto databases =
       perNode("the database", uri.path().size() > 1 ? std::string_view(uri.path()).substr(1) : "0", count);
   const auto isOn = [](std::string_view text) { return readSwitch("tls", text); };
-  if (uri.parameter("caFile") && std::none_of(tls.begin(), tls.end(), isOn)) {
-    throw ConfigError("caFile is given without tls=on");
+  for (const char* const file : {"caFile", "certFile", "keyFile"}) {
+    if (uri.parameter(file) && std::none_of(tls.begin(), tls.end(), isOn)) {
+      throw ConfigError(std::string(file) + " is given without tls=on");
+    }
   }
   RedisOptions common;
   common.fence = false;
@@ -94,7 +96,8 @@ void checkPercent(const char* name, std::uint32_t value, std::uint32_t most) {
 
 RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
   uri.allowOnly({"restartGuard", "appendfsync", "drift", "minValidity", "nodeTimeout", "fenceStore", "tls",
-                 "caFile", "allowEviction", "connectTimeout", "ioTimeout", "passwordFile", "clientName"});
+                 "caFile", "certFile", "keyFile", "allowEviction", "connectTimeout", "ioTimeout",
+                 "passwordFile", "clientName"});
   RedlockOptions options;
   options.nodes = readNodes(uri);
   readGuard(uri, options);

@@ -12,10 +12,10 @@ namespace lockkeeper::redis {
 namespace {
 
 // A claim is either SET and PTTL, or one call of the script.
-bool isBare(const Ballot& answer) { return answer.size() == 2; }
+bool isBare(const Answer& answer) { return answer.replies.size() == 2; }
 
-bool showSameClaim(const Round::Seat& one, const Round::Seat& other) {
-  return one.answer()->reply(0).items[0].text == other.answer()->reply(0).items[0].text;
+bool showSameClaim(const Answer& one, const Answer& other) {
+  return one.replies[0].items[0].text == other.replies[0].items[0].text;
 }
 
 }  // namespace
@@ -32,56 +32,52 @@ void addClaim(Request& wire, std::string_view key, std::string_view value, std::
   }
 }
 
-Vote claimVote(const Round::Seat& seat) {
-  const Ballot* const answer = seat.answer();
-  if (answer == nullptr) return Vote::none;
-  const Reply& reply = answer->reply(0);
+Vote claimVote(const Answer& answer) {
+  if (!answer.complete()) return Vote::none;
+  const Reply& reply = answer.replies[0];
   if (reply.kind == ReplyKind::error) return Vote::none;
-  if (isBare(*answer)) {
+  if (isBare(answer)) {
     if (reply.kind == ReplyKind::status && reply.text == "OK") return Vote::yes;
-    return reply.kind == ReplyKind::nil ? Vote::no : Vote::nonsense;
+    return reply.kind == ReplyKind::nil ? Vote::no : Vote::malformed;
   }
-  if (!isAcquireReply(reply)) return Vote::nonsense;
+  if (!isAcquireReply(reply)) return Vote::malformed;
   return reply.items[0].isInteger(1) ? Vote::yes : Vote::no;
 }
 
-std::optional<std::chrono::milliseconds> busyFor(const Round::Seat& seat) {
-  const Ballot& answer = *seat.answer();
-  return remainingIn(isBare(answer) ? answer.reply(1) : answer.reply(0).items[1]);
+std::optional<std::chrono::milliseconds> busyFor(const Answer& answer) {
+  return remainingIn(isBare(answer) ? answer.replies[1] : answer.replies[0].items[1]);
 }
 
-Vote flagVote(const Round::Seat& seat, std::size_t index) {
-  const Ballot* const answer = seat.answer();
-  if (answer == nullptr) return Vote::none;
-  const Reply& reply = answer->reply(index);
+Vote flagVote(const Answer& answer, std::size_t index) {
+  if (!answer.complete()) return Vote::none;
+  const Reply& reply = answer.replies[index];
   if (reply.kind == ReplyKind::error) return Vote::none;
-  if (!isFlag(reply)) return Vote::nonsense;
+  if (!isFlag(reply)) return Vote::malformed;
   return reply.integer == 1 ? Vote::yes : Vote::no;
 }
 
-Vote holderVote(const Round::Seat& seat) {
-  const Ballot* const answer = seat.answer();
-  if (answer == nullptr || answer->reply(0).kind == ReplyKind::error) return Vote::none;
-  if (!isHolderReply(answer->reply(0))) return Vote::nonsense;
-  return answer->reply(0).kind == ReplyKind::nil ? Vote::no : Vote::yes;
+Vote holderVote(const Answer& answer) {
+  if (!answer.complete() || answer.replies[0].kind == ReplyKind::error) return Vote::none;
+  if (!isHolderReply(answer.replies[0])) return Vote::malformed;
+  return answer.replies[0].kind == ReplyKind::nil ? Vote::no : Vote::yes;
 }
 
-std::size_t agreeing(const Round& round, const Round::Seat& with) {
+std::size_t agreeing(const Request& round, const Answer& with) {
   const Vote vote = holderVote(with);
   if (vote != Vote::yes && vote != Vote::no) return 0;
-  const auto agrees = [&](const Round::Seat& seat) {
-    return holderVote(seat) == vote && (vote == Vote::no || showSameClaim(seat, with));
+  const auto agrees = [&](const Answer& other) {
+    return holderVote(other) == vote && (vote == Vote::no || showSameClaim(other, with));
   };
-  return static_cast<std::size_t>(std::count_if(round.seats.begin(), round.seats.end(), agrees));
+  return static_cast<std::size_t>(std::count_if(round.answers().begin(), round.answers().end(), agrees));
 }
 
-std::optional<std::chrono::milliseconds> quorumRemaining(const Round& round, const Round::Seat& with,
+std::optional<std::chrono::milliseconds> quorumRemaining(const Request& round, const Answer& with,
                                                          std::size_t quorum) {
   constexpr auto forEver = std::chrono::milliseconds::max();
   std::vector<std::chrono::milliseconds> ends;
-  for (const Round::Seat& seat : round.seats) {
-    if (holderVote(seat) != Vote::yes || !showSameClaim(seat, with)) continue;
-    ends.push_back(remainingIn(seat.answer()->reply(0).items[1]).value_or(forEver));
+  for (const Answer& other : round.answers()) {
+    if (holderVote(other) != Vote::yes || !showSameClaim(other, with)) continue;
+    ends.push_back(remainingIn(other.replies[0].items[1]).value_or(forEver));
   }
   std::sort(ends.rbegin(), ends.rend());
   return ends[quorum - 1] == forEver ? std::nullopt : std::optional(ends[quorum - 1]);

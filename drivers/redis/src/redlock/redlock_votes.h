@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/mux/round.h"
+#include "wire/protocol/request.h"
 
 namespace lockkeeper::redis {
 
@@ -13,8 +13,8 @@ namespace lockkeeper::redis {
 enum class Vote {
   yes,
   no,
-  none,      ///< It has not answered, or with an error.
-  nonsense,  ///< It has answered what no Redis would.
+  none,       ///< It has not answered, or with an error.
+  malformed,  ///< It has answered what no Redis would.
 };
 
 /// How the votes stand.
@@ -28,35 +28,35 @@ struct Tally {
 /// it; for a resend the script that recognises the claim's own value.
 void addClaim(Request& wire, std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
               bool resend);
-Vote claimVote(const Round::Seat& seat);
+Vote claimVote(const Answer& answer);
 /// After a no: how long the present holder has the key, where the node tells.
-std::optional<std::chrono::milliseconds> busyFor(const Round::Seat& seat);
+std::optional<std::chrono::milliseconds> busyFor(const Answer& answer);
 
 /// Of a script that answers 1 or 0; of the index-th one when there are several.
-Vote flagVote(const Round::Seat& seat, std::size_t index = 0);
+Vote flagVote(const Answer& answer, std::size_t index = 0);
 /// Of the script that shows the holder; yes when there is one.
-Vote holderVote(const Round::Seat& seat);
+Vote holderVote(const Answer& answer);
 /// How many nodes show the same as this one: the same claim, or that the key is free. 0 when it has not
 /// answered.
-std::size_t agreeing(const Round& round, const Round::Seat& with);
+std::size_t agreeing(const Request& round, const Answer& with);
 /// How long so many nodes will keep the claim that this one shows; empty: for ever.
-std::optional<std::chrono::milliseconds> quorumRemaining(const Round& round, const Round::Seat& with,
+std::optional<std::chrono::milliseconds> quorumRemaining(const Request& round, const Answer& with,
                                                          std::size_t quorum);
 
 template <class VoteOf>
-Tally tally(const Round& round, VoteOf&& voteOf) {
+Tally tally(const Request& round, VoteOf&& voteOf) {
   Tally result;
-  for (const Round::Seat& seat : round.seats) {
-    const Vote vote = voteOf(seat);
+  for (const Answer& answer : round.answers()) {
+    const Vote vote = voteOf(answer);
     result.yes += vote == Vote::yes;
     result.no += vote == Vote::no;
-    result.open += seat.open() || seat.state == Round::State::unanswered;
+    result.open += answer.state == Answer::State::waiting || answer.state == Answer::State::late;
   }
   return result;
 }
 
 /// Whether no open vote can change any more whether there is a quorum of yes.
-inline bool isSettled(const Tally& votes, std::size_t quorum) {
+inline bool isDecided(const Tally& votes, std::size_t quorum) {
   return votes.yes >= quorum || votes.yes + votes.open < quorum;
 }
 

@@ -8,50 +8,51 @@ namespace lockkeeper::redis {
 
 namespace {
 
-bool isSetUpWrongly(const Round::Seat& seat) {
-  if (const Reply* const error = errorIn(seat)) return faultOf("", *error).code == ErrorCode::config;
-  return seat.state != Round::State::answered && seat.code == ErrorCode::config;
+bool isSetUpWrongly(const Answer& answer) {
+  if (const Reply* const error = errorIn(answer)) return faultOf("", *error).code == ErrorCode::config;
+  return !answer.complete() && answer.code == ErrorCode::config;
 }
 
 }  // namespace
 
-const Reply* errorIn(const Round::Seat& seat) {
-  const Ballot* const answer = seat.answer();
-  for (std::size_t index = 0; answer != nullptr && index < answer->size(); ++index) {
-    if (answer->reply(index).kind == ReplyKind::error) return &answer->reply(index);
-  }
-  return nullptr;
+const Reply* errorIn(const Answer& answer) {
+  if (!answer.complete()) return nullptr;
+  const auto error = std::find_if(answer.replies.begin(), answer.replies.end(),
+                                  [](const Reply& reply) { return reply.kind == ReplyKind::error; });
+  return error == answer.replies.end() ? nullptr : &*error;
 }
 
-NodeOutcome outcomeOf(const Round::Seat& seat, Vote vote) {
+NodeOutcome outcomeOf(const Answer& answer, Vote vote) {
   if (vote == Vote::yes) return NodeOutcome::agreed;
   if (vote == Vote::no) return NodeOutcome::refused;
-  if (seat.state == Round::State::leftOut) return NodeOutcome::leftOut;
-  return seat.state == Round::State::unanswered ? NodeOutcome::unanswered : NodeOutcome::failed;
+  if (answer.state == Answer::State::notAsked) return NodeOutcome::leftOut;
+  return answer.state == Answer::State::late ? NodeOutcome::unanswered : NodeOutcome::failed;
 }
 
-std::string reasonOf(const std::string& store, const Round::Seat& seat) {
-  if (const Reply* const error = errorIn(seat)) return faultOf(store, *error).text;
-  if (seat.answer() != nullptr) return store + " sent a reply of an unexpected form";
-  return seat.why;
+std::string reasonOf(const std::string& store, const Answer& answer) {
+  if (const Reply* const error = errorIn(answer)) return faultOf(store, *error).text;
+  if (answer.complete()) return store + " sent a reply of an unexpected form";
+  return answer.why;
 }
 
-std::string reasons(const NodeGroup& group, const Round& round) {
+std::string reasons(const Multiplexer& nodes, const Request& round) {
   std::string all;
-  for (std::size_t index = 0; index < group.size(); ++index) {
-    const Round::Seat& seat = round.seats[index];
-    if (seat.answer() != nullptr && errorIn(seat) == nullptr) continue;
-    const std::string reason = reasonOf(group.store(index), seat);
+  for (std::size_t index = 0; index < nodes.size(); ++index) {
+    const Answer& answer = round.answers()[index];
+    if (answer.complete() && errorIn(answer) == nullptr) continue;
+    const std::string reason = reasonOf(nodes.store(index), answer);
     if (!reason.empty()) all.append(all.empty() ? "" : "; ").append(reason);
   }
   return all.empty() ? "no time was left to ask" : all;
 }
 
-void throwNoQuorum(const std::string& store, const NodeGroup& group, const Round& round) {
-  const auto mistakes = std::count_if(round.seats.begin(), round.seats.end(), isSetUpWrongly);
-  const bool hopeless = static_cast<std::size_t>(mistakes) > group.size() - group.quorum();
+void throwNoQuorum(const std::string& store, const Multiplexer& nodes, const Request& round,
+                   std::size_t quorum) {
+  const auto& answers = round.answers();
+  const auto mistakes = std::count_if(answers.begin(), answers.end(), isSetUpWrongly);
+  const bool hopeless = static_cast<std::size_t>(mistakes) > nodes.size() - quorum;
   throwError(hopeless ? ErrorCode::config : ErrorCode::storeUnavailable,
-             store + ": no quorum of " + std::to_string(group.quorum()) + " nodes: " + reasons(group, round));
+             store + ": no quorum of " + std::to_string(quorum) + " nodes: " + reasons(nodes, round));
 }
 
 }  // namespace lockkeeper::redis

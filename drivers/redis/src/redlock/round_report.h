@@ -4,8 +4,7 @@
 
 #include "lockkeeper/listener.h"
 #include "redlock/redlock_votes.h"
-#include "wire/mux/node_group.h"
-#include "wire/mux/round.h"
+#include "wire/mux/multiplexer.h"
 #include "wire/protocol/resp.h"
 
 namespace lockkeeper::redis {
@@ -13,16 +12,17 @@ namespace lockkeeper::redis {
 // What a round was like, for listeners and in messages.
 
 /// The first error among a node's replies; null when there is none.
-const Reply* errorIn(const Round::Seat& seat);
+const Reply* errorIn(const Answer& answer);
 
-NodeOutcome outcomeOf(const Round::Seat& seat, Vote vote);
+NodeOutcome outcomeOf(const Answer& answer, Vote vote);
 
 /// Why a node, named `store`, has given no vote.
-std::string reasonOf(const std::string& store, const Round::Seat& seat);
+std::string reasonOf(const std::string& store, const Answer& answer);
 /// Likewise for all that have given none.
-std::string reasons(const NodeGroup& group, const Round& round);
+std::string reasons(const Multiplexer& nodes, const Request& round);
 
 /// ConfigError when too many nodes are set up wrongly for a quorum, else StoreUnavailable.
-[[noreturn]] void throwNoQuorum(const std::string& store, const NodeGroup& group, const Round& round);
+[[noreturn]] void throwNoQuorum(const std::string& store, const Multiplexer& nodes, const Request& round,
+                                std::size_t quorum);
 
 }  // namespace lockkeeper::redis

@@ -46,9 +46,16 @@ std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::strin
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, length};
   Request wire;
+<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
   executeScripts(store_.channel, wire, deadline,
                  [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, arguments); });
   return recordsIn(answer(wire));
+=======
+  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    noticesScript().addTo(call, by, keys, arguments);
+  });
+  return noticesIn(wire);
+>>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
 }
 
 std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
@@ -56,9 +63,15 @@ std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant dea
   const std::string key = tableKey(table);
   const std::array<std::string_view, 1> keys = {key};
   Request wire;
+<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
   executeScripts(store_.channel, wire, deadline,
                  [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, {}); });
   return recordsIn(answer(wire));
+=======
+  store_.executeScripts(wire, deadline,
+                        [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
+  return noticesIn(wire);
+>>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
 }
 
 bool RedisRecords::replace(std::string_view table, std::string_view name,
@@ -69,17 +82,23 @@ bool RedisRecords::replace(std::string_view table, std::string_view name,
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, expected ? *expected : std::string_view()};
   Request wire;
-  executeScripts(store_.channel, wire, deadline, [&](Request& call, Script::By by) {
+  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
     replaceScript().addTo(call, by, keys, std::span(arguments).first(expected ? 3 : 2));
   });
-  return store_.flagOf(answer(wire));
+  answer(wire);
+  return store_.flagOf(wire);
 }
 
 void RedisRecords::remove(std::string_view table, std::string_view name, Instant deadline) {
   store_.forkGuard.check();
   Request wire;
+<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
   wire.add({"HDEL", tableKey(table), name});
   store_.channel.execute(wire, deadline);
+=======
+  wire.add({"HDEL", boardKey(board), name});
+  store_.execute(wire, deadline);
+>>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
   answer(wire);
 }
 
@@ -89,11 +108,21 @@ const Reply& RedisRecords::answer(const Request& request) {
   return reply;
 }
 
+<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
 std::vector<SharedRecord> RedisRecords::recordsIn(const Reply& reply) {
   if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) store_.unexpected();
   std::vector<SharedRecord> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerRecord) {
     if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected();
+=======
+std::vector<Notice> RedisNotices::noticesIn(const Request& request) {
+  const Reply& reply = answer(request);
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0)
+    store_.unexpected(request);
+  std::vector<Notice> all;
+  for (std::size_t i = 0; i < reply.items.size(); i += repliesPerNotice) {
+    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected(request);
+>>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer)});
   }

@@ -1,5 +1,6 @@
 #include "store/redis_store.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -27,32 +28,44 @@ std::string globOf(std::string_view prefix) {
 }  // namespace
 
 RedisStore::RedisStore(RedisOptions options, Environment environment)
-    : connector(std::move(options), std::move(environment)), channel(connector) {}
+    : server_({std::move(options)}, std::move(environment)) {}
 
-bool RedisStore::flagOf(const Reply& reply) {
+bool RedisStore::lacksScript(const Request& request) {
+  const auto& replies = request.answers().front().replies;
+  return std::any_of(replies.begin(), replies.end(),
+                     [](const Reply& reply) { return isError(reply, "NOSCRIPT"); });
+}
+
+bool RedisStore::flagOf(const Request& request, std::size_t index) {
+  const Reply& reply = request.reply(index);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!reply.isInteger(0) && !reply.isInteger(1)) unexpected();
+  if (!reply.isInteger(0) && !reply.isInteger(1)) unexpected(request);
   return reply.integer == 1;
 }
 
 RenewOutcome RedisStore::failedRenewal(const Reply& error) const {
-  const ErrorCode code = faultOf(connector.store(), error).code;
+  const ErrorCode code = faultOf(name(), error).code;
   return code == ErrorCode::outcomeUnknown ? RenewOutcome::unknown : RenewOutcome::unavailable;
 }
 
+<<<<<<< HEAD
 std::string RedisStore::faultIn(const Reply& error) const { return faultOf(connector.store(), error).text; }
 
 void RedisStore::refuse(const Reply& error, std::string_view needs) {
   const ServerFault fault = faultOf(connector.store(), error, needs);
   // It was the master once; the next connection may lead to the one that took over.
   if (isError(error, "READONLY")) channel.disconnect("the server is not the master any more");
+=======
+void RedisStore::refuse(const Reply& error, std::string_view needs) const {
+  const ServerFault fault = faultOf(name(), error, needs);
+>>>>>>> redis
   throwError(fault.code, fault.text);
 }
 
-void RedisStore::unexpected() {
+void RedisStore::unexpected(const Request& request) {
   const std::string why = "the server sent a reply of an unexpected form";
-  channel.disconnect(why);
-  throw ProtocolError(connector.store() + ": " + why);
+  server_.disconnect(0, request.connection(), why);
+  throw ProtocolError(name() + ": " + why);
 }
 
 void RedisStore::scan(std::string_view prefix, std::string_view type, Instant deadline,
@@ -65,10 +78,10 @@ void RedisStore::scan(std::string_view prefix, std::string_view type, Instant de
     if (!type.empty()) words.insert(words.end(), {"TYPE", type});
     Request request;
     request.add(words);
-    channel.execute(request, deadline);
+    execute(request, deadline);
     const Reply& page = request.reply(0);
     if (page.kind == ReplyKind::error) refuse(page);
-    if (page.items.size() != 2 || page.items[1].kind != ReplyKind::array) unexpected();
+    if (page.items.size() != 2 || page.items[1].kind != ReplyKind::array) unexpected(request);
     cursor = page.items[0].text;
 
     std::vector<std::string_view> keys;

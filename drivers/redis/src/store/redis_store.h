@@ -2,35 +2,58 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fork_guard.h"
-#include "wire/dial/connector.h"
-#include "wire/mux/channel.h"
+#include "wire/mux/multiplexer.h"
 #include "wire/protocol/resp.h"
+#include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
 
-/// One server with the connection to it, and what the drivers on it share: how they read replies and go
-/// through keys. Thread-safe.
+/// One server with the connection to it, and what the drivers on it share: how they run scripts, read replies
+/// and go through keys. Thread-safe.
 class RedisStore {
  public:
   RedisStore(RedisOptions options, Environment environment);
 
-  const RedisOptions& options() const { return connector.options(); }
-  Clock& clock() { return *connector.environment().clock; }
+  const RedisOptions& options() const { return server_.dialer().options(); }
+  const Environment& environment() const { return server_.dialer().environment(); }
+  Clock& clock() const { return *environment().clock; }
+  /// For messages.
+  const std::string& name() const { return server_.store(); }
+  std::string durability() const { return server_.dialer().durability(); }
+
+  /// As Multiplexer::execute().
+  void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }
+
+  /// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script
+  /// of it. The replies and sentAt() are then those of the second time, since a call that gets NOSCRIPT does
+  /// nothing; so the commands must be such that doing them twice is doing them once.
+  template <class Fill>
+  void executeScripts(Request& request, Instant deadline, Fill&& fill) {
+    fill(request, Script::By::digest);
+    execute(request, deadline);
+    if (!lacksScript(request)) return;
+    request.clear();
+    fill(request, Script::By::text);
+    execute(request, deadline);
+  }
 
   /// Of a reply that is 1 or 0.
-  bool flagOf(const Reply& reply);
+  bool flagOf(const Request& request, std::size_t index = 0);
   /// What the error reply to a renewal means.
   RenewOutcome failedRenewal(const Reply& error) const;
   /// The same in words.
   std::string faultIn(const Reply& error) const;
   /// Throws what the error reply means. `needs` are the rights that the command takes.
-  [[noreturn]] void refuse(const Reply& error, std::string_view needs = lockPermissions);
-  /// Ends the connection and throws ProtocolError: the reply has a form that no server of ours would send.
-  [[noreturn]] void unexpected();
+  [[noreturn]] void refuse(const Reply& error, std::string_view needs = lockPermissions) const;
+  /// Ends the request's connection and throws ProtocolError: a reply has a form that no server of ours would
+  /// send.
+  [[noreturn]] void unexpected(const Request& request);
 
   /// Calls `visit` with the keys that start with `prefix`, many at a time, none twice, without lockkeeper's
   /// companions; `type` is what TYPE says of them, or empty for all. `visit` returns false to end it.
@@ -38,8 +61,11 @@ class RedisStore {
             const std::function<bool(std::span<const std::string_view> keys)>& visit);
 
   const ForkGuard forkGuard;
-  Connector connector;
-  Channel channel;
+
+ private:
+  static bool lacksScript(const Request& request);
+
+  Multiplexer server_;
 };
 
 /// Writes the outcome of renewals that were not answered, by the error that `send` throws.

@@ -19,35 +19,25 @@ std::string storedKey(std::string_view key) { return std::string(reservedMark).a
 
 }  // namespace
 
-class RedisValues::Impl {
+class RedisValues::Impl : public RedisStore {
  public:
-  Impl(RedisOptions options, Environment environment) : store_(std::move(options), std::move(environment)) {}
+  using RedisStore::RedisStore;
 
-  bool inherited() const { return store_.forkGuard.inherited(); }
-
-  Reply ask(std::initializer_list<std::string_view> words, Instant deadline) {
-    store_.forkGuard.check();
-    Request request;
+  /// Asks, and throws for an error.
+  void ask(Request& request, std::initializer_list<std::string_view> words, Instant deadline) {
+    forkGuard.check();
     request.add(words);
-    store_.channel.execute(request, deadline);
-    const Reply& reply = request.reply(0);
-    if (reply.kind == ReplyKind::error) store_.refuse(reply, needs);
-    return reply;
+    execute(request, deadline);
+    if (request.reply(0).kind == ReplyKind::error) refuse(request.reply(0), needs);
   }
 
-  bool flagOf(const Reply& reply) { return store_.flagOf(reply); }
-
-  /// True for OK, false for nil, which SET answers when NX has kept it from doing anything.
-  bool doneIn(const Reply& reply) {
+  /// Whether the answer is OK; nil is what SET answers when NX has kept it from doing anything.
+  bool doneBy(const Request& request) {
+    const Reply& reply = request.reply(0);
     const bool done = reply.kind == ReplyKind::status && reply.text == "OK";
-    if (!done && reply.kind != ReplyKind::nil) store_.unexpected();
+    if (!done && reply.kind != ReplyKind::nil) unexpected(request);
     return done;
   }
-
-  [[noreturn]] void unexpected() { store_.unexpected(); }
-
- private:
-  RedisStore store_;
 };
 
 RedisValues::RedisValues(RedisOptions options, Environment environment)
@@ -55,14 +45,16 @@ RedisValues::RedisValues(RedisOptions options, Environment environment)
 
 RedisValues::~RedisValues() {
   // The socket is the parent's: closing it properly would end the parent's connection.
-  if (impl_->inherited()) static_cast<void>(impl_.release());
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
 }
 
 std::optional<std::string> RedisValues::get(std::string_view key, Instant deadline) {
   checkKey(key);
-  Reply reply = impl_->ask({"GET", storedKey(key)}, deadline);
+  Request request;
+  impl_->ask(request, {"GET", storedKey(key)}, deadline);
+  Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::nil) return std::nullopt;
-  if (reply.kind != ReplyKind::bulk) impl_->unexpected();
+  if (reply.kind != ReplyKind::bulk) impl_->unexpected(request);
   return std::move(reply.text);
 }
 
@@ -70,19 +62,25 @@ void RedisValues::put(std::string_view key, std::string_view value, std::chrono:
                       Instant deadline) {
   checkValue(key, value, ttl);
   const std::string length = std::to_string(ttl.count());
-  if (!impl_->doneIn(impl_->ask({"SET", storedKey(key), value, "PX", length}, deadline))) impl_->unexpected();
+  Request request;
+  impl_->ask(request, {"SET", storedKey(key), value, "PX", length}, deadline);
+  if (!impl_->doneBy(request)) impl_->unexpected(request);
 }
 
 bool RedisValues::add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                       Instant deadline) {
   checkValue(key, value, ttl);
   const std::string length = std::to_string(ttl.count());
-  return impl_->doneIn(impl_->ask({"SET", storedKey(key), value, "NX", "PX", length}, deadline));
+  Request request;
+  impl_->ask(request, {"SET", storedKey(key), value, "NX", "PX", length}, deadline);
+  return impl_->doneBy(request);
 }
 
 bool RedisValues::erase(std::string_view key, Instant deadline) {
   checkKey(key);
-  return impl_->flagOf(impl_->ask({"DEL", storedKey(key)}, deadline));
+  Request request;
+  impl_->ask(request, {"DEL", storedKey(key)}, deadline);
+  return impl_->flagOf(request);
 }
 
 }  // namespace lockkeeper::redis

@@ -1,4 +1,9 @@
+#include <atomic>
+#include <future>
 #include <mutex>
+#include <thread>
+
+#include "lockkeeper/lock_manager.h"
 
 #include "redis_fixture.h"
 
@@ -8,28 +13,35 @@ namespace {
 using namespace std::chrono_literals;
 
 std::vector<std::string> replicaOf(const RedisServer& master) {
-  return {"--replicaof", "127.0.0.1 " + std::to_string(master.port()), "--repl-diskless-sync-delay", "0"};
+  return {"--replicaof", "127.0.0.1 " + std::to_string(master.port())};
 }
+
+/// For a master: its replicas need not wait for others.
+const RedisOptions replicatesAtOnce{.arguments = {"--repl-diskless-sync-delay", "0"}};
 
 bool linked(const RedisServer& replica) {
   return replica.command({"INFO", "replication"}).find("master_link_status:up") != std::string::npos;
 }
 
-/// The message of the ConfigError that the first operation meets.
+/// The message of the error that the first operation meets.
+template <class Expected>
 std::string refusal(LockDriver& driver) {
   try {
     (void)driver.acquire(Claimant{}.request());
-  } catch (const ConfigError& error) {
+  } catch (const Expected& error) {
     return error.what();
+  } catch (const Error& error) {
+    return std::string("another error: ") + toString(error.code());
   }
-  return "no ConfigError";
+  return "no error";
 }
 
 TEST(ServerRole, AReplicaIsRefused) {
   const RedisServer master;
   const RedisServer replica({.arguments = replicaOf(master)});
   for (const char* scheme : {"redis", "redis+legacy"}) {
-    EXPECT_NE(refusal(*openRedis(replica.port(), "", scheme)).find("not a master"), std::string::npos);
+    EXPECT_NE(refusal<StoreUnavailable>(*openRedis(replica.port(), "", scheme)).find("not a master"),
+              std::string::npos);
   }
 }
 
@@ -50,11 +62,61 @@ TEST(ServerRole, AMasterThatBecomesAReplicaGrantsNothing) {
   }));
 }
 
+/// A master with a replica, and a name that leads to the master and then to the replica in its place.
+class Failover : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  }
+
+  // As an operator does it: nobody's connection ends.
+  void swapRoles() {
+    replica.command({"REPLICAOF", "NO", "ONE"});
+    master.command({"REPLICAOF", "127.0.0.1", std::to_string(replica.port())});
+    name.leadTo(replica.port());
+  }
+
+  const RedisServer master{replicatesAtOnce};
+  const RedisServer replica{{.arguments = replicaOf(master)}};
+  FaultProxy name{master.port()};
+  LockManager locks{openRedis(name.port(), "", GetParam())};
+};
+
+TEST_P(Failover, AHolderFollowsTheRoleToTheNewMaster) {
+  const LockOptions manual{.ttl = longTtl, .renew = Renew::manual};
+  Lock held = locks.lock("k", manual);
+  ASSERT_TRUE(waitUntil([&] { return replica.command({"EXISTS", "k"}) == "1"; }));
+  swapRoles();
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      held.renew();
+      return true;
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_EQ(replica.command({"EXISTS", "k"}), "0");
+}
+
+TEST_P(Failover, AnAcquireThatMeetsAReplicaTriesUntilItsTimeIsUp) {
+  LockManager early(openRedis(replica.port(), "", GetParam()));
+  EXPECT_THROW((void)early.lock("k", {.ttl = longTtl, .waitFor = 200ms}), Error);
+  auto waiting = std::async(std::launch::async, [&] {
+    return early.lock("k", {.ttl = longTtl, .waitFor = 20s, .renew = Renew::manual}).valid();
+  });
+  EXPECT_EQ(waiting.wait_for(300ms), std::future_status::timeout) << "it must go on trying";
+  replica.command({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(waiting.get());
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, Failover, ::testing::Values("redis", "redis+legacy"), schemeName);
+
 TEST(ServerRole, AServerThatMayEvictLocksIsRefusedUnlessAllowed) {
   for (const std::string policy : {"allkeys-lru", "volatile-ttl", "allkeys-random"}) {
     const RedisServer server({.arguments = {"--maxmemory", "100mb", "--maxmemory-policy", policy}});
     for (const char* scheme : {"redis", "redis+legacy"}) {
-      EXPECT_NE(refusal(*openRedis(server.port(), "", scheme)).find(policy), std::string::npos);
+      EXPECT_NE(refusal<ConfigError>(*openRedis(server.port(), "", scheme)).find(policy), std::string::npos);
       const auto driver = openRedis(server.port(), "allowEviction=true", scheme);
       EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
     }
@@ -89,8 +151,46 @@ TEST(ServerRole, SaysWhatACrashOfTheServerDoesToItsLocks) {
   EXPECT_NE(durability(careful).find("always"), std::string::npos) << durability(careful);
 }
 
+TEST(Replicas, OneThatStandsStillHarmsNobodyElse) {
+  const RedisServer master(replicatesAtOnce);
+  RedisServer replica({.arguments = replicaOf(master)});
+  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=200ms&ioTimeout=500ms");
+  const Claimant first{};
+  ASSERT_TRUE(waitUntil([&] {
+    try {
+      return granted(driver->acquire(first.request(soon(), true)));
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  const std::string connection = master.command({"CLIENT", "LIST", "TYPE", "normal"});
+  const std::string id = connection.substr(0, connection.find(' '));
+  replica.pause();
+  std::atomic<int> told{0};
+  {
+    std::vector<std::jthread> callers;
+    for (int caller = 0; caller < 20; ++caller) {
+      callers.emplace_back([&] {
+        try {
+          (void)driver->acquire(Claimant{}.request(in(3s)));
+        } catch (const StoreUnavailable& error) {
+          told += std::string(error.what()).find("replicas acknowledged") != std::string::npos;
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+        }
+      });
+    }
+    EXPECT_TRUE(driver->holder(first.key, soon())) << "what needs no replica goes on meanwhile";
+  }
+  EXPECT_EQ(told, 20);
+  EXPECT_NE(master.command({"CLIENT", "LIST", "TYPE", "normal"}).find(id + " "), std::string::npos)
+      << "the connection to a server that is well was given up";
+  replica.resume();
+}
+
 TEST(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
-  const RedisServer master;
+  const RedisServer master(replicatesAtOnce);
   RedisServer replica({.arguments = replicaOf(master)});
   ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=300ms");

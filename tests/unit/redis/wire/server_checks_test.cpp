@@ -24,7 +24,7 @@ TEST(ServerChecks, TakesTheFactsFromInfo) {
 std::string faultOf(const ServerFacts& facts, const RedisOptions& options = {}) {
   try {
     checkServer("the store", facts, options);
-  } catch (const ConfigError& fault) {
+  } catch (const Error& fault) {
     return fault.what();
   }
   return "accepted";

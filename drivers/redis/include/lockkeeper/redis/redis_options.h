@@ -23,6 +23,13 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   bool tls = false;    ///< Encrypted, with the host name verified: the scheme `rediss`.
   std::string caFile;  ///< PEM file of the authorities to trust; empty for the system's own.
 
+  /// PEM files of the certificate that the server may ask for, with those between it and its authority, and
+  /// of its key without a pass phrase. Both or none.
+  /// @{
+  std::string certFile;
+  std::string keyFile;
+  /// @}
+
   /// Grants carry a fence. Without (`fence=off`), taking a lock is the bare `SET key value NX PX ttl`.
   bool fence = true;
 

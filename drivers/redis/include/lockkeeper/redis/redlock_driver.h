@@ -23,11 +23,12 @@ namespace lockkeeper::redis {
 ///
 /// All nodes are asked at once by the calling thread, which waits for all of them in one poll; threads share
 /// one connection to each node. A node that is silent or down is asked again when it has answered what it
-/// owes, or a new log-in; until then it costs nothing, unless no quorum is possible without it. What it must
-/// give back is kept and sent when it is there again.
+/// was asked before, or a new log-in; until then it costs nothing, unless no quorum is possible without it.
+/// What it must give back is kept and sent when it is there again.
 ///
-/// A node that says for which mistake in its set-up it cannot serve (credentials, a replica, the same server
-/// twice) before it ever could, fails every call with a ConfigError; one that was good before is only down.
+/// A node that says for which mistake in its set-up it cannot serve (credentials, the same server twice)
+/// before it ever could, fails every call with a ConfigError; one that was good before is only down, and so
+/// is a replica.
 ///
 /// Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks
 /// it on purpose.

@@ -1,17 +1,24 @@
 #include "wire/dial/host_lookup.h"
 
 #include <Poco/Exception.h>
+#include <Poco/Net/DNS.h>
+#include <Poco/Net/HostEntry.h>
 #include <Poco/Net/IPAddress.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <system_error>
 #include <thread>
 
+#include "lockkeeper/redis/redis_options.h"
 #include "wire/dial/stream.h"
 
 namespace lockkeeper::redis {
+
+using Poco::Net::SocketAddress;
 
 struct HostLookup::Answer {
   Answer() = default;
@@ -21,9 +28,9 @@ struct HostLookup::Answer {
     if (descriptor >= 0) ::close(descriptor);
   }
 
-  void find(const std::string& host, std::uint16_t port) noexcept {
+  void find(const std::string& host, std::uint16_t port, const Resolver& resolve) noexcept {
     try {
-      address = Poco::Net::SocketAddress(host, port);
+      addresses = resolve(host, port);
     } catch (const Poco::Exception& error) {
       fault = error.displayText();
     } catch (const std::exception& error) {
@@ -35,33 +42,54 @@ struct HostLookup::Answer {
   }
 
   int descriptor = -1;
-  Poco::Net::SocketAddress address;
+  std::vector<SocketAddress> addresses;
   std::string fault;
   std::atomic<bool> done{false};  // the two above are set by then
 };
 
-HostLookup::HostLookup(const std::string& host, std::uint16_t port) : answer_(std::make_shared<Answer>()) {
+std::vector<SocketAddress> resolveBySystem(const std::string& host, std::uint16_t port) {
+  std::vector<SocketAddress> addresses;
+  const Poco::Net::HostEntry entry = Poco::Net::DNS::hostByName(host);
+  for (const Poco::Net::IPAddress& each : entry.addresses()) {
+    const SocketAddress address(each, port);
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) {
+      addresses.push_back(address);
+    }
+  }
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const SocketAddress& address) { return address.family() == SocketAddress::IPv4; });
+  return addresses;
+}
+
+HostLookup::HostLookup(const RedisOptions& options, const Resolver& resolve)
+    : answer_(std::make_shared<Answer>()) {
   Poco::Net::IPAddress numeric;
-  if (Poco::Net::IPAddress::tryParse(host, numeric)) {
-    answer_->find(host, port);
-    return;
+  if (!options.unixPath.empty()) {
+    answer_->addresses.emplace_back(SocketAddress::UNIX_LOCAL, options.unixPath);
+  } else if (Poco::Net::IPAddress::tryParse(options.host, numeric)) {
+    answer_->addresses.emplace_back(numeric, options.port);
+  } else {
+    answer_->descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    try {
+      if (answer_->descriptor < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+      std::thread([answer = answer_, resolve, host = options.host, port = options.port] {
+        answer->find(host, port, resolve);
+      }).detach();
+      return;
+    } catch (const std::system_error& error) {
+      answer_->fault = error.what();
+    }
   }
-  answer_->descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (answer_->descriptor < 0) throw StreamBroken(std::generic_category().message(errno));
-  try {
-    std::thread([answer = answer_, host, port] { answer->find(host, port); }).detach();
-  } catch (const std::system_error& error) {
-    throw StreamBroken(error.what());
-  }
+  answer_->done = true;
 }
 
 bool HostLookup::done() const { return answer_->done.load(std::memory_order_acquire); }
 
-int HostLookup::descriptor() const { return answer_->descriptor; }
+int HostLookup::descriptor() const { return done() ? -1 : answer_->descriptor; }
 
-Poco::Net::SocketAddress HostLookup::address() const {
+const std::vector<SocketAddress>& HostLookup::addresses() const {
   if (!answer_->fault.empty()) throw StreamBroken(answer_->fault);
-  return answer_->address;
+  return answer_->addresses;
 }
 
 }  // namespace lockkeeper::redis

@@ -36,6 +36,7 @@ std::string shown(const std::string& word) {
 
 ServerFacts parseInfo(std::string_view info) {
   return {.role = field(info, "role"),
+          .loading = field(info, "loading"),
           .version = field(info, "redis_version"),
           .runId = field(info, "run_id"),
           .uptimeSeconds = field(info, "uptime_in_seconds"),
@@ -47,14 +48,16 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
   if (majorOf(facts.version) < oldestVersion) {
     throw ConfigError(store + " has version " + shown(facts.version) + ": locks need Redis 6 or later");
   }
-  if (facts.role != "master") {
-    throw ConfigError(store + " is not a master (role: " + shown(facts.role) + "): locks need the master");
-  }
   const bool evicts = !facts.evictionPolicy.empty() && facts.evictionPolicy != "noeviction";
   if (evicts && !options.allowEviction) {
     throw ConfigError(store + " may evict locks (maxmemory-policy " + shown(facts.evictionPolicy) +
                       "): set noeviction, or allowEviction=true if locks may get lost");
   }
+  if (facts.role != "master") {
+    throw StoreUnavailable(store + " is not a master (role: " + shown(facts.role) +
+                           "): locks need the master");
+  }
+  if (facts.loading == "1") throw StoreUnavailable(store + " is still loading its data");
 }
 
 std::string durabilityOf(const ServerFacts& facts) {

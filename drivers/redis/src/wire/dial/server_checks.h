@@ -10,6 +10,7 @@ struct RedisOptions;
 /// What INFO and CONFIG GET tell of a server; fields that it does not tell are empty.
 struct ServerFacts {
   std::string role{};
+  std::string loading{};  ///< "1" while its data is not there yet.
   std::string version{};
   std::string runId{};
   std::string uptimeSeconds{};
@@ -21,8 +22,9 @@ struct ServerFacts {
 /// Takes the facts from the text of INFO.
 ServerFacts parseInfo(std::string_view info);
 
-/// Throws ConfigError unless locks can be kept on this server: a master, version 6 or later, that evicts no
-/// keys (or `options.allowEviction`).
+/// Throws unless locks can be kept on this server now: ConfigError when it is older than version 6 or may
+/// evict keys (without `options.allowEviction`); StoreUnavailable when it is a replica or still loading its
+/// data, since that may change at any time.
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
 
 /// One line for people: what a crash of this server does to its locks.

@@ -2,21 +2,23 @@
 
 #include <Poco/Exception.h>
 #include <Poco/Net/IPAddress.h>
+#include <Poco/Net/RejectCertificateHandler.h>
 #include <Poco/Net/SSLException.h>
 #include <Poco/Net/SecureStreamSocket.h>
 #include <Poco/Net/Utility.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <climits>
 #include <system_error>
 #include <utility>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
 
@@ -58,6 +60,11 @@ auto guarded(Call&& call) {
     if (fault.message().find("certificate verify failed") != std::string::npos) {
       throw ConfigError("the server's certificate is not signed by a trusted authority");
     }
+    for (const char* const alert :
+         {"alert certificate required", "alert bad certificate", "alert unknown ca"}) {
+      if (fault.message().find(alert) == std::string::npos) continue;
+      throw ConfigError("the server asks for a certificate of its clients, or refuses the one in certFile");
+    }
     broken(fault.displayText());
   } catch (const Poco::Exception& fault) {
     broken(fault.displayText());
@@ -66,13 +73,32 @@ auto guarded(Call&& call) {
 
 }  // namespace
 
-bool waitFor(pollfd awaited, Clock& clock, Instant deadline) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now()).count();
-    if (left <= 0) return false;
-    const int ready = ::poll(&awaited, 1, static_cast<int>(std::min<long long>(left, INT_MAX)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) broken(std::generic_category().message(errno));
+Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options) {
+  if (!options.tls) return nullptr;
+  Poco::Net::Context::Params params;
+  params.caLocation = options.caFile;
+  params.loadDefaultCAs = options.caFile.empty();
+  params.certificateFile = options.certFile;
+  params.privateKeyFile = options.keyFile;
+  // Anything less lets Poco skip the host name check for loopback addresses.
+  params.verificationMode = Poco::Net::Context::VERIFY_STRICT;
+  try {
+    Poco::Net::Context::Ptr context = new Poco::Net::Context(Poco::Net::Context::TLS_CLIENT_USE, params);
+    if (!options.certFile.empty() && ::SSL_CTX_check_private_key(context->sslContext()) != 1) {
+      throw Poco::Net::SSLException("the key is not the certificate's");
+    }
+    context->requireMinimumProtocol(Poco::Net::Context::PROTO_TLSV1_2);
+    // Of our own, so that a handler which the application has set for other connections does not soften ours.
+    context->setInvalidCertificateHandler(new Poco::Net::RejectCertificateHandler(false));
+    return context;
+  } catch (const Poco::Exception&) {
+    std::string files;
+    for (const auto& [name, file] : {std::pair<const char*, const std::string&>{"caFile", options.caFile},
+                                     {"certFile", options.certFile},
+                                     {"keyFile", options.keyFile}}) {
+      if (!file.empty()) files += std::string(files.empty() ? "" : ", ") + name + " " + quoted(file);
+    }
+    throw ConfigError(files + ": these files cannot be read as PEM, or the key is not the certificate's");
   }
 }
 
@@ -154,20 +180,6 @@ std::size_t Stream::receive(std::span<char> room) {
   });
 }
 
-bool Stream::sendAll(std::string_view bytes, Clock& clock, Instant deadline) {
-  while (!bytes.empty()) {
-    const std::size_t sent = send(bytes);
-    bytes.remove_prefix(sent);
-    if (sent == 0 && !waitFor(toSend(), clock, deadline)) return false;
-  }
-  return true;
-}
-
-bool Stream::readable() {
-  pollfd watched{fd_, POLLIN, 0};
-  return ::poll(&watched, 1, 0) != 0;
-}
-
 void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 
 std::unique_lock<std::mutex> Stream::secureGuard() {
@@ -175,15 +187,6 @@ std::unique_lock<std::mutex> Stream::secureGuard() {
   std::unique_lock guard(secureMutex_);
   forgetEarlierFaults();
   return guard;
-}
-
-bool Stream::waitReadable(Clock& clock, Instant deadline) {
-  // Decrypted bytes that wait inside OpenSSL are invisible to poll.
-  if (secure_ && readEvent_ == POLLIN) {
-    const std::lock_guard guard(secureMutex_);
-    if (socket_.available() > 0) return true;
-  }
-  return waitFor(toReceive(), clock, deadline);
 }
 
 }  // namespace lockkeeper::redis

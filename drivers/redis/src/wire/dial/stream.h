@@ -14,8 +14,6 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
-
 namespace lockkeeper::redis {
 
 struct RedisOptions;
@@ -26,12 +24,12 @@ class StreamBroken : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Waits for what `awaited` says. False: `deadline` came first.
-bool waitFor(pollfd awaited, Clock& clock, Instant deadline);
+/// The TLS settings of `options`; null when it asks for none. Throws ConfigError naming the file that cannot
+/// be used.
+Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options);
 
-/// One byte stream: TCP, TLS over TCP, or a Unix socket. It blocks in no call that takes no deadline, so that
-/// a deadline holds whatever the peer does. One thread may send while another one receives; every call may
-/// throw StreamBroken.
+/// One byte stream: TCP, TLS over TCP, or a Unix socket. No call blocks. One thread may send while another
+/// one receives; every call may throw StreamBroken.
 class Stream {
  public:
   /// Begins to connect. `tls` is null for a plain connection.
@@ -51,21 +49,12 @@ class Stream {
   /// What is there: how many bytes, 0 when it would block.
   std::size_t receive(std::span<char> room);
 
-  /// Sends all of `bytes`. False: `deadline` came first.
-  bool sendAll(std::string_view bytes, Clock& clock, Instant deadline);
-
-  /// Waits until receive() may find something. False: `deadline` came first.
-  bool waitReadable(Clock& clock, Instant deadline);
-
   /// What connect(), send() and receive() wait for when they could do nothing. A receive() from TLS must have
   /// found nothing, since bytes that are decrypted already are invisible from outside.
   pollfd toConnect() const { return {fd_, connectEvent_, 0}; }
   pollfd toSend() const { return {fd_, writeEvent_, 0}; }
   pollfd toReceive() const { return {fd_, readEvent_, 0}; }
   bool secure() const { return secure_; }
-
-  /// True when there is something to receive, be it the end, without waiting for it.
-  bool readable();
 
   /// Ends the connection and wakes whoever waits in it. Any thread may call it.
   void shutdown() noexcept;

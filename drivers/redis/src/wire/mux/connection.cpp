@@ -1,51 +1,90 @@
 #include "wire/mux/connection.h"
 
 #include <algorithm>
-#include <utility>
+
+#include "lockkeeper/error.h"
+#include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
 
-void Connection::add(Request* request, std::string_view commands, std::size_t replies, Instant now,
-                     Instant dueAt) {
+namespace {
+
+// Scripts may report errors inside of their replies.
+bool saysNotMaster(const Reply& reply) {
+  return isError(reply, "READONLY") ||
+         std::any_of(reply.items.begin(), reply.items.end(),
+                     [](const Reply& item) { return isError(item, "READONLY"); });
+}
+
+}  // namespace
+
+void Connection::add(Pending commands, std::string_view bytes, Instant now) {
   lastUse = now;
-  out.append(commands);
-  pending.push_back({.request = request, .replies = replies, .sentAt = now, .dueAt = dueAt});
+  commands.since = now;
+  commands.bytes = bytes.size();
+  out.append(bytes);
+  pending.push_back(std::move(commands));
 }
 
-void Connection::takeOut() {
+bool Connection::takeOut(Instant now) {
+  if (!sending.empty()) return true;
   std::swap(out, sending);
-  for (auto each = pending.rbegin(); each != pending.rend() && !each->handedOver; ++each) {
-    each->handedOver = true;
+  for (auto each = pending.rbegin(); each != pending.rend() && !each->sent; ++each) {
+    each->sent = true;
+    each->since = now;
   }
+  return !sending.empty();
 }
 
-Request* Connection::nextAnswered() {
+std::size_t Connection::sendSome() { return stream->send(std::string_view(sending).substr(sentBytes)); }
+
+void Connection::sent(std::size_t bytes, Instant now) {
+  // Only then does it say anything about the server: otherwise it may be the system that keeps the bytes.
+  const bool wasFull = sentBytes > 0;
+  if (wasFull && bytes > 0) lastProgress = now;
+  sentBytes += bytes;
+  blocked = sentBytes < sending.size();
+  if (blocked) return;
+  sending.clear();
+  sentBytes = 0;
+}
+
+std::optional<Connection::Pending> Connection::nextAnswered(Instant now) {
   while (!reader.idle()) {
-    if (pending.empty() || !pending.front().handedOver) {
+    if (pending.empty() || !pending.front().sent) {
       throw ProtocolError("the server answers more than it was asked");
     }
     Pending& oldest = pending.front();
-    Request* const request = oldest.request;
-    if (!reader.next(request ? request->replies_[oldest.answered] : dropped)) return nullptr;
+    Reply& reply = oldest.request ? oldest.request->answers_[node].replies[oldest.answered] : dropped_;
+    if (!reader.next(reply)) return std::nullopt;
+    notMaster = notMaster || saysNotMaster(reply);
+    oldest.refused = oldest.refused || isRefusal(reply);
     if (++oldest.answered < oldest.replies) continue;
+    lastProgress = now;
+    std::optional<Pending> done(std::move(oldest));
     pending.pop_front();
-    if (request == nullptr) continue;
-    request->finished_ = true;
-    return request;
+    return done;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-void Connection::forget(const Request& request) {
+bool Connection::forget(const Request& request, bool mustArrive) {
   const auto own = std::find_if(pending.rbegin(), pending.rend(),
                                 [&](const Pending& each) { return each.request == &request; });
-  if (own != pending.rend()) own->request = nullptr;
+  if (own == pending.rend()) return false;
+  own->request = nullptr;
+  if (mustArrive) own->mustArrive = std::make_shared<const std::string>(request.commands());
+  if (mustArrive || own->sent) return false;
+  std::size_t behind = 0;
+  for (auto each = pending.rbegin(); each != own; ++each) behind += each->bytes;
+  out.erase(out.size() - behind - own->bytes, own->bytes);
+  pending.erase(std::next(own).base());
+  return true;
 }
 
-void Connection::fail(Request& request, ErrorCode code, const std::string& text) {
-  request.failure_ = code;
-  request.failureText_ = text;
-  request.finished_ = true;
+Instant Connection::lateAt(std::chrono::nanoseconds allowance) const {
+  if (pending.empty()) return Instant::max();
+  return saturatingAdd(std::max(pending.front().since, lastProgress), allowance);
 }
 
 }  // namespace lockkeeper::redis

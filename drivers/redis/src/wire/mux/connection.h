@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "wire/dial/stream.h"
 #include "wire/protocol/request.h"
@@ -12,64 +15,63 @@
 
 namespace lockkeeper::redis {
 
-/// A stream that is ready for commands, and the requests that are on their way on it. What its owner's mutex
-/// guards; the stream, `sending` and the reader's room belong to whoever has said that it writes or reads.
+/// A stream that is ready for commands, and the requests that are on their way on it, in the order of their
+/// commands. Guarded by the multiplexer's mutex; the stream, `sending` and the reader's room belong to the
+/// thread that writes or reads at the moment.
 struct Connection {
-  /// A request whose replies are due. Those of a connection are in the order of their commands.
+  /// Commands whose replies are due.
   struct Pending {
-    Request* request;  // null when its caller has given up: the replies are read and dropped
-    std::size_t answered = 0;
+    Request* request;  // null when nobody waits for the replies (any more)
+    /// Without `request`: what must be sent again unless the node has done it.
+    std::shared_ptr<const std::string> mustArrive{};
+    std::size_t bytes = 0;
     std::size_t replies = 0;
-    Instant sentAt;
-    Instant dueAt;
-    bool handedOver = false;  // to the socket, perhaps only in part
+    std::size_t answered = 0;
+    Instant since{};       // added, or handed to the socket
+    Instant dueAt{};       // an answer that comes later is late
+    bool sent = false;     // handed to the socket, perhaps only in part
+    bool refused = false;  // without `request`: the node has not done it, for a reason that passes
   };
 
-  explicit Connection(std::unique_ptr<Stream> connected) : stream(std::move(connected)) {}
+  Connection(std::unique_ptr<Stream> connected, std::size_t ofNode, std::uint64_t itsNumber, Instant now)
+      : stream(std::move(connected)), node(ofNode), number(itsNumber), lastUse(now), lastProgress(now) {}
 
-  /// Puts commands that get so many replies in line; `request`, when there is one, gets them.
-  void add(Request* request, std::string_view commands, std::size_t replies, Instant now, Instant dueAt);
+  void add(Pending commands, std::string_view bytes, Instant now);
 
-  /// Moves what is not handed over yet to `sending`, which must be empty.
-  void takeOut();
+  /// Whether there is something to send, which is in `sending` then.
+  bool takeOut(Instant now);
 
-  /// The next request whose replies are all there; null when there is none yet. Throws ProtocolError.
-  Request* nextAnswered();
+  /// Hands to the socket what it takes of `sending`. By the writer, without the mutex.
+  std::size_t sendSome();
+  /// The socket has taken so much of `sending`.
+  void sent(std::size_t bytes, Instant now);
 
-  /// Whether a request that was sent by then still misses replies.
-  bool isLate(Instant sentBefore) const { return !pending.empty() && pending.front().sentAt <= sentBefore; }
+  /// The next commands whose replies are all there. Throws ProtocolError.
+  std::optional<Pending> nextAnswered(Instant now);
 
-  /// The caller of `request` has left: its replies will be dropped.
-  void forget(const Request& request);
+  /// The caller of `request` leaves. True: what it asked was not sent, and will not be. Otherwise its replies
+  /// will be dropped; with `mustArrive` it stays in line in any case.
+  bool forget(const Request& request, bool mustArrive);
 
-  /// Ends the connection. Requests that were handed over fail with `code`, the others were certainly not
-  /// sent. `tell` is called for each when it is finished, and may destroy it.
-  template <class Tell>
-  void end(ErrorCode code, const std::string& text, Tell&& tell) {
-    ended = true;
-    stream->shutdown();
-    for (const Pending& each : pending) {
-      if (each.request == nullptr) continue;
-      fail(*each.request, each.handedOver ? code : ErrorCode::storeUnavailable, text);
-      tell(*each.request);
-    }
-    pending.clear();
-    out.clear();
-  }
+  /// When the server is too late with its replies or with taking what we send, if it goes on so.
+  Instant lateAt(std::chrono::nanoseconds allowance) const;
 
   const std::unique_ptr<Stream> stream;
+  const std::size_t node;
+  const std::uint64_t number;  // no other connection of the multiplexer has it
   std::deque<Pending> pending;
-  std::string out;      // the commands that are not handed over yet
-  std::string sending;  // those that are being sent
+  std::string out;            // the commands that are not handed over yet
+  std::string sending;        // those that are being sent
+  std::size_t sentBytes = 0;  // of `sending`
   ReplyReader reader;
-  Reply dropped;  // the last reply that nobody waited for
-  Instant lastUse{};
-  bool writing = false;
-  bool reading = false;
+  Instant lastUse;
+  Instant lastProgress;    // an answer has come, or a full socket has taken more
+  bool blocked = false;    // the socket takes no more for now
+  bool notMaster = false;  // the server has said so
   bool ended = false;
 
  private:
-  static void fail(Request& request, ErrorCode code, const std::string& text);
+  Reply dropped_;  // the last reply that nobody waited for
 };
 
 }  // namespace lockkeeper::redis

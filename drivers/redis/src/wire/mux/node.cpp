@@ -7,101 +7,98 @@ namespace lockkeeper::redis {
 
 namespace {
 
-// What is owed ends with its ttl anyway: in a long outage, forgetting the oldest costs only time.
-constexpr std::size_t mostDebts = 1024;
+using std::chrono::milliseconds;
+
+constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
+// What is not delivered ends with its ttl anyway: forgetting it costs only time.
+constexpr std::size_t mostUndelivered = 1024;
+constexpr milliseconds refusalPause{50};
 
 }  // namespace
 
-Node::Node(const RedisOptions& options, const Environment& environment, RestartGuard restartGuard)
-    : guard(std::move(restartGuard)), connector_(options, environment) {}
+Node::Node(std::size_t index, const RedisOptions& options, const Environment& environment,
+           const Resolver& resolve)
+    : index_(index), dialer_(options, environment, resolve), backoff_(firstBackoff) {}
 
 bool Node::silent(Instant now) const {
-  return connection != nullptr && !connection->pending.empty() && connection->pending.front().dueAt <= now;
+  return ready() && !connection->pending.empty() && connection->pending.front().dueAt <= now;
 }
 
+std::string Node::why() const { return dialing() ? store() + " cannot be reached: still connecting" : why_; }
+
 bool Node::startDial(Instant now) {
-  if (connection || dial || !backoff_.due(now)) return false;
-  dial = std::make_shared<Dial>(connector_);
-  dialGoesOn(now);
+  if (connection || dial || now < nextDial_) return false;
+  dial = std::make_shared<Dial>(dialer_, now);
+  dialStarted_ = now;
   return true;
 }
 
-void Node::dialGoesOn(Instant now) { dialUntil_ = saturatingAdd(now, connector_.options().connectTimeout); }
+void Node::dialGoesOn(Instant attendedUntil, Instant now) {
+  const Instant since = std::max(attendedUntil, dialStarted_);
+  if (now > since) dial->paused(now - since);
+}
 
-void Node::dialSucceeded(Instant now) {
-  guard.met(dial->facts(), now, lastHeard);
-  connection = std::make_shared<Connection>(dial->take());
-  connection->lastUse = now;
+void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
+  connection = std::make_shared<Connection>(dial->take(), index_, connectionNumber, now);
   dial.reset();
-  blocked = false;
-  lastHeard = now;
+  lastHeard_ = now;
   tried_ = met_ = true;
-  mistaken_ = false;
-  backoff_.succeeded();
-  for (Debt& debt : debts_) send(debt, now);
+  misconfigured_ = false;
+  backoff_ = firstBackoff;
+  nextDial_ = nextDelivery_ = Instant::min();
+  deliverAll(now);
 }
 
 void Node::dialFailed(ErrorCode code, const std::string& text, Instant now) {
   dial.reset();
   // Later, a node that was good must be able to go wrong without taking the others with it.
-  mistaken_ = code == ErrorCode::config && (mistaken_ || !tried_);
+  misconfigured_ = code == ErrorCode::config && (misconfigured_ || !tried_);
   tried_ = true;
   why_ = text;
   code_ = code;
-  backoff_.failed(code, text, now, *connector_.environment().random);
+  nextDial_ = saturatingAdd(now, backoff_.next(*dialer_.environment().random));
 }
 
 void Node::stopWaitingForFirstDial() {
-  if (!dial || tried_) return;
-  tried_ = true;
-  why_ = store() + " cannot be reached: it has not answered yet";
+  if (dial) tried_ = true;
 }
 
-void Node::lost(ErrorCode code, const std::string& text) {
+void Node::lost(const std::string& text) {
+  for (Connection::Pending& each : connection->pending) {
+    if (each.mustArrive) keep(std::move(each.mustArrive));
+  }
   connection.reset();
   why_ = text;
-  code_ = code;
+  code_ = ErrorCode::storeUnavailable;
 }
 
-void Node::owe(const std::string& commands, Instant now) {
-  // Who never let us in has nothing to give back.
+void Node::deliver(std::shared_ptr<const std::string> commands, Instant now) {
+  // Who never let us in has nothing to do.
   if (!met_) return;
-  makeRoom();
-  debts_.push_back({commands, nullptr});
-  if (connection) send(debts_.back(), now);
+  keep(std::move(commands));
+  deliverAll(now);
 }
 
-void Node::owe(const std::string& commands, std::unique_ptr<Ballot> ballot) {
-  makeRoom();
-  ballot->round = nullptr;
-  debts_.push_back({commands, std::move(ballot)});
+void Node::deliverAll(Instant now) {
+  if (!ready() || now < nextDelivery_) return;
+  for (; !undelivered_.empty(); undelivered_.pop_front()) {
+    const std::string_view bytes = *undelivered_.front();
+    connection->add({.request = nullptr,
+                     .mustArrive = std::move(undelivered_.front()),
+                     .replies = 1,
+                     .dueAt = saturatingAdd(now, dialer_.options().ioTimeout)},
+                    bytes, now);
+  }
 }
 
-void Node::paid(const Ballot& ballot) {
-  const auto own = find(ballot);
-  if (own != debts_.end()) debts_.erase(own);
+void Node::deliverLater(std::shared_ptr<const std::string> commands, Instant now) {
+  keep(std::move(commands));
+  nextDelivery_ = now + refusalPause;
 }
 
-void Node::unpaid(const Ballot& ballot) {
-  const auto own = find(ballot);
-  if (own != debts_.end()) own->ballot.reset();
-}
-
-void Node::send(Debt& debt, Instant now) {
-  debt.ballot = std::make_unique<Ballot>(nullptr, 1);
-  connection->add(debt.ballot.get(), debt.commands, 1, now,
-                  saturatingAdd(now, connector_.options().ioTimeout));
-}
-
-void Node::makeRoom() {
-  if (debts_.size() < mostDebts) return;
-  if (connection && debts_.front().ballot) connection->forget(*debts_.front().ballot);
-  debts_.pop_front();
-}
-
-std::deque<Node::Debt>::iterator Node::find(const Ballot& ballot) {
-  return std::find_if(debts_.begin(), debts_.end(),
-                      [&](const Debt& each) { return each.ballot.get() == &ballot; });
+void Node::keep(std::shared_ptr<const std::string> commands) {
+  if (undelivered_.size() == mostUndelivered) undelivered_.pop_front();
+  undelivered_.push_back(std::move(commands));
 }
 
 }  // namespace lockkeeper::redis

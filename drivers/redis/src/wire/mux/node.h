@@ -4,80 +4,78 @@
 #include <memory>
 #include <string>
 
-#include "wire/dial/connect_backoff.h"
-#include "wire/dial/connector.h"
-#include "wire/dial/dial.h"
+#include "lockkeeper/internal/backoff.h"
+#include "wire/dial/dialer.h"
 #include "wire/mux/connection.h"
-#include "wire/mux/restart_guard.h"
-#include "wire/mux/round.h"
 
 namespace lockkeeper::redis {
 
-/// One server of a NodeGroup, guarded by its mutex.
+/// One server of a Multiplexer: the connection to it, or the next attempt to make one. After a failure the
+/// next attempt is due 20 to 500 ms later, so that the clients of a restarted server do not come all at once.
+/// Guarded by the multiplexer's mutex.
 class Node {
  public:
-  Node(const RedisOptions& options, const Environment& environment, RestartGuard restartGuard);
+  Node(std::size_t index, const RedisOptions& options, const Environment& environment,
+       const Resolver& resolve);
 
-  const std::string& store() const { return connector_.store(); }
+  const Dialer& dialer() const { return dialer_; }
+  const std::string& store() const { return dialer_.store(); }
 
-  /// Ready for commands.
+  /// Connected.
   bool ready() const { return connection != nullptr; }
-  /// An answer is overdue: whether it is alive shows when it has come.
+  /// An answer is overdue: whether the server is alive shows when it has come.
   bool silent(Instant now) const;
-  bool mayVote(Instant now) const { return guard.votesFrom() <= now; }
   /// Has not told yet whether it can be reached.
   bool untried() const { return !tried_; }
   bool dialing() const { return dial != nullptr; }
-  /// A mistake in the set-up, by what it said to our first attempt.
-  bool mistaken() const { return mistaken_; }
+  /// Its answer to our first attempt was that the set-up is wrong.
+  bool misconfigured() const { return misconfigured_; }
   /// Why it is not connected.
-  const std::string& why() const { return why_; }
-  ErrorCode code() const { return code_; }
+  std::string why() const;
+  ErrorCode code() const { return dialing() ? ErrorCode::storeUnavailable : code_; }
+  /// When it was heard of for the last time.
+  Instant lastHeard() const { return lastHeard_; }
+  void heard(Instant now) { lastHeard_ = now; }
 
   /// Begins to connect, unless it is connected or connecting, or the next attempt is not due. True: begun.
   bool startDial(Instant now);
-  /// There is progress, so the dial gets its time anew.
-  void dialGoesOn(Instant now);
-  bool dialIsLate(Instant now) const { return now >= dialUntil_; }
-  void dialSucceeded(Instant now);
+  /// Nobody has attended to the dial since then: that does not count as its time.
+  void dialGoesOn(Instant attendedUntil, Instant now);
+  void dialSucceeded(std::uint64_t connectionNumber, Instant now);
   void dialFailed(ErrorCode code, const std::string& text, Instant now);
   /// Nobody waits for the first attempt any longer; it goes on.
   void stopWaitingForFirstDial();
-  /// The connection has ended.
-  void lost(ErrorCode code, const std::string& text);
 
-  /// Sends commands with one reply that matter to nobody here any more, at once or when it is there again.
-  void owe(const std::string& commands, Instant now);
-  /// Likewise for what was sent already, as `ballot`.
-  void owe(const std::string& commands, std::unique_ptr<Ballot> ballot);
-  /// The answer to something that was owed has come, or will not.
-  void paid(const Ballot& ballot);
-  void unpaid(const Ballot& ballot);
+  /// The connection has ended, for `text`.
+  void lost(const std::string& text);
+
+  /// Sends commands, that matter to nobody here any more, until the node has done them: now, or when it is
+  /// there again. In a long outage the oldest are forgotten.
+  void deliver(std::shared_ptr<const std::string> commands, Instant now);
+  /// Sends again what is not delivered, unless the node has just refused it.
+  void deliverAll(Instant now);
+  /// It has refused the commands for a reason that passes: sends them again a little later.
+  void deliverLater(std::shared_ptr<const std::string> commands, Instant now);
 
   std::shared_ptr<Connection> connection;  // shared with those that are in a system call on it
   std::shared_ptr<Dial> dial;              // likewise
-  RestartGuard guard;
-  Instant lastHeard{};
-  bool blocked = false;  // the socket takes no more for now
 
  private:
-  struct Debt {
-    std::string commands;
-    std::unique_ptr<Ballot> ballot;  // while it is on its way
-  };
-  void send(Debt& debt, Instant now);
-  void makeRoom();
-  std::deque<Debt>::iterator find(const Ballot& ballot);
+  void keep(std::shared_ptr<const std::string> commands);
 
-  Connector connector_;
-  ConnectBackoff backoff_;
-  Instant dialUntil_{};
+  const std::size_t index_;
+  Dialer dialer_;
+  Backoff backoff_;
+  Instant nextDial_ = Instant::min();
+  Instant dialStarted_{};
   bool tried_ = false;
   bool met_ = false;
-  bool mistaken_ = false;
+  bool misconfigured_ = false;
   std::string why_;
   ErrorCode code_ = ErrorCode::storeUnavailable;
-  std::deque<Debt> debts_;
+  Instant lastHeard_{};
+  std::deque<std::shared_ptr<const std::string>> undelivered_;
+  Instant nextDelivery_ = Instant::min();
 };
 
 }  // namespace lockkeeper::redis

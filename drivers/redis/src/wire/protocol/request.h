@@ -1,8 +1,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <initializer_list>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,55 +15,78 @@
 
 namespace lockkeeper::redis {
 
-class Channel;
+/// What one node has said to a request.
+struct Answer {
+  enum class State {
+    notAsked,  ///< Nothing was sent to it, for `why`.
+    waiting,   ///< It was asked.
+    complete,  ///< The replies are there.
+    failed,    ///< It was asked, but the replies will not come, for `why`.
+    late,      ///< It was asked, and had not answered when the caller left.
+  };
 
-/// Commands that are sent together, and their replies. Belongs to one caller; must not be touched between
-/// Channel::submit() and await(). Destroying it in between abandons it.
+  State state = State::notAsked;
+  std::vector<Reply> replies{};  ///< One for each command, when complete. Error replies are replies.
+  Instant receivedAt{};
+  std::uint64_t connection = 0;                  ///< Which connection it was asked on.
+  ErrorCode code = ErrorCode::storeUnavailable;  ///< With `why`.
+  std::string why{};
+
+  bool complete() const { return state == State::complete; }
+};
+
+/// Commands that are sent together to one node or to several, and what each has answered. Belongs to one
+/// caller, and must not be touched while Multiplexer::ask() runs.
 class Request {
  public:
-  Request() = default;
+  explicit Request(std::size_t nodes = 1) : answers_(nodes) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
-  ~Request();
 
-  /// Adds a command. Only before submit().
-  void add(std::span<const std::string_view> words);
+  /// Adds a command.
+  void add(std::span<const std::string_view> words) {
+    appendCommand(commands_, words);
+    ++size_;
+  }
   void add(std::initializer_list<std::string_view> words) { add(std::span(words.begin(), words.size())); }
 
-  /// Makes it as new, for another submit(). Not between submit() and await().
-  void clear();
+  /// Takes the commands out, so that others can be asked.
+  void clear() {
+    commands_.clear();
+    size_ = 0;
+  }
 
   /// All that was added, as it is sent.
   const std::string& commands() const { return commands_; }
-
   /// How many commands were added.
-  std::size_t size() const { return replies_.size(); }
+  std::size_t size() const { return size_; }
 
-  /// The reply to the command added as the index-th one. Only after await().
-  const Reply& reply(std::size_t index) const { return replies_[index]; }
-
-  /// A moment before the first byte was sent, and after the connection was made. Only after submit().
+  /// From here on, what ask() has found out. One answer for each node.
+  const std::vector<Answer>& answers() const { return answers_; }
+  /// Of the only node: the reply to the index-th command.
+  const Reply& reply(std::size_t index) const { return answers_.front().replies[index]; }
+  Reply& reply(std::size_t index) { return answers_.front().replies[index]; }
+  /// Of the only node: which connection it was asked on.
+  std::uint64_t connection() const { return answers_.front().connection; }
+  Instant startedAt() const { return startedAt_; }
+  /// A moment before the first byte was sent, and after the connections were made.
   Instant sentAt() const { return sentAt_; }
 
- protected:
-  // For those that are asked on several connections at once, by a NodeGroup.
-  explicit Request(std::size_t replies) : replies_(replies) {}
-  bool finished() const { return finished_; }
-  const std::optional<ErrorCode>& failure() const { return failure_; }
-  const std::string& failureText() const { return failureText_; }
-
  private:
-  friend class Channel;
+  friend class Multiplexer;
   friend struct Connection;
 
+  /// Nothing more is waited for.
+  bool over() const { return waiting_ == 0 || (enough_ != nullptr && *enough_ && (*enough_)(*this)); }
+
   std::string commands_;
-  std::vector<Reply> replies_;
+  std::size_t size_ = 0;
+  std::vector<Answer> answers_;
+  Instant startedAt_{};
   Instant sentAt_{};
-  Channel* channel_ = nullptr;                // while submitted
-  bool finished_ = false;                     // every reply is there, or failure_ is set
-  std::condition_variable* waker_ = nullptr;  // while its caller waits
-  std::optional<ErrorCode> failure_;
-  std::string failureText_;
+  std::size_t waiting_ = 0;  // for so many answers
+  const std::function<bool(const Request&)>* enough_ = nullptr;
+  std::condition_variable* waker_ = nullptr;  // while its caller sleeps
 };
 
 }  // namespace lockkeeper::redis

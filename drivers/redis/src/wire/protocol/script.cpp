@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "scripts.h"
-#include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
 
@@ -68,13 +67,6 @@ void Script::addTo(Request& request, By by, std::span<const std::string_view> ke
   words.insert(words.end(), keys.begin(), keys.end());
   words.insert(words.end(), arguments.begin(), arguments.end());
   request.add(words);
-}
-
-bool isAnyReplyNoScript(const Request& request) {
-  for (std::size_t index = 0; index < request.size(); ++index) {
-    if (isError(request.reply(index), "NOSCRIPT")) return true;
-  }
-  return false;
 }
 
 }  // namespace lockkeeper::redis

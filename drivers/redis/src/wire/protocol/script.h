@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/mux/channel.h"
+#include "wire/protocol/request.h"
 
 namespace lockkeeper::redis {
 
@@ -38,21 +38,5 @@ class Script {
   const std::string_view text_;
   const std::string digest_;
 };
-
-bool isAnyReplyNoScript(const Request& request);
-
-/// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script of
-/// it. The replies, effects and sentAt() are then those of the second time, since a call that gets NOSCRIPT
-/// does nothing; so the commands must be such that doing them twice is doing them once. Throws like
-/// Channel::execute().
-template <class Fill>
-void executeScripts(Channel& channel, Request& request, Instant deadline, Fill&& fill) {
-  fill(request, Script::By::digest);
-  channel.execute(request, deadline);
-  if (!isAnyReplyNoScript(request)) return;
-  request.clear();
-  fill(request, Script::By::text);
-  channel.execute(request, deadline);
-}
 
 }  // namespace lockkeeper::redis

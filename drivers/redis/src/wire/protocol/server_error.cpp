@@ -13,18 +13,42 @@ constexpr std::array<std::string_view, 11> refusals = {"LOADING",     "MASTERDOW
                                                        "BUSY",        "READONLY",   "MOVED",     "ASK",
                                                        "CLUSTERDOWN", "TRYAGAIN",   "NOREPLICAS"};
 
-}  // namespace
+// What Redis 6 puts before the error of a command: "ERR Error running script (call to f_…): @user_script:1:
+// -".
+constexpr std::string_view scriptError = "ERR Error running script";
 
-std::string_view errorClass(const Reply& error) {
-  const std::string_view text = error.text;
+// How a command inside a script is refused for want of rights: up to Redis 7.0, and from 7.2 on.
+constexpr std::array<std::string_view, 2> scriptRefusals = {"The user executing the script can't",
+                                                            "ACL failure in script"};
+
+std::string_view leadingClass(std::string_view text) {
   const auto end =
       std::find_if(text.begin(), text.end(), [](unsigned char c) { return std::isupper(c) == 0; });
   const auto length = static_cast<std::size_t>(end - text.begin());
   return length == 0 || length > 24 ? "ERR" : text.substr(0, length);
 }
 
+}  // namespace
+
+std::string_view errorClass(const Reply& error) {
+  const std::string_view text = error.text;
+  const std::string_view first = leadingClass(text);
+  if (first != "ERR") return first;
+  for (const std::string_view refusal : scriptRefusals) {
+    if (text.find(refusal) != std::string_view::npos) return "NOPERM";
+  }
+  if (!text.starts_with(scriptError)) return first;
+  const std::size_t inner = text.find(": -");
+  return inner == std::string_view::npos ? first : leadingClass(text.substr(inner + 3));
+}
+
 bool isError(const Reply& reply, std::string_view name) {
   return reply.kind == ReplyKind::error && errorClass(reply) == name;
+}
+
+bool isRefusal(const Reply& reply) {
+  return reply.kind == ReplyKind::error &&
+         std::find(refusals.begin(), refusals.end(), errorClass(reply)) != refusals.end();
 }
 
 ServerFault faultOf(const std::string& store, const Reply& error, std::string_view needs) {
@@ -33,10 +57,13 @@ ServerFault faultOf(const std::string& store, const Reply& error, std::string_vi
   if (name == "WRONGPASS") return {ErrorCode::config, store + " refused the user name or the password"};
   if (name == "DENIED")
     return {ErrorCode::config, store + " is in protected mode and refuses remote clients"};
-  if (name == "NOPERM" || error.text.starts_with("ERR The user executing the script")) {
+  if (name == "WRONGTYPE") {
+    return {ErrorCode::config, store + ": the key holds a value of another type (WRONGTYPE)"};
+  }
+  if (name == "NOPERM") {
     return {ErrorCode::config, store + " does not permit what is needed: " + std::string(needs)};
   }
-  if (std::find(refusals.begin(), refusals.end(), name) != refusals.end()) {
+  if (isRefusal(error)) {
     return {ErrorCode::storeUnavailable, store + " refused the command: " + std::string(name)};
   }
   return {ErrorCode::outcomeUnknown, store + " answered with an error: " + std::string(name)};

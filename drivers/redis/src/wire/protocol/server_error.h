@@ -8,12 +8,16 @@
 
 namespace lockkeeper::redis {
 
-/// The word that an error reply starts with ("NOSCRIPT"): its class. The rest may repeat what we have sent,
-/// so no message contains it.
+/// The class of an error reply ("NOSCRIPT"): the word that it starts with or, where a server puts "ERR"
+/// before the error of a command inside a script, the class of that one. The rest may repeat what we have
+/// sent, so no message contains it.
 std::string_view errorClass(const Reply& error);
 
 /// Whether `reply` is an error of the class `name`.
 bool isError(const Reply& reply, std::string_view name);
+
+/// Whether it is the error of a server that has done nothing, for a reason that passes.
+bool isRefusal(const Reply& reply);
 
 /// What a user of an ACL needs for locks.
 inline constexpr std::string_view lockPermissions =
@@ -25,8 +29,9 @@ struct ServerFault {
   std::string text;
 };
 
-/// What the error reply of `store` means: a ConfigError for a credential or permission, StoreUnavailable
-/// where the server has refused the command before doing anything, otherwise OutcomeUnknown. `needs` is what
+/// What the error reply of `store` means: a ConfigError for a credential, a permission or a key of the wrong
+/// type, StoreUnavailable where the server has refused the command before doing anything, otherwise
+/// OutcomeUnknown. `needs` is what
 /// a missing permission's message asks for.
 ServerFault faultOf(const std::string& store, const Reply& error, std::string_view needs = lockPermissions);
 

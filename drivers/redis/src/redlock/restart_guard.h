@@ -12,7 +12,8 @@ namespace lockkeeper::redis {
 /// Since when a node may vote. A server that has restarted may have forgotten the votes that it gave before;
 /// only when the longest lease has ended since then can none of them matter any more. Clients see a restart
 /// by the server's uptime and by a new run_id; the later of both tells, so that a server whose wall clock was
-/// set forward does not look older than it can be.
+/// set forward does not look older than it can be. One that tells no run_id may have restarted whenever a
+/// connection to it has ended.
 class RestartGuard {
  public:
   /// `length` is the longest lease; empty for no guard. `trustsSync`: see RedlockOptions::appendFsyncAlways.
@@ -28,7 +29,8 @@ class RestartGuard {
  private:
   const std::optional<std::chrono::milliseconds> length_;
   const bool trustsSync_;
-  std::string runId_;  // empty: never met
+  bool met_ = false;
+  std::string runId_;
   Instant votesFrom_ = Instant::min();
 };
 

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "node_fault.h"
 #include "redlock_fixture.h"
 
@@ -5,9 +7,9 @@ namespace lockkeeper::test {
 namespace {
 
 /// Two nodes are out of reach when a lock is released that they have voted for.
-class OwedRelease : public RedlockTest, public ::testing::WithParamInterface<NodeFault> {};
+class PendingRelease : public RedlockTest, public ::testing::WithParamInterface<NodeFault> {};
 
-TEST_P(OwedRelease, TheyGetItWhenTheyAreBackLongBeforeTheLeaseEnds) {
+TEST_P(PendingRelease, TheyGetItWhenTheyAreBackLongBeforeTheLeaseEnds) {
   const auto driver = open();
   ASSERT_TRUE(allAgree(*driver));
   std::vector<Claimant> released(20);
@@ -26,7 +28,7 @@ TEST_P(OwedRelease, TheyGetItWhenTheyAreBackLongBeforeTheLeaseEnds) {
   }
   for (std::size_t node = 0; node < 2; ++node) GetParam().heal(servers[node], *proxies[node]);
   EXPECT_TRUE(waitUntil([&] {
-    (void)driver->holder("any call carries what is owed", soon());
+    (void)driver->holder("any call carries what is pending", soon());
     std::size_t left = 0;
     for (const Claimant& who : released) left += votes(who.key);
     return left == 0;
@@ -35,7 +37,40 @@ TEST_P(OwedRelease, TheyGetItWhenTheyAreBackLongBeforeTheLeaseEnds) {
   EXPECT_TRUE(granted(driver->acquire(next.request())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, OwedRelease, ::testing::ValuesIn(nodeFaults), faultName);
+INSTANTIATE_TEST_SUITE_P(Faults, PendingRelease, ::testing::ValuesIn(nodeFaults), faultName);
+
+class ReleaseDuringRenewal : public RedlockTest {
+ protected:
+  /// How many scripts the node has run.
+  std::string scriptsRun(std::size_t node) const {
+    const std::string info = servers[node].command({"INFO", "commandstats"});
+    const std::size_t at = info.find("cmdstat_eval:calls=");
+    return at == std::string::npos ? "none" : info.substr(at, info.find(',', at) - at);
+  }
+};
+
+TEST_F(ReleaseDuringRenewal, IsNotUndoneWhereANodeHadLostTheKey) {
+  const auto driver = open();
+  ASSERT_TRUE(allAgree(*driver));
+  const Claimant who{};
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
+  servers[0].command({"DEL", who.key});
+  proxies[4]->set({.kind = ProxyFault::Kind::delay, .pause = nodeTimeout * 2});
+  const std::string before = scriptsRun(4);
+  std::jthread renewing([&] {
+    Renewal renewal{.claim = who.claim(), .ttl = longTtl};
+    driver->renew({&renewal, 1}, soon());
+  });
+  ASSERT_TRUE(waitUntil([&] { return scriptsRun(4) != before; })) << "the renewal waits for its answer";
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  renewing.join();
+  proxies[4]->passThrough();
+  EXPECT_TRUE(waitUntil([&] {
+    (void)driver->holder("any call carries what is pending", soon());
+    return votes(who.key) == 0;
+  }));
+}
 
 using ReleaseWithoutQuorum = RedlockTest;
 

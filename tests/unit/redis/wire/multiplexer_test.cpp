@@ -1,4 +1,4 @@
-#include "wire/mux/channel.h"
+#include "wire/mux/multiplexer.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -12,6 +12,7 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
 #include "scripted_server.h"
 
 namespace lockkeeper::redis {
@@ -20,13 +21,18 @@ namespace {
 using namespace std::chrono_literals;
 using Peer = ScriptedServer::Peer;
 
-/// A channel to a scripted server.
+RedisOptions optionsFor(std::uint16_t port, std::chrono::milliseconds ioTimeout) {
+  RedisOptions options;
+  options.port = port;
+  options.ioTimeout = ioTimeout;
+  return options;
+}
+
+/// A multiplexer with a connection to a scripted server.
 class Client {
  public:
   explicit Client(std::uint16_t port, std::chrono::milliseconds ioTimeout = 5s, Environment given = {})
-      : environment(std::move(given)),
-        connector(optionsFor(port, ioTimeout), environment),
-        channel(connector) {}
+      : environment(std::move(given)), server({optionsFor(port, ioTimeout)}, environment) {}
 
   Instant in(std::chrono::milliseconds length) const { return environment.clock->now() + length; }
 
@@ -34,21 +40,12 @@ class Client {
   Reply ask(const std::string& text, std::chrono::milliseconds patience = 5s) {
     Request request;
     request.add({"PING", text});
-    channel.execute(request, in(patience));
+    server.execute(request, in(patience));
     return request.reply(0);
   }
 
   Environment environment;
-  Connector connector;
-  Channel channel;
-
- private:
-  static RedisOptions optionsFor(std::uint16_t port, std::chrono::milliseconds ioTimeout) {
-    RedisOptions options;
-    options.port = port;
-    options.ioTimeout = ioTimeout;
-    return options;
-  }
+  Multiplexer server;
 };
 
 void echoRest(Peer& peer) {
@@ -60,7 +57,7 @@ void echo(Peer& peer, int) {
   echoRest(peer);
 }
 
-TEST(Channel, ManyThreadsShareOneConnectionAndEachGetsItsOwnReplies) {
+TEST(Multiplexer, ManyThreadsShareOneConnectionAndEachGetsItsOwnReplies) {
   ScriptedServer server(echo);
   Client client(server.port());
   std::vector<std::jthread> threads;
@@ -72,7 +69,7 @@ TEST(Channel, ManyThreadsShareOneConnectionAndEachGetsItsOwnReplies) {
         Request request;
         request.add({"PING", first});
         request.add({"PING", first + "b"});
-        client.channel.execute(request, client.in(20s));
+        client.server.execute(request, client.in(20s));
         right += request.reply(0).text == first && request.reply(1).text == first + "b";
       }
     });
@@ -82,23 +79,7 @@ TEST(Channel, ManyThreadsShareOneConnectionAndEachGetsItsOwnReplies) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(Channel, RequestsCanBeSentBeforeAnyIsAwaited) {
-  ScriptedServer server(echo);
-  Client client(server.port());
-  Request first;
-  Request second;
-  first.add({"PING", "1"});
-  second.add({"PING", "2"});
-  client.channel.submit(first, client.in(5s));
-  client.channel.submit(second, client.in(5s));
-  client.channel.await(second, client.in(5s));
-  client.channel.await(first, client.in(5s));
-  EXPECT_EQ(first.reply(0).text, "1");
-  EXPECT_EQ(second.reply(0).text, "2");
-  EXPECT_LE(first.sentAt(), second.sentAt());
-}
-
-TEST(Channel, AReplyThatComesTooLateIsNobodyElses) {
+TEST(Multiplexer, AReplyThatComesTooLateIsNobodyElses) {
   std::promise<void> goOn;
   ScriptedServer server([&](Peer& peer, int) {
     peer.logIn();
@@ -108,21 +89,13 @@ TEST(Channel, AReplyThatComesTooLateIsNobodyElses) {
     echoRest(peer);
   });
   Client client(server.port());
-  Request late;
-  late.add({"PING", "late"});
-  client.channel.submit(late, client.in(5s));
-  EXPECT_THROW(client.channel.await(late, client.in(30ms)), OutcomeUnknown);
-  {
-    Request abandoned;
-    abandoned.add({"PING", "abandoned"});
-    client.channel.submit(abandoned, client.in(5s));
-  }
+  EXPECT_THROW(client.ask("late", 30ms), OutcomeUnknown);
   goOn.set_value();
   EXPECT_EQ(client.ask("mine").text, "mine");
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(Channel, AServerThatFallsSilentIsLeftAfterTheIoTimeout) {
+TEST(Multiplexer, AServerThatFallsSilentIsLeftAfterTheIoTimeout) {
   ScriptedServer server([](Peer& peer, int connection) {
     if (connection > 1) return echo(peer, connection);
     peer.logIn();
@@ -139,7 +112,7 @@ TEST(Channel, AServerThatFallsSilentIsLeftAfterTheIoTimeout) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST(Channel, NoCutOfAReplyIsAReply) {
+TEST(Multiplexer, NoCutOfAReplyIsAReply) {
   const std::string whole = "*2\r\n:1\r\n:1700000000000000\r\n";
   ScriptedServer server([&](Peer& peer, int connection) {
     peer.logIn();
@@ -151,7 +124,7 @@ TEST(Channel, NoCutOfAReplyIsAReply) {
   EXPECT_EQ(client.ask("x").items.size(), 2U);
 }
 
-TEST(Channel, GarbageEndsTheConnection) {
+TEST(Multiplexer, GarbageEndsTheConnection) {
   ScriptedServer server([](Peer& peer, int connection) {
     if (connection > 2) return echo(peer, connection);
     peer.logIn();
@@ -166,7 +139,7 @@ TEST(Channel, GarbageEndsTheConnection) {
   EXPECT_EQ(server.connections(), 3);
 }
 
-TEST(Channel, AnIdleConnectionThatTheServerClosedIsNotUsedAgain) {
+TEST(Multiplexer, AnIdleConnectionThatTheServerClosedIsNotUsedAgain) {
   std::promise<void> closed;
   ScriptedServer server([&](Peer& peer, int connection) {
     if (connection > 1) return echo(peer, connection);
@@ -186,7 +159,7 @@ TEST(Channel, AnIdleConnectionThatTheServerClosedIsNotUsedAgain) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST(Channel, AfterAFailedConnectCallsFailAtOnceUntilTheNextAttemptIsDue) {
+TEST(Multiplexer, AfterAFailedConnectCallsFailAtOnceUntilTheNextAttemptIsDue) {
   std::uint16_t port = 0;
   {
     ScriptedServer gone([](Peer&, int) {});
@@ -202,6 +175,44 @@ TEST(Channel, AfterAFailedConnectCallsFailAtOnceUntilTheNextAttemptIsDue) {
   EXPECT_EQ(server.connections(), 0) << "the backoff was not kept";
   clock->advance(20ms);
   EXPECT_EQ(client.ask("3", 1h).text, "3");
+}
+
+TEST(Multiplexer, TheWaitForTheNextAttemptDoublesFromTwentyToFiveHundredMilliseconds) {
+  std::uint16_t port = 0;
+  {
+    ScriptedServer gone([](Peer&, int) {});
+    port = gone.port();
+  }
+  const auto clock = std::make_shared<testing::FakeClock>();
+  Environment environment;
+  environment.clock = clock;
+  environment.random = std::make_shared<testing::FakeRandom>();
+  int attempts = 0;
+  RedisOptions options;
+  options.host = "redis.example";
+  const Resolver resolve = [&](const std::string&, std::uint16_t) {
+    ++attempts;
+    return std::vector<Poco::Net::SocketAddress>{{"127.0.0.1", port}};
+  };
+  Multiplexer server({options}, environment, {}, resolve);
+  const auto ask = [&] {
+    Request request;
+    request.add({"PING"});
+    EXPECT_THROW(server.execute(request, clock->now() + 1h), StoreUnavailable);
+  };
+  ask();
+  testing::FakeRandom same;
+  for (const auto length : {20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms}) {
+    const std::chrono::nanoseconds half = length / 2;
+    const auto wait = half + std::chrono::nanoseconds(same.upTo(static_cast<std::uint64_t>(half.count())));
+    const int before = attempts;
+    clock->advance(wait - 1ns);
+    ask();
+    EXPECT_EQ(attempts, before) << length.count();
+    clock->advance(1ns);
+    ask();
+    EXPECT_EQ(attempts, before + 1) << length.count();
+  }
 }
 
 // More than the buffers of a loopback connection take, so that its writer has to wait for the server.
@@ -221,14 +232,14 @@ void answer(Peer& peer, int count) {
   }
 }
 
-TEST(Channel, ACallerWithoutPatienceIsNoReasonForOthersToWait) {
+TEST(Multiplexer, ACallerWithoutPatienceIsNoReasonForOthersToWait) {
   ScriptedServer server(echo);
   Client client(server.port());
   EXPECT_THROW(client.ask("late already", -1s), StoreUnavailable);
   EXPECT_EQ(client.ask("in time").text, "in time");
 }
 
-TEST(Channel, WhatWasNotHandedToTheSocketIsNeverSent) {
+TEST(Multiplexer, WhatWasNotHandedToTheSocketIsNeverSent) {
   std::promise<void> writing;
   std::promise<void> goOn;
   ScriptedServer server([&](Peer& peer, int) {
@@ -244,7 +255,7 @@ TEST(Channel, WhatWasNotHandedToTheSocketIsNeverSent) {
     Request large;
     addLarge(large);
     large.add({"PING", "last"});
-    client.channel.execute(large, client.in(20s));
+    client.server.execute(large, client.in(20s));
     EXPECT_EQ(large.reply(megabytes).text, "last");
   });
   writing.get_future().wait();
@@ -257,7 +268,7 @@ TEST(Channel, WhatWasNotHandedToTheSocketIsNeverSent) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST(Channel, WhenTheConnectionEndsWhatWasNotHandedOverIsKnownNotToBeApplied) {
+TEST(Multiplexer, WhenTheConnectionEndsWhatWasNotHandedOverIsKnownNotToBeApplied) {
   std::promise<void> writing;
   std::promise<void> goOn;
   ScriptedServer server([&](Peer& peer, int) {
@@ -270,17 +281,139 @@ TEST(Channel, WhenTheConnectionEndsWhatWasNotHandedOverIsKnownNotToBeApplied) {
   std::jthread blocked([&] {
     Request large;
     addLarge(large);
-    EXPECT_THROW(client.channel.execute(large, client.in(20s)), OutcomeUnknown);
+    EXPECT_THROW(client.server.execute(large, client.in(20s)), OutcomeUnknown);
   });
   writing.get_future().wait();
-  Request behind;
-  behind.add({"PING", "behind"});
-  client.channel.submit(behind, client.in(20s));
+  std::jthread behind([&] { EXPECT_THROW(client.ask("behind", 20s), StoreUnavailable); });
   goOn.set_value();
-  EXPECT_THROW(client.channel.await(behind, client.in(20s)), StoreUnavailable);
 }
 
-TEST(Channel, WhoLeavesMakesAnotherOneRead) {
+TEST(Multiplexer, AWriterWhoseTimeIsUpLeavesTheRestToOthers) {
+  std::promise<void> writing;
+  std::promise<void> goOn;
+  ScriptedServer server([&](Peer& peer, int) {
+    peer.logIn();
+    peer.command();
+    writing.set_value();
+    goOn.get_future().wait();
+    answer(peer, megabytes);
+    echoRest(peer);
+  });
+  Client client(server.port(), 20s);
+  EXPECT_EQ(server.connections(), 0);
+  auto patient = std::async(std::launch::async, [&] {
+    writing.get_future().wait();
+    return client.ask("patient", 20s).text;
+  });
+  Request large;
+  addLarge(large);
+  EXPECT_THROW(client.server.execute(large, client.in(300ms)), OutcomeUnknown);
+  goOn.set_value();
+  EXPECT_EQ(patient.get(), "patient");
+  EXPECT_EQ(client.ask("after").text, "after");
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(Multiplexer, OnlyTheConnectionThatWasMeantIsEnded) {
+  ScriptedServer server([](Peer& peer, int connection) {
+    peer.logIn();
+    peer.say(bulk(peer.command()[1]));
+    if (connection > 1) echoRest(peer);
+  });
+  Client client(server.port());
+  Request first;
+  first.add({"PING", "1"});
+  client.server.execute(first, client.in(5s));
+  EXPECT_THROW(client.ask("lost"), Error);
+  Request second;
+  second.add({"PING", "2"});
+  client.server.execute(second, client.in(5s));
+  client.server.disconnect(0, first.connection(), "an answer on the first connection was malformed");
+  EXPECT_EQ(client.ask("3").text, "3");
+  EXPECT_EQ(server.connections(), 2);
+  client.server.disconnect(0, second.connection(), "one on the second was");
+  EXPECT_EQ(client.ask("4").text, "4");
+  EXPECT_EQ(server.connections(), 3);
+}
+
+TEST(Multiplexer, AServerThatIsNotTheMasterAnyMoreIsLeft) {
+  const std::vector<std::string> replies = {
+      "-READONLY You can't write against a read only replica.\r\n",
+      "-ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write against a read "
+      "only "
+      "replica.\r\n",
+      "*2\r\n:1\r\n-READONLY You can't write against a read only replica.\r\n"};
+  ScriptedServer server([&](Peer& peer, int connection) {
+    peer.logIn();
+    const auto index = static_cast<std::size_t>(connection) - 1;
+    if (index == replies.size()) return echoRest(peer);
+    peer.command();
+    peer.say(replies[index]);
+    while (true) peer.command();
+  });
+  Client client(server.port());
+  for (std::size_t index = 0; index < replies.size(); ++index) EXPECT_NE(client.ask("x").text, "x");
+  EXPECT_EQ(client.ask("master").text, "master");
+}
+
+TEST(Multiplexer, WhatMustArriveIsSentUntilTheNodeHasDoneIt) {
+  std::atomic<int> times{0};
+  ScriptedServer server([&](Peer& peer, int) {
+    peer.logIn();
+    while (true) {
+      const bool release = peer.command()[1] == "release";
+      if (release) ++times;
+      peer.say(!release    ? "+OK\r\n"
+               : times < 4 ? "-LOADING Redis is loading the dataset in memory\r\n"
+                           : ":1\r\n");
+    }
+  });
+  Client client(server.port());
+  Request release;
+  release.add({"PING", "release"});
+  AskRules rules;
+  rules.mustArrive = true;
+  client.server.ask(release, rules, client.in(5s));
+  // Any call carries it.
+  const Instant end = client.in(20s);
+  while (times < 4 && client.in(0s) < end) (void)client.ask("call");
+  EXPECT_EQ(times, 4);
+  std::this_thread::sleep_for(60ms);  // When it would be sent again.
+  (void)client.ask("call");
+  EXPECT_EQ(times, 4) << "it was done";
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
+  ScriptedServer replica([](Peer& peer, int) { peer.logIn("\r\nredis_version:7.0.15\r\nrole:slave\r\n"); });
+  ScriptedServer silent([](Peer& peer, int) {
+    while (true) peer.command();
+  });
+  ScriptedServer master(echo);
+  std::uint16_t gonePort = 0;
+  {
+    ScriptedServer gone([](Peer&, int) {});
+    gonePort = gone.port();
+  }
+  const std::vector<std::uint16_t> ports = {gonePort, replica.port(), silent.port(), master.port()};
+  const Resolver resolve = [&](const std::string& host, std::uint16_t) {
+    EXPECT_EQ(host, "redis.example");
+    std::vector<Poco::Net::SocketAddress> addresses;
+    for (const std::uint16_t port : ports) addresses.emplace_back("127.0.0.1", port);
+    return addresses;
+  };
+  RedisOptions options;
+  options.host = "redis.example";
+  options.connectTimeout = 800ms;
+  const Environment environment;
+  Multiplexer server({options}, environment, {}, resolve);
+  Request request;
+  request.add({"PING", "here"});
+  server.execute(request, environment.clock->now() + 5s);
+  EXPECT_EQ(request.reply(0).text, "here");
+}
+
+TEST(Multiplexer, WhoLeavesMakesAnotherOneRead) {
   std::promise<void> firstTwo;
   std::promise<void> last;
   ScriptedServer server([&](Peer& peer, int) {
@@ -312,69 +445,7 @@ TEST(Channel, WhoLeavesMakesAnotherOneRead) {
   EXPECT_EQ(three.get(), "3");
 }
 
-TEST(Channel, AWriterThatHasItsRepliesLeavesNothingUnsent) {
-  std::promise<void> writingFirst;
-  std::promise<void> goOn;
-  std::promise<void> writingSecond;
-  std::promise<void> finish;
-  ScriptedServer server([&](Peer& peer, int) {
-    peer.logIn();
-    peer.command();
-    writingFirst.set_value();
-    goOn.get_future().wait();
-    answer(peer, megabytes);
-    peer.say(bulk(peer.command()[1]));  // the small one behind the first large one
-    peer.command();
-    writingSecond.set_value();
-    finish.get_future().wait();
-    answer(peer, megabytes);
-    echoRest(peer);
-  });
-  const auto clock = std::make_shared<testing::FakeClock>();
-  Environment environment;
-  environment.clock = clock;
-  Client client(server.port(), 1h, environment);
-  const auto sendLarge = [&] {
-    Request large;
-    addLarge(large);
-    client.channel.execute(large, client.in(1h));
-    return large.reply(megabytes - 1).text;
-  };
-  auto first = std::async(std::launch::async, sendLarge);
-  writingFirst.get_future().wait();
-  // The first one's thread will send these together, and have its own replies before it has finished.
-  Request small;
-  small.add({"PING", "small"});
-  client.channel.submit(small, client.in(1h));
-  Request second;
-  addLarge(second);
-  client.channel.submit(second, client.in(1h));
-  Request third;
-  third.add({"PING", "third"});
-  client.channel.submit(third, client.in(1h));
-  goOn.set_value();
-  client.channel.await(small, client.in(1h));
-  writingSecond.get_future().wait();
-
-  const auto await = [&](Request& request) {
-    return std::async(std::launch::async, [&] { client.channel.await(request, client.in(1h)); });
-  };
-  auto awaitSecond = await(second);
-  auto awaitThird = await(third);
-  ASSERT_TRUE(clock->awaitWaiters(1)) << "one of the two reads, the other one waits for it";
-  auto unsent = std::async(std::launch::async, [&] { return client.ask("unsent", 1h).text; });
-  ASSERT_TRUE(clock->awaitWaiters(2));
-  finish.set_value();
-  EXPECT_EQ(first.get(), "OK");
-  awaitSecond.get();
-  awaitThird.get();
-  EXPECT_EQ(third.reply(0).text, "third");
-  EXPECT_EQ(unsent.wait_for(20s), std::future_status::ready) << "nobody writes";
-  clock->advance(2h);
-  EXPECT_EQ(unsent.get(), "unsent");
-}
-
-TEST(Channel, AForkedChildIsToldApart) {
+TEST(Multiplexer, AForkedChildIsToldApart) {
   const ForkGuard guard;
   guard.check();
   const pid_t child = ::fork();

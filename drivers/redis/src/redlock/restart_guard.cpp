@@ -1,4 +1,4 @@
-#include "wire/mux/restart_guard.h"
+#include "redlock/restart_guard.h"
 
 #include <algorithm>
 #include <charconv>
@@ -21,8 +21,9 @@ std::chrono::seconds leastUptime(const ServerFacts& facts) {
 }  // namespace
 
 void RestartGuard::met(const ServerFacts& facts, Instant now, Instant lastHeard) {
-  if (facts.runId == runId_) return;
-  const bool restarted = !runId_.empty();
+  if (met_ && !facts.runId.empty() && facts.runId == runId_) return;
+  const bool restarted = met_;
+  met_ = true;
   runId_ = facts.runId;
   if (!length_ || (trustsSync_ && keepsEverything(facts))) {
     votesFrom_ = Instant::min();

@@ -1,4 +1,4 @@
-#include "wire/mux/restart_guard.h"
+#include "redlock/restart_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -51,7 +51,18 @@ TEST(RestartGuard, AReconnectToTheSameServerChangesNothing) {
   EXPECT_EQ(guard.votesFrom(), from);
 }
 
-TEST(RestartGuard, DoesNotTrustNonsense) {
+TEST(RestartGuard, AServerThatTellsNoRunIdMayHaveRestartedWheneverItsConnectionHasEnded) {
+  RestartGuard guard(60s, false);
+  guard.met(server("", "10"), start, Instant{});
+  EXPECT_EQ(guard.votesFrom(), start + 51s);
+  guard.met(server("", "100000"), start + 200s, start + 190s);
+  EXPECT_EQ(guard.votesFrom(), start + 250s);
+  RestartGuard old(60s, false);
+  old.met(server("", "100000"), start, Instant{});
+  EXPECT_LE(old.votesFrom(), start) << "it has not been met before";
+}
+
+TEST(RestartGuard, DoesNotTrustAnUptimeThatIsNone) {
   for (const char* const uptime : {"", "-7", "long", "99999999999999999999999"}) {
     RestartGuard guard(60s, false);
     guard.met(server("a", uptime), start, Instant{});

@@ -1,0 +1,453 @@
+#include "wire/mux/multiplexer.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "wire/protocol/server_error.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+// A connection that was idle for so long is looked at before it is used again: the server may have ended it.
+constexpr std::chrono::seconds idleBeforeLook{1};
+
+const AskRules oneNode;
+
+// How long a server may say nothing. WAIT keeps it from answering for as long as it was told to.
+std::chrono::milliseconds ioTimeoutOf(const RedisOptions& options) {
+  return options.ioTimeout +
+         (options.minReplicas > 0 ? options.replicaTimeout : std::chrono::milliseconds{0});
+}
+
+}  // namespace
+
+/// A connection, or one in the making, and what came of it while nobody held the mutex.
+struct Multiplexer::Watched {
+  std::size_t node;
+  std::shared_ptr<Connection> connection{};  // one of both
+  std::shared_ptr<Dial> dial{};
+  bool used = false;
+  bool connected = false;     // the dial is done
+  std::size_t sentBytes = 0;  // to the connection
+  ErrorCode code = ErrorCode::outcomeUnknown;
+  std::string fault{};
+};
+
+Multiplexer::Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit,
+                         const Resolver& resolve)
+    : environment_(environment),
+      clock_(*environment_.clock),
+      admit_(std::move(admit)),
+      ioTimeout_(ioTimeoutOf(nodes.front())),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  for (const RedisOptions& node : nodes) nodes_.emplace_back(nodes_.size(), node, environment_, resolve);
+}
+
+Multiplexer::~Multiplexer() { ::close(wake_); }
+
+void Multiplexer::execute(Request& request, Instant deadline) {
+  ask(request, oneNode, deadline);
+  const Answer& answer = request.answers_.front();
+  if (!answer.complete()) throwError(answer.code, answer.why);
+}
+
+void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline) {
+  Lock lock(mutex_);
+  request.startedAt_ = clock_.now();
+  request.waiting_ = 0;
+  request.enough_ = &rules.enough;
+  catchUp(lock);
+  if (rules.needed > 0) reach(lock, request, rules, deadline);
+  const Instant until = std::min(saturatingAdd(clock_.now(), rules.patience), deadline);
+  send(request, rules, until);
+  flush(lock, &request);
+  wait(lock, request, until, [&] { return request.over(); });
+  close(request, rules);
+  flush(lock, &request);
+  passOn(lock);
+}
+
+void Multiplexer::tell(std::size_t node, const Request& request) {
+  Lock lock(mutex_);
+  if (!nodes_[node].ready()) return;
+  const Instant now = clock_.now();
+  nodes_[node].connection->add(
+      {.request = nullptr, .replies = request.size(), .dueAt = saturatingAdd(now, ioTimeout_)},
+      request.commands(), now);
+  flush(lock);
+}
+
+void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const std::string& why) {
+  Lock lock(mutex_);
+  Node& named = nodes_[node];
+  if (named.ready() && named.connection->number == connection) {
+    end(lock, named, ErrorCode::outcomeUnknown, why);
+  }
+}
+
+// Nobody polls between calls, so what has come since then is taken in before any node is judged by it.
+void Multiplexer::catchUp(Lock& lock) {
+  const Instant now = clock_.now();
+  const auto worthALook = [&](const Node& node) {
+    return node.dialing() || node.silent(now) ||
+           (node.ready() &&
+            (now - node.connection->lastUse > idleBeforeLook || node.connection->lateAt(ioTimeout_) <= now));
+  };
+  if (!leading_ && std::any_of(nodes_.begin(), nodes_.end(), worthALook)) {
+    lead(lock, now, [] { return false; });
+  }
+  bool begun = false;
+  for (Node& node : nodes_) {
+    node.deliverAll(now);
+    begun |= node.startDial(now);
+  }
+  if (begun) interruptLeader();
+}
+
+// Waits for connections, as far as that is worth while.
+void Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline) {
+  if (worthWaiting(rules)) {
+    const Instant now = clock_.now();
+    // Half of the time at most, lest nothing be left for the question itself.
+    const bool limited = rules.patience != AskRules::untilDeadline;
+    const auto length = std::min<std::chrono::nanoseconds>(rules.patience, (deadline - now) / 2);
+    wait(lock, request, limited ? saturatingAdd(now, length) : deadline,
+         [&] { return !worthWaiting(rules); });
+  }
+  for (Node& node : nodes_) {
+    node.stopWaitingForFirstDial();
+    if (!node.misconfigured()) continue;
+    passOn(lock);
+    throw ConfigError(node.why());
+  }
+}
+
+bool Multiplexer::worthWaiting(const AskRules& rules) const {
+  std::size_t there = 0;
+  std::size_t dialing = 0;
+  bool first = false;
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Node& node = nodes_[index];
+    there += node.ready() && (!rules.unfit || rules.unfit(index, clock_.now()).empty());
+    dialing += node.dialing();
+    first = first || (node.dialing() && node.untried());
+  }
+  return first || (there < rules.needed && dialing > 0);
+}
+
+void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt) {
+  const Instant now = clock_.now();
+  request.sentAt_ = now;
+  std::size_t able = 0;
+  std::size_t answering = 0;
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Node& node = nodes_[index];
+    Answer& answer = request.answers_[index];
+    answer.state = Answer::State::notAsked;
+    answer.code = node.ready() ? ErrorCode::storeUnavailable : node.code();
+    answer.why = !node.ready() ? node.why() : rules.unfit ? rules.unfit(index, now) : std::string();
+    if (!answer.why.empty()) continue;
+    ++able;
+    answering += !node.silent(now);
+  }
+  const bool enough = !rules.allOrNone || able >= rules.needed;
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    if (!rules.nodes.empty() && !rules.nodes[index]) continue;
+    Node& node = nodes_[index];
+    Answer& answer = request.answers_[index];
+    if (!node.ready() || !answer.why.empty()) continue;
+    if (now >= dueAt) {
+      answer.why = node.store() + ": no time was left to send";
+    } else if (node.silent(now) && answering >= std::max<std::size_t>(rules.needed, 1)) {
+      answer.why = node.store() + " did not answer in time";
+    } else if (enough) {
+      answer.state = Answer::State::waiting;
+      answer.connection = node.connection->number;
+      answer.replies.resize(request.size_);
+      ++request.waiting_;
+      node.connection->add({.request = &request, .replies = request.size_, .dueAt = dueAt}, request.commands_,
+                           now);
+    }
+  }
+}
+
+// Nothing may refer to the request any more.
+void Multiplexer::close(Request& request, const AskRules& rules) {
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    if (!rules.nodes.empty() && !rules.nodes[index]) continue;
+    leaveBehind(nodes_[index], request, rules, request.answers_[index]);
+  }
+  request.waiting_ = 0;
+  request.enough_ = nullptr;
+}
+
+void Multiplexer::leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer) {
+  if (answer.state == Answer::State::waiting) {
+    const bool unsent = node.connection->forget(request, rules.mustArrive);
+    answer.state = unsent ? Answer::State::notAsked : Answer::State::late;
+    answer.code = unsent ? ErrorCode::storeUnavailable : ErrorCode::outcomeUnknown;
+    answer.why = node.store() + " did not answer in time";
+    return;
+  }
+  if (!rules.mustArrive) return;
+  const bool refused = answer.complete() && isRefusal(answer.replies.front());
+  if (answer.complete() && !refused) return;
+  auto commands = std::make_shared<const std::string>(request.commands_);
+  if (refused) {
+    node.deliverLater(std::move(commands), clock_.now());
+  } else {
+    node.deliver(std::move(commands), clock_.now());
+  }
+}
+
+template <class Done>
+void Multiplexer::wait(Lock& lock, Request& request, Instant until, Done done) {
+  while (!done()) {
+    if (leading_) {
+      sleep(lock, request, until);
+    } else {
+      lead(lock, until, done);
+    }
+    if (clock_.now() >= until) return;
+  }
+}
+
+template <class Done>
+void Multiplexer::lead(Lock& lock, Instant until, Done done) {
+  leading_ = true;
+  for (Node& node : nodes_) {
+    if (node.dialing()) node.dialGoesOn(ledUntil_, clock_.now());
+  }
+  do {
+    flush(lock);
+    if (done()) break;
+    pollOnce(lock, until);
+  } while (!done() && clock_.now() < until);
+  leading_ = false;
+  ledUntil_ = clock_.now();
+}
+
+void Multiplexer::sleep(Lock& lock, Request& request, Instant until) {
+  std::condition_variable& waker = wakers_.take();
+  request.waker_ = &waker;
+  sleeping_.push_back(&request);
+  clock_.wait(lock.forWaiting(), waker, until);
+  std::erase(sleeping_, &request);
+  request.waker_ = nullptr;
+  wakers_.giveBack(waker);
+}
+
+// Who leaves must not leave others without a leader. The one who has to wait longest leads next, so that the
+// role changes hands as seldom as can be.
+void Multiplexer::passOn(Lock& lock) {
+  if (!leading_ && !sleeping_.empty()) lock.wake(*sleeping_.back()->waker_);
+}
+
+/// One poll of all connections, of those in the making too, and what comes of it.
+void Multiplexer::pollOnce(Lock& lock, Instant until) {
+  until = std::min(until, watchAll());
+  const bool fresh =
+      std::any_of(polled_.begin() + 1, polled_.end(), [](const pollfd& each) { return each.fd < 0; });
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.now()).count();
+  const int timeout = fresh ? 0 : static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
+  lock.unlock();
+  if (::poll(polled_.data(), polled_.size(), timeout) >= 0) {
+    if (polled_[0].revents != 0) {
+      std::uint64_t count = 0;
+      (void)!::read(wake_, &count, sizeof count);
+    }
+    const Instant now = clock_.now();
+    for (std::size_t index = 0; index < watched_.size(); ++index) {
+      const pollfd& polled = polled_[index + 1];
+      Watched& watched = watched_[index];
+      const bool due = watched.dial && watched.dial->actBy() <= now;
+      if (polled.fd < 0 || polled.revents != 0 || due) use(watched, now);
+    }
+  }
+  lock.lock();
+  for (Watched& each : watched_) apply(lock, each);
+  watched_.clear();
+}
+
+// Until when nothing has to be done unless there is something.
+Instant Multiplexer::watchAll() {
+  Instant until = Instant::max();
+  polled_.assign(1, {wake_, POLLIN, 0});
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const Node& node = nodes_[index];
+    if (node.connection) {
+      pollfd event = node.connection->stream->toReceive();
+      if (node.connection->blocked)
+        event.events = static_cast<short>(event.events | node.connection->stream->toSend().events);
+      polled_.push_back(event);
+      watched_.push_back({.node = index, .connection = node.connection});
+      until = std::min(until, node.connection->lateAt(ioTimeout_));
+    } else if (node.dial) {
+      polled_.push_back(node.dial->awaited());
+      watched_.push_back({.node = index, .dial = node.dial, .code = ErrorCode::storeUnavailable});
+      until = std::min(until, node.dial->actBy());
+    }
+  }
+  return until;
+}
+
+// Outside the mutex: system calls, and listeners that are told of a new connection.
+void Multiplexer::use(Watched& watched, Instant now) {
+  watched.used = true;
+  try {
+    if (watched.dial) {
+      watched.connected = watched.dial->advance(now);
+      return;
+    }
+    Connection& connection = *watched.connection;
+    std::size_t received = 0;
+    do {
+      received = connection.stream->receive(connection.reader.room());
+      connection.reader.filled(received);
+    } while (received > 0 && connection.stream->secure());
+  } catch (const Error& fault) {
+    watched.code = fault.code();
+    watched.fault = fault.what();
+  } catch (const std::exception& fault) {
+    watched.fault = fault.what();
+  }
+}
+
+void Multiplexer::apply(Lock& lock, Watched& watched) {
+  Node& node = nodes_[watched.node];
+  if (watched.dial) return applyDial(lock, node, watched);
+  if (watched.connection->ended) return;
+  if (watched.used) {
+    watched.connection->blocked = false;
+    deliver(lock, node);
+    if (!watched.fault.empty() && node.ready()) end(lock, node, watched.code, watched.fault);
+  }
+  endIfLate(lock, node);
+}
+
+void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
+  const Instant now = clock_.now();
+  if (watched.connected) {
+    const std::string refusal =
+        admit_ ? admit_(watched.node, node.dial->facts(), now, node.lastHeard()) : std::string();
+    if (refusal.empty()) {
+      node.dialSucceeded(++connections_, now);
+    } else {
+      node.dialFailed(ErrorCode::config, refusal, now);
+    }
+  } else if (!watched.fault.empty()) {
+    node.dialFailed(watched.code, watched.fault, now);
+  } else {
+    return;
+  }
+  for (const Request* const each : sleeping_) lock.wake(*each->waker_);
+}
+
+void Multiplexer::deliver(Lock& lock, Node& node) {
+  const Instant now = clock_.now();
+  node.heard(now);
+  Connection& connection = *node.connection;
+  try {
+    while (const auto commands = connection.nextAnswered(now)) {
+      if (commands->request == nullptr) {
+        if (commands->mustArrive && commands->refused) node.deliverLater(commands->mustArrive, now);
+        continue;
+      }
+      Answer& answer = commands->request->answers_[connection.node];
+      answer.receivedAt = now;
+      finish(lock, *commands->request, answer, Answer::State::complete);
+    }
+  } catch (const ProtocolError& fault) {
+    return end(lock, node, ErrorCode::protocol, fault.what());
+  }
+  // The next connection may lead to the server that has taken over.
+  if (connection.notMaster) {
+    end(lock, node, ErrorCode::outcomeUnknown, "the server is not the master any more");
+  }
+}
+
+void Multiplexer::endIfLate(Lock& lock, Node& node) {
+  if (!node.ready() || node.connection->lateAt(ioTimeout_) > clock_.now()) return;
+  end(lock, node, ErrorCode::outcomeUnknown, "no reply within the I/O timeout");
+}
+
+void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, const std::string& why) {
+  const std::shared_ptr<Connection> connection = node.connection;
+  const std::string text = node.store() + ": " + why;
+  connection->ended = true;
+  connection->stream->shutdown();
+  for (const Connection::Pending& each : connection->pending) {
+    if (each.request == nullptr) continue;
+    Answer& answer = each.request->answers_[connection->node];
+    answer.code = each.sent ? code : ErrorCode::storeUnavailable;
+    answer.why = text;
+    finish(lock, *each.request, answer, Answer::State::failed);
+  }
+  node.lost(text);
+}
+
+void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::State state) {
+  answer.state = state;
+  --request.waiting_;
+  if (request.waker_ != nullptr && request.over()) lock.wake(*request.waker_);
+}
+
+// Hands to the sockets what they take. Who has its own answer already leaves the rest to the leader.
+void Multiplexer::flush(Lock& lock, const Request* own) {
+  if (flushing_) return;
+  flushing_ = true;
+  while (takeOutput()) {
+    lock.unlock();
+    for (Watched& each : flushed_) {
+      try {
+        each.sentBytes = each.connection->sendSome();
+      } catch (const std::exception& fault) {
+        each.fault = fault.what();
+      }
+    }
+    lock.lock();
+    const Instant now = clock_.now();
+    for (const Watched& each : flushed_) {
+      Connection& connection = *each.connection;
+      if (connection.ended) continue;
+      if (!each.fault.empty()) {
+        end(lock, nodes_[each.node], ErrorCode::outcomeUnknown, each.fault);
+        continue;
+      }
+      connection.sent(each.sentBytes, now);
+      if (connection.blocked) interruptLeader();
+    }
+    if (own != nullptr && leading_ && own->over()) {
+      interruptLeader();
+      break;
+    }
+  }
+  flushed_.clear();
+  flushing_ = false;
+}
+
+bool Multiplexer::takeOutput() {
+  flushed_.clear();
+  const Instant now = clock_.now();
+  for (std::size_t index = 0; index < nodes_.size(); ++index) {
+    const std::shared_ptr<Connection>& connection = nodes_[index].connection;
+    if (!connection || connection->blocked || !connection->takeOut(now)) continue;
+    flushed_.push_back({.node = index, .connection = connection});
+  }
+  return !flushed_.empty();
+}
+
+void Multiplexer::interruptLeader() const {
+  const std::uint64_t one = 1;
+  if (leading_) (void)!::write(wake_, &one, sizeof one);
+}
+
+}  // namespace lockkeeper::redis

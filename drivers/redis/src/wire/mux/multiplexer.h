@@ -1,0 +1,132 @@
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/environment.h"
+#include "lockkeeper/redis/redis_options.h"
+#include "wire/mux/node.h"
+#include "wire/mux/waking_lock.h"
+#include "wire/protocol/request.h"
+
+namespace lockkeeper::redis {
+
+/// Whom to ask, and for how long. The defaults are right for one node.
+struct AskRules {
+  static constexpr auto untilDeadline = std::chrono::nanoseconds::max();
+
+  std::vector<bool> nodes{};  ///< Whom to ask; empty: all.
+  std::size_t needed = 1;     ///< So many are worth waiting for, before anything is sent, while they connect.
+  bool allOrNone = false;     ///< Ask none when fewer than `needed` can be asked.
+  bool mustArrive = false;    ///< Nodes that do not answer now get it later, again and again until they have
+                              ///< done it. For one command that may be done twice.
+  /// How long to wait for connections, and then once more for answers.
+  std::chrono::nanoseconds patience = untilDeadline;
+  /// Why a node must not be asked now; empty when it may.
+  std::function<std::string(std::size_t node, Instant now)> unfit{};
+  /// Whether the answers so far are enough; without, all are waited for. Both are called under the
+  /// multiplexer's mutex, on any thread.
+  std::function<bool(const Request&)> enough{};
+};
+
+/// One connection to each of some servers (often one), shared by all threads. There is no thread behind it:
+/// of the callers that wait, one writes what all of them have added, and one, the leader, polls all
+/// connections and hands out the replies. When it has its own replies it passes the role on. Connecting goes
+/// on in the same poll, so that no server holds up another one. Never sends a request twice, except what
+/// AskRules::mustArrive.
+///
+/// Anything in doubt (a broken stream, a malformed reply, a server that takes or says nothing for the I/O
+/// timeout, one that is not the master any more) ends the connection: what was handed to the socket by then
+/// is OutcomeUnknown, the rest StoreUnavailable. The next call connects again. Thread-safe.
+class Multiplexer {
+ public:
+  /// Judges a server that has just let us in, which was heard of at `lastHeard` for the last time: why it
+  /// must not be used (a mistake in the set-up), or empty. Called under the multiplexer's mutex.
+  using Admit =
+      std::function<std::string(std::size_t node, const ServerFacts& facts, Instant now, Instant lastHeard)>;
+
+  /// All nodes have the I/O timeout of the first one.
+  Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit = {},
+              const Resolver& resolve = resolveBySystem);
+  Multiplexer(const Multiplexer&) = delete;
+  Multiplexer& operator=(const Multiplexer&) = delete;
+  ~Multiplexer();
+
+  std::size_t size() const { return nodes_.size(); }
+  const Dialer& dialer(std::size_t node = 0) const { return nodes_[node].dialer(); }
+  const std::string& store(std::size_t node = 0) const { return nodes_[node].store(); }
+
+  /// Asks the only node, and waits for all replies. Throws StoreUnavailable, ConfigError or ProtocolError
+  /// with nothing sent; OutcomeUnknown or ProtocolError when it was sent. Error replies are replies.
+  void execute(Request& request, Instant deadline);
+
+  /// Asks the nodes that are there, and waits for their answers as `rules` say, `deadline` at most. Throws
+  /// ConfigError, with nothing sent, when a node's answer to our first attempt was that it is set up wrongly.
+  /// All else is in the answers.
+  void ask(Request& request, const AskRules& rules, Instant deadline);
+
+  /// Sends commands to one node, if it is there. Nobody gets the replies.
+  void tell(std::size_t node, const Request& request);
+
+  /// Ends the connection that `connection` (Answer::connection) names, unless it has ended already, since the
+  /// server behind it is not what we need; `why` is for others that wait for it.
+  void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);
+
+ private:
+  using Lock = WakingLock;
+  struct Watched;
+
+  void catchUp(Lock& lock);
+  void reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
+  bool worthWaiting(const AskRules& rules) const;
+  void send(Request& request, const AskRules& rules, Instant dueAt);
+  void close(Request& request, const AskRules& rules);
+  void leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer);
+
+  template <class Done>
+  void wait(Lock& lock, Request& request, Instant until, Done done);
+  template <class Done>
+  void lead(Lock& lock, Instant until, Done done);
+  void sleep(Lock& lock, Request& request, Instant until);
+  void passOn(Lock& lock);
+
+  void pollOnce(Lock& lock, Instant until);
+  Instant watchAll();
+  static void use(Watched& watched, Instant now);
+  void apply(Lock& lock, Watched& watched);
+  void applyDial(Lock& lock, Node& node, Watched& watched);
+  void deliver(Lock& lock, Node& node);
+  void endIfLate(Lock& lock, Node& node);
+  void end(Lock& lock, Node& node, ErrorCode code, const std::string& why);
+  void finish(Lock& lock, Request& request, Answer& answer, Answer::State state);
+  void flush(Lock& lock, const Request* own = nullptr);
+  bool takeOutput();
+  void interruptLeader() const;
+
+  const Environment environment_;
+  Clock& clock_;
+  const Admit admit_;
+  const std::chrono::milliseconds ioTimeout_;
+  int wake_;  // readable: the leader must look again at what to poll
+
+  std::mutex mutex_;
+  WakerPool wakers_;
+  std::deque<Node> nodes_;
+  std::vector<Request*> sleeping_;
+  std::uint64_t connections_ = 0;  // made so far
+
+  bool leading_ = false;
+  Instant ledUntil_ = Instant::min();
+  std::vector<Watched> watched_;  // the leader's, with polled_
+  std::vector<pollfd> polled_;
+  bool flushing_ = false;
+  std::vector<Watched> flushed_;  // the writer's
+};
+
+}  // namespace lockkeeper::redis
