@@ -71,13 +71,13 @@ bool Membership::labelIsNew(std::string_view label) const {
          std::find(labels_.begin(), labels_.end(), label) == labels_.end();
 }
 
-bool Membership::confirm(const AcquireRequest& request, Instant leasedFrom) {
+bool Membership::confirm(const AcquireRequest& request, const Granted& granted) {
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
   Holdings::Holding* holding = holdings_.find(request.claim, now);
   if (holding == nullptr) return false;
-  holding->end = saturatingAdd(now, request.ttl);
-  return holding->phase == Phase::both || (holding->lease == lease_ && leasedFrom < leaseUntil_);
+  holding->end = saturatingAdd(now, std::max(request.ttl, granted.leasedFor));
+  return holding->phase == Phase::both || (holding->lease == lease_ && granted.leasedFrom < leaseUntil_);
 }
 
 void Membership::forget(const Claim& claim) {

@@ -74,7 +74,7 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
     membership_->forget(request.claim);
     return result;
   }
-  if (membership_->confirm(request, granted->leasedFrom)) return result;
+  if (membership_->confirm(request, *granted)) return result;
   giveBack(phase == Phase::legacy ? *oldStore_ : *newStore_, request.claim, request.deadline);
   membership_->forget(request.claim);
   throw StoreUnavailable("the process was out of touch with the migration's board: the lock was given back");
@@ -183,7 +183,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
     // Sent too late: others may have gone by our silence meanwhile.
     const bool late = entry.phase != Phase::both && !membership_->leasedAt(each.leasedFrom);
     if (each.outcome == RenewOutcome::renewed && late) each.outcome = RenewOutcome::unknown;
-    membership_->doubt(each.claim, each.ttl);
+    membership_->doubt(each.claim, std::max(each.ttl, each.leasedFor));
   }
 }
 
