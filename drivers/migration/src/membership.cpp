@@ -72,13 +72,14 @@ bool Membership::labelIsNew(std::string_view label) const {
          std::find(labels_.begin(), labels_.end(), label) == labels_.end();
 }
 
-bool Membership::confirm(const AcquireRequest& request, Instant leasedFrom) {
+bool Membership::confirm(const AcquireRequest& request, const Granted& granted) {
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
   HeldLocks::HeldLock* heldLock = locks_.find(request.claim, now);
   if (heldLock == nullptr) return false;
-  heldLock->end = saturatingAdd(now, request.ttl);
-  return heldLock->phase == Phase::both || (heldLock->lease == lease_ && leasedFrom < leaseUntil_);
+  heldLock->end = saturatingAdd(now, std::max(request.ttl, granted.leasedFor));
+  return heldLock->phase == Phase::both ||
+         (heldLock->lease == lease_ && granted.leasedFrom < leaseUntil_);
 }
 
 void Membership::forget(const Claim& claim) {

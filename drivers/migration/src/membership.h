@@ -37,7 +37,7 @@ class Membership {
   Phase choose(const AcquireRequest& request);
   /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
   /// which the phase was chosen. Otherwise the caller gives it back.
-  bool confirm(const AcquireRequest& request, Instant leasedFrom);
+  bool confirm(const AcquireRequest& request, const Granted& granted);
   /// Nobody holds the claim any more.
   void forget(const Claim& claim);
   /// A renewal is about to be sent, to the stores of this phase: until doubt() the lock lives. Empty: it must

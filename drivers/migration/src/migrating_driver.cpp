@@ -74,7 +74,7 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
     membership_->forget(request.claim);
     return result;
   }
-  if (membership_->confirm(request, granted->leasedFrom)) return result;
+  if (membership_->confirm(request, *granted)) return result;
   giveBack(phase == Phase::legacy ? *oldStore_ : *newStore_, request.claim, request.deadline);
   membership_->forget(request.claim);
   throw StoreUnavailable("the process was out of touch with the migration's board: the lock was given back");
@@ -187,7 +187,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       each.outcome = RenewOutcome::unknown;
       each.cause = "the renewal was sent too late to count in one store alone";
     }
-    membership_->doubt(each.claim, each.ttl);
+    membership_->doubt(each.claim, std::max(each.ttl, each.leasedFor));
   }
 }
 

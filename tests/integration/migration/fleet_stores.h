@@ -5,6 +5,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 

@@ -14,10 +14,11 @@ class Records : public ::testing::TestWithParam<bool> {
   Records() {
     if (GetParam()) {
       redis_ = std::make_unique<RedisServer>();
-      store = openBoard(redis_->uri());
+      driver = openStore(redis_->uri());
     } else {
-      store = capability<SharedRecords>(std::make_shared<MemoryDriver>());
+      driver = std::make_shared<MemoryDriver>();
     }
+    store = capability<SharedRecords>(driver);
   }
 
   static Instant soon() { return systemClock()->now() + 10s; }
@@ -28,6 +29,7 @@ class Records : public ::testing::TestWithParam<bool> {
   }
 
   std::unique_ptr<RedisServer> redis_;
+  std::shared_ptr<LockDriver> driver;
   std::shared_ptr<SharedRecords> store;
 };
 
@@ -73,7 +75,7 @@ TEST_P(Records, RemovesRecords) {
 
 TEST_P(Records, IsNoLock) {
   store->write("b", "n", "one", std::nullopt, soon());
-  auto& locks = *capability<Browsable>(*store);
+  auto& locks = *capability<Browsable>(*driver);
   int listed = 0;
   locks.list(
       "", [&](std::string_view, const Holder&) { return ++listed < 10; }, soon());

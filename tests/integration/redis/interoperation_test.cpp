@@ -102,7 +102,7 @@ TEST(ForeignFenceCounter, HidesNoLock) {
   server.command({"DEL", "{" + one.key + "}:lockkeeper:fence"});
   server.command({"RPUSH", "{" + one.key + "}:lockkeeper:fence", "x"});
   std::size_t seen = 0;
-  dynamic_cast<Browsable&>(*driver).list(
+  capability<Browsable>(*driver)->list(
       "", [&](std::string_view, const Holder& holder) { return ++seen, holder.owner == "test:1"; }, soon());
   EXPECT_EQ(seen, 2U);
   EXPECT_EQ(driver->holder(one.key, soon())->fence, std::nullopt);

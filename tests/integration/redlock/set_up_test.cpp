@@ -35,7 +35,7 @@ TEST_F(RedlockSetUp, AReplicaHasNoVote) {
   const auto driver = openRedlock(redlockUri({ports()[0], ports()[1], replica.port()}, withoutGuard));
   const Claimant who{};
   EXPECT_TRUE(granted(driver->acquire(who.request())));
-  const auto views = dynamic_cast<Quorate&>(*driver).views(who.key, soon());
+  const auto views = capability<Quorate>(*driver)->views(who.key, soon());
   EXPECT_NE(views[2].fault.find(at(replica.port())), std::string::npos) << views[2].fault;
   EXPECT_NE(views[2].fault.find("not a master"), std::string::npos) << views[2].fault;
 }

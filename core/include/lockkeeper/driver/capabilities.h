@@ -86,7 +86,9 @@ class LOCKKEEPER_CORE_EXPORT LossReporting {
 /// For drivers: those who want to hear. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT LossListeners {
  public:
+  /// As LossReporting::addLossListener().
   void add(std::weak_ptr<LossListener> listener);
+  /// Tells all that are still there. Does not block.
   void tell(std::span<const Token> tokens) const noexcept;
 
  private:

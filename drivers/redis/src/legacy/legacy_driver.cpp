@@ -8,7 +8,6 @@
 
 #include "legacy/legacy_call.h"
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/internal/hook.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
@@ -140,7 +139,7 @@ std::optional<Holder> LegacyRedisDriver::holder(std::string_view key, Instant de
   return impl_->holderIn(found);
 }
 
-std::string LegacyRedisDriver::name() const { return impl_->connector.store(); }
+std::string LegacyRedisDriver::name() const { return impl_->name(); }
 
 Promises LegacyRedisDriver::promises() const {
   impl_->forkGuard.check();

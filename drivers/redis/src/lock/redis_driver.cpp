@@ -146,7 +146,7 @@ std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline
   return impl_->holderIn(wire, 0, false);
 }
 
-std::string RedisDriver::name() const { return impl_->connector.store(); }
+std::string RedisDriver::name() const { return impl_->name(); }
 
 Promises RedisDriver::promises() const {
   impl_->forkGuard.check();

@@ -46,16 +46,10 @@ std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::strin
   const std::array<std::string_view, 1> keys = {key};
   const std::array<std::string_view, 3> arguments = {name, text, length};
   Request wire;
-<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
-  executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, arguments); });
-  return recordsIn(answer(wire));
-=======
   store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    noticesScript().addTo(call, by, keys, arguments);
+    recordsScript().addTo(call, by, keys, arguments);
   });
-  return noticesIn(wire);
->>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
+  return recordsIn(wire);
 }
 
 std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
@@ -63,15 +57,9 @@ std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant dea
   const std::string key = tableKey(table);
   const std::array<std::string_view, 1> keys = {key};
   Request wire;
-<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
-  executeScripts(store_.channel, wire, deadline,
-                 [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, {}); });
-  return recordsIn(answer(wire));
-=======
   store_.executeScripts(wire, deadline,
-                        [&](Request& call, Script::By by) { noticesScript().addTo(call, by, keys, {}); });
-  return noticesIn(wire);
->>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
+                        [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, {}); });
+  return recordsIn(wire);
 }
 
 bool RedisRecords::replace(std::string_view table, std::string_view name,
@@ -92,13 +80,8 @@ bool RedisRecords::replace(std::string_view table, std::string_view name,
 void RedisRecords::remove(std::string_view table, std::string_view name, Instant deadline) {
   store_.forkGuard.check();
   Request wire;
-<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
   wire.add({"HDEL", tableKey(table), name});
-  store_.channel.execute(wire, deadline);
-=======
-  wire.add({"HDEL", boardKey(board), name});
   store_.execute(wire, deadline);
->>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
   answer(wire);
 }
 
@@ -108,21 +91,14 @@ const Reply& RedisRecords::answer(const Request& request) {
   return reply;
 }
 
-<<<<<<< HEAD:drivers/redis/src/store/redis_records.cpp
-std::vector<SharedRecord> RedisRecords::recordsIn(const Reply& reply) {
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) store_.unexpected();
+std::vector<SharedRecord> RedisRecords::recordsIn(const Request& request) {
+  const Reply& reply = answer(request);
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) {
+    store_.unexpected(request);
+  }
   std::vector<SharedRecord> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerRecord) {
-    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected();
-=======
-std::vector<Notice> RedisNotices::noticesIn(const Request& request) {
-  const Reply& reply = answer(request);
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerNotice != 0)
-    store_.unexpected(request);
-  std::vector<Notice> all;
-  for (std::size_t i = 0; i < reply.items.size(); i += repliesPerNotice) {
     if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected(request);
->>>>>>> redis:drivers/redis/src/store/redis_notices.cpp
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer)});
   }

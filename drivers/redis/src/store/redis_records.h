@@ -20,7 +20,7 @@ class RedisRecords final : public SharedRecords {
 
  private:
   const Reply& answer(const Request& request);
-  std::vector<SharedRecord> recordsIn(const Reply& reply);
+  std::vector<SharedRecord> recordsIn(const Request& request);
 
   RedisStore store_;
 };

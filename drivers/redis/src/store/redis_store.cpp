@@ -48,17 +48,10 @@ RenewOutcome RedisStore::failedRenewal(const Reply& error) const {
   return code == ErrorCode::outcomeUnknown ? RenewOutcome::unknown : RenewOutcome::unavailable;
 }
 
-<<<<<<< HEAD
-std::string RedisStore::faultIn(const Reply& error) const { return faultOf(connector.store(), error).text; }
+std::string RedisStore::faultIn(const Reply& error) const { return faultOf(name(), error).text; }
 
-void RedisStore::refuse(const Reply& error, std::string_view needs) {
-  const ServerFault fault = faultOf(connector.store(), error, needs);
-  // It was the master once; the next connection may lead to the one that took over.
-  if (isError(error, "READONLY")) channel.disconnect("the server is not the master any more");
-=======
 void RedisStore::refuse(const Reply& error, std::string_view needs) const {
   const ServerFault fault = faultOf(name(), error, needs);
->>>>>>> redis
   throwError(fault.code, fault.text);
 }
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/hook.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -29,7 +28,7 @@ void Dialer::note(const ServerFacts& facts) {
     if (notedRunId_ == facts.runId) return;
     notedRunId_ = facts.runId;
   }
-  callHook([&] { environment_.listener->noted(store_, durability); });
+  environment_.tell({.kind = EventKind::noted, .store = store_, .text = durability});
 }
 
 Dial::Dial(Dialer& dialer, Instant now)
