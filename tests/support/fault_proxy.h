@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,9 @@ class FaultProxy {
     set({.kind = ProxyFault::Kind::cut, .bytes = afterBytes, .ending = ending});
   }
 
+  /// Connects the clients to come to another port, as a name does that leads to another server.
+  void leadTo(std::uint16_t upstreamPort) { upstreamPort_ = upstreamPort; }
+
   /// Ends all connections that are open.
   void endConnections(Ending ending);
 
@@ -52,7 +56,7 @@ class FaultProxy {
   int pollTimeout() const;
   void wakeUp() const;
 
-  const std::uint16_t upstreamPort_;
+  std::atomic<std::uint16_t> upstreamPort_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
   int wake_ = -1;
