@@ -3,7 +3,6 @@
 namespace lockkeeper::inventory {
 
 using mysql::RowOutcome;
-using mysql::RowWrite;
 using mysql::SqlRow;
 
 mysql::VersionedRow stockRow(const Environment& environment) {
@@ -17,22 +16,18 @@ Deduction Booking::run() {
     const bool optimistic = way_ == Way::optimistic || way_ == Way::lockedOptimistic;
     const Deduction result = optimistic ? runOptimistically() : runOnce();
     if (result != Deduction::duplicate) return result;
-  } catch (const CommitInDoubt& doubt) {
+  } catch (const OutcomeUnknown& doubt) {
     return lookUp(doubt);
   }
-  try {
-    return writtenBy() ? Deduction::duplicate : Deduction::conflict;
-  } catch (const CommitInDoubt& doubt) {
-    doubt.rethrowCause();  // Nothing of ours was at stake.
-  }
+  return writtenBy() ? Deduction::duplicate : Deduction::conflict;
 }
 
 Deduction Booking::runOnce() {
   Transaction transaction = database_.begin();
-  StockTables tables(transaction.sql(), database_.dialect());
+  StockTables tables(transaction, database_.dialect());
   // First of all, so that a second call with the same id waits here for the first one's end.
   if (!tables.insertOrder(order_)) return Deduction::duplicate;
-  const Deduction result = takeStock(transaction, tables);
+  const Deduction result = way_ == Way::fencedRow ? claimAndTake(tables) : take(tables);
   if (result == Deduction::deducted) transaction.commit();
   return result;
 }
@@ -40,7 +35,7 @@ Deduction Booking::runOnce() {
 Deduction Booking::runOptimistically() {
   Deduction declined = Deduction::soldOut;
   const auto compute = [&](const SqlRow& row, Transaction& transaction) -> std::optional<SqlRow> {
-    StockTables tables(transaction.sql(), database_.dialect());
+    StockTables tables(transaction, database_.dialect());
     if (tables.insertOrder(order_)) return lowered(row);
     declined = Deduction::duplicate;
     return std::nullopt;
@@ -53,26 +48,6 @@ Deduction Booking::runOptimistically() {
     case RowOutcome::notFound:
       return writtenBy() ? Deduction::duplicate : Deduction::unknownSku;
     case RowOutcome::conflict:
-      break;
-  }
-  return Deduction::conflict;
-}
-
-Deduction Booking::takeStock(Transaction& transaction, StockTables& tables) {
-  if (way_ == Way::lockOnly) return readAndWrite(transaction);
-  return way_ == Way::fencedRow ? claimAndTake(tables) : take(tables);
-}
-
-Deduction Booking::readAndWrite(Transaction& transaction) {
-  const auto compute = [&](const SqlRow& row, Transaction&) { return lowered(row); };
-  switch (stock_.write(transaction, order_.sku, compute)) {
-    case RowWrite::written:
-      return lock_->valid() ? Deduction::deducted : Deduction::conflict;
-    case RowWrite::missing:
-      return Deduction::unknownSku;
-    case RowWrite::declined:
-      return Deduction::soldOut;
-    case RowWrite::stale:
       break;
   }
   return Deduction::conflict;
@@ -108,24 +83,28 @@ Deduction Booking::unlessMissing(StockTables& tables, Deduction result) {
 /// both.
 std::optional<std::int64_t> Booking::writtenBy() {
   Transaction transaction = database_.begin();
-  StockTables tables(transaction.sql(), database_.dialect());
+  StockTables tables(transaction, database_.dialect());
   const auto attempt = tables.attemptOf(order_.orderId);
-  if (attempt) {
-    tables.touchArticleOf(order_.orderId);
+  if (!attempt) return attempt;
+  tables.touchArticleOf(order_.orderId);
+  try {
     transaction.commit();
+  } catch (const OutcomeUnknown& doubt) {
+    throw Database::Undone(doubt.what());  // Nothing of ours was at stake.
   }
   return attempt;
 }
 
 /// COMMIT was sent and its answer was not seen: the order's row tells whether it was done.
-Deduction Booking::lookUp(const CommitInDoubt& doubt) {
+Deduction Booking::lookUp(const OutcomeUnknown& doubt) {
   std::optional<std::int64_t> attempt;
+  bool known = false;
   try {
-    attempt = writtenBy();
-  } catch (const std::exception&) {
-    throw OutcomeUnknown(database_.pool().display() + ": " + doubt.what());
+    known = database_.attempt([&] { attempt = writtenBy(); });
+  } catch (const Error&) {
   }
-  if (!attempt) doubt.rethrowCause();  // Not done, and never will be: as if it had not been sent.
+  if (!known) throw OutcomeUnknown(doubt.what());
+  if (!attempt) throw Database::Undone(doubt.what());  // And never will be: as if it had not been sent.
   return *attempt == order_.attempt ? Deduction::deducted : Deduction::duplicate;
 }
 

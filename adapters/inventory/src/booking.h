@@ -17,21 +17,19 @@ class Booking {
   Booking(Database& database, const mysql::VersionedRow& stock, Way way, const Order& order, const Lock* lock)
       : database_(database), stock_(stock), way_(way), order_(order), lock_(lock) {}
 
-  /// Whatever is not `deducted` has been rolled back. Throws Poco's exceptions, after which nothing has
-  /// changed either, and OutcomeUnknown.
+  /// Whatever is not `deducted` has been rolled back. Throws StoreUnavailable and ConfigError, after which
+  /// nothing has changed either, and OutcomeUnknown.
   Deduction run();
 
  private:
   Deduction runOnce();
   Deduction runOptimistically();
-  Deduction takeStock(Transaction& transaction, StockTables& tables);
-  Deduction readAndWrite(Transaction& transaction);
   std::optional<mysql::SqlRow> lowered(const mysql::SqlRow& row) const;
   Deduction claimAndTake(StockTables& tables);
   Deduction take(StockTables& tables);
   Deduction unlessMissing(StockTables& tables, Deduction result);
   std::optional<std::int64_t> writtenBy();
-  Deduction lookUp(const CommitInDoubt& doubt);
+  Deduction lookUp(const OutcomeUnknown& doubt);
 
   Database& database_;
   const mysql::VersionedRow& stock_;

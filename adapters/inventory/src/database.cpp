@@ -1,55 +1,24 @@
 #include "database.h"
 
-#include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
-#include "sqlite.h"
 
 namespace lockkeeper::inventory {
 namespace {
-
-using sql::SqlFault;
 
 constexpr int maxAttempts = 4;
 constexpr std::chrono::milliseconds firstPause{2};
 constexpr std::chrono::milliseconds longestPause{8};
 
-sql::PoolOptions poolOptions(const DatabaseUri& uri, std::size_t sessions,
-                             std::chrono::seconds operationTimeout, std::shared_ptr<Clock> clock) {
-  sql::PoolOptions options{.open = {},
-                           .size = sessions,
-                           .timeout = operationTimeout,
-                           .display = uri.display(),
-                           .clock = std::move(clock)};
-  if (const auto* file = std::get_if<SqliteFile>(&uri.place)) {
-    options.open = [path = file->path, operationTimeout] { return openSqlite(path, operationTimeout); };
-    // SQLite lets one writer in at a time and makes the others poll: better they queue for its only session.
-    options.size = 1;
-    return options;
-  }
-  options.open = [server = std::get<sql::ServerAddress>(uri.place), operationTimeout] {
-    return sql::Connection::open(server, operationTimeout);
-  };
-  options.setUp =
-      "SET SESSION autocommit = 1, innodb_lock_wait_timeout = " + std::to_string(operationTimeout.count());
-  return options;
-}
-
 }  // namespace
 
-Database::Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
-                   Environment environment)
-    : environment_(std::move(environment)),
-      dialect_(uri.dialect()),
-      pool_(poolOptions(uri, sessions, operationTimeout, environment_.clock)) {}
-
-Transaction Database::begin() {
-  return Transaction(pool_, dialect_ == Dialect::sqlite ? "BEGIN IMMEDIATE" : "START TRANSACTION");
+std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& options) {
+  if (uri.starts_with("sqlite:")) return makeSqliteBackend(uri, options);
+  if (uri.starts_with("mysql://")) return makeServerBackend(uri, options);
+  throw ConfigError("the database URI must begin with sqlite:/ or mysql://");
 }
 
-bool Database::isContention(const std::exception& failure) {
-  const auto* known = dynamic_cast<const Poco::Exception*>(&failure);
-  return known != nullptr && classify(*known) == SqlFault::contention;
-}
+Database::Database(std::string_view uri, const StockOptions& options)
+    : environment_(options.environment), backend_(makeBackend(uri, options)) {}
 
 bool Database::attempt(const std::function<void()>& transaction) {
   Backoff backoff(firstPause, longestPause);
@@ -57,13 +26,12 @@ bool Database::attempt(const std::function<void()>& transaction) {
     try {
       transaction();
       return true;
-    } catch (const Poco::Exception& exception) {
-      const SqlFault fault = classify(exception);
+    } catch (const StoreUnavailable& failure) {
+      const bool undone = dynamic_cast<const Undone*>(&failure) != nullptr;
+      const Fault fault = undone ? Fault::lostSession : backend_->faultOf(failure);
       const bool last = attempt == maxAttempts;
-      if (fault == SqlFault::contention && last) return false;
-      if (fault == SqlFault::connectionLost) pool_.closeIdle();
-      const bool again = fault == SqlFault::contention || fault == SqlFault::connectionLost;
-      if (!again || last) throwAsError(exception, pool_.display());
+      if (fault == Fault::contention && last) return false;
+      if (fault == Fault::final || last) throw;
     }
     Clock& clock = *environment_.clock;
     pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*environment_.random)));
@@ -71,7 +39,7 @@ bool Database::attempt(const std::function<void()>& transaction) {
 }
 
 void Database::run(const std::function<void()>& transaction) {
-  if (!attempt(transaction)) throw StoreUnavailable(pool_.display() + ": stayed locked by others");
+  if (!attempt(transaction)) throw StoreUnavailable(display() + ": stayed locked by others");
 }
 
 }  // namespace lockkeeper::inventory

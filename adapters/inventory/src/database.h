@@ -1,32 +1,40 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 
-#include "database_uri.h"
-#include "lockkeeper/environment.h"
-#include "transaction.h"
+#include "backend.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
 
 /// The database, and the patience to try a transaction again where that is safe. Thread-safe.
 class Database {
  public:
-  Database(const DatabaseUri& uri, std::size_t sessions, std::chrono::seconds operationTimeout,
-           Environment environment);
+  /// Connects nowhere yet. Throws ConfigError for a URI that is none of ours.
+  Database(std::string_view uri, const StockOptions& options);
 
-  sql::ConnectionPool& pool() { return pool_; }
-  Dialect dialect() const { return dialect_; }
+  Dialect dialect() const { return backend_->dialect(); }
+  const std::string& display() const { return backend_->display(); }
 
-  /// Begins; on SQLite with the right to write, so that it never has to be upgraded. Throws as
-  /// ConnectionPool::Lease does.
-  Transaction begin();
+  /// As Backend says.
+  Transaction begin(Access access = Access::write) { return backend_->begin(access); }
 
   /// Whether a new transaction may succeed where this exception ended one.
-  static bool isContention(const std::exception& failure);
+  bool isContention(const std::exception& failure) const {
+    return backend_->faultOf(failure) == Fault::contention;
+  }
 
-  /// Runs `transaction` until it returns, a few times at most: again after a contention or a lost connection,
-  /// when it must have left nothing behind. False when contention lasted. Throws StoreUnavailable and
-  /// ConfigError for Poco's exceptions; passes others on.
+  /// A transaction has found out, or does not mind, that it was not committed: it may be tried again.
+  class Undone : public StoreUnavailable {
+   public:
+    using StoreUnavailable::StoreUnavailable;
+  };
+
+  /// Runs `transaction` until it returns, a few times at most: again after a contention, a lost session or
+  /// Undone, when it must have left nothing behind. False when contention lasted. Passes other errors on.
   bool attempt(const std::function<void()>& transaction);
 
   /// Like attempt(), but throws StoreUnavailable when contention lasted.
@@ -34,8 +42,7 @@ class Database {
 
  private:
   const Environment environment_;
-  const Dialect dialect_;
-  sql::ConnectionPool pool_;
+  const std::unique_ptr<Backend> backend_;
 };
 
 }  // namespace lockkeeper::inventory

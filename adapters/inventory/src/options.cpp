@@ -27,8 +27,6 @@ void checkName(std::string_view field, std::string_view value) {
 
 const char* toString(Way way) noexcept {
   switch (way) {
-    case Way::lockOnly:
-      return "lock only";
     case Way::fencedRow:
       return "fenced row";
     case Way::conditionalUpdate:

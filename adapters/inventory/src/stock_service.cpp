@@ -8,6 +8,18 @@
 #include "options.h"
 
 namespace lockkeeper::inventory {
+namespace {
+
+/// Commits what does no harm when it is done twice.
+void commitAgain(Transaction& transaction) {
+  try {
+    transaction.commit();
+  } catch (const OutcomeUnknown& doubt) {
+    throw Database::Undone(doubt.what());
+  }
+}
+
+}  // namespace
 
 class StockService::State {
  public:
@@ -15,8 +27,7 @@ class StockService::State {
       : locks_(locks),
         way_(way),
         options_(std::move(options)),
-        database_(DatabaseUri::parse(uri), options_.sessions, options_.operationTimeout,
-                  options_.environment),
+        database_(uri, options_),
         stock_(stockRow(options_.environment)) {}
 
   Database& database() { return database_; }
@@ -73,9 +84,9 @@ StockService::~StockService() = default;
 void StockService::createSchema() {
   Database& database = state_->database();
   database.run([&] {
-    sql::ConnectionPool::Lease lease(database.pool());
-    StockTables(lease.sql(), database.dialect()).createAll();
-    lease.keep();
+    Transaction transaction = database.begin();
+    StockTables(transaction, database.dialect()).createAll();
+    commitAgain(transaction);
   });
 }
 
@@ -92,12 +103,8 @@ void StockService::restock(std::string_view sku, std::int64_t quantity) {
   Database& database = state_->database();
   database.run([&] {
     Transaction transaction = database.begin();
-    StockTables(transaction.sql(), database.dialect()).add(std::string(sku), quantity);
-    try {
-      transaction.commit();
-    } catch (const CommitInDoubt& doubt) {
-      throw OutcomeUnknown(database.pool().display() + ": " + doubt.what());
-    }
+    StockTables(transaction, database.dialect()).add(std::string(sku), quantity);
+    transaction.commit();
   });
 }
 
@@ -106,9 +113,8 @@ std::optional<std::int64_t> StockService::level(std::string_view sku) {
   Database& database = state_->database();
   std::optional<std::int64_t> level;
   database.run([&] {
-    sql::ConnectionPool::Lease lease(database.pool());
-    level = StockTables(lease.sql(), database.dialect()).level(std::string(sku));
-    lease.keep();
+    Transaction transaction = database.begin(Access::read);
+    level = StockTables(transaction, database.dialect()).level(std::string(sku));
   });
   return level;
 }
@@ -117,12 +123,8 @@ void StockService::resetFences() {
   Database& database = state_->database();
   database.run([&] {
     Transaction transaction = database.begin();
-    StockTables(transaction.sql(), database.dialect()).resetFences();
-    try {
-      transaction.commit();
-    } catch (const CommitInDoubt& doubt) {
-      doubt.rethrowCause();  // It is tried again, and does no harm when it is done twice.
-    }
+    StockTables(transaction, database.dialect()).resetFences();
+    commitAgain(transaction);
   });
 }
 

@@ -1,91 +1,77 @@
 #include "stock_tables.h"
 
-#include <Poco/Data/Statement.h>
-
 #include <string_view>
+#include <variant>
 
 #include "schema.h"
-#include "sqlite.h"
 
 namespace lockkeeper::inventory {
-namespace {
-
-using Poco::Data::Statement;
-using Poco::Data::Keywords::bind;
-using Poco::Data::Keywords::into;
-using Poco::Data::Keywords::now;
-
-}  // namespace
 
 void StockTables::createAll() {
   constexpr std::string_view end = ";\n";
   std::string_view rest = dialect_ == Dialect::sqlite ? sqliteSchema : mysqlSchema;
   for (auto at = rest.find(end); at != std::string_view::npos; at = rest.find(end)) {
-    sql_ << std::string(rest.substr(0, at)), now;
+    transaction_.execute(std::string(rest.substr(0, at)), {});
     rest.remove_prefix(at + end.size());
   }
 }
 
 bool StockTables::insertOrder(const Order& order) {
-  try {
-    sql_ << "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, ?, ?, ?)",
-        bind(order.orderId), bind(order.sku), bind(order.quantity), bind(order.attempt), now;
-    return true;
-  } catch (const Poco::Exception& exception) {
-    if (classify(exception) == sql::SqlFault::duplicateKey) return false;
-    throw;
-  }
+  // A row that is there already stays as it is, and counts as not changed.
+  const std::string insert =
+      "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, ?, ?, ?) ";
+  return transaction_.execute(insert + (dialect_ == Dialect::mysql
+                                            ? "ON DUPLICATE KEY UPDATE attempt = lockkeeper_orders.attempt"
+                                            : "ON CONFLICT (order_id) DO NOTHING"),
+                              {order.orderId, order.sku, order.quantity, order.attempt}) == 1;
 }
 
 std::optional<std::int64_t> StockTables::attemptOf(const std::string& orderId) {
-  std::int64_t attempt = 0;
   // SQLite's BEGIN IMMEDIATE has waited already.
-  Statement select(sql_);
-  select << "SELECT attempt FROM lockkeeper_orders WHERE order_id = ?"
-         << (dialect_ == Dialect::mysql ? " FOR UPDATE" : ""),
-      into(attempt), bind(orderId);
-  if (select.execute() == 0) return std::nullopt;
-  return attempt;
+  return number(std::string("SELECT attempt FROM lockkeeper_orders WHERE order_id = ?") +
+                    (dialect_ == Dialect::mysql ? " FOR UPDATE" : ""),
+                orderId);
 }
 
 void StockTables::touchArticleOf(const std::string& orderId) {
-  sql_ << "UPDATE lockkeeper_stock SET version = version + 1 "
-          "WHERE sku = (SELECT sku FROM lockkeeper_orders WHERE order_id = ?)",
-      bind(orderId), now;
+  transaction_.execute(
+      "UPDATE lockkeeper_stock SET version = version + 1 "
+      "WHERE sku = (SELECT sku FROM lockkeeper_orders WHERE order_id = ?)",
+      {orderId});
 }
 
 std::optional<std::int64_t> StockTables::level(const std::string& sku) {
-  std::int64_t level = 0;
-  Statement select(sql_);
-  select << "SELECT level FROM lockkeeper_stock WHERE sku = ?", into(level), bind(sku);
-  if (select.execute() == 0) return std::nullopt;
-  return level;
+  return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
 }
 
 bool StockTables::claim(const std::string& sku, std::int64_t fence) {
-  Statement update(sql_);
-  update << "UPDATE lockkeeper_stock SET fence = ?, version = version + 1 WHERE sku = ? AND fence <= ?",
-      bind(fence), bind(sku), bind(fence);
-  return update.execute() == 1;
+  return transaction_.execute(
+             "UPDATE lockkeeper_stock SET fence = ?, version = version + 1 WHERE sku = ? AND fence < ?",
+             {fence, sku, fence}) == 1;
 }
 
 bool StockTables::take(const std::string& sku, std::int64_t quantity) {
-  Statement update(sql_);
-  update
-      << "UPDATE lockkeeper_stock SET level = level - ?, version = version + 1 WHERE sku = ? AND level >= ?",
-      bind(quantity), bind(sku), bind(quantity);
-  return update.execute() == 1;
+  return transaction_.execute(
+             "UPDATE lockkeeper_stock SET level = level - ?, version = version + 1 WHERE sku = ? AND level "
+             ">= ?",
+             {quantity, sku, quantity}) == 1;
 }
 
 void StockTables::add(const std::string& sku, std::int64_t quantity) {
-  sql_ << "INSERT INTO lockkeeper_stock (sku, level) VALUES (?, ?) "
-       << (dialect_ == Dialect::mysql ? "ON DUPLICATE KEY UPDATE" : "ON CONFLICT (sku) DO UPDATE SET")
-       << " level = level + ?, version = version + 1",
-      bind(sku), bind(quantity), bind(quantity), now;
+  transaction_.execute(
+      std::string("INSERT INTO lockkeeper_stock (sku, level) VALUES (?, ?) ") +
+          (dialect_ == Dialect::mysql ? "ON DUPLICATE KEY UPDATE" : "ON CONFLICT (sku) DO UPDATE SET") +
+          " level = level + ?, version = version + 1",
+      {sku, quantity, quantity});
 }
 
 void StockTables::resetFences() {
-  sql_ << "UPDATE lockkeeper_stock SET fence = 0, version = version + 1", now;
+  transaction_.execute("UPDATE lockkeeper_stock SET fence = 0, version = version + 1", {});
+}
+
+std::optional<std::int64_t> StockTables::number(const std::string& select, const std::string& value) {
+  const auto row = transaction_.select(select, {value});
+  return row ? std::optional(std::get<std::int64_t>(row->front())) : std::nullopt;
 }
 
 }  // namespace lockkeeper::inventory

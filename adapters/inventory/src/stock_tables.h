@@ -1,12 +1,10 @@
 #pragma once
 
-#include <Poco/Data/Session.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "database_uri.h"
+#include "backend.h"
 
 namespace lockkeeper::inventory {
 
@@ -17,10 +15,10 @@ struct Order {
   std::int64_t attempt;  ///< Random: tells the row that this call wrote from another call's.
 };
 
-/// The statements on our tables, on one session. All throw Poco's exceptions.
+/// The statements on our tables, in one transaction. All throw what that throws.
 class StockTables {
  public:
-  StockTables(Poco::Data::Session& sql, Dialect dialect) : sql_(sql), dialect_(dialect) {}
+  StockTables(Transaction& transaction, Dialect dialect) : transaction_(transaction), dialect_(dialect) {}
 
   void createAll();
 
@@ -33,7 +31,7 @@ class StockTables {
   void touchArticleOf(const std::string& orderId);
 
   std::optional<std::int64_t> level(const std::string& sku);
-  /// False when the row has seen a higher fence, or does not exist.
+  /// False when the row has seen this fence or a higher one, or does not exist.
   bool claim(const std::string& sku, std::int64_t fence);
   /// False when there is less in stock than that, or no such row.
   bool take(const std::string& sku, std::int64_t quantity);
@@ -42,7 +40,9 @@ class StockTables {
   void resetFences();
 
  private:
-  Poco::Data::Session& sql_;
+  std::optional<std::int64_t> number(const std::string& select, const std::string& value);
+
+  Transaction& transaction_;
   const Dialect dialect_;
 };
 

@@ -31,7 +31,7 @@ class FlashSale final : public samples::SampleApplication {
           setting("customers", "how many order at once", "N", "flashSale.customers"),
           setting("port", "with --serve: the port", "N", "flashSale.port"),
           setting("way",
-                  "with --serve: lockOnly, fencedRow, conditionalUpdate, optimistic or lockedOptimistic",
+                  "with --serve: fencedRow, conditionalUpdate, optimistic or lockedOptimistic",
                   "WAY", "flashSale.way")}) {
       options.addOption(option);
     }

@@ -38,13 +38,12 @@ int number(const AbstractConfiguration& config, const std::string& key, int othe
 
 Way readWay(const AbstractConfiguration& config) {
   const std::string text = config.getString("flashSale.way", "fencedRow");
-  if (text == "lockOnly") return Way::lockOnly;
   if (text == "fencedRow") return Way::fencedRow;
   if (text == "conditionalUpdate") return Way::conditionalUpdate;
   if (text == "optimistic") return Way::optimistic;
   if (text == "lockedOptimistic") return Way::lockedOptimistic;
   throw ConfigError("flashSale.way is " + quoted(text) +
-                    ": lockOnly, fencedRow, conditionalUpdate, optimistic or lockedOptimistic are allowed");
+                    ": fencedRow, conditionalUpdate, optimistic or lockedOptimistic are allowed");
 }
 
 }  // namespace

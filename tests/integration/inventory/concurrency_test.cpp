@@ -129,8 +129,7 @@ TEST_P(BrokenLocksTest, BalancesTheBooksWhileLocksAreTakenAway) {
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenLocksTest,
                          testing::Combine(testing::ValuesIn(allBackends),
-                                          testing::Values(Way::lockOnly, Way::fencedRow,
-                                                          Way::lockedOptimistic)),
+                                          testing::Values(Way::fencedRow, Way::lockedOptimistic)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });

@@ -33,11 +33,11 @@ class DatabaseFaults : public testing::TestWithParam<Backend> {
 };
 
 // The cut may hit any statement, or the answer to COMMIT: in the end the answer and the books must agree.
-TEST_P(DatabaseFaults, EveryCutReplyEndsInTheTruth) {
+void endInTheTruth(DatabaseServer& server, Shop& shop, Way way) {
   FaultProxy proxy(server.port());
   const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
-                       impatient);
+  StockService service = shop.service(way, impatient);
+  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), way, impatient);
   constexpr int stock = 1'000'000;
   service.restock("pen", stock);
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
@@ -56,6 +56,12 @@ TEST_P(DatabaseFaults, EveryCutReplyEndsInTheTruth) {
     }
   }
   EXPECT_EQ(shop.level("pen") + shop.sold("pen"), stock);
+}
+
+TEST_P(DatabaseFaults, EveryCutReplyEndsInTheTruth) { endInTheTruth(server, shop, Way::conditionalUpdate); }
+
+TEST_P(DatabaseFaults, EveryCutReplyToAnOptimisticOrderEndsInTheTruth) {
+  endInTheTruth(server, shop, Way::optimistic);
 }
 
 /// Only MariaDB lets a test hold commits back.

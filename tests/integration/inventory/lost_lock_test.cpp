@@ -2,7 +2,6 @@
 
 #include <Poco/Data/Statement.h>
 
-#include <atomic>
 #include <functional>
 #include <future>
 
@@ -16,7 +15,6 @@ using inventory::Deduction;
 using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
-using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
 Instant soon() { return systemClock()->now() + std::chrono::seconds{10}; }
@@ -71,18 +69,6 @@ TEST_P(LostLockTest, TheRowRefusesAFormerHolder) {
   EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::deducted) << "with a lock of its own it may";
 }
 
-TEST_P(LostLockTest, LockOnlySellsWhatIsThereAndNoMore) {
-  StockService former(shop.uri(), otherProcess, Way::lockOnly);
-  StockService next = shop.service(Way::lockOnly);
-  next.restock("pen", 5);
-  pausing->duringThePause = [&] {
-    ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
-    EXPECT_EQ(next.deduct("pen", 4, "next"), Deduction::deducted);
-  };
-  EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::soldOut);
-  EXPECT_EQ(shop.level("pen"), 1);
-}
-
 TEST_P(LostLockTest, LockedOptimisticSellsWithoutItsLockAndNoMoreThanThereIs) {
   StockService former(shop.uri(), otherProcess, Way::lockedOptimistic);
   StockService next = shop.service(Way::lockedOptimistic);
@@ -94,6 +80,15 @@ TEST_P(LostLockTest, LockedOptimisticSellsWithoutItsLockAndNoMoreThanThereIs) {
   EXPECT_EQ(former.deduct("pen", 4, "former"), Deduction::deducted);
   EXPECT_EQ(former.deduct("pen", 4, "another"), Deduction::soldOut);
   EXPECT_EQ(shop.level("pen"), 1);
+}
+
+TEST_P(LostLockTest, TheRowRefusesAFenceThatItHasSeen) {
+  StockService first = shop.service(Way::fencedRow);
+  first.restock("pen", 10);
+  EXPECT_EQ(first.deduct("pen", 1, "1"), Deduction::deducted);
+  LockManager forgetful(std::make_shared<MemoryDriver>());
+  StockService second(shop.uri(), forgetful, Way::fencedRow);
+  EXPECT_EQ(second.deduct("pen", 1, "2"), Deduction::conflict) << "two holders with one fence";
 }
 
 TEST_P(LostLockTest, RowsAcceptFencesFromANewCounterAfterAReset) {
@@ -111,11 +106,12 @@ TEST_P(LostLockTest, RowsAcceptFencesFromANewCounterAfterAReset) {
 TEST_P(LostLockTest, FencedRowNeedsAStoreWithFences) {
   pausing->promised.fence = FencePromise::none;
   EXPECT_THROW(StockService(shop.uri(), otherProcess, Way::fencedRow), ConfigError);
-  EXPECT_NO_THROW(StockService(shop.uri(), otherProcess, Way::lockOnly));
+  EXPECT_NO_THROW(StockService(shop.uri(), otherProcess, Way::lockedOptimistic));
 }
 
 TEST_P(LostLockTest, ALockStoreThatIsDownMeansNothingWasBooked) {
-  StockService service(shop.uri(), otherProcess, Way::lockOnly, {.lockWait = std::chrono::milliseconds{0}});
+  StockService service(shop.uri(), otherProcess, Way::lockedOptimistic,
+                       {.lockWait = std::chrono::milliseconds{0}});
   service.restock("pen", 10);
   const auto fail = [&] { throw OutcomeUnknown("cut off"); };
   // Each attempt of the manager fails anew.
@@ -126,40 +122,6 @@ TEST_P(LostLockTest, ALockStoreThatIsDownMeansNothingWasBooked) {
   pausing->duringThePause = always;
   EXPECT_THROW(service.deduct("pen", 1, "order"), StoreUnavailable);
   EXPECT_EQ(shop.level("pen"), 10);
-}
-
-/// Counts the locks that were found to be lost.
-class LossCounter final : public Listener {
- public:
-  void on(const Event& event) override {
-    if (event.kind == EventKind::lost) ++count;
-  }
-  std::atomic<int> count = 0;
-};
-
-TEST_P(LostLockTest, LockOnlyRollsBackWhenItsLockWasLostBeforeTheCommit) {
-  const auto losses = std::make_shared<LossCounter>();
-  ManagerOptions managing;
-  managing.environment.listener = losses;
-  LockManager watched(pausing, managing);
-  StockService service(
-      shop.uri(), watched, Way::lockOnly,
-      {.lockTtl = std::chrono::milliseconds{300}, .operationTimeout = std::chrono::seconds{30}});
-  service.restock("pen", 10);
-
-  // Somebody holds the row up, so that the holder waits for it in the middle of its transaction.
-  Poco::Data::Session blocker = shop.session();
-  blocker.begin();
-  blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
-  auto result = std::async(std::launch::async, [&] { return service.deduct("pen", 1, "order"); });
-  ASSERT_TRUE(waitUntil([&] { return watched.holder("stock:pen").has_value(); }));
-  ASSERT_TRUE(shop.locks().breakLock("stock:pen", soon()));
-  ASSERT_TRUE(waitUntil([&] { return losses->count == 1; }));
-  blocker.rollback();
-
-  EXPECT_EQ(result.get(), Deduction::conflict);
-  EXPECT_EQ(shop.level("pen"), 10);
-  EXPECT_FALSE(shop.booked("order"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LostLockTest, testing::ValuesIn(allBackends),
@@ -190,8 +152,8 @@ TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
   service.restock("pen", 10);
   const auto result = deductOvertakenBy(
       "UPDATE lockkeeper_stock SET level = 5, fence = 1000, version = version + 1 WHERE sku = 'pen'");
-  // The optimistic ways find out as lockOnly does, and then read again.
-  const bool refused = way == Way::lockOnly || way == Way::fencedRow;
+  // The optimistic ways find out, and then read again.
+  const bool refused = way == Way::fencedRow;
   EXPECT_EQ(result, refused ? Deduction::conflict : Deduction::deducted);
   EXPECT_EQ(shop.level("pen"), refused ? 5 : 1);
   EXPECT_EQ(shop.booked("order"), !refused);

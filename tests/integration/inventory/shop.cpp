@@ -27,8 +27,6 @@ std::string nameOf(Backend backend) {
 
 std::string nameOf(Way way) {
   switch (way) {
-    case Way::lockOnly:
-      return "LockOnly";
     case Way::fencedRow:
       return "FencedRow";
     case Way::optimistic:
@@ -62,7 +60,7 @@ Shop::Shop(Backend backend)
     connection_ = server.connectionString(database);
     uri_ = server.uri(database);
   }
-  service(Way::lockOnly).createSchema();
+  service(Way::conditionalUpdate).createSchema();
 }
 
 StockService Shop::service(Way way, inventory::StockOptions options) {

@@ -20,11 +20,10 @@ enum class Backend { sqlite, mariadb, mysql };
 
 inline const auto allBackends = {Backend::sqlite, Backend::mariadb, Backend::mysql};
 inline const auto allServers = {Backend::mariadb, Backend::mysql};
-inline const auto allWays = {inventory::Way::lockOnly, inventory::Way::fencedRow,
-                             inventory::Way::conditionalUpdate, inventory::Way::optimistic,
-                             inventory::Way::lockedOptimistic};
+inline const auto allWays = {inventory::Way::fencedRow, inventory::Way::conditionalUpdate,
+                             inventory::Way::optimistic, inventory::Way::lockedOptimistic};
 
-/// "Sqlite", …; "LockOnly", …: for names of tests.
+/// "Sqlite", …; "FencedRow", …: for names of tests.
 std::string nameOf(Backend backend);
 std::string nameOf(inventory::Way way);
 

@@ -58,6 +58,31 @@ TEST_P(RateTableTest, ARowIsClearedAwayAnHourAfterItWasFull) {
   EXPECT_TRUE(hasRow("justFull"));
 }
 
+// Many keys that are used once: as fast as rows come, those that are as good as none go.
+TEST_P(RateTableTest, TheTableDoesNotGrowForEverWithNewKeys) {
+  constexpr int keys = 2000;
+  take("makes the table");
+  Poco::Data::Session session = store.session();
+  std::string rows;
+  for (int i = 0; i < keys; ++i) rows += (i == 0 ? "(0,'old:" : ",(0,'old:") + std::to_string(i) + "')";
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
+  for (int i = 0; i < keys; ++i) take("new:" + std::to_string(i));
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'new:%'"), std::to_string(keys));
+}
+
+TEST_P(RateTableTest, ASweepCostsItsCallerTwoRoundTrips) {
+  take("makes the table");
+  Poco::Data::Session session = store.session();
+  std::string rows;
+  for (int i = 0; i < 150; ++i) rows += (i == 0 ? "(0,'old:" : ",(0,'old:") + std::to_string(i) + "')";
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
+  const std::int64_t before = store.status("Com_commit");
+  for (int i = 0; i < 100; ++i) take("busy");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
+  EXPECT_LE(store.status("Com_commit") - before, 100 + 2) << "one commit a charge, one a round trip";
+}
+
 // The server undoes the transaction that has done less: not that of the other session here.
 TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   take("a");

@@ -1,4 +1,4 @@
-#include "getlock/lock_name.h"
+#include "getlock/session/lock_name.h"
 
 #include <algorithm>
 #include <set>

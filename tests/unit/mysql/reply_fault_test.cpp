@@ -37,6 +37,8 @@ TEST(ReplyFault, OfALockIsWhatTheServersNumberSays) {
                            Case{3058, ErrorCode::deadlock}, Case{1213, ErrorCode::deadlock},
                            Case{2006, ErrorCode::outcomeUnknown}, Case{2013, ErrorCode::outcomeUnknown},
                            Case{4031, ErrorCode::outcomeUnknown}, Case{1927, ErrorCode::outcomeUnknown},
+                           Case{1290, ErrorCode::storeUnavailable},  // a planned switch: it is a replica now
+                           Case{1836, ErrorCode::storeUnavailable}, Case{3101, ErrorCode::storeUnavailable},
                            Case{1142, ErrorCode::config}, Case{1146, ErrorCode::config}}) {
     EXPECT_EQ(codeOfLockFault(each.error), each.code) << each.error;
   }
@@ -68,7 +70,7 @@ TEST(ReplyFault, OfTlsTellsABrokenConnectionFromAServerThatMustNotBeTrusted) {
 
 TEST(ReplyFault, SaysOnOneLineWhatTheServerSaid) {
   try {
-    throwFault({.error = 1146, .reason = "no\ntable"}, "mysql+getlock://db");
+    throwFault({.error = 1146, .reason = "no\ntable"}, "mysql+getlock://db", "getlock.sql");
   } catch (const ConfigError& fault) {
     const std::string said = fault.what();
     EXPECT_EQ(said.find('\n'), std::string::npos);

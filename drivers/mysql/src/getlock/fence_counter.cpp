@@ -2,21 +2,20 @@
 
 #include <Poco/SHA2Engine.h>
 
-#include <utility>
-
-#include "getlock/getlock_session.h"
-#include "getlock/getlock_statements.h"
-#include "getlock/lock_name.h"
+#include "getlock/session/getlock_statements.h"
+#include "getlock/session/lock_name.h"
 #include "lockkeeper/error.h"
-#include "session/reply_fault.h"
+#include "schema.h"
+#include "session/session_opener.h"
 #include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
 namespace {
 
-GetLockOptions read(const StoreUri& uri) {
-  uri.allowOnly({"caFile", "connectTimeout", "createTable", "ioTimeout", "passwordFile", "socket", "tls"});
-  return {ServerOptions::fromUri(uri)};
+ServerOptions read(const StoreUri& uri) {
+  uri.allowOnly({"caFile", "certFile", "connectTimeout", "createTable", "ioTimeout", "keyFile",
+                 "passwordFile", "socket", "tls", "verify"});
+  return ServerOptions::fromUri(uri);
 }
 
 // The row must not tell a reader of the table what would let him release the lock.
@@ -29,20 +28,24 @@ std::string digestOf(const Token& token) {
 }  // namespace
 
 struct FenceCounter::State {
-  State(GetLockOptions given, std::shared_ptr<Clock> clock)
-      : options(std::move(given)),
-        watch(clock),
-        sessions(
-            [this, clock](Instant deadline) { return openForLocks(options, clock, watch, deadline).session; },
-            1, options.server.display, clock) {}
+  State(const ServerOptions& options, std::size_t most, const Environment& environment)
+      : opener(options,
+               {.setUp = statements::setUp(),
+                .schema = getlockSchema,
+                .checkTable = statements::checkFences(),
+                .schemaFile = "getlock.sql"},
+               environment),
+        sessions(opener, most) {}
 
-  const GetLockOptions options;
-  sql::SocketWatch watch;
+  SessionOpener opener;
   SessionPool sessions;
 };
 
 FenceCounter::FenceCounter(const StoreUri& uri, const Environment& environment)
-    : state_(std::make_unique<State>(read(uri), environment.clock)) {}
+    : FenceCounter(read(uri), 1, environment) {}
+
+FenceCounter::FenceCounter(const ServerOptions& options, std::size_t sessions, const Environment& environment)
+    : state_(std::make_unique<State>(options, sessions, environment)) {}
 
 FenceCounter::~FenceCounter() {
   // Closing an inherited session properly would close the parent's: leaking it is right.
@@ -50,23 +53,30 @@ FenceCounter::~FenceCounter() {
 }
 
 Fence FenceCounter::next(const Claim& claim, bool resend, Instant deadline) {
-  const auto fence =
-      ask(statements::drawFence(lockName(claim.key), digestOf(claim.token), resend, claim.owner), deadline);
-  if (!fence) throw ProtocolError(state_->options.server.display + ": the server answered no fence");
-  return *fence;
+  return next(claim, resend, 0, deadline);
+}
+
+Fence FenceCounter::next(const Claim& claim, bool resend, std::uint64_t session, Instant deadline) {
+  forkGuard_.check();
+  SessionPool::Use use(state_->sessions, deadline);
+  const Reply& reply =
+      use.ask(statements::drawFence(lockName(claim.key), digestOf(claim.token), resend, session, claim.owner),
+              deadline);
+  use.keep();
+  if (reply.insertId == 0) {
+    throw ProtocolError(state_->opener.display() + ": the server answered no fence");
+  }
+  return reply.insertId;
 }
 
 std::optional<Fence> FenceCounter::last(std::string_view key, Instant deadline) {
-  return ask(statements::lastFence(lockName(key)), deadline);
-}
-
-std::optional<Fence> FenceCounter::ask(const std::string& statement, Instant deadline) {
   forkGuard_.check();
   SessionPool::Use use(state_->sessions, deadline);
-  const Reply& reply = use.session().query(statement, deadline);
-  if (!reply.lost()) use.keep();
-  if (reply.error != 0) throwFault(reply, state_->options.server.display);
+  const Reply& reply = use.ask(statements::lastFence(lockName(key)), deadline);
+  use.keep();
   return reply.number(0);
 }
+
+FencePromise FenceCounter::promise() const { return state_->opener.fencePromise(); }
 
 }  // namespace lockkeeper::mysql

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,26 +13,32 @@
 
 namespace lockkeeper::mysql {
 
-/// mysql://user:password@host:3306/database: durable fences without a lock, for a lock that lives elsewhere
-/// (on a quorum of Redis servers, for one). They are the counter rows of mysql+getlock, and take its
-/// parameters but for `fence` and `connections`. One session, opened when needed; one round trip a fence.
-/// Thread-safe: callers take turns. After fork() the child's copy throws ForkedError and touches no socket.
+struct ServerOptions;
+
+/// The counter rows of fences. For mysql+getlock, whose locks live on sessions of their own, so that a commit
+/// which stalls holds up none of them; and, as mysql://user:password@host:3306/database, for a lock that
+/// lives elsewhere (on a quorum of Redis servers, for one): then it takes mysql+getlock's parameters but for
+/// `fence` and `connections`. Sessions are opened when needed; one round trip a fence. Thread-safe. After
+/// fork() the child's copy throws ForkedError and touches no socket.
 class FenceCounter final : public FenceSource {
  public:
   /// Connects nowhere yet. Throws ConfigError for a wrong URI.
   FenceCounter(const StoreUri& uri, const Environment& environment);
+  /// With at most so many sessions.
+  FenceCounter(const ServerOptions& options, std::size_t sessions, const Environment& environment);
   FenceCounter(const FenceCounter&) = delete;
   FenceCounter& operator=(const FenceCounter&) = delete;
   ~FenceCounter() override;
 
   Fence next(const Claim& claim, bool resend, Instant deadline) override;
   std::optional<Fence> last(std::string_view key, Instant deadline) override;
-  FencePromise promise() const override { return FencePromise::durable; }
+  FencePromise promise() const override;
+
+  /// next(), for a claim that `session` of the server holds.
+  Fence next(const Claim& claim, bool resend, std::uint64_t session, Instant deadline);
 
  private:
   struct State;
-
-  std::optional<Fence> ask(const std::string& statement, Instant deadline);
 
   const ForkGuard forkGuard_;
   std::unique_ptr<State> state_;

@@ -7,8 +7,7 @@
 namespace lockkeeper::mysql {
 
 GetLockDriver::GetLockDriver(const StoreUri& uri, Environment environment)
-    : RateTable(uri, environment),
-      impl_(std::make_unique<Impl>(GetLockOptions::fromUri(uri), std::move(environment))) {}
+    : RateTable(uri, environment), impl_(std::make_unique<Impl>(GetLockOptions::fromUri(uri), environment)) {}
 
 GetLockDriver::~GetLockDriver() {
   // Closing an inherited session properly would close the parent's: leaking it is right.

@@ -1,16 +1,16 @@
 #include "getlock/getlock_impl.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
-#include "getlock/getlock_session.h"
-#include "getlock/getlock_statements.h"
-#include "getlock/lock_name.h"
+#include "getlock/session/getlock_statements.h"
+#include "getlock/session/lock_name.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "schema.h"
 #include "session/reply_fault.h"
+#include "session/server_check.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -19,11 +19,14 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // The server counts whole seconds of silence.
-constexpr milliseconds leastTtl = seconds{1};
+constexpr seconds leastTtl{1};
 
 // At a busy lock one look in ten finds a claim that has not written its label yet. Hardly any comes before
 // that four times.
 constexpr int looksForALabel = 4;
+
+// Fences are drawn in one short statement each.
+constexpr std::size_t mostFenceSessions = 4;
 
 // Rounded up: a session may outlive the lease of a silent holder, never the other way round.
 seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); }
@@ -34,25 +37,21 @@ void checkTtl(milliseconds ttl) {
                     formatDuration(leastTtl) + ", because the server counts whole seconds");
 }
 
+Preparation preparationOf(const GetLockOptions& options) {
+  Preparation preparation{.setUp = statements::setUp(), .forNamedLocks = true, .tells = true};
+  if (options.fence) {
+    preparation.schema = getlockSchema;
+    preparation.checkTable = statements::checkFences();
+    preparation.schemaFile = "getlock.sql";
+  }
+  return preparation;
+}
+
 }  // namespace
 
-GetLockDriver::Impl::Impl(GetLockOptions options, Environment environment)
-    : options_(std::move(options)),
-      environment_(std::move(environment)),
-      watch_(environment_.clock),
-      sessions_([this](Instant deadline) { return open(deadline); }, options_.connections,
-                options_.server.display, environment_.clock) {}
-
-std::unique_ptr<ServerSession> GetLockDriver::Impl::open(Instant deadline) {
-  ReadySession ready = openForLocks(options_, environment_.clock, watch_, deadline);
-  {
-    const std::lock_guard held(durabilityMutex_);
-    if (durability_ == ready.durability) return std::move(ready.session);
-    durability_ = ready.durability;
-  }
-  const std::string durability = promises().durability;
-  environment_.tell({.kind = EventKind::noted, .store = display(), .text = durability});
-  return std::move(ready.session);
+GetLockDriver::Impl::Impl(const GetLockOptions& options, const Environment& environment)
+    : opener_(options, preparationOf(options), environment), sessions_(opener_, options.connections) {
+  if (options.fence) fences_.emplace(options, std::min(options.connections, mostFenceSessions), environment);
 }
 
 AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
@@ -63,22 +62,17 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
     if (const Busy* busy = std::get_if<Busy>(&place)) return *busy;
     Use& use = std::get<Use>(place);
     if (!settle(use, request.deadline)) continue;
+    AcquireResult result = Busy{};
     if (sessions_.holds(*use, name, request.claim.token)) {
-      return regrant(use, name, request, request.deadline);
+      result = regrant(use, name, request, request.deadline);
+    } else {
+      sessions_.prepare(*use, idleTimeout(request.ttl));
+      statements::addClaim(use->batch, name, seconds{0});
+      const Instant sentAt = now();
+      result = outcome(use, exchange(use, request.deadline), name, request, sentAt);
     }
-    prepareClaim(use, name, request, seconds{0});
-    const Instant sentAt = now();
-    return outcome(use, exchange(use, request.deadline), name, request, sentAt);
-  }
-}
-
-void GetLockDriver::Impl::prepareClaim(Use& use, const std::string& name, const AcquireRequest& request,
-                                       seconds wait) {
-  sessions_.prepare(*use, idleTimeout(request.ttl));
-  if (options_.fence) {
-    statements::addFencedClaim(use->batch, name, wait, request.claim.owner);
-  } else {
-    statements::addClaim(use->batch, name, wait);
+    const auto* granted = std::get_if<Granted>(&result);
+    return granted ? withFence(std::move(use), name, request, *granted, request.deadline) : result;
   }
 }
 
@@ -95,30 +89,55 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
   }
   if (reply->error != 0) {
     const Reply fault = *reply;
-    giveBack(use, name);
-    throwFault(fault, display());
+    giveBack(use, name, claim.token);
+    fail(fault);
   }
-  if (!sameSession(*use, *reply, 1)) lose(use, "another session answered");
-  const auto got = reply->number(0);
+  checkAnswer(use, *reply);
+  const auto got = reply->number(2);
   if (!got) throw StoreUnavailable(display() + ": the server broke off the claim");
   if (*got != 1) return Busy{};
-  const auto fence = options_.fence ? reply->number(2) : std::nullopt;
-  sessions_.add({name, claim.token, std::string(claim.owner), fence, end, &*use, use->server->id()});
-  return Granted{sentAt, request.ttl, fence};
+  sessions_.add({name, claim.token, std::string(claim.owner), std::nullopt, end, &*use, use->server->id()});
+  return Granted{sentAt, request.ttl, std::nullopt};
 }
 
 Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const AcquireRequest& request,
                                      Instant deadline) {
+  const Token& token = request.claim.token;
   const Instant sentAt = now();
-  const auto held = sessions_.look(name);
-  if (!sessions_.extend(*use, name, request.claim.token, sentAt + request.ttl)) lose(use, "the lock is lost");
+  if (!sessions_.extend(*use, name, token, sentAt + request.ttl)) lose(use, "the lock is lost");
   sessions_.prepare(*use, idleTimeout(request.ttl));
   statements::addTouch(use->batch);
   const Reply* const reply = exchange(use, deadline);
   if (reply == nullptr) throw OutcomeUnknown(display() + ": no reply by the deadline");
-  if (reply->error != 0) throwFault(*reply, display());
-  if (!sameSession(*use, *reply, 0)) lose(use, "another session answered");
-  return {sentAt, request.ttl, held->fence};
+  if (reply->error != 0) {
+    const Reply fault = *reply;
+    giveBack(use, name, token);
+    fail(fault);
+  }
+  checkAnswer(use, *reply);
+  return {sentAt, request.ttl, std::nullopt};
+}
+
+Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const AcquireRequest& request,
+                                       Granted granted, Instant deadline) {
+  if (!fences_) return granted;
+  const Claim& claim = request.claim;
+  if (const auto held = sessions_.look(name)) granted.fence = held->fence;
+  if (granted.fence) return granted;
+  const std::uint64_t session = use->server->id();
+  { const Use others = std::move(use); }  // Who share the session need not wait for the commit.
+  try {
+    granted.fence = fences_->next(claim, request.resend, session, deadline);
+  } catch (const OutcomeUnknown& unknown) {
+    giveBack(name, claim.token);
+    // Of the fence, which nobody gets then: the claim itself certainly holds nothing.
+    throw StoreUnavailable(unknown.what());
+  } catch (const Error&) {
+    giveBack(name, claim.token);
+    throw;
+  }
+  sessions_.setFence(name, claim.token, *granted.fence);
+  return granted;
 }
 
 ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline) {
@@ -136,10 +155,15 @@ ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline
   }
   const Reply* const reply = exchange(*use, deadline);
   if (!owner) return ReleaseOutcome::notOwner;
-  if (reply != nullptr && reply->error != 0) throwFault(*reply, display());
+  if (reply != nullptr && reply->error != 0) fail(*reply);
   sessions_.remove(session, name, claim.token);
   if (reply == nullptr) throw OutcomeUnknown(display() + ": no reply to the release by its deadline");
-  if (reply->number(0) == 1 && sameSession(session, *reply, 1)) return ReleaseOutcome::released;
+  try {
+    checkAnswer(*use, *reply);
+  } catch (const Error&) {
+    return ReleaseOutcome::notOwner;
+  }
+  if (reply->number(2) == 1) return ReleaseOutcome::released;
   use->close();
   return ReleaseOutcome::notOwner;
 }
@@ -150,15 +174,15 @@ std::optional<Holder> GetLockDriver::Impl::holder(std::string_view key, Instant 
     Use use = sessions_.forLooking(name, deadline);
     if (!settle(use, deadline)) continue;
     sessions_.prepare(*use, seconds{0});
-    statements::addLook(use->batch, name, options_.fence, looks > 0);
+    statements::addLook(use->batch, name, fences_.has_value(), looks > 0);
     try {
       const Reply* const reply = exchange(use, deadline);
       if (reply == nullptr) throw StoreUnavailable(display() + ": no reply by the deadline");
-      if (reply->error != 0) throwFault(*reply, display());
-      if (!sameSession(*use, *reply, 1)) lose(use, "another session answered, or none");
+      if (reply->error != 0) fail(*reply);
+      checkAnswer(use, *reply);
       std::optional<Holder> found = holderIn(*reply, name);
       // A claim that is just being granted has the lock before it has written its label.
-      const bool named = !found || !options_.fence || found->fence;
+      const bool named = !found || !fences_ || found->fence;
       if (named || ++looks == looksForALabel) return found;
     } catch (const OutcomeUnknown& lost) {
       // The server ends sessions whose leases have ended, perhaps this very moment: another one may ask. It
@@ -169,12 +193,12 @@ std::optional<Holder> GetLockDriver::Impl::holder(std::string_view key, Instant 
 }
 
 std::optional<Holder> GetLockDriver::Impl::holderIn(const Reply& reply, const std::string& name) {
-  const auto session = reply.number(0);
+  const auto session = reply.number(2);
   if (!session) return std::nullopt;
   Holder holder;
-  if (reply.number(3) == session) {
-    holder.fence = reply.number(2);
-    holder.owner = reply.text(4);
+  if (fences_ && reply.number(4) == session) {
+    holder.fence = reply.number(3);
+    holder.owner = reply.text(5);
   }
   if (const auto ours = sessions_.look(name); ours && ours->sessionId == *session) {
     holder.owner = ours->owner;
@@ -185,9 +209,8 @@ std::optional<Holder> GetLockDriver::Impl::holderIn(const Reply& reply, const st
 
 Promises GetLockDriver::Impl::promises() const {
   const std::string locks = "locks end with the server, and with its connection to their holder";
-  if (!options_.fence) return {FencePromise::none, locks};
-  const std::lock_guard held(durabilityMutex_);
-  return {FencePromise::durable, locks + "; fences: " + durability_};
+  if (!fences_) return {FencePromise::none, locks};
+  return {opener_.fencePromise(), locks + "; fences: " + opener_.durability()};
 }
 
 bool GetLockDriver::Impl::settle(Use& use, Instant deadline) {
@@ -196,7 +219,7 @@ bool GetLockDriver::Impl::settle(Use& use, Instant deadline) {
   if (!session.server->await(deadline)) {
     throw StoreUnavailable(display() + ": the session still waits for an answer of the server");
   }
-  const Reply& reply = session.receive(now() + options_.ioTimeout);
+  const Reply& reply = session.receive(now() + ioTimeout());
   const auto unseen = session.unseen;
   sessions_.setUnseen(session, std::nullopt);
   if (reply.lost()) {
@@ -204,10 +227,10 @@ bool GetLockDriver::Impl::settle(Use& use, Instant deadline) {
     return false;
   }
   if (!unseen) return true;
-  if (reply.error == 0 && reply.number(0) == 1 && sameSession(session, reply, 1)) {
+  if (reply.error == 0 && reply.number(2) == 1) {
     // Its lease counts as ended: the claim itself may still take it up, everything else frees it.
-    const auto fence = options_.fence ? reply.number(2) : std::nullopt;
-    sessions_.add({unseen->name, unseen->token, unseen->owner, fence, now(), &session, session.server->id()});
+    sessions_.add(
+        {unseen->name, unseen->token, unseen->owner, std::nullopt, now(), &session, session.server->id()});
   } else if (reply.error != 0 && reply.answered > 0) {
     session.toFree.push_back(unseen->name);
   }
@@ -226,16 +249,28 @@ void GetLockDriver::Impl::send(Use& use, Instant deadline) {
 }
 
 const Reply& GetLockDriver::Impl::receive(Use& use) {
-  const Reply& reply = use->receive(now() + options_.ioTimeout);
+  const Reply& reply = use->receive(now() + ioTimeout());
   if (reply.lost()) lose(use, reply.reason);
   return reply;
 }
 
-void GetLockDriver::Impl::giveBack(Use& use, const std::string& name) {
+void GetLockDriver::Impl::giveBack(Use& use, const std::string& name, const Token& token) {
+  sessions_.remove(*use, name, token);
   use->toFree.push_back(name);
   sessions_.prepare(*use, seconds{0});
   statements::addTouch(use->batch);
-  static_cast<void>(exchange(use, now() + options_.ioTimeout));
+  static_cast<void>(exchange(use, now() + ioTimeout()));
+}
+
+void GetLockDriver::Impl::giveBack(const std::string& name, const Token& token) {
+  const Instant end = now() + ioTimeout();
+  try {
+    auto use = sessions_.holding(name, token, end);
+    if (use && settle(*use, end)) giveBack(*use, name, token);
+  } catch (const Error&) {
+    // The session has other things to do: its next batch frees the name, as one whose lease has ended.
+    sessions_.endLease(name, token);
+  }
 }
 
 void GetLockDriver::Impl::lose(Use& use, const std::string& why) {
@@ -244,8 +279,11 @@ void GetLockDriver::Impl::lose(Use& use, const std::string& why) {
   throw OutcomeUnknown(message);
 }
 
-bool GetLockDriver::Impl::sameSession(const LockSession& session, const Reply& reply, std::size_t column) {
-  return reply.number(column) == session.server->id();
+void GetLockDriver::Impl::checkAnswer(Use& use, const Reply& reply) {
+  if (reply.number(0) != use->server->id()) lose(use, "another session answered, or none");
+  if (!isReadOnly(reply.text(1))) return;
+  use.close();
+  throw NotPrimary(display() + " has become read-only, as a replica is; its locks mean nothing any more");
 }
 
 }  // namespace lockkeeper::mysql

@@ -1,15 +1,17 @@
 #pragma once
 
-#include <mutex>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "getlock/fence_counter.h"
 #include "getlock/getlock_options.h"
-#include "getlock/lock_sessions.h"
+#include "getlock/session/lock_sessions.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/getlock_driver.h"
-#include "lockkeeper/sql/socket_watch.h"
+#include "session/session_opener.h"
 
 namespace lockkeeper::mysql {
 
@@ -18,7 +20,7 @@ class GetLockDriver::Impl {
  public:
   using Use = LockSessions::Use;
 
-  Impl(GetLockOptions options, Environment environment);
+  Impl(const GetLockOptions& options, const Environment& environment);
 
   AcquireResult acquire(const AcquireRequest& request);
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
@@ -27,7 +29,7 @@ class GetLockDriver::Impl {
   ReleaseOutcome release(const Claim& claim, Instant deadline);
   std::optional<Holder> holder(std::string_view key, Instant deadline);
   Promises promises() const;
-  const std::string& display() const { return options_.server.display; }
+  const std::string& display() const { return opener_.display(); }
   void addLossListener(std::weak_ptr<LossListener> listener) {
     sessions_.addLossListener(std::move(listener));
   }
@@ -35,9 +37,8 @@ class GetLockDriver::Impl {
   const ForkGuard forkGuard;
 
  private:
-  Instant now() const { return environment_.clock->now(); }
-
-  std::unique_ptr<ServerSession> open(Instant deadline);
+  Instant now() const { return opener_.clock().now(); }
+  std::chrono::milliseconds ioTimeout() const { return opener_.options().ioTimeout; }
 
   /// Reads the reply that an earlier call left behind, and keeps what it brought. False when the session is
   /// lost, and closed. Throws StoreUnavailable when the reply does not come.
@@ -51,23 +52,29 @@ class GetLockDriver::Impl {
 
   /// All renewals that one session answers for.
   struct Heartbeat;
+  template <class Step>
+  void attempt(Heartbeat& beat, Step step);
   void send(Heartbeat& beat, Instant deadline);
   void collect(Heartbeat& beat, Instant deadline);
 
-  /// Begins a batch with the claim.
-  void prepareClaim(Use& use, const std::string& name, const AcquireRequest& request,
-                    std::chrono::seconds wait);
-  /// What the reply to it comes to; null: it has not come.
+  /// What the reply to a claim comes to, before its fence is drawn; null: it has not come.
   AcquireResult outcome(Use& use, const Reply* reply, const std::string& name, const AcquireRequest& request,
                         Instant sentAt);
   /// Gives the name, which the session holds, a full ttl from now.
   Granted regrant(Use& use, const std::string& name, const AcquireRequest& request, Instant deadline);
-  /// Gives back a name that was got without a fence.
-  void giveBack(Use& use, const std::string& name);
+  /// The grant with its fence, drawn when it has none yet. The name is given back when that fails.
+  Granted withFence(Use use, const std::string& name, const AcquireRequest& request, Granted granted,
+                    Instant deadline);
+  /// Gives back a name that the session holds, or may hold, for a claim that has failed.
+  void giveBack(Use& use, const std::string& name, const Token& token);
+  void giveBack(const std::string& name, const Token& token);
   [[noreturn]] void lose(Use& use, const std::string& why);
 
-  /// Whether the reply came from the session that we know.
-  static bool sameSession(const LockSession& session, const Reply& reply, std::size_t column);
+  /// Closes the session, and throws, unless the reply came from the session that we know (else
+  /// OutcomeUnknown) on a server that still takes writes (else NotPrimary): one that has become a replica
+  /// grants locks that mean nothing.
+  void checkAnswer(Use& use, const Reply& reply);
+  [[noreturn]] void fail(const Reply& reply) const { opener_.fail(reply); }
 
   /// What the reply to a look at the name says.
   std::optional<Holder> holderIn(const Reply& reply, const std::string& name);
@@ -75,13 +82,9 @@ class GetLockDriver::Impl {
   /// Ends the wait of the session's claim; false when its reply does not come for all that.
   bool cancel(Use& waiting);
 
-  const GetLockOptions options_;
-  const Environment environment_;
-  sql::SocketWatch watch_;
+  SessionOpener opener_;
   LockSessions sessions_;
-
-  mutable std::mutex durabilityMutex_;
-  std::string durability_ = "not connected yet";
+  std::optional<FenceCounter> fences_;
 };
 
 }  // namespace lockkeeper::mysql

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "getlock/getlock_impl.h"
-#include "getlock/getlock_statements.h"
-#include "getlock/lock_name.h"
+#include "getlock/session/getlock_statements.h"
+#include "getlock/session/lock_name.h"
 #include "lockkeeper/error.h"
+#include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
 
@@ -18,9 +19,8 @@ struct GetLockDriver::Impl::Heartbeat {
   };
   std::vector<Entry> entries{};
   std::chrono::seconds idleTimeout{0};
-  std::optional<Use> use{};
+  std::optional<Use> use{};  ///< While its reply is due.
   Instant sentAt{};
-  bool sent = false;
 
   void all(RenewOutcome outcome, std::string_view cause = {}) {
     for (const Entry& entry : entries) {
@@ -31,65 +31,81 @@ struct GetLockDriver::Impl::Heartbeat {
 };
 
 void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
-  // By address, so that two calls that need the same sessions take them in the same order.
   std::map<LockSession*, Heartbeat> beats;
   for (Renewal& each : renewals) {
     each.outcome = RenewOutcome::notOwner;
     std::string name = lockName(each.claim.key);
     const auto held = sessions_.look(name);
     if (!held || held->token != each.claim.token || held->end <= now()) continue;
+    each.outcome = RenewOutcome::unavailable;
     Heartbeat& beat = beats[held->session];
     beat.idleTimeout = std::max(beat.idleTimeout, std::chrono::ceil<std::chrono::seconds>(each.ttl));
     beat.entries.push_back({&each, std::move(name)});
   }
-  for (auto& [session, beat] : beats) {
-    try {
-      auto use = sessions_.take(session, deadline);
-      if (!use) continue;
-      beat.use.emplace(std::move(*use));
-      beat.all(RenewOutcome::unavailable, "the session had no time left to renew it");
-      if (!session->replyDue) send(beat, deadline);
-    } catch (const OutcomeUnknown&) {
-      beat.all(RenewOutcome::notOwner);  // The session is lost, and with it the locks.
-    } catch (const Error& error) {
-      beat.all(RenewOutcome::unavailable, error.what());
-    }
+  std::vector<LockSession*> wanted;
+  for (const auto& [session, beat] : beats) wanted.push_back(session);
+  // In the order in which they are free: one that hangs, or that somebody else uses, holds up no other.
+  while (!wanted.empty()) {
+    auto taken = sessions_.takeAny(wanted, deadline);
+    if (!taken) break;
+    std::erase(wanted, taken->first);
+    Heartbeat& beat = beats.at(taken->first);
+    beat.all(RenewOutcome::unavailable, display() + ": the session had no time left to renew it");
+    if (taken->second) beat.use.emplace(std::move(*taken->second));
+    attempt(beat, [&] { send(beat, deadline); });
   }
-  // A session whose connection hangs holds up no other: their replies are there by now.
-  for (auto& [session, beat] : beats) {
-    if (beat.use) collect(beat, deadline);
+  for (auto& each : beats) {
+    Heartbeat& beat = each.second;
+    if (beat.use) attempt(beat, [&] { collect(beat, deadline); });
+    beat.use.reset();
+    // At once, since the next session may hang.
+    for (const auto& [renewal, name] : beat.entries) {
+      if (renewal->told) renewal->told(*renewal);
+    }
   }
 }
 
+template <class Step>
+void GetLockDriver::Impl::attempt(Heartbeat& beat, Step step) {
+  try {
+    return step();
+  } catch (const OutcomeUnknown&) {
+    beat.all(RenewOutcome::notOwner);  // The session is lost, and with it the locks.
+  } catch (const NotPrimary&) {
+    beat.all(RenewOutcome::notOwner);
+  } catch (const Error& error) {
+    beat.all(RenewOutcome::unavailable, error.what());
+  }
+  beat.use.reset();
+}
+
 void GetLockDriver::Impl::send(Heartbeat& beat, Instant deadline) {
-  sessions_.prepare(**beat.use, beat.idleTimeout);
-  statements::addTouch((*beat.use)->batch);
+  if (!beat.use) return beat.all(RenewOutcome::notOwner);
+  LockSession& session = **beat.use;
+  if (session.replyDue && !session.server->readable()) return beat.use.reset();
+  if (!settle(*beat.use, deadline)) {
+    beat.all(RenewOutcome::notOwner);
+    return beat.use.reset();
+  }
+  sessions_.prepare(session, beat.idleTimeout);
+  statements::addTouch(session.batch);
   beat.sentAt = now();
   send(*beat.use, deadline);
-  beat.sent = true;
 }
 
 void GetLockDriver::Impl::collect(Heartbeat& beat, Instant deadline) {
   Use& use = *beat.use;
-  try {
-    if (!beat.sent && !settle(use, deadline)) return beat.all(RenewOutcome::notOwner);
-    if (!beat.sent) send(beat, deadline);
-    if (!use->server->await(deadline)) {
-      return beat.all(RenewOutcome::unknown, display() + ": the server did not answer in time");
-    }
-    const Reply& reply = receive(use);
-    if (reply.error != 0) return beat.all(RenewOutcome::unavailable, display() + ": " + reply.reason);
-    if (!sameSession(*use, reply, 0)) lose(use, "another session answered");
-    for (const auto& [renewal, name] : beat.entries) {
-      const bool ours = sessions_.extend(*use, name, renewal->claim.token, beat.sentAt + renewal->ttl);
-      renewal->outcome = ours ? RenewOutcome::renewed : RenewOutcome::notOwner;
-      renewal->leasedFrom = beat.sentAt;
-      renewal->leasedFor = renewal->ttl;
-    }
-  } catch (const OutcomeUnknown&) {
-    beat.all(RenewOutcome::notOwner);
-  } catch (const Error& error) {
-    beat.all(RenewOutcome::unavailable, error.what());
+  if (!use->server->await(deadline)) {
+    return beat.all(RenewOutcome::unknown, display() + ": the server did not answer in time");
+  }
+  const Reply& reply = receive(use);
+  if (reply.error != 0) return beat.all(RenewOutcome::unavailable, display() + ": " + reply.reason);
+  checkAnswer(use, reply);
+  for (const auto& [renewal, name] : beat.entries) {
+    const bool ours = sessions_.extend(*use, name, renewal->claim.token, beat.sentAt + renewal->ttl);
+    renewal->outcome = ours ? RenewOutcome::renewed : RenewOutcome::notOwner;
+    renewal->leasedFrom = beat.sentAt;
+    renewal->leasedFor = renewal->ttl;
   }
 }
 

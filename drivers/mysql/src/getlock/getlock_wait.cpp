@@ -1,10 +1,13 @@
 // Claims that wait in the server's queue, each on a session of its own.
 
+#include <algorithm>
+#include <utility>
+
 #include "getlock/getlock_impl.h"
-#include "getlock/getlock_statements.h"
-#include "getlock/lock_name.h"
+#include "getlock/session/getlock_statements.h"
+#include "getlock/session/lock_name.h"
+#include "getlock/session/wake_up.h"
 #include "lockkeeper/error.h"
-#include "session/wake_up.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -24,7 +27,9 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   const AcquireResult atOnce = acquire(request);
   if (std::holds_alternative<Granted>(atOnce) || stop.stop_requested() || now() >= waitUntil) return atOnce;
 
-  const seconds idleTimeout = std::chrono::ceil<seconds>(request.ttl);
+  // As long as it takes to take up a grant, not the ttl: a host that vanishes while its claim waits is
+  // granted in its turn, and must not keep the name for that long.
+  const seconds idleTimeout = std::chrono::ceil<seconds>(std::min(request.ttl, ioTimeout()));
   auto use = sessions_.forWaiting(idleTimeout, request.deadline);
   if (!use || !settle(*use, request.deadline)) return Busy{};
   const std::string name = lockName(request.claim.key);
@@ -32,8 +37,9 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   if (!(*use)->batch.empty()) {  // Its preamble would be answered before the wait begins.
     statements::addTouch((*use)->batch);
     if (exchange(*use, request.deadline) == nullptr) return Busy{};
+    sessions_.prepare(**use, idleTimeout);
   }
-  prepareClaim(*use, name, request, serverWait(waitUntil - now()));
+  statements::addClaim((*use)->batch, name, serverWait(waitUntil - now()));
 
   const WakeUp wakeUp(stop);
   const Instant sentAt = now();
@@ -55,11 +61,13 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
     throw;
   }
   // The wait must not eat the lease, and when it ended only the server knows.
-  return regrant(*use, name, request, now() + options_.ioTimeout);
+  const Instant end = now() + ioTimeout();
+  const Granted granted = regrant(*use, name, request, end);
+  return withFence(std::move(*use), name, request, granted, end);
 }
 
 bool GetLockDriver::Impl::cancel(Use& waiting) {
-  const Instant end = now() + options_.ioTimeout;
+  const Instant end = now() + ioTimeout();
   try {
     Use other = sessions_.forLooking("", end);
     if (settle(other, end)) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "session/sql_text.h"
+
 namespace lockkeeper::mysql::rates {
 namespace {
 
@@ -13,8 +15,7 @@ constexpr const char* base = "10000000000.0";
 constexpr const char* first = "(state DIV 10000000000)";
 constexpr const char* second = "(state % 10000000000)";
 
-// Not local time: that repeats an hour each year.
-constexpr const char* readClock = "SET @now=TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6));";
+std::string readClock() { return std::string("SET @now=") + microsecondsNow + ";"; }
 
 // Longer than any charge waits for its row. One that has read the clock and then waits must not find gone
 // what the others have used meanwhile: it would start from its own, earlier time.
@@ -33,16 +34,6 @@ std::string text(Wide number) {
 }
 
 std::string decimal(Wide number) { return text(number) + ".0"; }
-
-void addHexadecimal(std::string& batch, std::string_view bytes) {
-  constexpr const char* digits = "0123456789abcdef";
-  batch += "x'";
-  for (const char byte : bytes) {
-    batch += digits[static_cast<unsigned char>(byte) / 16];
-    batch += digits[static_cast<unsigned char>(byte) % 16];
-  }
-  batch += "'";
-}
 
 void addWhere(std::string& batch, const RowName& row) {
   batch.append(" WHERE family=").append(std::to_string(row.family)).append(" AND id=");
@@ -121,12 +112,11 @@ RowName rowOf(std::string_view key, RateKind kind) {
   return {isBucket(kind) ? 0 : kind == RateKind::slidingWindow ? 1 : 2, key};
 }
 
-std::string setUp(std::chrono::seconds lockWait) {
-  // READ COMMITTED keeps to the rows that are named, and does not lock the gaps between them.
-  const std::string wait = std::to_string(lockWait.count());
+std::string setUp() {
+  // READ COMMITTED keeps to the rows that are named, and does not lock the gaps between them. The server
+  // waits for a row no longer than it must: whoever has asked may be gone by then.
   return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-         "SET SESSION autocommit=0,innodb_lock_wait_timeout=" +
-         wait + ",lock_wait_timeout=" + wait;
+         "SET SESSION autocommit=0,innodb_lock_wait_timeout=1,lock_wait_timeout=1";
 }
 
 std::string checkTable() {
@@ -142,7 +132,7 @@ std::string charge(const RateCharge& charge) {
   const Decision decision =
       isBucket(charge.law->kind) ? decideBucket(charge, firstGrant) : decideWindow(charge, firstGrant);
 
-  std::string batch = readClock;
+  std::string batch = readClock();
   batch.append("INSERT INTO lockkeeper_rates(family,id,state,granted,kept_for) VALUES(");
   batch.append(std::to_string(row.family)).append(",");
   addHexadecimal(batch, row.id);
@@ -163,10 +153,10 @@ std::string charge(const RateCharge& charge) {
   return batch.append(";COMMIT");
 }
 
-std::string look(std::span<const RowName> rows) { return readClock + lookStatement(rows, ";COMMIT"); }
+std::string look(std::span<const RowName> rows) { return readClock() + lookStatement(rows, ";COMMIT"); }
 
 std::string hold(std::span<const RowName> rows) {
-  std::string batch = std::string(readClock) + "INSERT INTO lockkeeper_rates(family,id) VALUES";
+  std::string batch = readClock() + "INSERT INTO lockkeeper_rates(family,id) VALUES";
   for (const RowName& row : rows) {
     batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family)).append(",");
     addHexadecimal(batch, row.id);
@@ -176,7 +166,7 @@ std::string hold(std::span<const RowName> rows) {
 }
 
 std::string holdIfThere(const RowName& row) {
-  std::string batch = std::string(readClock) + "SELECT " + columns + " FROM lockkeeper_rates";
+  std::string batch = readClock() + "SELECT " + columns + " FROM lockkeeper_rates";
   addWhere(batch, row);
   return batch.append(" FOR UPDATE");
 }
@@ -211,17 +201,18 @@ std::string remove(const RowName& row) {
 }
 
 std::string page(const RowName& after) {
-  std::string batch = std::string(readClock) + "SELECT family,id," + sweepable +
+  std::string batch = readClock() + "SELECT family,id," + sweepable +
                       " FROM lockkeeper_rates WHERE (family>" + std::to_string(after.family) +
                       ") OR (family=" + std::to_string(after.family) + " AND id>";
   addHexadecimal(batch, after.id);
-  return batch.append(") ORDER BY family,id LIMIT 50;COMMIT");
+  return batch.append(") ORDER BY family,id LIMIT 200;COMMIT");
 }
 
-std::string sweep(const RowName& row) {
-  std::string batch = std::string(readClock) + "DELETE FROM lockkeeper_rates";
+void addSweep(std::string& batch, const RowName& row) {
+  if (batch.empty()) batch = readClock();
+  batch += "DELETE FROM lockkeeper_rates";
   addWhere(batch, row);
-  return batch.append(" AND ").append(sweepable).append(";COMMIT");
+  batch.append(" AND ").append(sweepable).append(";");
 }
 
 std::vector<std::int64_t> readLog(std::string_view bytes) {

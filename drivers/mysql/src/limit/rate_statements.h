@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,7 +25,7 @@ struct RowName {
 RowName rowOf(std::string_view key, RateKind kind);
 
 /// For a new session: a batch without a result.
-std::string setUp(std::chrono::seconds lockWait);
+std::string setUp();
 
 /// Does nothing, but fails unless charges are allowed.
 std::string checkTable();
@@ -57,8 +56,8 @@ std::string remove(const RowName& row);
 /// Answers family and id of the next rows after `after`, and whether each has been as good as none for an
 /// hour.
 std::string page(const RowName& after);
-/// Removes the row if it still has been.
-std::string sweep(const RowName& row);
+/// Removes the row if it still has been. To be followed by "COMMIT".
+void addSweep(std::string& batch, const RowName& row);
 
 /// How a log is kept.
 std::vector<std::int64_t> readLog(std::string_view bytes);

@@ -10,10 +10,9 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/sql/socket_watch.h"
 #include "schema.h"
-#include "session/open_session.h"
 #include "session/reply_fault.h"
+#include "session/session_opener.h"
 #include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
@@ -24,7 +23,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t mostSessions = 8;
 // How many charges go by before the next look for rows that can be removed.
-constexpr std::uint64_t chargesBetweenSweeps = 1000;
+constexpr std::uint64_t chargesBetweenSweeps = 100;
 
 /// One row as the server has it, and the server's time.
 struct Row {
@@ -63,12 +62,14 @@ std::int64_t number(const Reply::Row& row, std::size_t column) {
 
 class RateTable::Impl {
  public:
-  Impl(const StoreUri& uri, Environment environment)
-      : options_(ServerOptions::fromUri(uri)),
-        environment_(std::move(environment)),
-        watch_(environment_.clock),
-        sessions_([this](Instant deadline) { return open(deadline); }, mostSessions, options_.server.display,
-                  environment_.clock) {}
+  Impl(const StoreUri& uri, const Environment& environment)
+      : opener_(ServerOptions::fromUri(uri),
+                {.setUp = rates::setUp(),
+                 .schema = ratesSchema,
+                 .checkTable = rates::checkTable(),
+                 .schemaFile = "rates.sql"},
+                environment),
+        sessions_(opener_, mostSessions) {}
 
   template <class Transaction>
   auto untilNoDeadlock(Transaction transaction, Instant deadline);
@@ -84,14 +85,9 @@ class RateTable::Impl {
  private:
   using Use = SessionPool::Use;
 
-  std::unique_ptr<ServerSession> open(Instant deadline);
-  const Reply& ask(Use& use, std::string_view batch, Instant deadline);
   static Row rowIn(const Reply& reply, const RowName& name);
-  void rollBack(Use& use, Instant deadline);
 
-  const ServerOptions options_;
-  const Environment environment_;
-  sql::SocketWatch watch_;
+  SessionOpener opener_;
   SessionPool sessions_;
   std::atomic<std::uint64_t> charges_ = 0;
 
@@ -99,13 +95,6 @@ class RateTable::Impl {
   int sweptFamily_ = -1;
   std::string sweptId_;
 };
-
-std::unique_ptr<ServerSession> RateTable::Impl::open(Instant deadline) {
-  const auto lockWait = std::max(std::chrono::ceil<seconds>(options_.ioTimeout), seconds{1});
-  const Preparation preparation{
-      .setUp = rates::setUp(lockWait), .schema = ratesSchema, .checkTable = rates::checkTable()};
-  return openSession(options_, preparation, environment_.clock, watch_, deadline).session;
-}
 
 // Rows that are removed while others wait to charge them make those wait for each other. What was undone is
 // as if it had never been asked for, and one of them has gone on: again, at once.
@@ -115,23 +104,9 @@ auto RateTable::Impl::untilNoDeadlock(Transaction transaction, Instant deadline)
     try {
       return transaction();
     } catch (const RowDeadlock&) {
-      if (environment_.clock->now() >= deadline) throw;
+      if (opener_.clock().now() >= deadline) throw;
     }
   }
-}
-
-// Throws lockkeeper's errors; then, unless the session is lost, the transaction is rolled back and the
-// session kept.
-const Reply& RateTable::Impl::ask(Use& use, std::string_view batch, Instant deadline) {
-  const Reply& reply = use.session().query(batch, deadline);
-  if (reply.error == 0) return reply;
-  const Reply failed = reply;
-  if (!failed.lost()) rollBack(use, deadline);
-  throwFault(failed, options_.server.display);
-}
-
-void RateTable::Impl::rollBack(Use& use, Instant deadline) {
-  if (use.session().query("ROLLBACK", deadline).error == 0) use.keep();
 }
 
 Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
@@ -148,8 +123,8 @@ Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
 
 void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::charge(charge), deadline);
-  if (reply.rows.empty()) throw ProtocolError(options_.server.display + ": the server answered no row");
+  const Reply& reply = use.ask(rates::charge(charge), deadline);
+  if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
   const Reply::Row& row = reply.rows.front();
   charge.outcome = outcomeOf(
       charge, {.state = {number(row, 2), number(row, 3)}, .now = number(row, 1), .granted = number(row, 0)});
@@ -162,7 +137,7 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline)
   for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
   std::ranges::sort(names);
   Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::hold(names), deadline);
+  const Reply& reply = use.ask(rates::hold(names), deadline);
   std::vector<Row> rows;
   rows.reserve(charges.size());
   bool fits = true;
@@ -180,7 +155,7 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline)
   }
   // A refusal is committed, too: a row that was made for it and taken back would make others who wait for it
   // deadlock.
-  ask(use, batch + "COMMIT", deadline);
+  use.ask(batch + "COMMIT", deadline);
   use.keep();
 }
 
@@ -189,7 +164,7 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
   names.reserve(charges.size());
   for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
   Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::look(names), deadline);
+  const Reply& reply = use.ask(rates::look(names), deadline);
   for (RateCharge& each : charges) {
     each.outcome = outcomeOf(each, lookAt(each, rowIn(reply, rates::rowOf(each.key, each.law->kind))));
   }
@@ -199,39 +174,43 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
 bool RateTable::Impl::refund(const RateRefund& refund, Instant deadline) {
   const RowName name = rates::rowOf(refund.key, refund.law->kind);
   Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
+  const Reply& reply = use.ask(rates::holdIfThere(name), deadline);
   Row row = rowIn(reply, name);
   const bool given = !reply.rows.empty() &&
                      (refund.law->kind == RateKind::slidingWindow ? giveBack(refund, row.log, row.now)
                                                                   : giveBack(refund, row.state, row.now));
   std::string batch;
   if (given) addUpdate(batch, name, *refund.law, row);
-  ask(use, batch + "COMMIT", deadline);
+  use.ask(batch + "COMMIT", deadline);
   use.keep();
   return given;
 }
 
 void RateTable::Impl::reset(const RowName& name, Instant deadline) {
   Use use(sessions_, deadline);
-  ask(use, rates::remove(name), deadline);
+  use.ask(rates::remove(name), deadline);
   use.keep();
 }
 
-// Row by row, because a statement that takes several of them could deadlock with charges.
+// Looks at more rows than the charges in between can have made, so that the table stays within twice what is
+// in use. Two round trips: in the order of the keys, as all transactions take several rows, so that they wait
+// for each other in no cycle.
 void RateTable::Impl::sweepNowAndThen(Instant deadline) {
   if (++charges_ % chargesBetweenSweeps != 0) return;
   const std::unique_lock alone(sweeping_, std::try_to_lock);
   if (!alone) return;
   try {
     Use use(sessions_, deadline);
-    const auto rows = ask(use, rates::page({sweptFamily_, sweptId_}), deadline).rows;
+    const auto rows = use.ask(rates::page({sweptFamily_, sweptId_}), deadline).rows;
     sweptFamily_ = rows.empty() ? -1 : static_cast<int>(number(rows.back(), 0));
     sweptId_ = rows.empty() ? "" : rows.back()[1].value_or("");
+    std::string batch;
     for (const Reply::Row& row : rows) {
       if (number(row, 2) == 1) {
-        ask(use, rates::sweep({static_cast<int>(number(row, 0)), row[1].value_or("")}), deadline);
+        rates::addSweep(batch, {static_cast<int>(number(row, 0)), row[1].value_or("")});
       }
     }
+    if (!batch.empty()) use.ask(batch + "COMMIT", deadline);
     use.keep();
   } catch (const Error&) {
     // The charge itself has been answered; the rows can wait.
@@ -239,7 +218,7 @@ void RateTable::Impl::sweepNowAndThen(Instant deadline) {
 }
 
 RateTable::RateTable(const StoreUri& uri, Environment environment)
-    : impl_(std::make_unique<Impl>(uri, std::move(environment))) {}
+    : impl_(std::make_unique<Impl>(uri, environment)) {}
 
 RateTable::~RateTable() {
   // Closing an inherited session properly would close the parent's: leaking it is right.

@@ -6,12 +6,9 @@
 #include <initializer_list>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/sql/sql_fault.h"
 
 namespace lockkeeper::mysql {
 namespace {
-
-using sql::SqlFault;
 
 constexpr unsigned noSuchTable = 1146;
 constexpr unsigned rowDeadlock = 1213;   // MariaDB's number for named locks, too
@@ -40,14 +37,49 @@ std::string tlsHint(unsigned error, const std::string& text) {
   return ": the server's certificate must name its host and be signed by an authority of caFile";
 }
 
+std::string schemaHint(std::string_view file) {
+  const std::string name(file);
+  return ": run drivers/mysql/schema/" + name + " (installed as share/lockkeeper/mysql/" + name +
+         "), or add createTable=true to the store's URI" +
+         (name == "getlock.sql" ? ", or fence=off to do without fences" : "");
+}
+
 }  // namespace
+
+FaultKind kindOf(unsigned error) {
+  switch (error) {
+    case 1020:  // record has changed since last read
+    case 1205:  // lock wait timeout
+    case 1213:  // deadlock
+    case 1317:  // somebody sent KILL QUERY
+    case 1969:  // MariaDB: the statement took longer than max_statement_time
+    case 3024:  // MySQL: longer than max_execution_time
+      return FaultKind::contention;
+    case 1053:  // server shutdown in progress
+    case 1927:  // connection was killed
+    case 2006:  // server has gone away
+    case 2013:  // lost connection during query
+    case 2055:  // lost connection at …
+    case 3169:  // the session was killed
+    case 4031:  // disconnected by the server because of inactivity
+      return FaultKind::connectionLost;
+    case 1290:  // an option such as --read-only prevents it
+    case 1792:  // in a read-only transaction
+    case 1836:  // read-only mode
+    case 1874:  // InnoDB is in read-only mode
+    case 3100:  // Group Replication: the member has left its group or is about to
+    case 3101:  // Group Replication has rolled the transaction back
+      return FaultKind::notPrimary;
+    default:
+      return FaultKind::refused;
+  }
+}
 
 void throwConnectFault(unsigned error, const std::string& text, const std::string& display) {
   // Too many sessions, for now; everything else that a server says at log-in is for its administrator, and so
   // are a protocol of another kind and what the client lacks for the account's way to log in.
   const bool passes = isOneOf(error, {1040, 1129, 1203, 1226}) ||
-                      sql::classify(static_cast<long>(error)) == SqlFault::connectionLost ||
-                      isBrokenHandshake(error, text);
+                      kindOf(error) == FaultKind::connectionLost || isBrokenHandshake(error, text);
   const bool ours = error >= CR_MIN_ERROR && error <= CR_MAX_ERROR;
   const bool never = !passes && (!ours || isOneOf(error, {CR_VERSION_ERROR, CR_SSL_CONNECTION_ERROR,
                                                           CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}));
@@ -55,23 +87,13 @@ void throwConnectFault(unsigned error, const std::string& text, const std::strin
   throw StoreUnavailable(message(error, text, display));
 }
 
-void throwFault(const Reply& reply, const std::string& display) {
+void throwFault(const Reply& reply, const std::string& display, std::string_view schemaFile) {
   const std::string line = message(reply.error, reply.reason, display);
   if (reply.lost()) throw OutcomeUnknown(line);
-  if (reply.error == noSuchTable) {
-    if (reply.reason.find("lockkeeper_rates") != std::string::npos) {
-      throw ConfigError(
-          line +
-          ": run drivers/mysql/schema/rates.sql (installed as share/lockkeeper/mysql/rates.sql), "
-          "or add createTable=true to the store's URI");
-    }
-    throw ConfigError(line +
-                      ": run drivers/mysql/schema/getlock.sql (installed as "
-                      "share/lockkeeper/mysql/getlock.sql), or add createTable=true to the store's URI, or "
-                      "fence=off to do without fences");
-  }
+  if (reply.error == noSuchTable && !schemaFile.empty()) throw ConfigError(line + schemaHint(schemaFile));
   if (reply.error == rowDeadlock) throw RowDeadlock(line);
-  if (sql::classify(static_cast<long>(reply.error)) == SqlFault::contention) throw StoreUnavailable(line);
+  if (kindOf(reply.error) == FaultKind::contention) throw Contention(line);
+  if (kindOf(reply.error) == FaultKind::notPrimary) throw NotPrimary(line);
   throw ConfigError(line);
 }
 

@@ -11,8 +11,30 @@ namespace lockkeeper::mysql {
 
 // The errors of server and client library as lockkeeper's. `display` names the store in their messages.
 
+/// What an error number means to us.
+enum class FaultKind {
+  contention,      ///< Deadlock, or a wait for a row that took too long: a new transaction may succeed.
+  connectionLost,  ///< The session is gone, and what it had not committed with it.
+  notPrimary,      ///< The server takes no writes any more: another one has taken over.
+  refused,         ///< Everything else: the server answers, but will not do it.
+};
+
+FaultKind kindOf(unsigned error);
+
+/// A new transaction may succeed where this one was undone.
+class Contention : public StoreUnavailable {
+ public:
+  using StoreUnavailable::StoreUnavailable;
+};
+
 /// The server undid the transaction, because it stood in a cycle of those who wait for rows.
-class RowDeadlock : public StoreUnavailable {
+class RowDeadlock : public Contention {
+ public:
+  using Contention::Contention;
+};
+
+/// The server has become a replica: its sessions are of no use any more, a new one may lead to the primary.
+class NotPrimary : public StoreUnavailable {
  public:
   using StoreUnavailable::StoreUnavailable;
 };
@@ -21,8 +43,10 @@ class RowDeadlock : public StoreUnavailable {
 [[noreturn]] void throwConnectFault(unsigned error, const std::string& text, const std::string& display);
 
 /// Of any statement: OutcomeUnknown when the session was lost on the way, StoreUnavailable for what passes by
-/// itself (RowDeadlock is one), ConfigError for what the server will never do.
-[[noreturn]] void throwFault(const Reply& reply, const std::string& display);
+/// itself (Contention and NotPrimary are such), ConfigError for what the server will never do; that of a
+/// missing table names `schemaFile`, which makes it.
+[[noreturn]] void throwFault(const Reply& reply, const std::string& display,
+                             std::string_view schemaFile = {});
 
 /// Of a GET_LOCK for `key`, on a session that holds the locks `held`: as throwFault(), or Deadlock.
 [[noreturn]] void throwLockFault(const Reply& reply, std::string_view key,

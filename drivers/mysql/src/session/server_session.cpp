@@ -14,7 +14,6 @@
 #include <mutex>
 #include <new>
 
-#include "lockkeeper/sql/sql_fault.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
 
@@ -37,11 +36,14 @@ MYSQL* newHandle() {
 void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
   const my_bool on = options.tls ? 1 : 0;
   mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &on);
-  // Without this the library goes on in plain text when the server has no TLS.
-  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
+  // Newer libraries verify unless told not to, and then refuse every server that has no TLS.
+  const my_bool verify = options.tls && options.verify ? 1 : 0;
+  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
   if (!options.tls) return;
   mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
   if (!options.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, options.caFile.c_str());
+  if (!options.certFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CERT, options.certFile.c_str());
+  if (!options.keyFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_KEY, options.keyFile.c_str());
   // The library's timeout for connecting ends with the TLS handshake, before the log-in.
   mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
 }
@@ -59,20 +61,44 @@ void keepAlive(int socket) {
 
 void addRow(Reply& reply, MYSQL_RES* result, MYSQL_ROW row) {
   const unsigned long* const lengths = mysql_fetch_lengths(result);
-  const auto count = std::min<std::size_t>(mysql_num_fields(result), Reply::columns);
-  Reply::Row& fields = reply.rows.emplace_back();
+  const std::size_t count = mysql_num_fields(result);
+  Reply::Row& fields = reply.rows.emplace_back(std::max(count, Reply::leastColumns));
   for (std::size_t i = 0; i < count; ++i) {
     if (row[i] != nullptr) fields[i].emplace(row[i], lengths[i]);
   }
+}
+
+Reply::Type typeOf(const MYSQL_FIELD& field) {
+  switch (field.type) {
+    case MYSQL_TYPE_TINY:
+    case MYSQL_TYPE_SHORT:
+    case MYSQL_TYPE_INT24:
+    case MYSQL_TYPE_LONG:
+    case MYSQL_TYPE_LONGLONG:
+    case MYSQL_TYPE_YEAR:
+      return Reply::Type::integer;
+    case MYSQL_TYPE_FLOAT:
+    case MYSQL_TYPE_DOUBLE:
+      return Reply::Type::floating;
+    default:
+      return Reply::Type::text;
+  }
+}
+
+void addResult(Reply& reply, MYSQL_RES* result) {
+  reply.rows.clear();
+  reply.types.clear();
+  for (unsigned i = 0; i < mysql_num_fields(result); ++i) {
+    reply.types.push_back(typeOf(*mysql_fetch_field_direct(result, i)));
+  }
+  while (const MYSQL_ROW row = mysql_fetch_row(result)) addRow(reply, result, row);
 }
 
 }  // namespace
 
 bool Reply::lost() const {
   // All of the client library's own numbers mean that its session can be used no more.
-  return error >= CR_MIN_ERROR && error <= CR_MAX_ERROR
-             ? true
-             : sql::classify(static_cast<long>(error)) == sql::SqlFault::connectionLost;
+  return (error >= CR_MIN_ERROR && error <= CR_MAX_ERROR) || kindOf(error) == FaultKind::connectionLost;
 }
 
 std::optional<std::uint64_t> Reply::number(std::size_t column) const {
@@ -90,8 +116,8 @@ std::string Reply::text(std::size_t column) const {
 
 void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(handle); }
 
-ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock,
-                             sql::SocketWatch& watch, Instant deadline)
+ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, SocketWatch& watch,
+                             Instant deadline)
     : clock_(std::move(clock)), watch_(watch), handle_(newHandle()) {
   MYSQL* const handle = handle_.get();
   if (handle == nullptr) throw std::bad_alloc();
@@ -106,14 +132,13 @@ ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock
   const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
   mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
   setTls(handle, options, timeout);
-  const sql::ServerAddress& server = options.server;
   const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
-  if (mysql_real_connect(handle, server.host.c_str(), server.user.c_str(), server.password.c_str(),
-                         server.database.c_str(), server.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
-    throwConnectFault(mysql_errno(handle), mysql_error(handle), server.display);
+  if (mysql_real_connect(handle, options.host.c_str(), options.user.c_str(), options.password.c_str(),
+                         options.database.c_str(), options.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
+    throwConnectFault(mysql_errno(handle), mysql_error(handle), options.display);
   }
   if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
-    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", server.display);
+    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", options.display);
   }
   const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
   if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
@@ -123,16 +148,26 @@ ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock
   // A duplicate, because the library closes its own when it meets an error, and the number could then be
   // somebody else's file.
   socket_ = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
-  const Reply& reply = query("SELECT CONNECTION_ID()", deadline);
+  // With another column, because some proxies answer the bare question themselves.
+  const Reply& reply = query("SELECT CONNECTION_ID(),@@version", deadline);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
   if (socket_ >= 0 && id_ != 0) return;
   if (socket_ >= 0) ::close(socket_);
-  throwConnectFault(CR_SERVER_LOST, "the server does not answer", server.display);
+  throwConnectFault(CR_SERVER_LOST, "the server does not answer", options.display);
 }
 
 ServerSession::~ServerSession() {
   handle_.reset();
   ::close(socket_);
+}
+
+std::uint64_t ServerSession::greetedId() const { return mysql_thread_id(handle_.get()); }
+
+std::string ServerSession::quoted(std::string_view text) const {
+  std::string literal(text.size() * 2 + 3, '\'');
+  const auto length = mysql_real_escape_string(handle_.get(), literal.data() + 1, text.data(), text.size());
+  literal.resize(length + 1);
+  return literal += '\'';
 }
 
 bool ServerSession::send(std::string_view statements) {
@@ -157,23 +192,24 @@ bool ServerSession::readable() const {
 
 const Reply& ServerSession::receive(Instant until) {
   MYSQL* const handle = handle_.get();
-  const sql::SocketWatch::Guard guard(watch_, socket_, until);
-  reply_.error = 0;
-  reply_.reason.clear();
-  reply_.answered = 0;
-  reply_.rows.clear();
+  const SocketWatch::Guard guard(watch_, socket_, until);
+  reply_ = {};
   if (mysql_read_query_result(handle) != 0) return failed();
   for (;;) {
     if (MYSQL_RES* const result = mysql_store_result(handle)) {
-      reply_.rows.clear();
-      while (const MYSQL_ROW row = mysql_fetch_row(result)) addRow(reply_, result, row);
+      addResult(reply_, result);
       mysql_free_result(result);
-    } else if (mysql_errno(handle) != 0) {
+    } else if (mysql_errno(handle) != 0 || mysql_field_count(handle) != 0) {
       return failed();
+    } else {
+      reply_.changed = mysql_affected_rows(handle);
+      reply_.insertId = mysql_insert_id(handle);
     }
     ++reply_.answered;
     const int more = mysql_next_result(handle);
-    if (more < 0) return reply_;
+    // The library takes some replies that break off for whole ones without rows: then the connection is at
+    // its end.
+    if (more < 0) return readable() ? failed() : reply_;
     if (more > 0) return failed();
   }
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
-#include "lockkeeper/sql/socket_watch.h"
+#include "session/socket_watch.h"
 
 struct st_mysql;
 
@@ -21,13 +20,18 @@ struct ServerOptions;
 
 /// What came back for a batch of statements.
 struct Reply {
-  static constexpr std::size_t columns = 6;
-  using Row = std::array<std::optional<std::string>, columns>;
+  /// At least so many columns, whatever the server sends; those it has not sent are NULL.
+  static constexpr std::size_t leastColumns = 6;
+  using Row = std::vector<std::optional<std::string>>;
+  enum class Type { text, integer, floating };
 
-  unsigned error = 0;        ///< The server's or the client library's number; 0: every statement succeeded.
-  std::string reason{};      ///< The error's words; they hold no secret.
-  std::size_t answered = 0;  ///< How many statements have succeeded.
-  std::vector<Row> rows{};   ///< Of the last result that has any.
+  unsigned error = 0;          ///< The server's or the client library's number; 0: every statement succeeded.
+  std::string reason{};        ///< The error's words; they hold no secret.
+  std::size_t answered = 0;    ///< How many statements have succeeded.
+  std::vector<Row> rows{};     ///< Of the last result that has any.
+  std::vector<Type> types{};   ///< Of its columns.
+  std::uint64_t changed = 0;   ///< Rows that the last statement without a result has changed.
+  std::uint64_t insertId = 0;  ///< What it has set by LAST_INSERT_ID(expression).
 
   /// The session is gone, and all that it held.
   bool lost() const;
@@ -38,13 +42,13 @@ struct Reply {
 };
 
 /// One session with a MySQL or MariaDB server, through the client library itself and not Poco: a lock cannot
-/// do without its error numbers, its way to send now and read later, and unix sockets. Statements are
+/// do without its error numbers, its way to send now and read later, unix sockets and TLS. Statements are
 /// text in batches. Never reconnects. One thread at a time.
 class ServerSession {
  public:
   /// Connects and logs in. Blocks until `deadline` plus one second (the library counts whole ones). Throws
   /// StoreUnavailable and ConfigError.
-  ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, sql::SocketWatch& watch,
+  ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, SocketWatch& watch,
                 Instant deadline);
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
@@ -54,6 +58,12 @@ class ServerSession {
 
   /// Its CONNECTION_ID(), asked when it was new.
   std::uint64_t id() const { return id_; }
+
+  /// What whoever accepted the connection called it; another number when that was a proxy.
+  std::uint64_t greetedId() const;
+
+  /// The text as a literal. Sends nothing.
+  std::string quoted(std::string_view text) const;
 
   /// Sends statements that are separated by ';'. False when the session is gone.
   bool send(std::string_view statements);
@@ -80,7 +90,7 @@ class ServerSession {
   const Reply& failed();
 
   const std::shared_ptr<Clock> clock_;
-  sql::SocketWatch& watch_;
+  SocketWatch& watch_;
   std::unique_ptr<st_mysql, Close> handle_;
   int socket_ = -1;
   std::uint64_t id_ = 0;

@@ -3,21 +3,19 @@
 #include <utility>
 
 #include "lockkeeper/error.h"
+#include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
-
-SessionPool::SessionPool(Opener open, std::size_t most, std::string display, std::shared_ptr<Clock> clock)
-    : open_(std::move(open)), most_(most), display_(std::move(display)), clock_(std::move(clock)) {}
 
 std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
   std::vector<std::unique_ptr<ServerSession>> dead;
   {
     std::unique_lock held(mutex_);
     while (used_ == most_) {
-      if (clock_->now() >= deadline) {
-        throw StoreUnavailable(display_ + ": all " + std::to_string(most_) + " sessions stayed in use");
+      if (clock().now() >= deadline) {
+        throw StoreUnavailable(display() + ": all " + std::to_string(most_) + " sessions stayed in use");
       }
-      clock_->wait(held, returned_, deadline);
+      clock().wait(held, returned_, deadline);
     }
     ++used_;
     while (!idle_.empty()) {
@@ -29,7 +27,7 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
     }
   }
   try {
-    return open_(deadline);
+    return opener_.open(deadline);
   } catch (...) {
     putBack(nullptr);
     throw;
@@ -45,11 +43,31 @@ void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
   returned_.notify_one();
 }
 
+void SessionPool::closeIdle() {
+  std::vector<std::unique_ptr<ServerSession>> closing;
+  const std::lock_guard held(mutex_);
+  closing.swap(idle_);
+}
+
 SessionPool::Use::Use(SessionPool& pool, Instant deadline) : pool_(pool), session_(pool.take(deadline)) {}
 
 SessionPool::Use::~Use() {
   if (!keep_) session_.reset();
   pool_.putBack(std::move(session_));
+}
+
+const Reply& SessionPool::Use::ask(std::string_view statements, Instant deadline) {
+  const Reply& reply = session_->query(statements, deadline);
+  if (reply.error == 0) return reply;
+  const Reply failed = reply;
+  const bool replaced = failed.lost() || kindOf(failed.error) == FaultKind::notPrimary;
+  if (replaced) {
+    // When one is dead, they mostly all are.
+    pool_.closeIdle();
+  } else if (session_->query("ROLLBACK", deadline).error == 0) {
+    keep();
+  }
+  pool_.opener_.fail(failed);
 }
 
 }  // namespace lockkeeper::mysql

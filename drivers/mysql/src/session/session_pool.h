@@ -2,23 +2,22 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
 #include "session/server_session.h"
+#include "session/session_opener.h"
 
 namespace lockkeeper::mysql {
 
 /// A bounded number of sessions, any of which serves any caller. Opened when needed. Thread-safe.
 class SessionPool {
  public:
-  using Opener = std::function<std::unique_ptr<ServerSession>(Instant deadline)>;
-
-  SessionPool(Opener open, std::size_t most, std::string display, std::shared_ptr<Clock> clock);
+  /// `opener` must outlive the pool.
+  SessionPool(SessionOpener& opener, std::size_t most) : opener_(opener), most_(most) {}
 
   /// The use of one session, by one thread. Closes it, unless it is to be kept.
   class Use {
@@ -35,20 +34,27 @@ class SessionPool {
     /// The session is sound, no reply is due and no transaction open.
     void keep() { keep_ = true; }
 
+    /// Sends the statements and reads the reply. Throws what throwFault() says for an error; then a
+    /// transaction is rolled back and the session kept, unless it is lost. One that found its server a
+    /// replica is closed, and so are all idle ones, so that the next callers look for the primary.
+    const Reply& ask(std::string_view statements, Instant deadline);
+
    private:
     SessionPool& pool_;
     std::unique_ptr<ServerSession> session_;
     bool keep_ = false;
   };
 
+  const std::string& display() const { return opener_.display(); }
+  Clock& clock() const { return opener_.clock(); }
+
  private:
   std::unique_ptr<ServerSession> take(Instant deadline);
   void putBack(std::unique_ptr<ServerSession> session);
+  void closeIdle();
 
-  const Opener open_;
+  SessionOpener& opener_;
   const std::size_t most_;
-  const std::string display_;
-  const std::shared_ptr<Clock> clock_;
 
   std::mutex mutex_;
   std::condition_variable returned_;

@@ -1,29 +1,30 @@
 #pragma once
 
-#include <Poco/Data/Session.h>
-#include <Poco/Data/Statement.h>
-
-#include <cstdint>
-#include <functional>
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
+#include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
 
-/// The statements on the table of locks, on one session. What is asked most is prepared once. All throw
-/// Poco's exceptions, after which the session must be closed. One thread at a time.
+/// The statements on the table of locks, on one session until a deadline. Each is one round trip and a
+/// transaction of its own. All throw what SessionPool::Use::ask() does.
 class LockTable {
  public:
-  /// Prepares the session for them: byte strings, no gap locks, short waits for rows. Sends statements.
-  LockTable(Poco::Data::Session session, const std::string& table);
+  /// Byte strings, no gap locks, short waits for rows.
+  static const char* const setUp;
+  static std::string schema(const std::string& table);
 
-  void create();
+  LockTable(SessionPool::Use& session, const std::string& table, Instant deadline)
+      : session_(session), table_("`" + table + "`"), deadline_(deadline) {}
 
   /// The fence, when the claim holds the key now; else how long the present lease goes on.
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl);
@@ -45,18 +46,11 @@ class LockTable {
   bool breakLock(std::string_view key, std::optional<Fence> version);
 
  private:
-  Poco::Data::Statement prepared(const std::string& text);
+  const Reply& ask(const std::string& statement) { return session_.ask(statement, deadline_); }
 
-  Poco::Data::Session session_;
+  SessionPool::Use& session_;
   const std::string table_;
-
-  // Bound to the prepared statements.
-  std::string key_;
-  std::string token_;
-  std::string owner_;
-  std::int64_t ttl_ = 0;
-  std::optional<Poco::Data::Statement> claim_;
-  std::optional<Poco::Data::Statement> release_;
+  const Instant deadline_;
 };
 
 }  // namespace lockkeeper::mysql

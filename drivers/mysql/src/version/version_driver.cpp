@@ -1,148 +1,63 @@
 #include "lockkeeper/mysql/version_driver.h"
 
-#include <Poco/Data/DataException.h>
-
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/sql/connection_pool.h"
-#include "lockkeeper/sql/server_check.h"
-#include "lockkeeper/sql/sql_fault.h"
+#include "session/session_opener.h"
+#include "session/session_pool.h"
 #include "version/lock_table.h"
 #include "version/version_options.h"
 
 namespace lockkeeper::mysql {
-namespace {
 
-sql::PoolOptions poolOptions(const VersionOptions& options, std::shared_ptr<Clock> clock) {
-  return {.open = [server = options.server,
-                   timeout = options.connectTimeout] { return sql::Connection::open(server, timeout); },
-          .size = options.connections,
-          .timeout = options.connectTimeout,
-          .display = options.server.display,
-          .clock = std::move(clock)};
-}
-
-}  // namespace
-
-/// The connections, and what the driver's operations share.
+/// The sessions, and what the driver's operations share.
 class VersionDriver::Impl {
  public:
-  Impl(VersionOptions given, Environment environment)
-      : options_(std::move(given)),
-        environment_(std::move(environment)),
-        pool_(poolOptions(options_, environment_.clock)) {}
+  Impl(const VersionOptions& options, const Environment& environment)
+      : table_(options.table),
+        opener_(options,
+                {.setUp = LockTable::setUp,
+                 .schema = LockTable::schema(options.table),
+                 .schemaFile = "version.sql",
+                 .tells = true},
+                environment),
+        pool_(opener_, options.connections) {}
 
-  Clock& clock() { return *environment_.clock; }
-  std::string durability() const;
-  const std::string& display() const { return options_.server.display; }
+  Clock& clock() { return opener_.clock(); }
+  const std::string& display() const { return opener_.display(); }
+  Promises promises() const { return {opener_.fencePromise(), opener_.durability()}; }
 
-  /// Lets `call` use the table on one connection until `deadline`. Throws lockkeeper's errors.
+  /// Lets `call` use the table on one session until `deadline`. Throws lockkeeper's errors.
   template <class Call>
   auto onTable(Instant deadline, Call call);
 
   const ForkGuard forkGuard;
 
  private:
-  LockTable& tableOn(sql::ConnectionPool::Lease& lease);
-  void note(const std::string& durability);
-  [[noreturn]] void fail(const Poco::Exception& exception, bool sent);
-
-  const VersionOptions options_;
-  const Environment environment_;
-  sql::ConnectionPool pool_;
-  std::atomic<bool> tableMade_{false};
-
-  mutable std::mutex mutex_;
-  std::string durability_;
+  const std::string table_;
+  SessionOpener opener_;
+  SessionPool pool_;
 };
 
 template <class Call>
 auto VersionDriver::Impl::onTable(Instant deadline, Call call) {
   forkGuard.check();
-  if (clock().now() >= deadline) throw StoreUnavailable(pool_.display() + ": no time was left to ask");
-  bool sent = false;
-  try {
-    sql::ConnectionPool::Lease lease(pool_, deadline);
-    LockTable& table = tableOn(lease);
-    sent = true;
-    auto result = call(table);
-    lease.keep();
-    return result;
-  } catch (const Poco::Exception& exception) {
-    fail(exception, sent);
-  }
+  if (clock().now() >= deadline) throw StoreUnavailable(opener_.display() + ": no time was left to ask");
+  SessionPool::Use session(pool_, deadline);
+  LockTable table(session, table_, deadline);
+  auto result = call(table);
+  session.keep();
+  return result;
 }
 
-// A new connection is checked first.
-LockTable& VersionDriver::Impl::tableOn(sql::ConnectionPool::Lease& lease) {
-  std::shared_ptr<void>& companion = lease.connection().companion();
-  if (!companion) {
-    auto table = std::make_shared<LockTable>(lease.sql(), options_.table);
-    note(sql::checkServer(lease.sql(), pool_.display()));
-    if (options_.createTable && !tableMade_) {
-      table->create();
-      tableMade_ = true;
-    }
-    companion = std::move(table);
-  }
-  return *static_cast<LockTable*>(companion.get());
-}
-
-std::string VersionDriver::Impl::durability() const {
-  const std::lock_guard guard(mutex_);
-  return durability_.empty() ? "InnoDB: not connected yet" : durability_;
-}
-
-// Listeners are called outside the mutex, and once for each thing that there is to say.
-void VersionDriver::Impl::note(const std::string& durability) {
-  {
-    const std::lock_guard guard(mutex_);
-    if (durability_ == durability) return;
-    durability_ = durability;
-  }
-  environment_.tell({.kind = EventKind::noted, .store = pool_.display(), .text = durability});
-}
-
-void VersionDriver::Impl::fail(const Poco::Exception& exception, bool sent) {
-  const long number = sql::errorNumber(exception);
-  const std::string message = pool_.display() + ": " + sql::reason(exception);
-  constexpr long noSuchTable = 1146;
-  constexpr long firstOfClient = 2000;
-  constexpr long lastOfClient = 2999;
-  if (number == noSuchTable) {
-    throw ConfigError(
-        message +
-        ": run drivers/mysql/schema/version.sql (installed as share/lockkeeper/mysql/version.sql), "
-        "or add createTable=true to the URI");
-  }
-  // The server has been made a replica; the next connection may lead to the one that took over.
-  for (const long readOnly : {1290L, 1792L, 1836L}) {
-    if (number == readOnly) throw StoreUnavailable(message);
-  }
-  const bool connecting = dynamic_cast<const Poco::Data::ConnectionFailedException*>(&exception) != nullptr;
-  const bool ofServer = number != 0 && (number < firstOfClient || number > lastOfClient);
-  const bool refusal = ofServer && sql::classify(exception) != sql::SqlFault::connectionLost;
-  if (connecting || refusal) sql::throwAsError(exception, pool_.display());
-  pool_.closeIdle();
-  // The client library has no number and no words for a result that breaks off.
-  const std::string lost = number == 0 ? pool_.display() + ": the connection broke" : message;
-  if (sent) throw OutcomeUnknown(lost);
-  throw StoreUnavailable(lost);
-}
-
-// RateTable takes more parameters than there are here: what is unknown must be said before it reads them.
 VersionDriver::VersionDriver(const StoreUri& uri, Environment environment)
-    : RateTable((static_cast<void>(VersionOptions::fromUri(uri)), uri), environment),
-      impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), std::move(environment))) {}
+    : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
 
 VersionDriver::~VersionDriver() {
-  // Closing an inherited connection properly would close the parent's: leaking it is right.
+  // Closing an inherited session properly would close the parent's: leaking it is right.
   if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
 }
 
@@ -203,7 +118,7 @@ std::string VersionDriver::name() const { return impl_->display(); }
 
 Promises VersionDriver::promises() const {
   impl_->forkGuard.check();
-  return {.fence = FencePromise::durable, .durability = impl_->durability()};
+  return impl_->promises();
 }
 
 void VersionDriver::list(std::string_view prefix,

@@ -170,7 +170,7 @@ bool LegacyRedisDriver::breakLock(std::string_view key, Instant deadline, const 
   impl_->forkGuard.check();
   if (shown != nullptr) {
     Request wire;
-    return impl_->execute(wire, LegacyCall(impl_->legacy(), key), "break", deadline, shown->grantId).done;
+    return impl_->call(wire, LegacyCall(impl_->legacy(), key), "break", deadline, shown->grantId).done;
   }
   const std::string full = impl_->legacy().keyPrefix + std::string(key);
   Request wire;

@@ -1,13 +1,15 @@
 // What the server says about a cycle of named locks, and what becomes of one that it cannot see: the driver's
 // sessions that wait hold nothing.
 
+#include <deque>
 #include <future>
 
-#include "getlock/getlock_session.h"
-#include "getlock/getlock_statements.h"
+#include "getlock/getlock_options.h"
+#include "getlock/session/getlock_statements.h"
 #include "getlock_fixture.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "session/reply_fault.h"
+#include "session/session_opener.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -22,24 +24,25 @@ class GetLockDeadlock : public GetLockTest {
     const auto uri = StoreUri::parse(
         "mysql+getlock://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(store.server.port()) + "/" +
         store.database + "?fence=off");
-    return mysql::openForLocks(mysql::GetLockOptions::fromUri(uri), systemClock(), watch, soon()).session;
+    return openers.emplace_back(mysql::GetLockOptions::fromUri(uri), mysql::Preparation{}, Environment{})
+        .open(soon());
   }
   static const Reply& claim(ServerSession& session, const std::string& name, std::chrono::seconds wait) {
     std::string batch;
-    mysql::statements::addFencedClaim(batch, name, wait, "test:1");
+    mysql::statements::addClaim(batch, name, wait);
     return session.query(batch, in(1min));
   }
 
-  sql::SocketWatch watch{systemClock()};
+  std::deque<mysql::SessionOpener> openers;
 };
 
 TEST_P(GetLockDeadlock, NamesBothKeys) {
   (void)store.direct->holder("makes the table", soon());
   const auto first = session();
   const auto second = session();
-  ASSERT_EQ(claim(*first, "left", 0s).number(0), 1U);
-  ASSERT_EQ(claim(*second, "right", 0s).number(0), 1U);
-  auto waiting = std::async(std::launch::async, [&] { return claim(*second, "left", 30s).number(0); });
+  ASSERT_EQ(claim(*first, "left", 0s).number(2), 1U);
+  ASSERT_EQ(claim(*second, "right", 0s).number(2), 1U);
+  auto waiting = std::async(std::launch::async, [&] { return claim(*second, "left", 30s).number(2); });
   // It has begun to wait: before, the server might find the cycle from that side and refuse the other one.
   ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor("left").size() == 1; }));
   const Reply refused = claim(*first, "right", 30s);

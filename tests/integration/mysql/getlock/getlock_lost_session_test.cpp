@@ -121,7 +121,7 @@ TEST_P(GetLockLostSession, FencesWithoutALockIncreaseAndAreTheSameCounters) {
   store.server.restart();
   EXPECT_TRUE(waitUntil([&] {
     try {
-      return counter.next(who.claim(), true, soon()) > first + 2;
+      return counter.next(other.claim(), false, soon()) > first + 2;
     } catch (const Error&) {
       return false;
     }

@@ -2,16 +2,18 @@
 
 #include <Poco/Data/Session.h>
 
+#include <deque>
 #include <future>
 #include <map>
 
 #include "getlock/fence_counter.h"
-#include "getlock/getlock_session.h"
+#include "getlock/getlock_options.h"
 #include "getlock_fixture.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/store_registry.h"
+#include "session/session_opener.h"
 #include "tls_files.h"
 
 namespace lockkeeper::test {
@@ -48,7 +50,8 @@ class GetLockTls : public ::testing::TestWithParam<Brand> {
     const std::string plain = server.uri(database);
     const auto uri =
         StoreUri::parse("mysql+getlock" + plain.substr(plain.find("://")) + "?fence=off&" + query);
-    return mysql::openForLocks(mysql::GetLockOptions::fromUri(uri), systemClock(), watch, soon()).session;
+    return openers.emplace_back(mysql::GetLockOptions::fromUri(uri), mysql::Preparation{}, Environment{})
+        .open(soon());
   }
   static std::string refusal(LockDriver& driver) {
     try {
@@ -65,7 +68,7 @@ class GetLockTls : public ::testing::TestWithParam<Brand> {
     EXPECT_NE(said.find(named), std::string::npos) << said << " does not name " << named;
   }
 
-  sql::SocketWatch watch{systemClock()};
+  std::deque<mysql::SessionOpener> openers;
   const std::string trust = trusting(TlsFiles::shared().authority());
   DatabaseServer& server = serverWith(GetParam(), Tls::good);
   const std::string database = server.newDatabase();

@@ -198,6 +198,36 @@ TEST_P(VersionRowOfLock, ARowThatSomebodyElseKeepsHoldsNoCallForLong) {
   EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
+// The statement of schema/version.sql, at the level that locks each row that it reads until it commits.
+TEST_P(VersionRowOfLock, APurgeOfManyRowsCostsNoLock) {
+  const std::vector<Claimant> held(4);
+  for (const Claimant& each : held) ASSERT_TRUE(granted(store.direct->acquire(each.request())));
+  Poco::Data::Session purging = store.session();
+  using Poco::Data::Keywords::now;
+  purging << "INSERT INTO lockkeeper_locks VALUES ('x', 1, '', '', '2020-01-01')", now;
+  for (int doubling = 0; doubling < 17; ++doubling) {
+    purging << "INSERT INTO lockkeeper_locks SELECT CONCAT(lock_key, '" + std::to_string(doubling) +
+                   ":'), 1, '', '', '2020-01-01' FROM lockkeeper_locks WHERE expires_at < '2021-01-01'",
+        now;
+  }
+  purging << "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ", now;
+  std::atomic<bool> purged = false;
+  std::jthread purge([&] {
+    purging << "DELETE FROM lockkeeper_locks WHERE expires_at < UTC_TIMESTAMP(6) - INTERVAL 7 DAY", now;
+    purged = true;
+  });
+  for (bool last = false; !last;) {
+    last = purged;
+    for (const Claimant& each : held) {
+      Renewal renewal{.claim = each.claim(), .ttl = longTtl};
+      store.direct->renew({&renewal, 1}, soon());
+      EXPECT_NE(renewal.outcome, RenewOutcome::notOwner);
+      if (last) EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+    }
+  }
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks"), "4");
+}
+
 INSTANTIATE_TEST_SUITE_P(Brands, VersionRowOfLock, ::testing::ValuesIn(allBrands), brandName);
 
 }  // namespace

@@ -116,6 +116,57 @@ TEST_P(VersionedRowOnServer, CarriesValuesOfEveryKindUnharmed) {
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM accounts WHERE owner IS NULL AND balance IS NULL"), "1");
 }
 
+TEST_P(VersionedRowOnServer, KeepsEachDigitAndEachMicrosecond) {
+  sql << "CREATE TABLE prices (id BIGINT PRIMARY KEY, price DECIMAL(20,2), since DATETIME(6), took TIME(6), "
+         "share "
+         "DOUBLE, version BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB",
+      now;
+  sql << "INSERT INTO prices VALUES (1, 123456789012345678.91, '2026-10-25 02:30:00.123456', "
+         "'01:02:03.000004', 0.1, "
+         "0)",
+      now;
+  const VersionedRow prices({.name = "prices", .key = "id", .columns = {"price", "since", "took", "share"}});
+  PocoRows rows(store.session());
+  SqlRow seen;
+  EXPECT_EQ(prices.update(rows, std::int64_t{1},
+                          [&](const SqlRow& row, PocoRowTransaction&) {
+                            seen = row;
+                            return std::optional(row);
+                          }),
+            RowOutcome::committed);
+  EXPECT_EQ(seen, (SqlRow{std::string("123456789012345678.91"), std::string("2026-10-25 02:30:00.123456"),
+                          std::string("01:02:03.000004"), 0.1}));
+  EXPECT_EQ(
+      store.ask("SELECT COUNT(*) FROM prices WHERE price = 123456789012345678.91 AND version = 1 AND since = "
+                "'2026-10-25 02:30:00.123456' AND took = '01:02:03.000004'"),
+      "1")
+      << "what was written back is what was read";
+}
+
+TEST_P(VersionedRowOnServer, GoesOnAfterACommitThatFailed) {
+  Poco::Data::Session mine = store.session();
+  PocoRows rows(mine);
+  std::uint64_t id = 0;
+  mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), now;
+  const auto killed = [&](const SqlRow& row, PocoRowTransaction&) {
+    store.server.execute("KILL " + std::to_string(id));
+    return std::optional(SqlRow{std::get<std::int64_t>(row[0]) + 1});
+  };
+  EXPECT_ANY_THROW((void)accounts.update(rows, "DE1", killed));
+  const auto committing = [&] {
+    auto transaction = rows.begin();
+    transaction.select("SELECT balance FROM accounts", {});
+    mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), now;
+    store.server.execute("KILL " + std::to_string(id));
+    transaction.commit();
+  };
+  mine.reconnect();
+  EXPECT_ANY_THROW(committing());
+  mine.reconnect();
+  EXPECT_EQ(accounts.update(rows, "DE1", oneMore), RowOutcome::committed);
+  EXPECT_EQ(store.ask("SELECT balance FROM accounts"), "1");
+}
+
 TEST_P(VersionedRowOnServer, LeavesTheSessionInAutocommitMode) {
   Poco::Data::Session mine = store.session();
   PocoRows rows(mine);

@@ -12,7 +12,6 @@ namespace lockkeeper::inventory {
 /// word: stock never gets negative, and an order is never lost or booked twice. docs/inventory.md compares
 /// them.
 enum class Way {
-  lockOnly,   ///< Takes the lock, reads, decides, and writes only if the row is still the one that it read.
   fencedRow,  ///< Takes the lock and claims the row with its fence before it reads, so that the row refuses a
               ///< former holder whose lease has ended. Needs a lock store that promises fences.
   conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity. The baseline.
@@ -22,7 +21,7 @@ enum class Way {
                      ///< so that nothing depends on the lock.
 };
 
-/// "lock only", "fenced row", "conditional update", "optimistic" or "lock + optimistic".
+/// "fenced row", "conditional update", "optimistic" or "lock + optimistic".
 LOCKKEEPER_INVENTORY_EXPORT const char* toString(Way way) noexcept;
 
 /// How a StockService works. Values outside their range are refused by its constructor.

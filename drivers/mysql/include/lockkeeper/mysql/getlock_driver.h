@@ -25,15 +25,17 @@ namespace lockkeeper::mysql {
 ///
 /// URI: `mysql+getlock://user:password@host:3306/database`, with the parameters
 ///
-///     connections    16    the most sessions; half of them at most wait
+///     connections    16    the most sessions that hold locks; half of them at most wait
 ///     fence          on    off: no table is needed, grants carry no fence, holders no label
 ///     createTable    off   makes the table when it is missing
 ///     socket         -     path of a unix socket, instead of host and port
 ///     tls            off   encrypted, with the server's certificate and host name verified
 ///     caFile         -     PEM file of the authorities that tls trusts, instead of the system's own
+///     verify         on    off: tls encrypts, whoever the server is
+///     certFile       -     PEM file of our own certificate, for servers that ask for one
+///     keyFile        -     PEM file of its key
 ///     connectTimeout 2s    whole seconds
-///     ioTimeout      3s    what a call may take beyond its deadline; with less than 3s, a counter row
-///                          that somebody has locked costs the whole session
+///     ioTimeout      3s    what a call may take beyond its deadline
 ///
 /// There is no background thread but one that cuts off overdue reads. Thread-safe.
 ///

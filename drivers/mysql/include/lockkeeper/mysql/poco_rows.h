@@ -1,13 +1,17 @@
 #pragma once
 
 #include <Poco/Data/LOB.h>
+#include <Poco/Data/MetaColumn.h>
 #include <Poco/Data/RecordSet.h>
 #include <Poco/Data/Session.h>
 #include <Poco/Data/Statement.h>
 #include <Poco/Dynamic/Var.h>
+#include <Poco/Exception.h>
 #include <Poco/Nullable.h>
 #include <Poco/Version.h>
 
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <exception>
 #include <optional>
@@ -60,12 +64,65 @@ inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::stri
   return statement;
 }
 
-/// RowTransaction's select() for any session. Throws Poco's exceptions.
+/// Whether Poco has read the column into something that may have no room for it: it makes doubles of
+/// decimals, and drops the fraction of a second.
+inline bool needsText(const Poco::Data::RecordSet& rows, std::size_t column) {
+  const auto type = rows.columnType(column);
+  return type == Poco::Data::MetaColumn::FDT_DOUBLE || type == Poco::Data::MetaColumn::FDT_TIMESTAMP ||
+         type == Poco::Data::MetaColumn::FDT_TIME;
+}
+
+/// A number that a double holds with all its digits is one; anything else stays text.
+inline SqlValue toNumber(std::string text) {
+  if (text.empty() || text.find_first_not_of("+-.0123456789eE") != std::string::npos) return text;
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.find_first_of("eE") != std::string::npos) return number;
+  std::array<char, 400> shortest{};
+  const auto end =
+      std::to_chars(shortest.data(), shortest.data() + shortest.size(), number, std::chars_format::fixed);
+  std::string plain = text;
+  if (plain.find('.') != std::string::npos) {
+    plain.erase(plain.find_last_not_of('0') + 1);
+    if (plain.back() == '.') plain.pop_back();
+  }
+  if (plain == std::string(shortest.data(), end.ptr)) return number;
+  return text;
+}
+
+/// A statement for the same rows with such columns as text; empty when there are none.
+inline std::string selectText(const Poco::Data::RecordSet& rows, const std::string& text) {
+  std::string columns;
+  bool any = false;
+  for (std::size_t i = 0; i < rows.columnCount(); ++i) {
+    const std::string name = "`" + rows.columnName(i) + "`";
+    const bool asText = needsText(rows, i);
+    any = any || asText;
+    columns += (i == 0 ? "" : ", ") + (asText ? "CAST(" + name + " AS CHAR) AS " + name : name);
+  }
+  return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
+}
+
+/// RowTransaction's select() for any session. Columns that Poco cannot hold are asked for again, as text.
+/// Throws Poco's exceptions.
 inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
                                        const SqlRow& values) {
   Poco::Data::Statement statement = bound(session, text, values);
   if (statement.execute() == 0) return std::nullopt;
   const Poco::Data::RecordSet rows(statement);
+  if (const std::string exactly = selectText(rows, text); !exactly.empty()) {
+    Poco::Data::Statement again = bound(session, exactly, values);
+    if (again.execute() == 0) return std::nullopt;
+    const Poco::Data::RecordSet texts(again);
+    SqlRow row;
+    for (std::size_t column = 0; column < texts.columnCount(); ++column) {
+      SqlValue value = toSqlValue(texts.value(column, 0));
+      const bool number = rows.columnType(column) == Poco::Data::MetaColumn::FDT_DOUBLE;
+      const auto* digits = std::get_if<std::string>(&value);
+      row.push_back(number && digits != nullptr ? toNumber(*digits) : std::move(value));
+    }
+    return row;
+  }
   SqlRow row;
   for (std::size_t column = 0; column < rows.columnCount(); ++column)
     row.push_back(toSqlValue(rows.value(column, 0)));
@@ -78,19 +135,21 @@ inline std::size_t executeOn(Poco::Data::Session& session, const std::string& te
 }
 
 /// A transaction on the application's own session, which must have none open. Afterwards the session is in
-/// autocommit mode: Poco's begin() switches it off and leaves it so.
+/// autocommit mode. Of Poco's own transactions only the rollback is used: its begin() leaves autocommit
+/// switched off, and after a COMMIT that has failed it refuses to begin another one, for ever.
 class PocoRowTransaction {
  public:
   /// Begins it. Throws Poco's exceptions.
   explicit PocoRowTransaction(Poco::Data::Session session) : session_(std::move(session)) {
-    session_.begin();
+    if (session_.isTransaction()) throw Poco::InvalidAccessException("the session has an open transaction");
+    session_ << "SET autocommit = 0", Poco::Data::Keywords::now;
   }
   PocoRowTransaction(const PocoRowTransaction&) = delete;
   PocoRowTransaction& operator=(const PocoRowTransaction&) = delete;
   ~PocoRowTransaction() {
     try {
       if (open_) session_.rollback();
-      session_.setFeature("autoCommit", true);
+      session_ << "SET autocommit = 1", Poco::Data::Keywords::now;
     } catch (const std::exception&) {
       // The session is broken, and its server rolls back.
     }
@@ -106,8 +165,8 @@ class PocoRowTransaction {
   }
   /// When it throws, nobody knows whether the database has committed.
   void commit() {
+    session_ << "COMMIT", Poco::Data::Keywords::now;
     open_ = false;
-    session_.commit();
   }
   /// For statements of the application's own.
   Poco::Data::Session& session() { return session_; }

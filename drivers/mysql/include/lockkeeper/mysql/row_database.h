@@ -16,7 +16,8 @@
 
 namespace lockkeeper::mysql {
 
-/// What a column holds: NULL, a number, or bytes. Columns of other types come and go as text.
+/// What a column holds: NULL, a number, or bytes. Columns of other types come and go as text; through Poco a
+/// decimal does so when a double could not hold all of its digits.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 /// Columns, in the order of the statement.
 using SqlRow = std::vector<SqlValue>;

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/mysql/export.h"
+#include "lockkeeper/mysql/row_database.h"
+
+namespace lockkeeper::mysql {
+
+/// How ServerRows uses its server.
+struct ServerRowsOptions {
+  std::size_t sessions = 8;  ///< The most open at once.
+  /// The longest wait for a free session, and for a row. A transaction is cut off after twice as long.
+  std::chrono::seconds operationTimeout{2};
+};
+
+/// VersionedRow's database on sessions of lockkeeper's own with a MariaDB or MySQL server, for applications
+/// that bring none. Sessions are opened when needed, and used only with a server that takes writes; one that
+/// has become a replica is left, so that its name may lead to the primary. Thread-safe. After fork() the
+/// child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+///
+/// Everything throws StoreUnavailable (nothing has changed) and ConfigError; commit() OutcomeUnknown, too.
+class LOCKKEEPER_MYSQL_EXPORT ServerRows {
+ public:
+  /// `uri` is mysql://user:password@host[:3306]/database with the parameters `passwordFile`, `socket`, `tls`,
+  /// `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet. Throws ConfigError.
+  ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment = {});
+  ServerRows(const ServerRows&) = delete;
+  ServerRows& operator=(const ServerRows&) = delete;
+  ~ServerRows();
+
+  /// A RowTransaction on one session, by one thread. Its destructor rolls back unless commit() was called.
+  class LOCKKEEPER_MYSQL_EXPORT Transaction {
+   public:
+    Transaction(Transaction&&) noexcept;
+    Transaction& operator=(Transaction&&) = delete;
+    ~Transaction();
+
+    std::optional<SqlRow> select(const std::string& statement, const SqlRow& values);
+    std::size_t execute(const std::string& statement, const SqlRow& values);
+    /// OutcomeUnknown when the connection broke: then nobody knows whether the database has committed.
+    void commit();
+
+   private:
+    friend class ServerRows;
+    class State;
+    explicit Transaction(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+  };
+
+  /// Blocks until a session is free or made. It begins with the first statement.
+  Transaction begin();
+
+  /// As RowDatabase says.
+  static bool isContention(const std::exception& failure);
+  /// Whether the session ended, or its server became a replica, in the middle of a transaction: it is undone,
+  /// and may do on another session.
+  static bool isLostSession(const std::exception& failure);
+
+  /// The server's name for messages: no user, no password.
+  const std::string& display() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,105 @@
+#include "getlock/session/getlock_statements.h"
+
+#include "session/sql_text.h"
+
+namespace lockkeeper::mysql::statements {
+namespace {
+
+using std::chrono::seconds;
+
+// Who answers, and whether it takes writes: the first two columns of every answer.
+constexpr const char* whoAnswers = "CONNECTION_ID(),@@global.read_only";
+
+void addQuoted(std::string& batch, std::string_view name) { batch.append("'").append(name).append("'"); }
+
+void addGetLock(std::string& batch, std::string_view name, seconds wait) {
+  batch += "GET_LOCK(";
+  addQuoted(batch, name);
+  batch.append(",").append(std::to_string(wait.count())).append(")");
+}
+
+}  // namespace
+
+std::string setUp() {
+  // A counter row that somebody has locked shall fail the claim within one I/O timeout, not hold the session.
+  // Comments of the form /*M! … */ are for MariaDB alone, /*!50708 … */ for MySQL alone: each has a name of
+  // its own for the limit that would break off our waits.
+  return "SET SESSION autocommit=1,innodb_lock_wait_timeout=1,lock_wait_timeout=1"
+         "/*M!100100 ,max_statement_time=0*//*!50708 ,max_execution_time=0*/";
+}
+
+std::string checkFences() {
+  return "INSERT INTO lockkeeper_fences(name,fence,session,owner) SELECT '',0,0,'' FROM DUAL WHERE FALSE "
+         "ON DUPLICATE KEY UPDATE fence=fence+1";
+}
+
+std::string drawFence(std::string_view name, std::string_view claim, bool again, std::uint64_t session,
+                      std::string_view owner) {
+  // A new row begins with the time: above all that a purged row of the name may have given.
+  std::string batch = "INSERT INTO lockkeeper_fences(name,fence,session,claim,owner) VALUES(";
+  addQuoted(batch, name);
+  batch.append(",LAST_INSERT_ID(").append(microsecondsNow).append("),").append(std::to_string(session));
+  batch += ",";
+  addQuoted(batch, claim);
+  batch += ",";
+  addHexadecimal(batch, owner);
+  batch += ") ON DUPLICATE KEY UPDATE fence=LAST_INSERT_ID(";
+  batch += again ? "IF(claim=VALUES(claim),fence,fence+1)" : "fence+1";
+  return batch.append("),session=VALUES(session),claim=VALUES(claim),owner=VALUES(owner)");
+}
+
+std::string lastFence(std::string_view name) {
+  std::string statement = "SELECT fence FROM lockkeeper_fences WHERE name=";
+  addQuoted(statement, name);
+  return statement;
+}
+
+void addClaim(std::string& batch, std::string_view name, seconds wait) {
+  // GET_LOCK stands alone, so that the answer tells what the server is after the wait.
+  batch += "SET @lockkeeper=";
+  addGetLock(batch, name, wait);
+  batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper");
+}
+
+void addRelease(std::string& batch, std::string_view name) {
+  batch.append("SELECT ").append(whoAnswers).append(",RELEASE_LOCK(");
+  addQuoted(batch, name);
+  batch += ")";
+}
+
+void addTouch(std::string& batch) { batch.append("SELECT ").append(whoAnswers); }
+
+void addLook(std::string& batch, std::string_view name, bool fences, bool again) {
+  // First who, then the row, for which a claim that is being granted makes us wait: the next one queues
+  // behind.
+  if (again) batch += "DO SLEEP(0.02);";
+  batch += "SET @lockkeeper=IS_USED_LOCK(";
+  addQuoted(batch, name);
+  if (!fences) {
+    batch += ");SELECT ";
+    batch.append(whoAnswers).append(",@lockkeeper");
+    return;
+  }
+  batch.append(");SELECT ").append(whoAnswers);
+  batch += ",@lockkeeper,fence,session,owner FROM (SELECT 1) AS one LEFT JOIN lockkeeper_fences ON name=";
+  addQuoted(batch, name);
+  if (again) batch += " LOCK IN SHARE MODE";
+}
+
+void addFree(std::string& batch, const std::vector<std::string>& names) {
+  batch += "DO ";
+  for (const std::string& name : names) {
+    batch += &name == &names.front() ? "RELEASE_LOCK(" : ",RELEASE_LOCK(";
+    addQuoted(batch, name);
+    batch += ")";
+  }
+  batch += ";";
+}
+
+void addIdleTimeout(std::string& batch, seconds timeout) {
+  batch.append("SET SESSION wait_timeout=").append(std::to_string(timeout.count())).append(";");
+}
+
+std::string cancel(std::uint64_t session) { return "KILL QUERY " + std::to_string(session); }
+
+}  // namespace lockkeeper::mysql::statements

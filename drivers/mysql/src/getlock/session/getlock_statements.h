@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+
+// The text of every statement of mysql+getlock, appended to a batch. Names are those of lockName(), which can
+// stand in a statement as they are; labels are written in hexadecimal.
+
+namespace lockkeeper::mysql::statements {
+
+/// For a new session: a batch without a result.
+std::string setUp();
+
+/// Does nothing, but fails unless fences may be drawn.
+std::string checkFences();
+
+/// Draws the next fence of the name, whoever holds the name; with `again`, the last one, if that was given to
+/// the same claim. It is the statement's insert id. `claim` is a digest in hexadecimal, `session` the one
+/// that holds the name; 0: none.
+std::string drawFence(std::string_view name, std::string_view claim, bool again, std::uint64_t session,
+                      std::string_view owner);
+
+/// Answers the last fence of the name; no row when none was given.
+std::string lastFence(std::string_view name);
+
+// All of these answer, before anything else, who they are: CONNECTION_ID() and @@read_only.
+
+/// Claims the name, waiting for `wait`: answers GET_LOCK's result.
+void addClaim(std::string& batch, std::string_view name, std::chrono::seconds wait);
+
+/// Answers RELEASE_LOCK's result.
+void addRelease(std::string& batch, std::string_view name);
+
+/// Answers nothing else: shows the server that we are there.
+void addTouch(std::string& batch);
+
+/// Answers IS_USED_LOCK's result, and with fences who was granted the name last: fence, session, owner.
+/// `again` gives a claim that is just being granted the time to write that: 20 ms to begin, and all that it
+/// takes.
+void addLook(std::string& batch, std::string_view name, bool fences, bool again);
+
+/// No result: for the beginning of a batch.
+void addFree(std::string& batch, const std::vector<std::string>& names);
+void addIdleTimeout(std::string& batch, std::chrono::seconds timeout);
+
+std::string cancel(std::uint64_t session);
+
+}  // namespace lockkeeper::mysql::statements

@@ -1,0 +1,61 @@
+#include "getlock/session/lock_session.h"
+
+#include <algorithm>
+
+#include "getlock/session/getlock_statements.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+// A statement may take so long to the server.
+constexpr std::chrono::milliseconds underWay{100};
+
+}  // namespace
+
+void LockSession::begin(std::chrono::seconds idle) {
+  batch.clear();
+  preamble_ = 0;
+  nextIdleTimeout_ = held.empty() && idle.count() > 0 ? idle : std::max(idle, idleTimeout);
+  if (!toFree.empty()) {
+    statements::addFree(batch, toFree);
+    ++preamble_;
+  }
+  if (nextIdleTimeout_ != idleTimeout) {
+    statements::addIdleTimeout(batch, nextIdleTimeout_);
+    ++preamble_;
+  }
+}
+
+bool LockSession::send(Instant now) {
+  sentAt = now;
+  replyDue = server->send(batch);
+  return replyDue;
+}
+
+const Reply& LockSession::receive(Instant until) {
+  reply_ = server->receive(until);
+  replyDue = false;
+  if (reply_.answered >= preamble_) {
+    reply_.answered -= preamble_;
+    idleTimeout = nextIdleTimeout_;
+    toFree.clear();
+  } else {
+    reply_.answered = 0;
+  }
+  return reply_;
+}
+
+Instant LockSession::lastEnd() const {
+  Instant last = unseen ? unseen->until : Instant::min();
+  for (const HeldName* name : held) last = std::max(last, name->end);
+  return last;
+}
+
+bool LockSession::dead(Instant now) const {
+  if (replyDue) return !server->readable() && now >= lastEnd();
+  // Nothing is due, so that all it can have to say is goodbye.
+  if (server->readable()) return true;
+  return held.empty() && idleTimeout.count() > 0 && now + underWay >= sentAt + idleTimeout;
+}
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,290 @@
+#include "getlock/session/lock_sessions.h"
+
+#include <algorithm>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::mysql {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::variant<LockSessions::Use, Busy> LockSessions::forClaim(std::string_view name, const Token& token,
+                                                             seconds idleTimeout, Instant deadline) {
+  for (Lock held(mutex_);;) {
+    LockSession* session = owning(name, token);
+    const auto found = names_.find(name);
+    LockSession* const holder = found == names_.end() ? session : found->second.session;
+    if (holder != nullptr && !holder->inUse && closeIfDead(*holder)) continue;
+    if (session == nullptr && holder != nullptr) {
+      return Busy{std::chrono::ceil<milliseconds>(found->second.end - now())};
+    }
+    if (session == nullptr) session = best(idleTimeout, Fitness::good, Fitness::emptyAlike);
+    if (session == nullptr && !full()) return open(held, deadline);
+    if (session == nullptr) session = best(idleTimeout, Fitness::crowded, Fitness::crowded);
+    if (session != nullptr && !session->inUse) return begin(*session);
+    if (std::ranges::none_of(sessions_, [](const auto& each) { return each->inUse; })) {
+      throw StoreUnavailable(display() + ": all " + std::to_string(most_) +
+                             " sessions hold locks of other ttls, or wait for the server; connections=… in "
+                             "the store's URI allows more");
+    }
+    awaitReturn(held, deadline);
+  }
+}
+
+std::optional<LockSessions::Use> LockSessions::forWaiting(seconds idleTimeout, Instant deadline) {
+  Lock held(mutex_);
+  const auto waiting = std::ranges::count_if(sessions_, [](const auto& each) { return each->waiting; });
+  if (static_cast<std::size_t>(waiting) >= most_ / 2) return std::nullopt;
+  if (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
+    session->waiting = true;
+    return begin(*session);
+  }
+  if (full()) return std::nullopt;
+  return open(held, deadline, true);
+}
+
+std::optional<LockSessions::Use> LockSessions::holding(std::string_view name, const Token& token,
+                                                       Instant deadline) {
+  for (Lock held(mutex_);;) {
+    LockSession* const session = owning(name, token);
+    if (session == nullptr) return std::nullopt;
+    if (session->inUse) {
+      awaitReturn(held, deadline);
+    } else if (!closeIfDead(*session)) {
+      return begin(*session);
+    }
+  }
+}
+
+LockSessions::Use LockSessions::forLooking(std::string_view name, Instant deadline) {
+  for (Lock held(mutex_);;) {
+    LockSession* session = nullptr;
+    if (const auto found = names_.find(name); found != names_.end() && found->second.end <= now()) {
+      session = found->second.session;
+      if (!session->inUse && closeIfDead(*session)) continue;
+    }
+    if (session == nullptr) session = best(seconds{0}, Fitness::empty, Fitness::emptyAlike);
+    if (session == nullptr && !full()) return open(held, deadline);
+    if (session == nullptr) session = best(seconds{0}, Fitness::crowded, Fitness::good);
+    if (session != nullptr && !session->inUse) return begin(*session);
+    awaitReturn(held, deadline);
+  }
+}
+
+std::optional<std::pair<LockSession*, std::optional<LockSessions::Use>>> LockSessions::takeAny(
+    std::span<LockSession* const> wanted, Instant deadline) {
+  for (Lock held(mutex_);;) {
+    for (LockSession* const each : wanted) {
+      const bool exists =
+          std::ranges::any_of(sessions_, [each](const auto& session) { return session.get() == each; });
+      if (!exists || (!each->inUse && closeIfDead(*each))) return std::pair(each, std::nullopt);
+      if (!each->inUse) return std::pair(each, std::optional(begin(*each)));
+    }
+    if (now() >= deadline) return std::nullopt;
+    opener_.clock().wait(held, returned_, deadline);
+  }
+}
+
+std::optional<HeldName> LockSessions::look(std::string_view name) {
+  const std::lock_guard held(mutex_);
+  const auto found = names_.find(name);
+  return found == names_.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool LockSessions::holds(const LockSession& session, std::string_view name, const Token& token) {
+  const std::lock_guard held(mutex_);
+  return find(session, name, token) != names_.end();
+}
+
+std::vector<std::string> LockSessions::names(const LockSession& session) {
+  const std::lock_guard held(mutex_);
+  std::vector<std::string> names;
+  for (const HeldName* each : session.held) names.push_back(each->name);
+  return names;
+}
+
+void LockSessions::add(HeldName held) {
+  const std::lock_guard guard(mutex_);
+  // The server frees a name and gives it to the next session before the first one reads that it is free.
+  if (const auto old = names_.find(held.name); old != names_.end()) {
+    std::erase(old->second.session->held, &old->second);
+    names_.erase(old);
+  }
+  LockSession& session = *held.session;
+  session.firstEnd = std::min(session.firstEnd, held.end);
+  std::string name = held.name;
+  session.held.push_back(&names_.emplace(std::move(name), std::move(held)).first->second);
+}
+
+void LockSessions::remove(const LockSession& session, std::string_view name, const Token& token) {
+  const std::lock_guard guard(mutex_);
+  const auto found = find(session, name, token);
+  if (found == names_.end()) return;
+  std::erase(found->second.session->held, &found->second);
+  names_.erase(found);
+}
+
+void LockSessions::setFence(std::string_view name, const Token& token, Fence fence) {
+  const std::lock_guard guard(mutex_);
+  const auto found = names_.find(name);
+  if (found != names_.end() && found->second.token == token) found->second.fence = fence;
+}
+
+bool LockSessions::extend(const LockSession& session, std::string_view name, const Token& token,
+                          Instant end) {
+  const std::lock_guard guard(mutex_);
+  const auto found = find(session, name, token);
+  if (found == names_.end()) return false;
+  found->second.end = end;
+  Instant& firstEnd = found->second.session->firstEnd;
+  firstEnd = Instant::max();
+  for (const HeldName* each : session.held) firstEnd = std::min(firstEnd, each->end);
+  return true;
+}
+
+void LockSessions::endLease(std::string_view name, const Token& token) {
+  const std::lock_guard guard(mutex_);
+  const auto found = names_.find(name);
+  if (found == names_.end() || found->second.token != token) return;
+  found->second.end = now();
+  found->second.session->firstEnd = std::min(found->second.session->firstEnd, found->second.end);
+}
+
+void LockSessions::setUnseen(LockSession& session, std::optional<UnseenClaim> claim) {
+  const std::lock_guard guard(mutex_);
+  session.unseen = std::move(claim);
+}
+
+void LockSessions::prepare(LockSession& session, seconds idleTimeout) {
+  const std::lock_guard guard(mutex_);
+  if (const Instant time = now(); time >= session.firstEnd) {
+    session.firstEnd = Instant::max();
+    std::erase_if(session.held, [&](const HeldName* each) {
+      session.firstEnd = std::min(session.firstEnd, time < each->end ? each->end : Instant::max());
+      if (time < each->end) return false;
+      session.toFree.push_back(each->name);
+      names_.erase(names_.find(each->name));
+      return true;
+    });
+  }
+  session.begin(idleTimeout);
+}
+
+void LockSessions::giveBack(LockSession& session) {
+  {
+    const std::lock_guard guard(mutex_);
+    session.inUse = false;
+    session.waiting = false;
+  }
+  returned_.notify_all();
+}
+
+void LockSessions::close(LockSession& session) {
+  std::unique_ptr<LockSession> closing;
+  {
+    const std::lock_guard guard(mutex_);
+    closing = takeOut(session);
+  }
+  returned_.notify_all();
+}
+
+std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {
+  std::vector<Token> lost;
+  for (const HeldName* each : session.held) {
+    lost.push_back(each->token);
+    names_.erase(names_.find(each->name));
+  }
+  lossListeners_.tell(lost);
+  const auto place =
+      std::ranges::find_if(sessions_, [&](const auto& each) { return each.get() == &session; });
+  std::unique_ptr<LockSession> taken = std::move(*place);
+  sessions_.erase(place);
+  return taken;
+}
+
+bool LockSessions::closeIfDead(LockSession& session) {
+  const bool dead = session.dead(now());
+  if (dead) takeOut(session);
+  return dead;
+}
+
+bool LockSessions::full() {
+  if (sessions_.size() < most_) return false;
+  for (std::size_t i = sessions_.size(); i-- > 0;) {
+    if (!sessions_[i]->inUse) closeIfDead(*sessions_[i]);
+  }
+  return sessions_.size() >= most_;
+}
+
+LockSessions::Fitness LockSessions::fitness(const LockSession& session, seconds idleTimeout) const {
+  if (session.inUse || (session.replyDue && !session.server->readable())) return Fitness::none;
+  const bool alike = session.idleTimeout == idleTimeout;
+  const Instant time = now();
+  if (session.held.empty() || (time >= session.firstEnd && time >= session.lastEnd())) {
+    return alike ? Fitness::emptyAlike : Fitness::empty;
+  }
+  if (!alike && idleTimeout != seconds{0}) return Fitness::none;
+  // Young: none has used up more than a quarter of its lease.
+  return alike && session.firstEnd - time >= idleTimeout * 3 / 4 ? Fitness::good : Fitness::crowded;
+}
+
+LockSession* LockSessions::best(seconds idleTimeout, Fitness least, Fitness most) {
+  for (;;) {
+    LockSession* chosen = nullptr;
+    Fitness highest = Fitness::none;
+    for (const auto& session : sessions_) {
+      const Fitness its = fitness(*session, idleTimeout);
+      if (its < least || its > most || its <= highest) continue;
+      highest = its;
+      chosen = session.get();
+    }
+    if (chosen == nullptr || !closeIfDead(*chosen)) return chosen;
+  }
+}
+
+// Also the session that holds the name for a lease that has ended: no other can get it.
+LockSession* LockSessions::owning(std::string_view name, const Token& token) const {
+  if (const auto found = names_.find(name); found != names_.end()) {
+    const HeldName& held = found->second;
+    return held.token == token || held.end <= now() ? held.session : nullptr;
+  }
+  const auto asked = std::ranges::find_if(sessions_, [&](const auto& session) {
+    return session->unseen && session->unseen->name == name && session->unseen->token == token;
+  });
+  return asked == sessions_.end() ? nullptr : asked->get();
+}
+
+// The server may have given the name to another session of ours meanwhile, when this one is dying.
+LockSessions::Names::iterator LockSessions::find(const LockSession& session, std::string_view name,
+                                                 const Token& token) {
+  const auto found = names_.find(name);
+  if (found == names_.end()) return found;
+  const HeldName& held = found->second;
+  return held.token == token && held.session == &session ? found : names_.end();
+}
+
+LockSessions::Use LockSessions::begin(LockSession& session) {
+  session.inUse = true;
+  return {*this, session};
+}
+
+LockSessions::Use LockSessions::open(Lock& held, Instant deadline, bool waiting) {
+  Use use(*this, *sessions_.emplace_back(std::make_unique<LockSession>()));
+  use->waiting = waiting;
+  held.unlock();
+  try {
+    use->server = opener_.open(deadline);
+  } catch (...) {
+    use.close();
+    throw;
+  }
+  return use;
+}
+
+void LockSessions::awaitReturn(Lock& held, Instant deadline) {
+  if (now() >= deadline) throw StoreUnavailable(display() + ": the session for this stayed in use");
+  opener_.clock().wait(held, returned_, deadline);
+}
+
+}  // namespace lockkeeper::mysql

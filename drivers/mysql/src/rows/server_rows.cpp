@@ -1,0 +1,214 @@
+#include "lockkeeper/mysql/server_rows.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/error.h"
+#include "session/reply_fault.h"
+#include "session/session_opener.h"
+#include "session/session_pool.h"
+#include "session/sql_text.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+/// The session ended before COMMIT was sent.
+class LostSession : public StoreUnavailable {
+ public:
+  using StoreUnavailable::StoreUnavailable;
+};
+
+template <class Number>
+std::optional<Number> parse(const std::string& text) {
+  Number number{};
+  const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return fault == std::errc{} && rest == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+SqlValue valueIn(const std::optional<std::string>& field, Reply::Type type) {
+  if (!field) return std::monostate();
+  if (type == Reply::Type::integer) {
+    if (const auto number = parse<std::int64_t>(*field)) return *number;
+  }
+  if (type == Reply::Type::floating) {
+    if (const auto number = parse<double>(*field)) return *number;
+  }
+  return *field;
+}
+
+std::string literal(double number) {
+  std::array<char, 32> text{};
+  // With an exponent, or the server would take it for a decimal.
+  const auto end =
+      std::to_chars(text.data(), text.data() + text.size(), number, std::chars_format::scientific);
+  return std::string(text.data(), end.ptr);
+}
+
+bool isUtf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const int more = lead < 0x80          ? 0
+                     : lead >> 5U == 0x6  ? 1
+                     : lead >> 4U == 0xe  ? 2
+                     : lead >> 3U == 0x1e ? 3
+                                          : -1;
+    if (more < 0) return false;
+    for (int each = 0; each < more; ++each) {
+      if (++i >= text.size() || static_cast<unsigned char>(text[i]) >> 6U != 0x2) return false;
+    }
+  }
+  return true;
+}
+
+// Text keeps the character set of the session, so that it compares as the column says.
+std::string literal(const ServerSession& session, const std::string& text) {
+  if (isUtf8(text)) return session.quoted(text);
+  std::string bytes;
+  addHexadecimal(bytes, text);
+  return bytes;
+}
+
+std::string literal(const ServerSession& session, const SqlValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* number = std::get_if<double>(&value)) return literal(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return literal(session, *text);
+  return "NULL";
+}
+
+/// The statement with a literal in the place of each '?' that stands outside of quotes.
+std::string withValues(const ServerSession& session, const std::string& statement, const SqlRow& values) {
+  std::string text;
+  std::size_t used = 0;
+  char quote = 0;
+  for (const char c : statement) {
+    if (quote == 0 && c == '?') {
+      if (used == values.size()) break;
+      text += literal(session, values[used++]);
+      continue;
+    }
+    if (quote == 0 && (c == '\'' || c == '"' || c == '`')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    }
+    text += c;
+  }
+  if (used == values.size()) return text;
+  throw std::invalid_argument(std::to_string(values.size()) + " values are given for: " + statement);
+}
+
+std::optional<SqlRow> firstRow(const Reply& reply) {
+  if (reply.rows.empty()) return std::nullopt;
+  SqlRow row;
+  for (std::size_t i = 0; i < reply.types.size(); ++i) {
+    row.push_back(valueIn(reply.rows.front().at(i), reply.types[i]));
+  }
+  return row;
+}
+
+}  // namespace
+
+class ServerRows::Impl {
+ public:
+  Impl(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment)
+      : timeout(options.operationTimeout),
+        opener(read(uri, options),
+               {.setUp = "SET SESSION autocommit=1,innodb_lock_wait_timeout=" +
+                         std::to_string(options.operationTimeout.count())},
+               environment),
+        pool(opener, options.sessions) {}
+
+  Instant deadlineIn(int timeouts) { return saturatingAdd(opener.clock().now(), timeouts * timeout); }
+
+  const ForkGuard forkGuard;
+  const std::chrono::seconds timeout;
+  SessionOpener opener;
+  SessionPool pool;
+
+ private:
+  static ServerOptions read(const StoreUri& uri, const ServerRowsOptions& options) {
+    uri.allowOnly({"caFile", "certFile", "keyFile", "passwordFile", "socket", "tls", "verify"});
+    ServerOptions server = ServerOptions::fromUri(uri);
+    server.connectTimeout = options.operationTimeout;
+    return server;
+  }
+};
+
+class ServerRows::Transaction::State {
+ public:
+  explicit State(Impl& impl) : use_(impl.pool, impl.deadlineIn(1)), deadline_(impl.deadlineIn(2)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    const bool clean = stage_ == Stage::open && use_.session().query("ROLLBACK", deadline_).error == 0;
+    if (clean || stage_ == Stage::fresh) use_.keep();
+  }
+
+  const Reply& ask(const std::string& statement, const SqlRow& values) {
+    const std::string text = withValues(use_.session(), statement, values);
+    try {
+      const bool begins = std::exchange(stage_, Stage::over) == Stage::fresh;
+      const Reply& reply = use_.ask(begins ? "START TRANSACTION;" + text : text, deadline_);
+      stage_ = Stage::open;
+      return reply;
+    } catch (const OutcomeUnknown& lost) {
+      throw LostSession(lost.what());
+    }
+  }
+
+  void commit() {
+    if (std::exchange(stage_, Stage::over) == Stage::open) use_.ask("COMMIT", deadline_);
+    use_.keep();
+  }
+
+ private:
+  enum class Stage { fresh, open, over /* and the session kept or not, as it should be */ };
+
+  SessionPool::Use use_;
+  const Instant deadline_;
+  Stage stage_ = Stage::fresh;
+};
+
+ServerRows::Transaction::Transaction(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ServerRows::Transaction::Transaction(Transaction&&) noexcept = default;
+ServerRows::Transaction::~Transaction() = default;
+
+std::optional<SqlRow> ServerRows::Transaction::select(const std::string& statement, const SqlRow& values) {
+  return firstRow(state_->ask(statement, values));
+}
+
+std::size_t ServerRows::Transaction::execute(const std::string& statement, const SqlRow& values) {
+  return state_->ask(statement, values).changed;
+}
+
+void ServerRows::Transaction::commit() { state_->commit(); }
+
+ServerRows::ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment)
+    : impl_(std::make_unique<Impl>(uri, options, environment)) {}
+ServerRows::~ServerRows() {
+  // Closing an inherited session properly would close the parent's: leaking it is right.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+ServerRows::Transaction ServerRows::begin() {
+  impl_->forkGuard.check();
+  return Transaction(std::make_unique<Transaction::State>(*impl_));
+}
+
+bool ServerRows::isContention(const std::exception& failure) {
+  return dynamic_cast<const Contention*>(&failure) != nullptr;
+}
+
+bool ServerRows::isLostSession(const std::exception& failure) {
+  return dynamic_cast<const LostSession*>(&failure) != nullptr ||
+         dynamic_cast<const NotPrimary*>(&failure) != nullptr;
+}
+
+const std::string& ServerRows::display() const { return impl_->opener.display(); }
+
+}  // namespace lockkeeper::mysql

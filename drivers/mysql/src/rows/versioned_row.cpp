@@ -1,0 +1,90 @@
+#include "lockkeeper/mysql/versioned_row.h"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "session/reply_fault.h"
+#include "session/server_options.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+constexpr int mostAttempts = 1000;
+
+// Both MySQL and SQLite take these quotes, so that a column may be called `order`.
+std::string name(std::string_view what, const std::string& identifier) {
+  checkIdentifier(what, identifier);
+  return "`" + identifier + "`";
+}
+
+void checkOptions(const RetryOptions& options) {
+  if (options.attempts < 1 || options.attempts > mostAttempts) {
+    throw std::invalid_argument("attempts is " + std::to_string(options.attempts) + ": 1 to " +
+                                std::to_string(mostAttempts) + " are allowed");
+  }
+  if (options.initialPause < std::chrono::milliseconds{0} || options.longestPause < options.initialPause) {
+    throw std::invalid_argument("initialPause is " + formatDuration(options.initialPause) +
+                                ": 0ms to longestPause (" + formatDuration(options.longestPause) +
+                                ") are allowed");
+  }
+}
+
+}  // namespace
+
+VersionedRow::VersionedRow(const VersionedTable& table, RetryOptions options)
+    : options_(std::move(options)), columns_(table.columns.size()) {
+  checkOptions(options_);
+  const std::string rows = name("the table name", table.name);
+  const std::string version = name("the version column", table.version);
+  const std::string ofKey = " WHERE " + name("the key column", table.key) + " = ?";
+  select_ = "SELECT ";
+  update_ = "UPDATE " + rows + " SET ";
+  for (const std::string& each : table.columns) {
+    const std::string column = name("a column", each);
+    select_ += column + ", ";
+    update_ += column + " = ?, ";
+  }
+  select_ += version + " FROM " + rows + ofKey;
+  // Always written, because a server counts a row that stays as it was as not changed.
+  update_ += version + " = " + version + " + 1" + ofKey + " AND " + version + " = ?";
+}
+
+SqlValue VersionedRow::takeVersion(SqlRow& row) const {
+  // Text would be compared as a number: '1abc' is 1.
+  if (row.size() != columns_ + 1 || !std::holds_alternative<std::int64_t>(row.back())) {
+    throw ConfigError("the version column does not hold an integer: " + select_);
+  }
+  SqlValue version = std::move(row.back());
+  row.pop_back();
+  return version;
+}
+
+SqlRow VersionedRow::updateValues(SqlRow columns, const SqlValue& key, SqlValue version) const {
+  if (columns.size() != columns_) {
+    throw std::invalid_argument(std::to_string(columns.size()) + " values were computed for " +
+                                std::to_string(columns_) + " columns");
+  }
+  columns.push_back(key);
+  columns.push_back(std::move(version));
+  return columns;
+}
+
+void VersionedRow::pause(Backoff& backoff) const {
+  Clock& clock = *options_.environment.clock;
+  pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*options_.environment.random)));
+}
+
+// Poco keeps the server's number in the text only. The last one counts: what stands before it may quote a
+// value that came from outside.
+bool tellsContention(const std::string& message) {
+  constexpr std::string_view mark = "errno]: ";
+  const auto at = message.rfind(mark);
+  if (at == std::string::npos) return false;
+  const long number = std::strtol(message.c_str() + at + mark.size(), nullptr, 10);
+  return number > 0 && kindOf(static_cast<unsigned>(number)) == FaultKind::contention;
+}
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,94 @@
+#include "session/server_check.h"
+
+#include <charconv>
+#include <tuple>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+using Version = std::tuple<int, int, int>;
+
+bool isMariadb(std::string_view version) { return version.find("MariaDB") != std::string_view::npos; }
+
+// "10.11.19-MariaDB-0+deb12u1"; some versions put "5.5.5-" before, for old replicas.
+Version parseVersion(std::string_view text) {
+  constexpr std::string_view prefix = "5.5.5-";
+  if (isMariadb(text) && text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  const auto next = [&text] {
+    int number = 0;
+    const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+    text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+    if (text.starts_with('.')) text.remove_prefix(1);
+    return number;
+  };
+  const int major = next();
+  const int minor = next();
+  return {major, minor, next()};
+}
+
+bool holdsSeveralNames(std::string_view version) {
+  return parseVersion(version) >= (isMariadb(version) ? Version{10, 0, 2} : Version{5, 7, 5});
+}
+
+// Commits that a replica lacks are lost when it takes over.
+std::string replication(ServerSettings& settings) {
+  if (settings["log_bin"] != "ON") return "";
+  if (!settings["group_replication_group_name"].empty()) return "; its group has received them";
+  const bool waits =
+      settings["rpl_semi_sync_master_enabled"] == "ON" || settings["rpl_semi_sync_source_enabled"] == "ON";
+  return waits ? "; a semi-synchronous replica has received them"
+               : "; an asynchronous replica that takes over may lack the last of them";
+}
+
+}  // namespace
+
+const char* const judgedSettings =
+    "SHOW GLOBAL VARIABLES WHERE variable_name IN ('version','read_only','innodb_read_only','wsrep_on',"
+    "'innodb_flush_log_at_trx_commit','log_bin','sync_binlog','rpl_semi_sync_master_enabled',"
+    "'rpl_semi_sync_source_enabled','group_replication_group_name','group_replication_single_primary_mode')";
+
+bool isReadOnly(std::string_view readOnly) {
+  return !readOnly.empty() && readOnly != "OFF" && readOnly != "0";
+}
+
+ServerFacts judgeServer(ServerSettings settings, const std::string& display) {
+  if (isReadOnly(settings["read_only"]) || isReadOnly(settings["innodb_read_only"])) {
+    throw StoreUnavailable(display +
+                           " is read-only, as a replica is: locks need the server that takes the writes");
+  }
+  if (settings["wsrep_on"] == "ON") {
+    throw ConfigError(display + " is a node of a Galera cluster, which has no locks that hold on all nodes");
+  }
+  if (!settings["group_replication_group_name"].empty() &&
+      settings["group_replication_single_primary_mode"] == "OFF") {
+    throw ConfigError(display +
+                      " belongs to a group in which all members take writes, which has no locks that hold on "
+                      "all of them: group_replication_single_primary_mode=ON is needed");
+  }
+  ServerFacts facts;
+  facts.severalNames = holdsSeveralNames(settings["version"]);
+  const std::string& flush = settings["innodb_flush_log_at_trx_commit"];
+  const std::string& sync = settings["sync_binlog"];
+  // What is in the log of InnoDB but not in the binary log is undone when the server starts again.
+  const bool binlogKept = settings["log_bin"] != "ON" || sync == "1";
+  facts.durable = flush == "1" && binlogKept;
+  facts.durability = facts.durable
+                         ? "InnoDB, flushed at each commit: survives a crash and a power loss of the server"
+                         : "InnoDB with innodb_flush_log_at_trx_commit = " + flush +
+                               (binlogKept ? "" : " and sync_binlog = " + sync) +
+                               ": a crash or a power loss of the server may undo the last commits";
+  facts.durability += replication(settings);
+  return facts;
+}
+
+void checkDirect(std::uint64_t greeted, std::uint64_t answered, const std::string& display) {
+  // The greeting has room for 32 bits.
+  if ((greeted & 0xffffffffU) == (answered & 0xffffffffU)) return;
+  throw ConfigError(display +
+                    " is behind a proxy that has sessions of its own: mysql+getlock needs the server itself, "
+                    "or a proxy that passes on bytes");
+}
+
+}  // namespace lockkeeper::mysql

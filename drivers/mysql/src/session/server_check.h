@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lockkeeper::mysql {
+
+/// A server's variables, by name.
+using ServerSettings = std::map<std::string, std::string>;
+
+/// Answers the name and the value of each variable that judgeServer() looks at. Not SELECT @@name, which
+/// fails for a name that one of the servers does not know.
+extern const char* const judgedSettings;
+
+/// What a server is worth.
+struct ServerFacts {
+  /// What a crash of the server, or a replica that takes over, does to acknowledged commits: one line for
+  /// people.
+  std::string durability;
+  bool durable = false;       ///< No crash of the server undoes a commit.
+  bool severalNames = false;  ///< GET_LOCK keeps several names in one session; older ones free the last.
+
+  friend bool operator==(const ServerFacts&, const ServerFacts&) = default;
+};
+
+/// Refuses a server on which locks do not hold: throws StoreUnavailable for one that is read-only, as a
+/// replica is (the next connection may lead to the primary), and ConfigError for a node of a Galera cluster
+/// and for a member of a group in which all take writes. `display` names it.
+ServerFacts judgeServer(ServerSettings settings, const std::string& display);
+
+/// Throws ConfigError unless the session that greeted us as `greeted` is `answered` on the server: a proxy in
+/// between has sessions of its own, and a lock would be held by one of those.
+void checkDirect(std::uint64_t greeted, std::uint64_t answered, const std::string& display);
+
+/// Whether a value of read_only means that ordinary users cannot write: MariaDB has more of them than ON.
+bool isReadOnly(std::string_view readOnly);
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// What statements are made of.
+
+namespace lockkeeper::mysql {
+
+/// The server's time in µs since 1970. Not its local time, which repeats an hour each year.
+inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))";
+
+/// Appends the bytes as a literal in hexadecimal, in which nothing has to be quoted.
+inline void addHexadecimal(std::string& text, std::string_view bytes) {
+  constexpr const char* digits = "0123456789abcdef";
+  text += "x'";
+  for (const char byte : bytes) {
+    text += digits[static_cast<unsigned char>(byte) / 16];
+    text += digits[static_cast<unsigned char>(byte) % 16];
+  }
+  text += "'";
+}
+
+}  // namespace lockkeeper::mysql

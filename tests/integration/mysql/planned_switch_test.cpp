@@ -1,0 +1,113 @@
+// A planned switch: the primary becomes read-only, its connections stay, and its name leads to another
+// server.
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <initializer_list>
+
+#include "getlock/fence_counter.h"
+#include "getlock/getlock_fixture.h"
+#include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/mysql/server_rows.h"
+#include "lockkeeper/mysql/use.h"
+#include "lockkeeper/rate_policy.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class PlannedSwitch : public ::testing::TestWithParam<Brand> {
+ protected:
+  std::string uri(const std::string& scheme, const std::string& query = "") const {
+    const std::string plain = DatabaseServer::uri(database, name.port());
+    return scheme + plain.substr(plain.find("://")) + query;
+  }
+  std::shared_ptr<LockDriver> open(const std::string& scheme, const std::string& query = "") const {
+    StoreRegistry registry;
+    mysql::use(registry);
+    return registry.open(uri(scheme, "?createTable=true" + query));
+  }
+  void switchOver() {
+    former.execute("SET GLOBAL read_only = 1");
+    name.leadTo(next.port());
+  }
+
+  /// The new primary is reached by trying again, and nothing else than StoreUnavailable is heard before.
+  template <class Call>
+  static void reaches(Call&& call) {
+    EXPECT_TRUE(waitUntil([&] {
+      try {
+        call();
+        return true;
+      } catch (const StoreUnavailable&) {
+        return false;
+      }
+    }));
+  }
+
+  DatabaseServer former{GetParam()};
+  DatabaseServer next{GetParam()};
+  const std::string database = former.newDatabase();
+  const std::string same = next.newDatabase();
+  FaultProxy name{former.port()};
+};
+
+TEST_P(PlannedSwitch, TellsAHolderOfGetLockAtItsNextRenewal) {
+  for (const char* const fences : {"&fence=on", "&fence=off"}) {
+    SCOPED_TRACE(fences);
+    const auto driver = open("mysql+getlock", fences);
+    const Claimant who{};
+    const Claimant another{};
+    ASSERT_TRUE(granted(driver->acquire(who.request())));
+    switchOver();
+    Claimant rival;
+    rival.key = who.key;
+    EXPECT_TRUE(granted(open("mysql+getlock", fences)->acquire(rival.request())));
+    EXPECT_EQ(renew(*driver, who), RenewOutcome::notOwner) << "a silent second holder";
+    reaches([&] { EXPECT_TRUE(granted(driver->acquire(another.request()))); });
+    former.execute("SET GLOBAL read_only = 0");
+    name.leadTo(former.port());
+  }
+}
+
+TEST_P(PlannedSwitch, AClaimOnTheFormerPrimaryIsNoGrant) {
+  const auto driver = open("mysql+getlock", "&fence=off");
+  (void)driver->holder("connects", soon());
+  switchOver();
+  const Claimant who{};
+  EXPECT_THROW((void)driver->acquire(who.request()), StoreUnavailable);
+  reaches([&] { EXPECT_TRUE(granted(driver->acquire(who.request()))); });
+}
+
+TEST_P(PlannedSwitch, VersionRowsLimitsFencesAndRowsReachTheNewPrimary) {
+  const auto locks = open("mysql+version");
+  mysql::RateTable limits(StoreUri::parse(uri("mysql+version", "?createTable=true")));
+  mysql::FenceCounter fences(StoreUri::parse(uri("mysql", "?createTable=true")), {});
+  mysql::ServerRows rows(StoreUri::parse(uri("mysql")), {});
+  const RatePolicy policy{"p", {.rate = {1'000'000, 1s}, .burst = 1000}};
+  const auto lock = [&] { EXPECT_TRUE(granted(locks->acquire(Claimant{}.request()))); };
+  const auto take = [&] {
+    RateCharge charge{.key = "k", .law = &policy.law()};
+    limits.take({&charge, 1}, soon());
+  };
+  const auto draw = [&] { (void)fences.next(Claimant{}.claim(), false, soon()); };
+  const auto write = [&] {
+    auto transaction = rows.begin();
+    transaction.execute("DELETE FROM lockkeeper_locks WHERE lock_key = ?", {std::string("none")});
+    transaction.execute("INSERT INTO lockkeeper_rates (family, id) VALUES (?, ?)",
+                        {std::int64_t{7}, std::to_string(now().time_since_epoch().count())});
+    transaction.commit();
+  };
+  for (const auto& each : std::initializer_list<std::function<void()>>{lock, take, draw, write}) each();
+  switchOver();
+  for (const auto& each : std::initializer_list<std::function<void()>>{lock, take, draw, write})
+    reaches(each);
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, PlannedSwitch, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test
