@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* pageHead = R"(# Configuration
 
-<!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/setting_table.cpp. -->
+<!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/config/setting_table.cpp. -->
 
 What `lockkeeper::poco` reads from an application's configuration, whether that is a .properties, .json or .xml file or layers
 of them: [adapters.md](adapters.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
