@@ -1,11 +1,11 @@
-# Installs BUILD into an empty PREFIX. With SOURCE, BUILD is first made, by the preset for packages but without
-# optimization. The installed command must run.
+# Installs BUILD into an empty PREFIX. With SOURCE, BUILD is first made, by the preset for packages with warnings as errors.
+# The installed command must run.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 if(SOURCE)
-  run(${CMAKE_COMMAND} -S ${SOURCE} --preset package -B ${BUILD} ${OPTIONS} -D CMAKE_CXX_FLAGS_RELEASE=-O0)
+  run(${CMAKE_COMMAND} -S ${SOURCE} --preset package -B ${BUILD} -D LOCKKEEPER_DEVELOPER=ON ${OPTIONS})
   run(${CMAKE_COMMAND} --build ${BUILD} --parallel 2)
 endif()
 file(REMOVE_RECURSE ${PREFIX})

@@ -45,6 +45,12 @@ std::filesystem::path mysqld() {
   return folder / "lockkeeper/mysql/mysqld";
 }
 
+// The machine's own, or another one's command in the folder that the environment tells.
+std::string mariadb(const std::string& command) {
+  const char* const folder = std::getenv("LOCKKEEPER_MARIADB");
+  return folder ? folder + ("/" + command) : command;
+}
+
 }  // namespace
 
 const char* nameOf(Brand brand) { return brand == Brand::mariadb ? "Mariadb" : "Mysql"; }
@@ -156,7 +162,8 @@ void DatabaseServer::install() {
   if (brand_ == Brand::mysql && !std::filesystem::exists(mysqld())) {
     throw std::runtime_error(mysqld().string() + " is not there: run ./dev setup");
   }
-  install.insert(install.begin(), brand_ == Brand::mariadb ? "mariadb-install-db" : mysqld().string());
+  install.insert(install.begin(),
+                 brand_ == Brand::mariadb ? mariadb("mariadb-install-db") : mysqld().string());
   const Finished finished = runToEnd(install);
   if (finished.exitCode != 0) throw std::runtime_error(install[0] + ": " + finished.output + finished.errors);
 }
@@ -172,7 +179,7 @@ bool DatabaseServer::startOnce() {
        "--port=" + std::to_string(port_), "--skip-name-resolve", "--performance-schema=off"});
   if (brand_ == Brand::mysql) start.insert(start.end(), {"--mysqlx=OFF", "--disable-log-bin"});
   start.insert(start.end(), settings_.begin(), settings_.end());
-  start.insert(start.begin(), brand_ == Brand::mariadb ? "mariadbd" : mysqld().string());
+  start.insert(start.begin(), brand_ == Brand::mariadb ? mariadb("mariadbd") : mysqld().string());
   process_ = std::make_unique<Process>(start, options);
   const bool decided = waitUntil([&] { return answers() || !process_->running(); }, startBound);
   if (!decided) throw std::runtime_error(std::string(nameOf(brand_)) + " does not answer: " + log());

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -21,6 +22,18 @@ using Poco::Redis::RedisType;
 
 constexpr int startAttempts = 10;
 constexpr std::chrono::seconds startBound{30};
+
+/// The machine's own, or another one of which the environment tells the command.
+std::string program() {
+  const char* const given = std::getenv("LOCKKEEPER_REDIS_SERVER");
+  return given ? given : "redis-server";
+}
+
+/// Whether it asks before it lets tests stop it with DEBUG, as Redis 7 and Valkey do.
+bool asksForDebugCommand() {
+  static const bool asks = runToEnd({program(), "--version"}).output.find("v=6.") == std::string::npos;
+  return asks;
+}
 
 std::string textOf(const RedisType::Ptr& reply) {
   switch (reply->type()) {
@@ -107,10 +120,11 @@ bool RedisServer::startOnce() {
 }
 
 std::vector<std::string> RedisServer::commandLine() const {
-  std::vector<std::string> line{
-      "redis-server", "--bind", "127.0.0.1",    "--port", std::to_string(port_),    "--dir", folder_.path(),
-      "--save",       "",       "--appendonly", "no",     "--enable-debug-command", "yes"};
+  std::vector<std::string> line{program(), "--bind",       "127.0.0.1", "--port", std::to_string(port_),
+                                "--dir",   folder_.path(), "--save",    "",       "--appendonly",
+                                "no"};
   const auto add = [&](std::initializer_list<std::string> words) { line.insert(line.end(), words); };
+  if (asksForDebugCommand()) add({"--enable-debug-command", "yes"});
   if (options_.unixSocket) add({"--unixsocket", unixPath(), "--unixsocketperm", "700"});
   if (options_.tls) {
     const TlsFiles& files = TlsFiles::shared();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "database_server.h"
@@ -9,15 +10,21 @@
 #include "redis_server.h"
 
 // The program of the README, installed package and all: another store is another URI, and nothing else.
+// README_PROGRAM in the environment names another build of it.
 
 namespace lockkeeper::test {
 namespace {
 
 std::string address(const RedisServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
 
+std::string program() {
+  const char* named = std::getenv("README_PROGRAM");
+  return named ? named : README_PROGRAM;
+}
+
 /// Runs the program, which must get its lock, and returns the fence that it prints.
 std::uint64_t fenceOn(const std::string& store) {
-  const Finished finished = runToEnd({README_PROGRAM, store});
+  const Finished finished = runToEnd({program(), store});
   EXPECT_EQ(finished.exitCode, 0);
   const std::string before = "order 42 is ours, fence ";
   if (finished.output.starts_with(before)) return std::stoull(finished.output.substr(before.size()));
@@ -38,14 +45,14 @@ void expectNoFences(const std::string& store) {
 }
 
 TEST(ReadmeProgram, RunsWithoutAStore) {
-  EXPECT_EQ(runToEnd({README_PROGRAM}).output, "order 42 is ours, fence 1\n");
+  EXPECT_EQ(runToEnd({program()}).output, "order 42 is ours, fence 1\n");
 }
 
 TEST(ReadmeProgram, RunsOnRedis) {
   const RedisServer redis;
   expectFences("redis://" + address(redis));
   redis.command({"SET", "order:42", "somebody", "PX", "600000"});
-  EXPECT_EQ(runToEnd({README_PROGRAM, redis.uri()}).output, "order 42 is busy\n");
+  EXPECT_EQ(runToEnd({program(), redis.uri()}).output, "order 42 is busy\n");
 }
 
 TEST(ReadmeProgram, RunsBesideALegacyFleet) {

@@ -72,8 +72,11 @@ SqlRow VersionedRow::updateValues(SqlRow columns, const SqlValue& key, SqlValue 
   return columns;
 }
 
-void VersionedRow::pause(Backoff& backoff) const {
+void VersionedRow::pauseAfter(int attempt) const {
+  std::chrono::nanoseconds pause = options_.initialPause;
+  while (--attempt > 0 && pause < options_.longestPause) pause *= 2;
   Clock& clock = *options_.environment.clock;
+  Backoff backoff(pause, options_.longestPause);
   pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*options_.environment.random)));
 }
 

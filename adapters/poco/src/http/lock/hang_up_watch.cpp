@@ -78,11 +78,12 @@ void HangUpWatch::run() {
   for (;;) {
     epoll_event event{};
     if (epoll_wait(epoll_, &event, 1, -1) < 1) continue;  // a signal
-    if (event.data.u64 == wakeUp) return;
+    const std::uint64_t id = event.data.u64;              // a copy: the kernel packs its events
+    if (id == wakeUp) return;
     std::optional<std::stop_source> stop;
     {
       const std::lock_guard held(mutex_);
-      const auto client = clients_.find(event.data.u64);
+      const auto client = clients_.find(id);
       if (client != clients_.end()) stop = client->second;
     }
     // Outside: whoever waits takes his own mutexes.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lockkeeper/environment.h"
-#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/row_database.h"
 
@@ -36,7 +35,7 @@ enum class RowOutcome { committed, conflict /* each attempt came too late */, no
 /// How often an update is tried, and with which pauses.
 struct RetryOptions {
   int attempts = 10;  ///< 1 to 1000, each in a transaction of its own.
-  /// The waits between them, as in Backoff.
+  /// The waits between them double from the first to the longest; half of each is random.
   std::chrono::milliseconds initialPause{2};
   std::chrono::milliseconds longestPause{100};
   Environment environment{};
@@ -57,11 +56,10 @@ class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
   /// throws is not tried again.
   template <RowDatabase Database, class Compute>
   RowOutcome update(Database& database, const SqlValue& key, Compute&& compute) const {
-    Backoff backoff(options_.initialPause, options_.longestPause);
     for (int attempt = 1;; ++attempt) {
       if (const auto outcome = attemptOnce(database, key, compute)) return *outcome;
       if (attempt == options_.attempts) return RowOutcome::conflict;
-      pause(backoff);
+      pauseAfter(attempt);
     }
   }
 
@@ -99,7 +97,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
 
   SqlValue takeVersion(SqlRow& row) const;
   SqlRow updateValues(SqlRow columns, const SqlValue& key, SqlValue version) const;
-  void pause(Backoff& backoff) const;
+  void pauseAfter(int attempt) const;
 
   RetryOptions options_;
   std::size_t columns_;
