@@ -1,3 +1,4 @@
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/mysql/versioned_row.h"
 
 #include <gmock/gmock.h>

@@ -6,6 +6,7 @@
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/backoff.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
 
