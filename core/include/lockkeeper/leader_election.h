@@ -50,7 +50,8 @@ struct Term {
 /// What an election tells about itself.
 enum class ElectionEvent {
   storeFailed,     ///< A campaign failed; the next one begins after a pause.
-  lost,            ///< The term is over without our doing. Told at once, even while a callback hangs.
+  lost,            ///< The term is over without our doing. Told at once, even while a callback hangs, but not
+                   ///< of a term that was lost before `elected` could be called: of that nothing is told.
   callbackFailed,  ///< `elected` or `deposed` threw.
   callbackLate,  ///< A callback still ran when its time was up: another leader may have been elected. After a
                  ///< loss, its time is the safety margin from when the loss was found.
@@ -97,7 +98,9 @@ class LOCKKEEPER_CORE_EXPORT LeaderElection {
   LeaderElection& operator=(const LeaderElection&) = delete;
 
   /// Resigns and ends the thread. Blocks for the callbacks, each for callbackTimeout at most, and for one
-  /// attempt at the store. A callback that hangs longer is left behind with its thread, and reported.
+  /// attempt at the store. A callback that hangs longer is left behind with its thread, and reported. May be
+  /// called from a callback and from what hooks into Term::ended: then it does not wait, and `deposed` may
+  /// still come after it.
   ~LeaderElection();
 
   /// Whether this instance leads now. Local, no I/O. From false on it stays false until `elected` is called.

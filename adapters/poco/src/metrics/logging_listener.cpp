@@ -6,10 +6,10 @@
 #include <atomic>
 #include <new>
 
-#include "config/printable.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "metrics/label_table.h"
+#include "metrics/printable.h"
 
 namespace lockkeeper::poco {
 

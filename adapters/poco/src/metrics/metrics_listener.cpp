@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "config/printable.h"
 #include "metrics/metric_catalog.h"
+#include "metrics/printable.h"
 
 namespace lockkeeper::poco {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/durations.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/poco/metric_family.h"
+#include "metrics/durations.h"
 #include "metrics/label_table.h"
 #include "metrics/sharded.h"
 

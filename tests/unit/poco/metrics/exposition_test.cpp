@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "config/printable.h"
+#include "metrics/printable.h"
 #include "prometheus_text.h"
 
 namespace lockkeeper::poco {

@@ -1,4 +1,4 @@
-#include "config/printable.h"
+#include "metrics/printable.h"
 
 namespace lockkeeper::poco {
 
