@@ -264,6 +264,75 @@ TEST_F(LeaderElectionTest, MayBeResignedFromItsOwnCallback) {
   EXPECT_EQ(protocol.said(), (std::vector<std::string>{"a elected", "a deposed"}));
 }
 
+/// An election that is destroyed by what hooks into the end of its term.
+struct SelfEnding {
+  std::unique_ptr<LeaderElection> election;
+  std::promise<void> made;
+  std::optional<std::stop_callback<std::function<void()>>> onEnd;
+
+  ElectionHooks hooks(ElectionHooks with, std::function<void()> gone) {
+    const auto elected = with.elected;
+    with.elected = [this, elected, gone, ready = made.get_future().share()](const Term& term) {
+      ready.wait();
+      onEnd.emplace(term.ended, [this, gone] {
+        election.reset();
+        gone();
+      });
+      elected(term);
+    };
+    return with;
+  }
+};
+
+TEST_F(LeaderElectionTest, MayBeDestroyedByWhatHooksIntoTheEndOfATermThatIsGivenUp) {
+  SelfEnding self;
+  self.election = candidate(here, self.hooks(hooks("a"), [&] { protocol.say("a destroyed"); }));
+  self.made.set_value();
+  ASSERT_TRUE(protocol.await("a elected"));
+  EXPECT_TRUE(self.election->resign(1h));
+  ASSERT_TRUE(protocol.await("a deposed"));
+  EXPECT_EQ(protocol.said(), (std::vector<std::string>{"a elected", "a destroyed", "a deposed"}));
+}
+
+TEST_F(LeaderElectionTest, MayBeDestroyedByWhatHooksIntoTheEndOfATermThatIsLost) {
+  SelfEnding self;
+  self.election = candidate(here, self.hooks(hooks("a"), [&] { protocol.say("a destroyed"); }));
+  self.made.set_value();
+  ASSERT_TRUE(protocol.await("a elected"));
+  network->failAlways(Call::renew, Fault::unavailable);
+  ASSERT_TRUE(advanceUntil("a deposed"));
+  ASSERT_TRUE(protocol.await("a: lost"));
+  std::vector<std::string> said = protocol.said();
+  std::erase(said, "a: lost");  // told by another thread, before or after "a deposed"
+  EXPECT_EQ(said, (std::vector<std::string>{"a elected", "a destroyed", "a deposed"}));
+}
+
+/// Makes the first lock be lost before the call that has taken it returns.
+class LosesTheFirst final : public Listener {
+ public:
+  explicit LosesTheFirst(std::shared_ptr<FakeClock> clock) : clock_(std::move(clock)) {}
+  void on(const Event& event) override {
+    if (event.kind == EventKind::lost) return loss_.set_value();
+    if (event.kind != EventKind::acquired || !first_.exchange(false)) return;
+    clock_->advance(1h);
+    loss_.get_future().wait();
+  }
+
+ private:
+  const std::shared_ptr<FakeClock> clock_;
+  std::atomic<bool> first_ = true;
+  std::promise<void> loss_;
+};
+
+TEST_F(LeaderElectionTest, ATermThatIsLostBeforeItWasToldOfIsNotToldOf) {
+  ManagerOptions forgetful = options(seed + 5);
+  forgetful.environment.listener = std::make_shared<LosesTheFirst>(clock);
+  auto a = candidate("a", std::make_shared<LockManager>(store, forgetful));
+  ASSERT_TRUE(protocol.await("a elected"));
+  EXPECT_TRUE(a->isLeader());
+  EXPECT_EQ(protocol.said(), std::vector<std::string>{"a elected"});
+}
+
 TEST_F(LeaderElectionTest, CallbacksNeverOverlapNorComeOutOfTurn) {
   std::atomic<int> inside = 0;
   std::atomic<int> leading = 0;
