@@ -21,8 +21,11 @@ struct TaskOptions {
   std::string name{};
 
   /// The lock stays taken that long after the task has begun, even when the task is done, fails or its
-  /// process dies earlier: 0 to 24 h. Longer than the clocks of the instances are apart and than the task may
-  /// start late, shorter than the schedule's period: then no tick is run twice, and none is missed.
+  /// process dies earlier: 0 to 24 h. A run begins only when that long has passed since the last one began.
+  /// Where all instances tick at the same times (each full hour, say), choose it longer than their clocks are
+  /// apart and than a tick may come late, and shorter than the period: then no tick is run twice, and none is
+  /// missed. Where each ticks at times of its own (every hour since it was started), there is one run in each
+  /// period only when this is nearly as long as the period, shorter by what a tick may come late.
   std::chrono::milliseconds atLeast{0};
 
   /// How long the task may take: 10 ms and `atLeast` to 366 days. Choose it well above the longest good run.
@@ -43,9 +46,9 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
 /// The lease that a task's lock is taken for: `ttl`, at most `atMost`, at least `atLeast`.
 LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& options) noexcept;
 
-/// Work that runs once per tick of a schedule over all instances of a service. It is no schedule: something
-/// in each instance, such as Poco's Timer, calls run() at each tick. Thread-safe; runs of one object never
-/// overlap, since the lock excludes them like those of others.
+/// Work that one instance of a service at a time runs, and not again within TaskOptions::atLeast. It is no
+/// schedule: something in each instance, such as poco::schedule(), calls run() at each tick. Thread-safe;
+/// runs of one object never overlap, since the lock excludes them like those of others.
 class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
  public:
   /// The work gets the lock, for its fence and valid(), and a token that fires when it must end: the lock is

@@ -72,7 +72,9 @@ class LOCKKEEPER_CORE_EXPORT LeaderElection {
   LeaderElection& operator=(const LeaderElection&) = delete;
 
   /// Resigns and ends the thread. Blocks for the callbacks, each for callbackTimeout at most, and for one
-  /// attempt at the store. A callback that hangs longer is left behind with its thread, and reported.
+  /// attempt at the store. A callback that hangs longer is left behind with its thread, and reported. May be
+  /// called from a callback and from what hooks into Term::ended: then it does not wait, and `deposed` may
+  /// still come after it.
   ~LeaderElection();
 
   /// Whether this instance leads now. Local, no I/O. From false on it stays false until `elected` is called.

@@ -43,6 +43,10 @@ struct ManagerOptions {
   Environment environment{};
 };
 
+/// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the
+/// constructor of LockManager does: for those who want to know before.
+LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
+
 /// Takes locks from one store. Thread-safe; make one for each store and share it. It has up to four
 /// threads that renew the leases of all its locks and up to four that tell losses; usually two of each, from
 /// the first lock on.

@@ -86,4 +86,6 @@ void checkOptions(const LockOptions& options, const LockOptions& defaults) {
   (void)detail::termsOf(options, defaults, forever);
 }
 
+void checkOptions(const ManagerOptions& options) { (void)detail::completed(options); }
+
 }  // namespace lockkeeper

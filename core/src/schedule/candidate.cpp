@@ -113,20 +113,15 @@ void Candidate::serve(Lock won) {
     }
     endTerm();
   });
-  if (!call(hooks_.elected, term, "elected")) {
-    {
-      const Guard held(mutex_);
-      restsUntil_ = now() + options_.ttl;
-    }
-    endTerm();
+  bool leading = false;
+  {
+    const Guard held(mutex_);
+    leading = phase_ == Phase::leading;
   }
+  if (leading) lead(term);
+
   Guard held(mutex_);
   while (phase_ != Phase::ended) wait(held, Instant::max());
-  held.unlock();
-  call(hooks_.deposed, term, "deposed");
-  reportLateness();
-
-  held.lock();
   std::optional<Lock> over = takeLock(held);
   held.unlock();
   over.reset();  // A lost one, too: the others need not wait for the end of its lease.
@@ -135,14 +130,33 @@ void Candidate::serve(Lock won) {
   changed_.notify_all();
 }
 
+/// Calls `elected`, and `deposed` when the term is over. Not for a term that was over before.
+void Candidate::lead(const Term& term) {
+  if (!call(hooks_.elected, term, "elected")) {
+    {
+      const Guard held(mutex_);
+      restsUntil_ = now() + options_.ttl;
+    }
+    endTerm();
+  }
+  {
+    Guard held(mutex_);
+    while (phase_ != Phase::ended) wait(held, Instant::max());
+  }
+  call(hooks_.deposed, term, "deposed");
+  reportLateness();
+}
+
 void Candidate::endTerm() {
   Guard held(mutex_);
   if (phase_ != Phase::leading) return;
   phase_ = Phase::ending;
   std::stop_source ended = termEnded_;
+  endingThread_ = std::this_thread::get_id();
   held.unlock();
   ended.request_stop();
   held.lock();
+  endingThread_ = {};
   phase_ = Phase::ended;
   changed_.notify_all();
 }
@@ -206,13 +220,13 @@ bool Candidate::resign(milliseconds pause) {
   if (phase_ != Phase::leading) return false;
   restsUntil_ = now() + pause;
   const auto term = terms_;
-  const bool fromCallback = threadId_ == std::this_thread::get_id();
+  const bool fromCallback = inOwnCallback();
   held.unlock();
   endTerm();
   if (fromCallback) return true;
   held.lock();
   const auto over = [&] { return terms_ != term || phase_ == Phase::campaigning; };
-  if (!awaitCallbacks(held, over)) letGo(held, "resign()");
+  if (!awaitCallbacks(held, over)) releaseEarly(held, "resign()");
   return true;
 }
 
@@ -224,14 +238,20 @@ void Candidate::stop() {
   }
   endTerm();
   Guard held(mutex_);
-  if (threadId_ == std::this_thread::get_id()) return thread_.detach();  // from a callback
+  if (inOwnCallback()) return thread_.detach();  // it ends when the callback has returned
   if (awaitCallbacks(held, [&] { return finished_; })) {
     held.unlock();
     thread_.join();
   } else {
-    letGo(held, "the end of the election");
+    releaseEarly(held, "the end of the election");
     thread_.detach();
   }
+}
+
+/// Whether the election waits for this thread: it runs a callback, or what hooks into Term::ended.
+bool Candidate::inOwnCallback() const {
+  const auto self = std::this_thread::get_id();
+  return self == threadId_ || self == endingThread_;
 }
 
 bool Candidate::awaitCallbacks(Guard& held, const std::function<bool()>& over) {
@@ -247,7 +267,7 @@ bool Candidate::awaitCallbacks(Guard& held, const std::function<bool()>& over) {
   return true;
 }
 
-void Candidate::letGo(Guard& held, const char* who) {
+void Candidate::releaseEarly(Guard& held, const char* who) {
   std::optional<Lock> over = takeLock(held);
   held.unlock();
   if (over) {

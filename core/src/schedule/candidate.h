@@ -37,12 +37,14 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   bool rest();
   std::optional<Lock> campaign(Backoff& backoff);
   void serve(Lock won);
+  void lead(const Term& term);
   void endTerm();
   bool call(const Callback& callback, const Term& term, const char* name);
   void reportLateness();
   std::optional<Lock> takeLock(Guard& held);
   bool awaitCallbacks(Guard& held, const std::function<bool()>& over);
-  void letGo(Guard& held, const char* who);
+  void releaseEarly(Guard& held, const char* who);
+  bool inOwnCallback() const;
   void tell(EventKind kind, std::string_view text) const;
   Instant now() const noexcept { return environment_.clock->now(); }
   void wait(Guard& held, Instant until) { environment_.clock->wait(held, changed_, until); }
@@ -58,6 +60,7 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::thread::id threadId_;
+  std::thread::id endingThread_;  // which tells that a term has ended, while it does
   Phase phase_ = Phase::campaigning;
   std::optional<Lock> lock_;  // while a term lasts
   int readers_ = 0;           // threads that look at lock_ outside the mutex

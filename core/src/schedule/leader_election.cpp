@@ -16,7 +16,7 @@ LeaderElection::LeaderElection(std::shared_ptr<LockManager> manager, ElectionOpt
 
 LeaderElection::~LeaderElection() {
   if (candidate_->inherited()) {
-    // The thread is not here, its mutex may be held for ever: let go of all of it without touching it.
+    // The thread is not here, and its mutex may be held for ever: leave all of it untouched.
     new (std::nothrow) auto(candidate_);
     return;
   }
@@ -30,7 +30,8 @@ std::optional<Fence> LeaderElection::fence() const {
 }
 
 bool LeaderElection::resign(std::chrono::milliseconds pause) {
-  return !candidate_->inherited() && candidate_->resign(pause);
+  const auto candidate = candidate_;  // What hooks into Term::ended may destroy this object meanwhile.
+  return !candidate->inherited() && candidate->resign(pause);
 }
 
 }  // namespace lockkeeper

@@ -1,6 +1,7 @@
 #include "message.h"
 
 #include <Poco/JSON/Parser.h>
+#include <Poco/RegularExpression.h>
 #include <Poco/UUIDGenerator.h>
 
 #include <sstream>
@@ -23,6 +24,14 @@ std::string field(const Poco::JSON::Object& object, const std::string& name, std
   return text;
 }
 
+/// A number has one spelling here, since the limit per phone number counts what is written.
+std::string phoneNumber(const Poco::JSON::Object& object) {
+  static const Poco::RegularExpression international(R"(^\+[1-9][0-9]{1,14}$)");
+  std::string phone = field(object, "phone", longestPhone);
+  if (international.match(phone)) return phone;
+  throw BadRequest("phone is not a number in international form: + and 2 to 15 digits, such as +4930123456");
+}
+
 }  // namespace
 
 // The filter has refused bodies that are too long.
@@ -36,7 +45,7 @@ Message Message::read(std::istream& body) {
     throw BadRequest("the body is not a JSON object");
   }
   return {.id = Poco::UUIDGenerator::defaultGenerator().createRandom().toString(),
-          .phone = field(*object, "phone", longestPhone),
+          .phone = phoneNumber(*object),
           .text = field(*object, "text", longestText)};
 }
 

@@ -23,8 +23,10 @@
 namespace sms_gateway {
 namespace {
 
-using lockkeeper::poco::FilterReport;
+using lockkeeper::poco::LockServices;
 using lockkeeper::poco::RateLimitFilter;
+using lockkeeper::poco::RateLimitOptions;
+using lockkeeper::poco::RateLimitReport;
 
 sigset_t blockSignals() {
   sigset_t signals;
@@ -43,16 +45,20 @@ std::unique_ptr<JobQueue> openQueue(const Settings& settings, Parts parts) {
   throw lockkeeper::ConfigError("memory: is of one process: server and worker must be in the same");
 }
 
-void log(const FilterReport& report) {
+void log(const RateLimitReport& report) {
   std::cerr << "sms_gateway: " + std::string(report.route) + ": limit " + report.decision.policy +
                    (report.decision.allowed ? " allows" : " refuses") +
                    (report.decision.outage ? " without its store" : "") +
                    (report.dryRun ? " (dry run)" : "") + '\n';
 }
 
-void reload(RateLimitFilter& filter, const std::function<Configuration()>& readConfiguration) {
+/// New limits for whoever asks the services, and for the filter.
+void reload(LockServices& services, RateLimitFilter& filter,
+            const std::function<Configuration()>& readConfiguration) {
   try {
-    filter.reload(*readConfiguration());
+    const Configuration configuration = readConfiguration();
+    filter.reload(RateLimitOptions::fromConfiguration(*configuration));
+    services.reload(lockkeeper::poco::readSettings(*configuration));
     std::cout << "New limits." << std::endl;
   } catch (const Poco::Exception& error) {
     std::cerr << "sms_gateway: the limits stay as they were: " + error.displayText() + '\n';
@@ -69,11 +75,13 @@ void serve(Parts parts, const std::function<Configuration()>& readConfiguration)
   // Locks and limits as lockkeeper.* says. A store that is written there needs its driver, one line each.
   lockkeeper::StoreRegistry stores;
   lockkeeper::redis::use(stores);
-  const auto services = lockkeeper::poco::fromConfiguration(*configuration, stores);
+  auto services = lockkeeper::poco::fromConfiguration(*configuration, stores);
   const Settings settings = Settings::read(*configuration);
   const auto queue = openQueue(settings, parts);
   Outbox outbox(settings.outbox);
-  RateLimitFilter filter(services.sharedLimits(), *configuration, {.report = log});
+  RateLimitOptions limits = RateLimitOptions::fromConfiguration(*configuration);
+  limits.report = log;
+  RateLimitFilter filter(services.sharedLimits(), limits);
 
   std::optional<Worker> worker;
   if (parts.worker) worker.emplace(settings, services, *queue, outbox);
@@ -88,7 +96,9 @@ void serve(Parts parts, const std::function<Configuration()>& readConfiguration)
   }
   std::cout << "End with Ctrl-C." << std::endl;
   int signal = 0;
-  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) reload(filter, readConfiguration);
+  while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
+    reload(services, filter, readConfiguration);
+  }
 }
 
 }  // namespace sms_gateway

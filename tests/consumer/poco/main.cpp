@@ -34,7 +34,8 @@ int main() {
   configuration->setString("lockkeeper.http.routes.orders.limits.orders", "path id");
 
   const auto services = lockkeeper::poco::fromConfiguration(*configuration, lockkeeper::StoreRegistry());
-  lockkeeper::poco::RateLimitFilter filter(services.sharedLimits(), *configuration);
+  lockkeeper::poco::RateLimitFilter filter(
+      services.sharedLimits(), lockkeeper::poco::RateLimitOptions::fromConfiguration(*configuration));
   HTTPServer server(filter.wrap(std::make_unique<Handlers>()).release(),
                     ServerSocket(SocketAddress("127.0.0.1", 0)), new HTTPServerParams);
   server.start();

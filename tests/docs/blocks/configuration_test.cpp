@@ -24,12 +24,14 @@ void read(Poco::Util::AbstractConfiguration& configuration) {
   poco::fromConfiguration(configuration, stores);
   const auto user = [](const Poco::Net::HTTPServerRequest&) { return std::string("somebody"); };
   const auto limiter = std::make_shared<RateLimiter>(stores.openRates("memory:"));
-  poco::RateLimitFilter(limiter, configuration, {.user = user, .report = {}});
+  auto limits = poco::RateLimitOptions::fromConfiguration(configuration);
+  limits.clients.user = user;
+  poco::RateLimitFilter(limiter, limits);
   const auto locks = std::make_shared<LockManager>(stores.open("memory:"));
-  auto requestLocks = poco::readRequestLocks(configuration);
+  auto requestLocks = poco::RequestLockOptions::fromConfiguration(configuration);
   requestLocks.clients.user = user;
   poco::RequestLocks(locks, requestLocks);
-  auto idempotency = poco::readIdempotency(configuration);
+  auto idempotency = poco::IdempotencyOptions::fromConfiguration(configuration);
   idempotency.clients.user = user;
   poco::Idempotency(locks, stores.openValues("memory:"), idempotency);
 }

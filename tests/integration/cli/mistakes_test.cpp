@@ -92,6 +92,8 @@ TEST_F(Mistakes, InTheConfigurationFile) {
   refuses(show, 78, "lockkeeper.lock.ttl");
   writeFile(path, "lockkeeper.store = memory:\nlockkeeper.lock.tll = 3s\n");
   refuses(show, 78, "did you mean lockkeeper.lock.ttl?");
+  writeFile(path, "lockkeeper.store = memory:\nlockkeeper.lock.operationTimeout = 2h\n");
+  refuses({"run", "--config", path, "k", "--", "true"}, 78, "lockkeeper.lock: operationTimeout is 2h");
   writeFile(folder / "shop.json", R"({"lockkeeper": {"store": "memory:", "lock": {"ttl": "long"}}})");
   refuses({"show", "--config", folder / "shop.json", "k"}, 78, "lockkeeper.lock.ttl");
 }

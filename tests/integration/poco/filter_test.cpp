@@ -1,4 +1,6 @@
 #include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/StreamSocket.h>
+#include <Poco/URI.h>
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -95,6 +97,45 @@ TEST(RateLimitFilter, ARefusalIsSeenEvenWhileTheBodyIsStillComing) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(server.post("/", body).status, 429);
 }
 
+/// All that the server sends to a client that has sent `bytes` and sends no more.
+std::string answerTo(const LimitedServer& server, const std::string& bytes) {
+  Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
+  socket.setReceiveTimeout(Poco::Timespan(20, 0));
+  socket.sendBytes(bytes.data(), static_cast<int>(bytes.size()));
+  std::string all;
+  char part[4096];
+  for (int count = 0; (count = socket.receiveBytes(part, sizeof part)) > 0;) {
+    all.append(part, static_cast<std::size_t>(count));
+  }
+  return all;
+}
+
+TEST(RateLimitFilter, ARefusedUploadThatDoesNotComeKeepsNoThread) {
+  const LimitedServer server("memory:", perAddress);
+  EXPECT_EQ(server.get("/").status, 200);
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
+  for (const std::string& upload :
+       {head + "Content-Length: 1000\r\n\r\nbegun", head + "Content-Length: 1000000000\r\n\r\nbegun",
+        head + "Transfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n"}) {
+    const std::string answer = answerTo(server, upload);
+    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 429") << upload;
+    EXPECT_NE(answer.find("Connection: Close"), std::string::npos) << answer;
+  }
+}
+
+TEST(RateLimitFilter, OfAQueueItLetsThroughWhatItAnnounces) {
+  const LimitedServer server("memory:",
+                             "lockkeeper.limits.calm.rate = 1/h\nlockkeeper.limits.calm.burst = 10\n"
+                             "lockkeeper.limits.calm.kind = leaky-queue\n"
+                             "lockkeeper.http.routes.all.match = * /*\n"
+                             "lockkeeper.http.routes.all.limits.calm = all\n");
+  const CurlAnswer first = server.get("/");
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(first.header("ratelimit-policy"), R"("calm";q=1;w=3600)");
+  EXPECT_EQ(first.header("ratelimit"), R"("calm";r=0;t=3600)");
+  EXPECT_EQ(server.get("/").status, 429);
+}
+
 TEST(RateLimitFilter, OtherRequestsPassUntouched) {
   const LimitedServer server("memory:", perPhoneAndTotal);
   for (int i = 0; i < 8; ++i) {
@@ -151,7 +192,7 @@ TEST(RateLimitFilter, ADryRunOnlyReports) {
   std::mutex mutex;
   std::vector<std::string> reports;
   const LimitedServer server("memory:", perAddress + "lockkeeper.http.dryRun = on\n",
-                             {.report = [&](const poco::FilterReport& report) {
+                             {.report = [&](const poco::RateLimitReport& report) {
                                const std::lock_guard guard(mutex);
                                reports.push_back(std::string(report.route) + " " +
                                                  std::string(report.decision.policy) +

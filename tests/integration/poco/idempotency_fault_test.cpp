@@ -142,7 +142,7 @@ TEST_F(IdempotencyTest, AroundALockARefusalIsNotKept) {
   EXPECT_EQ(server.post("/orders/7", "k", "{}").status, 423);
   holder.reset();
   EXPECT_EQ(server.post("/orders/7", "k", "{}").body, "order/7") << "the innermost lock";
-  EXPECT_EQ(server.post("/orders/7", "k", "{}").header("idempotency-replayed"), "true");
+  EXPECT_EQ(server.post("/orders/7", "k", "{}").header("idempotent-replayed"), "true");
   EXPECT_EQ(runs, 1);
 }
 
@@ -212,7 +212,7 @@ TEST_F(IdempotencyTest, AServerThatIsKilledLeavesTheRequestToBeCarriedOutAgain) 
   one.process().signal(SIGKILL);
   EXPECT_TRUE(waitUntil([&] { return two.post("k").status == 201; })) << "when the lease has ended";
   EXPECT_EQ(ran(), "run\nrun\n");
-  EXPECT_EQ(two.post("k").header("idempotency-replayed"), "true");
+  EXPECT_EQ(two.post("k").header("idempotent-replayed"), "true");
   EXPECT_EQ(ran(), "run\nrun\n");
 }
 

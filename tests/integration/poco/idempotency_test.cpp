@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <future>
+#include <sstream>
 
 #include "idempotency_fixture.h"
 
@@ -25,12 +26,12 @@ TEST_F(IdempotencyTest, TheSameRequestAgainGetsTheSameAnswerWhicheverServerItRea
   AppServer two(once(), serve);
   const CurlAnswer first = one.post("/orders/", "\"k-1\"", "{}");
   EXPECT_EQ(first.status, 201);
-  EXPECT_EQ(first.header("idempotency-replayed"), "");
+  EXPECT_EQ(first.header("idempotent-replayed"), "");
   for (const AppServer* server : {&one, &two}) {
     CurlAnswer again = server->post("/orders/", "\"k-1\"", "{}");
     EXPECT_EQ(again.status, 201);
     EXPECT_EQ(again.body, first.body);
-    EXPECT_EQ(again.header("idempotency-replayed"), "true");
+    EXPECT_EQ(again.header("idempotent-replayed"), "true");
     for (const char* name : {"location", "content-type", "content-length", "set-cookie", "connection"}) {
       EXPECT_EQ(again.header(name), first.header(name)) << name;
     }
@@ -264,6 +265,41 @@ TEST_F(IdempotencyTest, TheLimitOfAnswersCountsTheirFieldsToo) {
   EXPECT_EQ(status("2100"), 201);
   EXPECT_EQ(status("2100"), 409);
   EXPECT_EQ(runs, 2);
+}
+
+TEST_F(IdempotencyTest, WholeAnswersTakeNoMoreOfTheStoreThanTheyMay) {
+  poco::IdempotencyOptions given = options();
+  given.maxStored = 300'000;
+  given.routes.front().keepFor = 1h;
+  AppServer server(once(given), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    ++runs;
+    reply(response, 201, std::string(100'000, 'b'));
+  });
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(server.post("/orders/", std::to_string(i), "{}").status, 201);
+  EXPECT_EQ(server.post("/orders/", "0", "{}").status, 201) << "those that came first are kept";
+  EXPECT_EQ(server.post("/orders/", "9", "{}").status, 409) << "of the others it is known that they ran";
+  EXPECT_EQ(runs, 10);
+  long bytes = 0;
+  std::istringstream keys(redis.command({"KEYS", ":lockkeeper:v:*"}));
+  for (std::string key; std::getline(keys, key);) bytes += std::stol(redis.command({"STRLEN", key}));
+  EXPECT_LT(bytes, 310'000);
+}
+
+TEST_F(IdempotencyTest, WhatHasEndedMakesRoomForOtherAnswers) {
+  poco::IdempotencyOptions given = options();
+  given.maxStored = 150'000;
+  given.routes.front().keepFor = 300ms;
+  AppServer server(once(given), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    ++runs;
+    reply(response, 201, std::string(100'000, 'b'));
+  });
+  const auto isKeptWhole = [&] {
+    const std::string key = "k" + std::to_string(runs);
+    EXPECT_EQ(server.post("/orders/", key, "{}").status, 201);
+    return server.post("/orders/", key, "{}").status == 201;
+  };
+  EXPECT_TRUE(isKeptWhole());
+  EXPECT_TRUE(waitUntil(isKeptWhole));
 }
 
 TEST_F(IdempotencyTest, AnswersAreForgottenAfterTheirTime) {

@@ -67,9 +67,16 @@ Poco::AutoPtr<Poco::Util::AbstractConfiguration> properties(const std::string& t
   return Poco::AutoPtr<Poco::Util::AbstractConfiguration>(new Poco::Util::PropertyFileConfiguration(stream));
 }
 
-LimitedServer::LimitedServer(const std::string& limits, const std::string& settings, poco::FilterHooks hooks,
+poco::RateLimitOptions limitOptions(const std::string& settings, FilterHooks hooks) {
+  auto options = poco::RateLimitOptions::fromConfiguration(*properties(settings));
+  options.clients.user = std::move(hooks.user);
+  options.report = std::move(hooks.report);
+  return options;
+}
+
+LimitedServer::LimitedServer(const std::string& limits, const std::string& settings, FilterHooks hooks,
                              std::function<void()> served)
-    : serving_(std::move(served)), filter_(limiterOn(limits), *properties(settings), std::move(hooks)) {
+    : serving_(std::move(served)), filter_(limiterOn(limits), limitOptions(settings, std::move(hooks))) {
   server_ = std::make_unique<Poco::Net::HTTPServer>(
       filter_.wrap(std::make_unique<EchoFactory>(served_, serving_)).release(),
       Poco::Net::ServerSocket(Poco::Net::SocketAddress("0.0.0.0", 0)), new Poco::Net::HTTPServerParams);

@@ -18,11 +18,20 @@ namespace lockkeeper::test {
 /// The text of a .properties file, read.
 Poco::AutoPtr<Poco::Util::AbstractConfiguration> properties(const std::string& text);
 
+/// What an application sets in code.
+struct FilterHooks {
+  poco::UserOf user{};
+  std::function<void(const poco::RateLimitReport& report)> report{};
+};
+
+/// RateLimitOptions of such a text.
+poco::RateLimitOptions limitOptions(const std::string& settings, FilterHooks hooks = {});
+
 /// An HTTP server on a free loopback port whose handlers echo the body, behind a filter.
 class LimitedServer {
  public:
   /// `limits` is the store's URI; `served` is called by each handler before it answers.
-  LimitedServer(const std::string& limits, const std::string& settings, poco::FilterHooks hooks = {},
+  LimitedServer(const std::string& limits, const std::string& settings, FilterHooks hooks = {},
                 std::function<void()> served = {});
   ~LimitedServer();
 

@@ -24,7 +24,7 @@ TEST(RateLimitFilterOutage, AClosedLimitAnswersThatTheServiceIsDown) {
   RedisServer redis;
   std::atomic<int> outages = 0;
   const LimitedServer server(redis.uri(), limitedBy("closed"),
-                             {.report = [&](const poco::FilterReport& report) {
+                             {.report = [&](const poco::RateLimitReport& report) {
                                if (report.decision.outage) ++outages;
                              }});
   EXPECT_EQ(server.get("/").status, 200);
@@ -46,7 +46,7 @@ TEST(RateLimitFilterOutage, AnOpenLimitLetsRequestsPassAndReportsIt) {
   RedisServer redis;
   std::atomic<int> outages = 0;
   const LimitedServer server(redis.uri(), limitedBy("open"),
-                             {.report = [&](const poco::FilterReport& report) {
+                             {.report = [&](const poco::RateLimitReport& report) {
                                if (report.decision.allowed && report.decision.outage) ++outages;
                              }});
   redis.kill();

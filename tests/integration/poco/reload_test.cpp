@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <sstream>
@@ -48,8 +49,8 @@ TEST(RateLimitFilterReload, UnderLoadEachRequestSeesOneConfigurationAsAWhole) {
   };
   while (anyRuns()) {
     ++reloads;
-    server.filter().reload(*properties(settings(reloads % 2 == 0 ? 1'000'000 : 2'000'000)));
-    EXPECT_THROW(server.filter().reload(*properties("lockkeeper.http.routes.a.match = nonsense\n")),
+    server.filter().reload(limitOptions(settings(reloads % 2 == 0 ? 1'000'000 : 2'000'000)));
+    EXPECT_THROW(server.filter().reload(limitOptions("lockkeeper.http.routes.a.match = wrong\n")),
                  ConfigError);
   }
   int before = 0;
@@ -84,7 +85,7 @@ TEST(RateLimitFilterReload, ARequestOnItsWayKeepsTheOldConfiguration) {
   const TempFolder folder;
   Process client({"curl", "--silent", "--include", server.url("/")}, {.standardOutput = folder / "answer"});
   ASSERT_EQ(arrived.get_future().wait_for(longEnough), std::future_status::ready);
-  server.filter().reload(*properties(settings(20)));
+  server.filter().reload(limitOptions(settings(20)));
   EXPECT_EQ(server.get("/").header("ratelimit-policy"), policy(20));
   goOn.set_value();
   EXPECT_EQ(client.waitFor(longEnough), 0);
@@ -97,13 +98,23 @@ TEST(RateLimitFilterReload, WhatIsUsedStaysUsed) {
   EXPECT_EQ(server.get("/").status, 200);
   EXPECT_EQ(server.get("/").status, 200);
   EXPECT_EQ(server.get("/").status, 429);
-  server.filter().reload(*properties(settings(2) + "lockkeeper.http.maxBody = 1000\n"));
+  server.filter().reload(limitOptions(settings(2) + "lockkeeper.http.maxBody = 1000\n"));
   EXPECT_EQ(server.get("/").status, 429);
+}
+
+TEST(RateLimitFilterReload, HooksStay) {
+  std::atomic<int> refused = 0;
+  LimitedServer server("memory:", settings(1), {.report = [&](const poco::RateLimitReport&) { ++refused; }});
+  server.filter().reload(limitOptions(settings(2)));
+  EXPECT_EQ(server.get("/").status, 200);
+  EXPECT_EQ(server.get("/").status, 200);
+  EXPECT_EQ(server.get("/").status, 429);
+  EXPECT_EQ(refused, 1);
 }
 
 TEST(RateLimitFilterReload, WhatIsWrongLeavesTheOldConfiguration) {
   LimitedServer server("memory:", settings(10));
-  EXPECT_THROW(server.filter().reload(*properties(settings(20) + "lockkeeper.http.maxBody = -1\n")),
+  EXPECT_THROW(server.filter().reload(limitOptions(settings(20) + "lockkeeper.http.maxBody = -1\n")),
                ConfigError);
   EXPECT_EQ(server.get("/").header("ratelimit-policy"), policy(10));
 }

@@ -143,7 +143,9 @@ TEST_F(SmsGateway, NamesWhatIsWrongWithAMessage) {
   configure("");
   const auto gateway = start("memory:", {});
   for (const char* body : {"", "{", "[]", R"({"phone":"1"})", R"({"text":"a"})", R"({"phone":1,"text":"a"})",
-                           R"({"phone":"","text":"a"})", R"({"phone":"123456789012345678901","text":"a"})"}) {
+                           R"({"phone":"","text":"a"})", R"({"phone":"123456789012345678901","text":"a"})",
+                           R"({"phone":"+49 1","text":"a"})", R"({"phone":"00491","text":"a"})",
+                           R"({"phone":"+49-1","text":"a"})", R"({"phone":"+491\n","text":"a"})"}) {
     const CurlAnswer answer = post(body);
     EXPECT_EQ(answer.status, 400) << body;
     EXPECT_NE(answer.body.find("\"error\""), std::string::npos) << answer.body;

@@ -1,14 +1,19 @@
 #include "lockkeeper/poco/lock_services.h"
 
+#include <Poco/Logger.h>
+
 #include <algorithm>
 #include <array>
+#include <list>
+#include <mutex>
 #include <utility>
 
-#include "config/edit_distance.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
+#include "lockkeeper/poco/logging_listener.h"
+#include "text/edit_distance.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -86,16 +91,36 @@ const Named& oneOf(const std::map<std::string, Named, std::less<>>& all, const s
 
 }  // namespace
 
+Environment loggingEnvironment() {
+  Environment environment;
+  environment.listener = std::make_shared<LoggingListener>(Poco::Logger::get("lockkeeper"));
+  return environment;
+}
+
+/// What reload() replaces. What it has replaced stays, since references to it were given out.
+struct LockServices::Live {
+  struct Generation {
+    std::map<std::string, RatePolicy, std::less<>> policies;
+    std::map<std::string, TaskOptions, std::less<>> tasks;
+  };
+
+  const Generation& latest() {
+    const std::lock_guard guard(mutex);
+    return generations.back();
+  }
+
+  std::mutex mutex;
+  std::list<Generation> generations;
+};
+
 LockServices::LockServices(const Settings& settings, const StoreRegistry& stores,
                            const Environment& environment)
-    : policies_(settings.policies()), tasks_(settings.tasks) {
+    : live_(std::make_shared<Live>()) {
+  reload(settings);
   if (settings.store.empty()) {
     throw ConfigError(
         "lockkeeper.store is missing, such as lockkeeper.store = redis://host:6379/0; memory: is for one "
         "process alone");
-  }
-  for (const auto& task : tasks_) {
-    named("lockkeeper.tasks." + task.first, [&] { checkOptions(task.second); });
   }
   auto driver = settings.migration.from.empty()
                     ? openStore("lockkeeper.store", settings.store, stores, environment)
@@ -104,6 +129,15 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   manager.environment = environment;
   locks_ = named("lockkeeper.lock", [&] { return std::make_shared<LockManager>(driver, manager); });
 
+  const HttpSettings& http = settings.http;
+  if (!http.answersStore.empty() || !http.idempotency.routes.empty()) {
+    const bool own = !http.answersStore.empty();
+    const std::string setting = own ? "lockkeeper.http.idempotency.store" : "lockkeeper.store";
+    const std::string& uri = own ? http.answersStore : settings.store;
+    checkStore(setting, uri, stores);
+    answers_ = named(setting, [&] { return stores.openValues(uri, environment); });
+  }
+
   const bool elsewhere = !settings.limiterStore.empty();
   const std::string setting = elsewhere ? "lockkeeper.limiter.store" : "lockkeeper.store";
   const std::string& uri = elsewhere ? settings.limiterStore : settings.store;
@@ -111,7 +145,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   if (rates == nullptr) {
     noLimits_ = setting + ": the store " + StoreUri::parse(uri).display() +
                 " keeps no rate limits: name one that does in lockkeeper.limiter.store";
-    if (elsewhere || !policies_.empty()) throw ConfigError(noLimits_);
+    if (elsewhere || !settings.limits.empty()) throw ConfigError(noLimits_);
     return;
   }
   RateLimiterOptions limiter = settings.limiter;
@@ -124,12 +158,29 @@ const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
   return limits_;
 }
 
+const std::shared_ptr<ValueStore>& LockServices::sharedAnswers() const {
+  if (answers_ == nullptr) {
+    throw ConfigError(
+        "no route is configured below lockkeeper.http.idempotency.routes, whose answers are kept");
+  }
+  return answers_;
+}
+
+void LockServices::reload(const Settings& settings) {
+  Live::Generation fresh{settings.policies(), settings.tasks};
+  for (const auto& task : fresh.tasks) {
+    named("lockkeeper.tasks." + task.first, [&] { checkOptions(task.second); });
+  }
+  const std::lock_guard guard(live_->mutex);
+  live_->generations.push_back(std::move(fresh));
+}
+
 const RatePolicy& LockServices::policy(std::string_view name) const {
-  return oneOf(policies_, "lockkeeper.limits", name, "rate", "limit");
+  return oneOf(live_->latest().policies, "lockkeeper.limits", name, "rate", "limit");
 }
 
 const TaskOptions& LockServices::task(std::string_view name) const {
-  return oneOf(tasks_, "lockkeeper.tasks", name, "atMost", "task");
+  return oneOf(live_->latest().tasks, "lockkeeper.tasks", name, "atMost", "task");
 }
 
 LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,

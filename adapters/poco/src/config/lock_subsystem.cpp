@@ -23,6 +23,11 @@ void LockSubsystem::initialize(Poco::Util::Application& application) {
   services_.emplace(fromConfiguration(application.config(), stores_, environment_));
 }
 
+void LockSubsystem::reload(const Settings& settings) {
+  static_cast<void>(services());  // throws when there are none
+  services_->reload(settings);
+}
+
 void LockSubsystem::uninitialize() { services_.reset(); }
 
 void LockSubsystem::reinitialize(Poco::Util::Application& application) { initialize(application); }

@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 
-#include "config/setting.h"
 #include "config/setting_table.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
@@ -24,21 +23,44 @@ std::string textOf(const AbstractConfiguration& configuration, const std::string
   }
 }
 
+void readOne(const AbstractConfiguration& configuration, const std::string& setting, Settings& settings) {
+  auto found = findSetting(setting);
+  if (!found) {
+    throw ConfigError("the setting " + quoted(setting) + " is unknown: did you mean " +
+                      nearestSetting(setting) + "?");
+  }
+  std::string text = textOf(configuration, setting);
+  if (!text.empty()) found->row->read(settings, {setting, std::move(found->names), std::move(text)});
+}
+
 void readBelow(const AbstractConfiguration& configuration, const std::string& root, Settings& settings) {
-  for (const std::string& segment : namesBelow(configuration, root)) {
+  AbstractConfiguration::Keys segments;
+  configuration.keys(root, segments);
+  for (const std::string& segment : segments) {
     const std::string setting = root + "." + segment;
-    if (!namesBelow(configuration, setting).empty()) {
-      readBelow(configuration, setting, settings);
+    AbstractConfiguration::Keys below;
+    configuration.keys(setting, below);
+    if (below.empty()) {
+      readOne(configuration, setting, settings);
       continue;
     }
-    const SettingRow* row = findSetting(setting);
-    if (row == nullptr) {
-      throw ConfigError("the setting " + quoted(setting) + " is unknown: did you mean " +
-                        nearestSetting(setting) + "?");
+    // Names may have dots, so `limits.a = …` and `limits.a.b = …` can both be settings: refused, since not
+    // all kinds of files can tell the first one from a section.
+    if (configuration.has(setting) && findSetting(setting)) {
+      throw ConfigError(setting + " is a setting: there can be none below it, such as " + setting + "." +
+                        below.front());
     }
-    if (row->read == nullptr) continue;
-    std::string text = textOf(configuration, setting);
-    if (!text.empty()) row->read(settings, {setting, std::move(text)});
+    readBelow(configuration, setting, settings);
+  }
+}
+
+/// Throws ConfigError for options out of range. `where` and what checkOptions() says name the setting.
+template <class Options>
+void checkRanges(const std::string& where, const Options& options) {
+  try {
+    checkOptions(options);
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(where + error.what());
   }
 }
 
@@ -46,32 +68,40 @@ void readBelow(const AbstractConfiguration& configuration, const std::string& ro
 
 Settings readSettings(const AbstractConfiguration& configuration) {
   Settings settings;
-  for (const SettingRow& row : settingTable()) {
-    const bool everywhere = row.name.find('*') == std::string_view::npos;
-    if (everywhere && row.hasFallback() && row.read != nullptr) {
-      row.read(settings, {std::string(row.name), std::string(row.fallback)});
-    }
-  }
   readBelow(configuration, "lockkeeper", settings);
   settings.limiter.keyNamespace = settings.manager.keyNamespace;
-  try {
-    checkOptions(settings.migration.options);
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(std::string("lockkeeper.") + error.what());
-  }
+  checkRanges("lockkeeper.lock: ", settings.manager);
+  checkRanges("lockkeeper.", settings.migration.options);
   return settings;
-}
-
-std::map<std::string, RatePolicy, std::less<>> readPolicies(const AbstractConfiguration& configuration) {
-  Settings settings;
-  readBelow(configuration, "lockkeeper.limits", settings);
-  return settings.policies();
 }
 
 std::map<std::string, RatePolicy, std::less<>> Settings::policies() const {
   std::map<std::string, RatePolicy, std::less<>> all;
   for (const auto& [name, texts] : limits) all.emplace(name, RatePolicy::parse(name, texts));
   return all;
+}
+
+RateLimitOptions RateLimitOptions::fromConfiguration(const AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  RateLimitOptions options = settings.http.limits;
+  options.policies = settings.policies();
+  options.clients = settings.http.clients;
+  return options;
+}
+
+RequestLockOptions RequestLockOptions::fromConfiguration(const AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  RequestLockOptions options = settings.http.locks;
+  options.clients = settings.http.clients;
+  return options;
+}
+
+IdempotencyOptions IdempotencyOptions::fromConfiguration(const AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  IdempotencyOptions options = settings.http.idempotency;
+  options.clients = settings.http.clients;
+  options.keyNamespace = settings.manager.keyNamespace;
+  return options;
 }
 
 }  // namespace lockkeeper::poco

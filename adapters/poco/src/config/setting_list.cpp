@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* pageHead = R"(# Configuration
 
-<!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/config/setting_table.cpp. -->
+<!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/config/setting_table.cpp and http_rows.cpp. -->
 
 What `lockkeeper::poco` reads from an application's configuration, whether that is a .properties, .json or .xml file or layers
 of them: [adapters.md](adapters.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
@@ -37,11 +37,13 @@ lockkeeper.limits.sms.burst = 10
 - A setting that is unknown is an error that names the nearest known one, wherever in `lockkeeper.*` it stands. (XML: write
   elements. Poco does not list attributes, so they are not seen.)
 - A duration is a whole number with a unit: `250ms`, `30s`, `5m`, `1h`. A rate is a number by a time, in `ms`, `s`, `min`, `h` or
-  `day`. A name has characters of `[A-Za-z0-9_.-]`. An empty value is as good as none.
+  `day`. A name has 1 to 64 characters of `[A-Za-z0-9_.-]`. An empty value is as good as none.
 - A password in a URI may be `${NAME}`, the environment variable of that name, or stand in a file:
   `?passwordFile=/run/secrets/store` ([drivers](drivers/)). References to other settings, `${shop.redisHost}` or
   `${system.env.HOST}`, are followed by Poco; unlike `${NAME}` they are put in as they are, without percent-encoding.
-- `*` stands for a name that you choose.
+- `*` stands for a name that you choose. It may have dots. Of two limits of one route, no name may be the beginning of the
+  other, as `sms` is of `sms.perDay`.
+- Each setting has one row here, from which it is read, listed and documented. Its default is the one of the library's options.
 )";
 
 /// `lockkeeper.lock` of lockkeeper.lock.ttl, `lockkeeper` of lockkeeper.store.
@@ -59,16 +61,11 @@ std::string withoutCodeMarks(std::string_view markdown) {
   return plain;
 }
 
-std::string shownDefault(const SettingRow& row) {
-  if (row.hasFallback()) return "`" + std::string(row.fallback) + "`";
-  return std::string(row.fallback.substr(1, row.fallback.size() - 2));
-}
-
 }  // namespace
 
 void printSettings(std::ostream& out) {
   for (const SettingRow& row : settingTable()) {
-    out << row.name << " = " << row.value << " [" << withoutCodeMarks(shownDefault(row)) << "]\n    "
+    out << row.name << " = " << row.value << " [" << withoutCodeMarks(row.shownDefault()) << "]\n    "
         << withoutCodeMarks(row.meaning) << "\n";
   }
 }
@@ -82,7 +79,7 @@ std::string settingsPage() {
       section = sectionOf(row);
       page << "\n## " << section << "\n\n| setting | value | default | meaning |\n|---|---|---|---|\n";
     }
-    page << "| `" << row.name << "` | " << row.value << " | " << shownDefault(row) << " | " << row.meaning
+    page << "| `" << row.name << "` | " << row.value << " | " << row.shownDefault() << " | " << row.meaning
          << " |\n";
   }
   return page.str();

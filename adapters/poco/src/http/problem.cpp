@@ -5,16 +5,12 @@
 
 #include <sstream>
 
-#include "http/idempotency/request_body.h"
+#include "http/request_body.h"
 
 namespace lockkeeper::poco {
 
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
-
-namespace {
-constexpr std::size_t mostSkipped = std::size_t{1} << 20;
-}
 
 void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Problem& problem) {
   Poco::JSON::Object object(Poco::JSON_PRESERVE_KEY_ORDER);
@@ -31,7 +27,7 @@ void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Prob
   object.stringify(text);
   const std::string body = text.str();
 
-  if (!skipBody(request, mostSkipped)) response.setKeepAlive(false);
+  if (!skipBody(request)) response.setKeepAlive(false);
   response.setStatusAndReason(problem.status);
   response.setContentType("application/problem+json");
   response.sendBuffer(body.data(), body.size());

@@ -17,8 +17,8 @@ struct Problem {
   std::vector<std::string> violatedPolicies{};
 };
 
-/// Answers with `problem`. First reads what is left of the request's body, since a client that is still
-/// sending might not see the answer; closes the connection when that is more than 1 MiB.
+/// Answers with `problem`. First forgets what is left of the request's body, as far as skipBody() does;
+/// closes the connection when there is more.
 void answer(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
             const Problem& problem);
 

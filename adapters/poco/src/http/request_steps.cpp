@@ -3,7 +3,6 @@
 #include <Poco/Exception.h>
 #include <Poco/Timestamp.h>
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -16,15 +15,23 @@ using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
-std::optional<std::vector<std::string>> pathOrRefuse(HTTPServerRequest& request,
-                                                     HTTPServerResponse& response) {
+std::optional<std::vector<std::string>> pathOf(const HTTPServerRequest& request) {
   try {
     return pathSegments(request.getURI());
   } catch (const Poco::SyntaxException&) {
-    answer(request, response,
-           plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The request's target is not valid."));
     return std::nullopt;
   }
+}
+
+void refuseTarget(HTTPServerRequest& request, HTTPServerResponse& response) {
+  answer(request, response,
+         plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The request's target is not valid."));
+}
+
+void refuseLongBody(HTTPServerRequest& request, HTTPServerResponse& response, std::size_t most) {
+  answer(request, response,
+         plainProblem(HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE,
+                      "The body is longer than " + std::to_string(most) + " bytes."));
 }
 
 void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, HTTPServerRequest& request,
@@ -44,11 +51,9 @@ Problem plainProblem(HTTPResponse::HTTPStatus status, std::string detail) {
 }
 
 void refuseForNow(HTTPServerRequest& request, HTTPServerResponse& response, HTTPResponse::HTTPStatus status,
-                  const std::string& why, std::chrono::milliseconds wait) {
-  const auto seconds = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(wait).count());
-  const std::string text = std::to_string(seconds);
-  response.set("Retry-After", text);
-  answer(request, response, plainProblem(status, why + " Try again in " + text + " s."));
+                  const std::string& why) {
+  response.set("Retry-After", "1");
+  answer(request, response, plainProblem(status, why + " Try again in 1 s."));
 }
 
 void answerForException(HTTPServerRequest& request, HTTPServerResponse& response) noexcept {

@@ -5,7 +5,6 @@
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/log.h"
 #include "http/problem.h"
 
 namespace lockkeeper::poco {
@@ -35,9 +35,15 @@ class HandlerFactory final : public Poco::Net::HTTPRequestHandlerFactory {
   const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;
 };
 
-/// The request's path; when its target is not valid, it is answered with 400 and the path is empty.
-std::optional<std::vector<std::string>> pathOrRefuse(Poco::Net::HTTPServerRequest& request,
-                                                     Poco::Net::HTTPServerResponse& response);
+/// The segments of the request's path; empty when its target is not valid.
+std::optional<std::vector<std::string>> pathOf(const Poco::Net::HTTPServerRequest& request);
+
+/// Answers a request whose target is not valid with 400.
+void refuseTarget(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response);
+
+/// Answers a request whose body is longer than `most` bytes with 413.
+void refuseLongBody(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
+                    std::size_t most);
 
 /// Lets the application serve the request; answers 501, as Poco's server does, when it has no handler.
 void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, Poco::Net::HTTPServerRequest& request,
@@ -46,10 +52,9 @@ void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, Poco::Net::HTTPServe
 /// `problem` without a type of its own.
 Problem plainProblem(Poco::Net::HTTPResponse::HTTPStatus status, std::string detail);
 
-/// Answers with a plain problem that may be gone after `wait`: Retry-After, in whole seconds and at least 1.
+/// Answers with a plain problem that may soon be gone: Retry-After is 1.
 void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
-                  Poco::Net::HTTPResponse::HTTPStatus status, const std::string& why,
-                  std::chrono::milliseconds wait = {});
+                  Poco::Net::HTTPResponse::HTTPStatus status, const std::string& why);
 
 /// For use in a catch block: answers in place of a handler that has thrown, with 503 for LockLost and 500 for
 /// anything else. Does nothing when an answer was begun already. The connection ends with it, since Poco's
@@ -57,12 +62,11 @@ void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRe
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
 
-/// Gives the report to the application's hook, if there is one, and drops what that throws.
+/// Gives the report to the application's hook, or to the log when there is none. Drops what either throws.
 template <class Report>
 void tell(const std::function<void(const Report&)>& hook, const Report& report) noexcept {
-  if (!hook) return;
   try {
-    hook(report);
+    hook ? hook(report) : log(report);
   } catch (...) {
     // The hook's own affair: a broken metric must not break a request.
   }

@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "config/printable.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "text/printable.h"
 
 namespace lockkeeper::poco {
 

@@ -66,6 +66,8 @@ void writeReport(std::optional<lockkeeper::Fence> fence, std::stop_token stop);
 extern const std::shared_ptr<lockkeeper::LockManager> manager, locks;
 extern lockkeeper::ManagerOptions options;
 extern const std::shared_ptr<lockkeeper::poco::Metrics> metrics;
+extern lockkeeper::poco::LockServices services;
+extern lockkeeper::poco::RateLimitFilter filter;
 
 extern prometheus::Exposer exposer;
 

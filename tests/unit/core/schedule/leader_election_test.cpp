@@ -100,6 +100,13 @@ class LeaderElectionTest : public ManagerFixture {
     return when;
   }
 
+  /// Of an election on `here` that was destroyed from within: nothing waits for its thread then.
+  void awaitEndOfThread() const {
+    const auto bound = std::chrono::steady_clock::now() + 20s;
+    while (here.use_count() > 1 && std::chrono::steady_clock::now() < bound) std::this_thread::yield();
+    EXPECT_EQ(here.use_count(), 1);
+  }
+
   Protocol protocol{clock};
   const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, toldOf("a", seed + 2));
   const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, toldOf("b", seed + 3));
@@ -262,6 +269,77 @@ TEST_F(LeaderElectionTest, MayBeResignedFromItsOwnCallback) {
   made.set_value();
   ASSERT_TRUE(protocol.await("a deposed"));
   EXPECT_EQ(protocol.said(), (std::vector<std::string>{"a elected", "a deposed"}));
+}
+
+/// An election that is destroyed by what hooks into the end of its term.
+struct SelfEnding {
+  std::unique_ptr<LeaderElection> election;
+  std::promise<void> made;
+  std::optional<std::stop_callback<std::function<void()>>> onEnd;
+
+  ElectionHooks hooks(ElectionHooks with, std::function<void()> gone) {
+    const auto elected = with.elected;
+    with.elected = [this, elected, gone, ready = made.get_future().share()](const Term& term) {
+      ready.wait();
+      onEnd.emplace(term.ended, [this, gone] {
+        election.reset();
+        gone();
+      });
+      elected(term);
+    };
+    return with;
+  }
+};
+
+TEST_F(LeaderElectionTest, MayBeDestroyedByWhatHooksIntoTheEndOfATermThatIsGivenUp) {
+  SelfEnding self;
+  self.election = candidate(here, self.hooks(hooks("a"), [&] { protocol.say("a destroyed"); }));
+  self.made.set_value();
+  ASSERT_TRUE(protocol.await("a elected"));
+  EXPECT_TRUE(self.election->resign(1h));
+  ASSERT_TRUE(protocol.await("a deposed"));
+  awaitEndOfThread();
+  EXPECT_EQ(protocol.said(), (std::vector<std::string>{"a elected", "a destroyed", "a deposed"}));
+}
+
+TEST_F(LeaderElectionTest, MayBeDestroyedByWhatHooksIntoTheEndOfATermThatIsLost) {
+  SelfEnding self;
+  self.election = candidate(here, self.hooks(hooks("a"), [&] { protocol.say("a destroyed"); }));
+  self.made.set_value();
+  ASSERT_TRUE(protocol.await("a elected"));
+  network->failAlways(Call::renew, Fault::unavailable);
+  ASSERT_TRUE(advanceUntil("a deposed"));
+  EXPECT_TRUE(protocol.await("a: lost"));
+  awaitEndOfThread();
+  std::vector<std::string> said = protocol.said();
+  std::erase_if(said, [](const std::string& what) { return what.starts_with("a: "); });  // by other threads
+  EXPECT_EQ(said, (std::vector<std::string>{"a elected", "a destroyed", "a deposed"}));
+}
+
+/// Makes the first lock be lost before the call that has taken it returns.
+class LosesTheFirst final : public Listener {
+ public:
+  explicit LosesTheFirst(std::shared_ptr<FakeClock> clock) : clock_(std::move(clock)) {}
+  void on(const Event& event) override {
+    if (event.kind == EventKind::lost) return loss_.set_value();
+    if (event.kind != EventKind::acquired || !first_.exchange(false)) return;
+    clock_->advance(1h);
+    loss_.get_future().wait();
+  }
+
+ private:
+  const std::shared_ptr<FakeClock> clock_;
+  std::atomic<bool> first_ = true;
+  std::promise<void> loss_;
+};
+
+TEST_F(LeaderElectionTest, ATermThatIsLostBeforeItWasToldOfIsNotToldOf) {
+  ManagerOptions forgetful = options(seed + 5);
+  forgetful.environment.listener = std::make_shared<LosesTheFirst>(clock);
+  auto a = candidate("a", std::make_shared<LockManager>(store, forgetful));
+  ASSERT_TRUE(protocol.await("a elected"));
+  EXPECT_TRUE(a->isLeader());
+  EXPECT_EQ(protocol.said(), std::vector<std::string>{"a elected"});
 }
 
 TEST_F(LeaderElectionTest, CallbacksNeverOverlapNorComeOutOfTurn) {

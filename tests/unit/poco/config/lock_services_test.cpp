@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "captured_log.h"
 #include "configurations.h"
 #include "lockkeeper/memory/memory_driver.h"
 
@@ -77,6 +78,55 @@ TEST(LockServices, ALimitThatIsNotThereNamesTheNearest) {
             "lockkeeper.limits.smss.rate is missing: did you mean the limit 'sms'?");
   EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").policy("sms"); }),
             "lockkeeper.limits.sms.rate is missing: no limit is configured");
+}
+
+TEST(LockServices, AfterAReloadPoliciesAreThoseOfTheFilters) {
+  LockServices shop = services("lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n");
+  const RatePolicy& before = shop.policy("sms");
+  const Configuration other = properties("lockkeeper.limits.sms.rate = 2/h\nlockkeeper.tasks.t.ttl = 9s\n");
+  shop.reload(readSettings(*other));
+  EXPECT_EQ(shop.policy("sms").limit(),
+            RateLimitOptions::fromConfiguration(*other).policies.at("sms").limit());
+  EXPECT_EQ(shop.policy("sms").limit(), 2);
+  EXPECT_EQ(shop.task("t").ttl, 9s);
+  EXPECT_EQ(before.limit(), 1) << "what was given out stays";
+  EXPECT_EQ(refusal([&] { shop.reload(readSettings(*properties("lockkeeper.limits.sms.burst = 2\n"))); }),
+            "limit 'sms': rate is missing, such as rate = 2/s");
+  EXPECT_EQ(shop.policy("sms").limit(), 2);
+}
+
+TEST(LockServices, KeepsAnswersInAStoreOfTheirOwn) {
+  const std::string route = "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n";
+  const std::string own = "lockkeeper.http.idempotency.store = memory:\n";
+  const StoreRegistry stores = withOtherStore();
+  const std::string other = "lockkeeper.store = other:\n";
+  EXPECT_NE(services(other + own + route, stores).sharedAnswers(), nullptr);
+  EXPECT_NE(services("lockkeeper.store = memory:\n" + route).sharedAnswers(), nullptr);
+  EXPECT_NE(refused(other + route, stores).find("lockkeeper.store: "), std::string::npos);
+  EXPECT_NE(refusal([&] { (void)services(other, stores).sharedAnswers(); }).find("no route is configured"),
+            std::string::npos);
+  EXPECT_NE(refused(other + "lockkeeper.http.idempotency.store = redis://h\n", stores)
+                .find("lockkeeper.http.idempotency.store: this program has no driver"),
+            std::string::npos);
+}
+
+/// A store that refuses its password.
+class GuardedStore final : public LockDriver {
+ public:
+  AcquireResult acquire(const AcquireRequest&) override { throw ConfigError("WRONGPASS, says the store"); }
+  void renew(std::span<Renewal>, Instant) override {}
+  ReleaseOutcome release(const Claim&, Instant) override { return {}; }
+  std::optional<Holder> holder(std::string_view, Instant) override { return std::nullopt; }
+  Promises promises() const override { return {}; }
+};
+
+TEST(LockServices, TheLogSaysWhyAStoreCannotBeAsked) {
+  const test::CapturedLog log("lockkeeper");
+  StoreRegistry stores;
+  stores.add("guarded", [](const StoreUri&, const Environment&) { return std::make_shared<GuardedStore>(); });
+  const LockServices shop = services("lockkeeper.store = guarded:\n", stores);
+  EXPECT_THROW((void)shop.locks().tryLock("order:42"), ConfigError);
+  EXPECT_NE(log.text().find("WRONGPASS"), std::string::npos) << log.text();
 }
 
 TEST(LockServices, RunsTasksAsConfigured) {

@@ -52,8 +52,7 @@ TEST(ReadSettings, ReadsEachSetting) {
   const Settings settings = readSettings(*properties(
       "lockkeeper.lock.waitFor = 2s\nlockkeeper.lock.renew = manual\nlockkeeper.lock.maxHold = 5m\n"
       "lockkeeper.lock.safetyMargin = 3s\nlockkeeper.lock.owner = me\n"
-      "lockkeeper.lock.operationTimeout = 4s\nlockkeeper.lock.backoffInitial = 6ms\n"
-      "lockkeeper.lock.backoffCap = 70ms\nlockkeeper.limiter.store = memory:\n"
+      "lockkeeper.lock.operationTimeout = 4s\nlockkeeper.limiter.store = memory:\n"
       "lockkeeper.limiter.operationTimeout = 80ms\nlockkeeper.migration.phase = a:* = both, 5% = modern\n"
       "lockkeeper.migration.board = redis://b\nlockkeeper.migration.name = fleet\n"
       "lockkeeper.migration.heartbeat = 2s\nlockkeeper.migration.lease = 9s\n"
@@ -67,8 +66,6 @@ TEST(ReadSettings, ReadsEachSetting) {
   EXPECT_EQ(manager.lock.safetyMargin, 3s);
   EXPECT_EQ(manager.owner, "me");
   EXPECT_EQ(manager.operationTimeout, 4s);
-  EXPECT_EQ(manager.backoffInitial, 6ms);
-  EXPECT_EQ(manager.backoffCap, 70ms);
   EXPECT_EQ(settings.limiterStore, "memory:");
   EXPECT_EQ(settings.limiter.operationTimeout, 80ms);
   const MigrationSettings& migration = settings.migration;
@@ -105,7 +102,7 @@ TEST(ReadSettings, AnEmptyValueIsAsGoodAsNone) {
       readSettings(*properties("lockkeeper.store =\nlockkeeper.lock.ttl =\nlockkeeper.limits.sms.burst =\n"
                                "lockkeeper.limits.sms.rate = 1/s\n"));
   EXPECT_EQ(settings.store, "");
-  EXPECT_EQ(settings.manager.lock.ttl, 30s);
+  EXPECT_EQ(settings.manager.lock.ttl, std::nullopt);
   EXPECT_EQ(settings.policies().at("sms").limit(), 1);
 }
 
@@ -124,7 +121,7 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(unknown("limits.sms.brust"), "limits.sms.burst?");
   EXPECT_EQ(unknown("limits.sms"), "limits.sms.rate?");
   EXPECT_EQ(unknown("limit.sms.kind"), "limits.sms.kind?");
-  EXPECT_EQ(unknown("limits.a.b.rate"), "limits.a.rate?");
+  EXPECT_EQ(unknown("limits.a.rates"), "limits.a.rate?");
   EXPECT_EQ(unknown("tasks.report.atleast"), "tasks.report.atLeast?");
   EXPECT_EQ(unknown("task.report.atMost"), "tasks.report.atMost?");
   EXPECT_EQ(unknown("migration.phaze"), "migration.phase?");
@@ -135,6 +132,17 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(refusal([] { readSettings(*xml("<c><lockkeeper><lock><ttL>9s</ttL></lock></lockkeeper></c>")); }),
             "the setting 'lockkeeper.lock.ttL' is unknown: did you mean lockkeeper.lock.ttl?");
   EXPECT_EQ(refused("lockkeeperr.store = x\nshop.limits = 3\n"), "nothing was refused") << "not ours";
+}
+
+TEST(ReadSettings, NamesMayHaveDots) {
+  const std::string name = "lockkeeper.limits.shop.sms.rate";
+  EXPECT_EQ(readSettings(*properties(name + " = 3/h\n")).policies().at("shop.sms").limit(), 3);
+  EXPECT_EQ(readSettings(*json(R"({"lockkeeper": {"limits": {"shop": {"sms": {"rate": "3/h"}}}}})"))
+                .policies()
+                .at("shop.sms")
+                .limit(),
+            3);
+  EXPECT_EQ(readSettings(*properties("lockkeeper.tasks.clean.up.ttl = 9s\n")).tasks.at("clean.up").ttl, 9s);
 }
 
 TEST(ReadSettings, NamesTheValueThatIsWrong) {
@@ -159,6 +167,9 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
       "whole numbers, are allowed");
   EXPECT_EQ(refused("lockkeeper.migration.maxTtl = 25h\n"),
             "lockkeeper.migration.maxTtl is 25h: it must be 10ms to 24h");
+  EXPECT_EQ(refused("lockkeeper.lock.ttl = 25h\n"), "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
+  EXPECT_EQ(refused("lockkeeper.lock.operationTimeout = 2h\n"),
+            "lockkeeper.lock: operationTimeout is 2h: it must be 1ms to 1h");
   const auto limit = [](const std::string& text) {
     return refusal([&] { readSettings(*properties(text)).policies(); });
   };

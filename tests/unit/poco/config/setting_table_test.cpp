@@ -6,14 +6,13 @@
 #include <set>
 #include <sstream>
 
-#include "config/edit_distance.h"
 #include "config/setting_list.h"
 #include "configurations.h"
-#include "http/route/route_table.h"
 #include "lockkeeper/poco/idempotency.h"
 #include "lockkeeper/poco/rate_limit_filter.h"
 #include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/store_registry.h"
+#include "text/edit_distance.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -42,35 +41,25 @@ TEST(SettingTable, ListsEachSettingOnceWithDefaultAndUnit) {
       << list.str();
 }
 
-TEST(SettingTable, ItsDefaultsAreTheLibrarys) {
+TEST(SettingTable, WhatIsNotSetIsAsTheLibraryMakesIt) {
   const Settings settings = readSettings(*properties(""));
   const ManagerOptions manager;
-  EXPECT_EQ(settings.manager.lock.ttl, LockOptions::defaultTtl);
-  EXPECT_EQ(settings.manager.lock.waitFor, manager.lock.waitFor);
-  EXPECT_EQ(settings.manager.lock.renew, Renew::automatic);
-  EXPECT_EQ(settings.manager.lock.maxHold, manager.lock.maxHold);
-  EXPECT_EQ(settings.manager.lock.safetyMargin, manager.lock.safetyMargin);
+  EXPECT_EQ(settings.manager.lock.ttl, manager.lock.ttl);
   EXPECT_EQ(settings.manager.operationTimeout, manager.operationTimeout);
-  EXPECT_EQ(settings.manager.backoffInitial, manager.backoffInitial);
-  EXPECT_EQ(settings.manager.backoffCap, manager.backoffCap);
   EXPECT_EQ(settings.limiter.operationTimeout, RateLimiterOptions{}.operationTimeout);
-  const migration::MigrationOptions migration;
-  EXPECT_EQ(settings.migration.options.rules, migration.rules);
-  EXPECT_EQ(settings.migration.options.name, migration.name);
-  EXPECT_EQ(settings.migration.options.heartbeat, migration.heartbeat);
-  EXPECT_EQ(settings.migration.options.lease, migration.lease);
-  EXPECT_EQ(settings.migration.options.maxTtl, migration.maxTtl);
-  EXPECT_EQ(settings.migration.options.observation, migration.observation);
+  EXPECT_EQ(settings.migration.options.lease, migration::MigrationOptions{}.lease);
+  EXPECT_EQ(settings.http.limits.maxBody, RateLimitOptions{}.maxBody);
 }
 
-/// All defaults of rows that begin so, written out, `*` being "x".
+/// A configuration in which each setting whose row begins so has its default, as the row tells it.
 std::string defaults(std::string_view beginning) {
   std::string text;
   for (const SettingRow& row : settingTable()) {
-    if (!row.name.starts_with(beginning) || !row.hasFallback()) continue;
+    const std::string fallback = row.shownDefault();
+    if (!row.name.starts_with(beginning) || !fallback.starts_with('`')) continue;
     std::string name(row.name);
     if (const auto star = name.find('*'); star != std::string::npos) name.replace(star, 1, "x");
-    text += name + " = " + std::string(row.fallback) + "\n";
+    text += name + " = " + fallback.substr(1, fallback.size() - 2) + "\n";
   }
   return text;
 }
@@ -86,75 +75,87 @@ TEST(SettingTable, ItsDefaultsOfLimitsAreTheLibrarys) {
   EXPECT_EQ(options.outage, plain.outage);
   EXPECT_EQ(options.processes, plain.processes);
   EXPECT_EQ(options.prefetch, plain.prefetch);
-  EXPECT_EQ(options.prefetchIdle, plain.prefetchIdle);
 }
 
-TEST(SettingTable, ItsDefaultsOfTasksAreTheLibrarys) {
-  const TaskOptions options = readSettings(*properties(defaults("lockkeeper.tasks"))).tasks.at("x");
-  const TaskOptions plain;
-  EXPECT_EQ(options.atLeast, plain.atLeast);
-  EXPECT_EQ(options.atMost, plain.atMost);
-  EXPECT_EQ(options.ttl, plain.ttl);
+TEST(SettingTable, EachDefaultCanBeWrittenAsItIsShown) {
+  const Settings settings = readSettings(*properties(defaults("lockkeeper")));
+  const TaskOptions plainTask;
+  EXPECT_EQ(settings.tasks.at("x").atMost, plainTask.atMost);
+  EXPECT_EQ(settings.tasks.at("x").ttl, plainTask.ttl);
+  EXPECT_EQ(settings.http.locks.maxWaiting, RequestLockOptions{}.maxWaiting);
+  const IdempotencyOptions& written = settings.http.idempotency;
+  EXPECT_EQ(written.maxAnswer, IdempotencyOptions{}.maxAnswer);
+  EXPECT_EQ(written.routes.at(0).client, IdempotentRoute{}.client);
+  EXPECT_EQ(written.routes.at(0).keepFor, IdempotentRoute{}.keepFor);
+  EXPECT_EQ(settings.manager.lock.ttl, LockOptions::defaultTtl);
+  EXPECT_EQ(settings.manager.lock.renew, Renew::automatic);
+  EXPECT_EQ(settings.migration.options.rules, migration::MigrationOptions{}.rules);
 }
 
-TEST(SettingTable, ItsDefaultsOfTheFilterAreTheFilters) {
-  const RouteTable written(*properties(defaults("lockkeeper.http")), {});
-  const RouteTable plain(*properties(""), {});
-  EXPECT_EQ(written.mostBodyBytes(), plain.mostBodyBytes());
-  EXPECT_EQ(written.dryRun(), plain.dryRun());
-}
-
-TEST(SettingTable, ItsDefaultsOfLockedRequestsAreTheirs) {
-  const std::string route = "lockkeeper.http.locks.x.match = PUT /x\nlockkeeper.http.locks.x.by = all\n";
-  const LockedRoute written =
-      readRequestLocks(*properties(route + defaults("lockkeeper.http.locks"))).routes.at(0);
-  const LockedRoute plain = readRequestLocks(*properties(route)).routes.at(0);
-  EXPECT_EQ(written.lock.ttl, plain.lock.ttl);
-  EXPECT_EQ(written.lock.waitFor, plain.lock.waitFor);
-}
-
-TEST(SettingTable, ItsDefaultsOfIdempotencyAreItsOwn) {
-  const std::string route = "lockkeeper.http.idempotency.routes.x.match = POST /x\n";
-  const IdempotencyOptions written =
-      readIdempotency(*properties(route + defaults("lockkeeper.http.idempotency")));
-  const IdempotencyOptions plain = readIdempotency(*properties(route));
-  EXPECT_EQ(written.methods, plain.methods);
-  EXPECT_EQ(written.maxBody, plain.maxBody);
-  EXPECT_EQ(written.maxAnswer, plain.maxAnswer);
-  EXPECT_EQ(written.routes.at(0).client, plain.routes.at(0).client);
-  EXPECT_EQ(written.routes.at(0).required, plain.routes.at(0).required);
-  EXPECT_EQ(written.routes.at(0).keepFor, plain.routes.at(0).keepFor);
-  EXPECT_EQ(written.routes.at(0).ttl, plain.routes.at(0).ttl);
-}
-
-TEST(SettingTable, KnowsWhatTheHttpWrappersRead) {
-  const Configuration configuration = properties(
-      "lockkeeper.limits.total.rate = 1/s\nlockkeeper.http.dryRun = on\nlockkeeper.http.maxBody = 100\n"
-      "lockkeeper.http.trustedProxies = ::1\nlockkeeper.http.ipv6Prefix = 48\n"
-      "lockkeeper.http.routes.all.match = * /*\nlockkeeper.http.routes.all.dryRun = off\n"
-      "lockkeeper.http.routes.all.limits.total = all\n"
-      "lockkeeper.http.locks.all.match = PUT /x\nlockkeeper.http.locks.all.by = all\n"
-      "lockkeeper.http.locks.all.scope = x\nlockkeeper.http.locks.all.ttl = 1s\n"
-      "lockkeeper.http.locks.all.waitFor = 1s\nlockkeeper.http.locks.all.maxHold = 1m\n"
-      "lockkeeper.http.idempotency.methods = POST\nlockkeeper.http.idempotency.maxBody = 100\n"
-      "lockkeeper.http.idempotency.maxAnswer = 2000\n"
-      "lockkeeper.http.idempotency.routes.all.match = * /*\n"
-      "lockkeeper.http.idempotency.routes.all.client = all\n"
-      "lockkeeper.http.idempotency.routes.all.required = off\n"
-      "lockkeeper.http.idempotency.routes.all.keepFor = 1h\n"
-      "lockkeeper.http.idempotency.routes.all.ttl = 1s\n");
-  EXPECT_NO_THROW(readSettings(*configuration));
-  const auto limiter = std::make_shared<RateLimiter>(StoreRegistry().openRates("memory:"));
-  EXPECT_NO_THROW(RateLimitFilter(limiter, *configuration));
-  EXPECT_NO_THROW(readRequestLocks(*configuration));
-  EXPECT_NO_THROW(readIdempotency(*configuration));
+/// A configuration with all settings of lockkeeper.http, each of them as `value(row)` says.
+template <class Value>
+std::string http(Value value) {
+  std::string text;
   for (const SettingRow& row : settingTable()) {
-    if (row.read != nullptr) continue;
+    if (!row.name.starts_with("lockkeeper.http")) continue;
     std::string name(row.name);
     for (const std::string own : {"all", "total"}) {
       if (const auto star = name.find('*'); star != std::string::npos) name.replace(star, 1, own);
     }
-    EXPECT_TRUE(configuration->has(name)) << name << " is not tried with what reads it";
+    text += name + " = " + value(row) + "\n";
+  }
+  return text;
+}
+
+/// Makes all filters of a configuration.
+void makeFilters(const std::string& text) {
+  const Configuration configuration = properties(text);
+  StoreRegistry stores;
+  const auto limiter = std::make_shared<RateLimiter>(stores.openRates("memory:"));
+  const auto manager = std::make_shared<LockManager>(stores.open("memory:"));
+  RateLimitFilter(limiter, RateLimitOptions::fromConfiguration(*configuration));
+  RequestLocks(manager, RequestLockOptions::fromConfiguration(*configuration));
+  Idempotency(manager, stores.openValues("memory:"), IdempotencyOptions::fromConfiguration(*configuration));
+}
+
+TEST(SettingTable, EachSettingOfHttpReachesItsFilter) {
+  const auto value = [](const SettingRow& row) -> std::string {
+    if (row.name.ends_with(".match")) return "* /*";
+    if (row.value == "duration") return "1m";
+    if (row.value == "on, off") return "off";
+    if (row.name.ends_with("trustedProxies")) return "::1";
+    if (row.name.ends_with("store")) return "memory:";
+    if (row.value == "bytes") return "2000";
+    if (row.value == "bits" || row.value == "number") return "48";
+    return "all";
+  };
+  const std::string limit = "lockkeeper.limits.total.rate = 1/s\n";
+  EXPECT_NO_THROW(makeFilters(limit + http(value)));
+  for (const SettingRow& wrong : settingTable()) {
+    if (!wrong.name.starts_with("lockkeeper.http") || wrong.name.ends_with("store")) continue;
+    const auto oneWrong = [&](const SettingRow& row) {
+      return row.name == wrong.name ? std::string("wr@ng") : value(row);
+    };
+    EXPECT_THROW(makeFilters(limit + http(oneWrong)), ConfigError) << wrong.name;
+  }
+}
+
+TEST(SettingTable, AnEmptySettingOfHttpIsAsGoodAsNone) {
+  EXPECT_NO_THROW(makeFilters(http([](const SettingRow&) { return std::string(); })));
+  const std::string limit = "lockkeeper.limits.total.rate = 1/s\n";
+  const std::string needed =
+      "lockkeeper.http.routes.all.match = * /*\nlockkeeper.http.routes.all.limits.total = all\n"
+      "lockkeeper.http.locks.all.match = * /*\nlockkeeper.http.locks.all.by = all\n"
+      "lockkeeper.http.idempotency.routes.all.match = * /*\n"
+      "lockkeeper.http.idempotency.routes.all.client = all\n";
+  for (const SettingRow& row : settingTable()) {
+    if (!row.name.starts_with("lockkeeper.http")) continue;
+    std::string name(row.name);
+    for (const std::string own : {"all", "other"}) {
+      if (const auto star = name.find('*'); star != std::string::npos) name.replace(star, 1, own);
+    }
+    if (needed.find(name + " =") != std::string::npos) continue;
+    EXPECT_NO_THROW(makeFilters(limit + needed + name + " =\n")) << name;
   }
 }
 

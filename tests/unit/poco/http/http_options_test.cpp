@@ -76,6 +76,7 @@ TEST(RequestLockOptions, RefusesWhatCannotBeMeant) {
   EXPECT_NAMES(changed([](auto& route) { route.scope = "a b"; }), "'a b'");
   EXPECT_NAMES(changed([](auto& route) { route.lock.ttl = 1ms; }), "ttl is 1ms");
   EXPECT_NAMES(changed([](auto& route) { route.lock.waitFor = -1ms; }), "waitFor is -1ms");
+  EXPECT_NAMES(refusalOf([] { RequestLocks(manager(), {.maxWaiting = 10'001}); }), "maxWaiting is 10001");
   LockedRoute twin = lockedOrders();
   twin.name = "twin";
   twin.match = "PUT /orders/{number}";
@@ -84,14 +85,15 @@ TEST(RequestLockOptions, RefusesWhatCannotBeMeant) {
 }
 
 TEST(RequestLockOptions, AreReadFromTheConfiguration) {
-  const RequestLockOptions options =
-      readRequestLocks(*properties("lockkeeper.http.trustedProxies = 10.0.0.0/8\n"
-                                   "lockkeeper.http.locks.order.match = PUT /orders/{id}\n"
-                                   "lockkeeper.http.locks.order.by = path id\n"
-                                   "lockkeeper.http.locks.order.scope = orders\n"
-                                   "lockkeeper.http.locks.order.ttl = 5s\n"
-                                   "lockkeeper.http.locks.order.waitFor = 250ms\n"
-                                   "lockkeeper.http.locks.order.maxHold = 1m\n"));
+  const RequestLockOptions options = RequestLockOptions::fromConfiguration(
+      *properties("lockkeeper.http.trustedProxies = 10.0.0.0/8\n"
+                  "lockkeeper.http.locks.order.match = PUT /orders/{id}\n"
+                  "lockkeeper.http.locks.order.by = path id\n"
+                  "lockkeeper.http.locks.order.scope = orders\n"
+                  "lockkeeper.http.locks.order.ttl = 5s\n"
+                  "lockkeeper.http.locks.order.waitFor = 250ms\n"
+                  "lockkeeper.http.locks.order.maxHold = 1m\n"
+                  "lockkeeper.http.maxWaiting = 3\n"));
   ASSERT_EQ(options.routes.size(), 1U);
   const LockedRoute& route = options.routes.front();
   EXPECT_EQ(route.name, "order");
@@ -101,11 +103,17 @@ TEST(RequestLockOptions, AreReadFromTheConfiguration) {
   EXPECT_EQ(route.lock.ttl, 5s);
   EXPECT_EQ(route.lock.waitFor, 250ms);
   EXPECT_EQ(route.lock.maxHold, 1min);
+  EXPECT_EQ(options.maxWaiting, 3U);
   EXPECT_EQ(options.clients.trustedProxies, "10.0.0.0/8");
-  EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.tll = 5s\n")); }),
+  EXPECT_NAMES(refusalOf([] {
+                 RequestLockOptions::fromConfiguration(*properties("lockkeeper.http.locks.order.tll = 5s\n"));
+               }),
                "tll");
-  EXPECT_NAMES(refusalOf([] { readRequestLocks(*properties("lockkeeper.http.locks.order.ttl = soon\n")); }),
-               "soon");
+  EXPECT_NAMES(
+      refusalOf([] {
+        RequestLockOptions::fromConfiguration(*properties("lockkeeper.http.locks.order.ttl = soon\n"));
+      }),
+      "soon");
 }
 
 TEST(IdempotencyOptions, AcceptsWhatItShould) { EXPECT_EQ(keyRefusal({.routes = {payments()}}), ""); }
@@ -129,28 +137,31 @@ TEST(IdempotencyOptions, RefusesWhatCannotBeMeant) {
 }
 
 TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
-  const IdempotencyOptions options =
-      readIdempotency(*properties("lockkeeper.namespace = shop\n"
-                                  "lockkeeper.http.idempotency.methods = POST, PATCH\n"
-                                  "lockkeeper.http.idempotency.maxBody = 4096\n"
-                                  "lockkeeper.http.idempotency.maxAnswer = 8192\n"
-                                  "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n"
-                                  "lockkeeper.http.idempotency.routes.pay.client = header Authorization\n"
-                                  "lockkeeper.http.idempotency.routes.pay.required = off\n"
-                                  "lockkeeper.http.idempotency.routes.pay.keepFor = 2h\n"
-                                  "lockkeeper.http.idempotency.routes.pay.ttl = 5s\n"));
+  const IdempotencyOptions options = IdempotencyOptions::fromConfiguration(
+      *properties("lockkeeper.namespace = shop\n"
+                  "lockkeeper.http.idempotency.maxBody = 4096\n"
+                  "lockkeeper.http.idempotency.maxAnswer = 8192\n"
+                  "lockkeeper.http.idempotency.maxStored = 100000\n"
+                  "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n"
+                  "lockkeeper.http.idempotency.routes.pay.client = header Authorization\n"
+                  "lockkeeper.http.idempotency.routes.pay.required = off\n"
+                  "lockkeeper.http.idempotency.routes.pay.keepFor = 2h\n"
+                  "lockkeeper.http.idempotency.routes.pay.ttl = 5s\n"));
   ASSERT_EQ(options.routes.size(), 1U);
   const IdempotentRoute& route = options.routes.front();
   EXPECT_EQ(route.client, "header Authorization");
   EXPECT_FALSE(route.required);
   EXPECT_EQ(route.keepFor, 2h);
   EXPECT_EQ(route.ttl, 5s);
-  EXPECT_EQ(options.methods, (std::set<std::string>{"POST", "PATCH"}));
   EXPECT_EQ(options.maxBody, 4096U);
   EXPECT_EQ(options.maxAnswer, 8192U);
+  EXPECT_EQ(options.maxStored, 100'000U);
   EXPECT_EQ(options.keyNamespace, "shop");
-  EXPECT_NAMES(refusalOf([] { readIdempotency(*properties("lockkeeper.http.idempotency.route.x = 1\n")); }),
-               "route");
+  EXPECT_NAMES(
+      refusalOf([] {
+        IdempotencyOptions::fromConfiguration(*properties("lockkeeper.http.idempotency.route.x = 1\n"));
+      }),
+      "route");
 }
 
 }  // namespace

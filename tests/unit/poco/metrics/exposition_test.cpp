@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "config/printable.h"
 #include "prometheus_text.h"
+#include "text/printable.h"
 
 namespace lockkeeper::poco {
 namespace {

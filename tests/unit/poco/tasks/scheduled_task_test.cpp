@@ -9,8 +9,12 @@
 #include <Poco/Util/Timer.h>
 #include <Poco/Util/TimerTask.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <future>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "lockkeeper/memory/memory_driver.h"
@@ -64,6 +68,48 @@ TEST_F(ScheduledTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {
   EXPECT_TRUE(waitUntil([&] { return heard(TaskOutcome::skipped) >= 5; })) << "the ticks go on";
   EXPECT_EQ(runs, 1);
   timer.cancel(true);
+}
+
+TEST_F(ScheduledTaskTest, OneInstanceRunsItAtEachTickThoughTheyWereStartedAtOtherTimes) {
+  constexpr auto period = 1s;
+  std::mutex mutex;
+  std::vector<long> ticks;
+  const auto work = [&](const Lock&, const std::stop_token&) {
+    const std::lock_guard guard(mutex);
+    ticks.push_back(std::chrono::system_clock::now().time_since_epoch() / period);
+  };
+  {
+    std::array<Poco::Util::Timer, 3> instances;
+    for (auto& timer : instances) {
+      poco::schedule(timer, task(work, {.atLeast = 700ms}), period);
+      std::this_thread::sleep_for(period / 3);  // so that they are apart
+    }
+    EXPECT_TRUE(waitUntil([&] {
+      const std::lock_guard guard(mutex);
+      return ticks.size() >= 4;
+    }));
+  }
+  EXPECT_EQ(std::ranges::adjacent_find(ticks), ticks.end()) << ::testing::PrintToString(ticks);
+  EXPECT_GE(heard(TaskOutcome::skipped), 3U);
+  Poco::Util::Timer timer;
+  EXPECT_THROW(poco::schedule(timer, task(work), 9ms), std::invalid_argument);
+}
+
+TEST_F(ScheduledTaskTest, AScheduleEndsWithItsStopToken) {
+  std::atomic<int> runs = 0;
+  std::stop_source stop;
+  Poco::Util::Timer timer;
+  const auto work = [&](const Lock&, const std::stop_token&) {
+    if (++runs == 3) stop.request_stop();
+    throw std::runtime_error("burnt");
+  };
+  poco::schedule(timer, task(work), 10ms, stop.get_token());
+  EXPECT_TRUE(waitUntil([&] { return runs == 3; }));
+  std::promise<void> later;
+  const auto after = [&](const Lock&, const std::stop_token&) { later.set_value(); };
+  timer.schedule(poco::makeTimerTask(task(after)), Poco::Clock() + 50'000);
+  later.get_future().wait();
+  EXPECT_EQ(runs, 3);
 }
 
 /// Counts what reaches Poco's ErrorHandler, while it lives.

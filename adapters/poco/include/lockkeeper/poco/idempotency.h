@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +24,8 @@ namespace lockkeeper::poco {
 
 /// Requests that may be repeated with the same Idempotency-Key and are carried out once.
 struct IdempotentRoute {
-  std::string name;   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
-  std::string match;  ///< As of RateLimitFilter's routes, such as "POST /orders".
+  std::string name{};   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
+  std::string match{};  ///< As of RateLimitFilter's routes, such as "POST /orders". Not GET or HEAD.
 
   /// What tells clients apart, so that none is given another's answer: "user", "address", "all",
   /// "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME". Requests without the value count
@@ -56,14 +55,13 @@ enum class IdempotencyEvent {
 struct IdempotencyReport {
   std::string_view route;
   IdempotencyEvent event;
+  std::string_view message{};  ///< Of storeDown and notKept: why.
 };
 
 /// How Idempotency works. Values outside their range are refused by its constructor.
 struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
+  /// Only POST, PATCH, PUT and DELETE are kept; requests by other methods pass, whatever the routes say.
   std::vector<IdempotentRoute> routes{};
-
-  /// Requests by other methods pass, whatever the routes say.
-  std::set<std::string> methods{"POST", "PATCH", "PUT", "DELETE"};
 
   std::size_t maxBody = std::size_t{1} << 20;  ///< Longest request body, in bytes: 1 to 16 MiB. Longer: 413.
 
@@ -71,31 +69,35 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// only the fact is kept: a repetition is not carried out, but answered with 409.
   std::size_t maxAnswer = maxValueBytes;
 
+  /// How many bytes of whole answers this process may have in the store at a time. Of those that come beyond
+  /// it only the fact is kept, about 300 bytes each: a bound on what is taken from the locks and limits of
+  /// the same store. After a restart the count begins anew.
+  std::size_t maxStored = std::size_t{16} << 20;
+
   /// Which answers are final: those are kept. Empty: all but 401, 407, 408, 409, 421, 423, 425, 429 and 5xx,
   /// which say that the same request may go better another time.
   std::function<bool(int status)> isFinal{};
 
   std::string keyNamespace{};  ///< Put before the keys of answers; see ManagerOptions::keyNamespace.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};  ///< Of the store of answers.
-  std::shared_ptr<Clock> clock = systemClock();
+  std::shared_ptr<Clock> clock{};                                       ///< Null: the system's.
 
   ClientOptions clients{};
 
   /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
+  /// Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const IdempotencyReport& report)> report{};
-};
 
-/// Reads `lockkeeper.http.idempotency` (methods, maxBody, maxAnswer, and match, client, required, keepFor and
-/// ttl of each routes.NAME), `lockkeeper.http.trustedProxies` and `.ipv6Prefix`, and `lockkeeper.namespace`.
-/// Throws ConfigError that names the first setting that is unknown or not allowed.
-LOCKKEEPER_POCO_EXPORT IdempotencyOptions
-readIdempotency(const Poco::Util::AbstractConfiguration& configuration);
+  /// Reads `lockkeeper.http` and `lockkeeper.namespace`; docs/configuration.md lists the settings. Throws
+  /// what readSettings() throws.
+  static IdempotencyOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+};
 
 /// Carries requests of a Poco HTTP server out once for each Idempotency-Key
 /// (draft-ietf-httpapi-idempotency-key-header), over all servers that share the stores. Thread-safe.
 ///
 /// A request is served under a lock; its answer is collected in memory, kept, and then sent. The same request
-/// again (method, target and SHA-256 of the body) gets the kept answer, with `Idempotency-Replayed: true`;
+/// again (method, target and SHA-256 of the body) gets the kept answer, with `Idempotent-Replayed: true`;
 /// another one with the same key 422; one that comes while the first is served 409. An answer that was kept
 /// is never replaced.
 ///
@@ -106,13 +108,18 @@ readIdempotency(const Poco::Util::AbstractConfiguration& configuration);
 /// writes the key, or currentLock()->fence(), in its own transaction.
 class LOCKKEEPER_POCO_EXPORT Idempotency {
  public:
-  /// `answers` may be on another store than the locks. Throws ConfigError, naming the setting, for a route
-  /// that no request can match and for everything else that is not allowed.
+  /// `answers` may be on another store than the locks, see LockServices::sharedAnswers(). Throws ConfigError,
+  /// naming the setting, for a route that no request can match and for everything else that is not allowed.
   Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers,
               IdempotencyOptions options);
   Idempotency(Idempotency&&) noexcept;
   Idempotency& operator=(Idempotency&&) noexcept;
   ~Idempotency();
+
+  /// Works by other options from now on. Requests that are on their way keep the old ones; answers that were
+  /// kept stay for their time. Hooks that are empty in `options` (`clients.user`, `report`, `isFinal`,
+  /// `clock`) stay as they are. Throws like the constructor, and then the old options stay.
+  void reload(IdempotencyOptions options);
 
   /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`; the others get
   /// a request and a response in memory: the same to use, but not Poco's own HTTPServerRequestImpl. Put it

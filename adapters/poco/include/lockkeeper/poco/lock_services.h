@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/lock_manager.h"
@@ -17,6 +17,10 @@
 /// Locks and limits for applications and servers that are built on Poco.
 namespace lockkeeper::poco {
 
+/// The system's clock and random numbers, and a LoggingListener that writes to Poco::Logger "lockkeeper":
+/// there one reads why a store does not answer.
+LOCKKEEPER_POCO_EXPORT Environment loggingEnvironment();
+
 /// Locks and limits as the settings say: the manager, on a migration between two stores where one is
 /// configured, the limiter and its policies, and how tasks run. Thread-safe.
 ///
@@ -26,7 +30,8 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
  public:
   /// Connects nowhere yet: the first operation does. Throws ConfigError that names the setting; a scheme that
   /// is not in `stores` is told with the CMake target to link, where that is one of lockkeeper's own.
-  LockServices(const Settings& settings, const StoreRegistry& stores, const Environment& environment = {});
+  LockServices(const Settings& settings, const StoreRegistry& stores,
+               const Environment& environment = loggingEnvironment());
 
   /// Takes locks as lockkeeper.lock says: `locks().tryLock("order:42")`.
   LockManager& locks() const { return *locks_; }
@@ -40,18 +45,29 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// The same, for those who keep it, such as RateLimitFilter.
   const std::shared_ptr<RateLimiter>& sharedLimits() const;
 
-  /// The limit `lockkeeper.limits.NAME`. Lives as long as this object. Throws ConfigError that names the
-  /// nearest one when there is none of that name.
+  /// Where Idempotency keeps answers: `lockkeeper.http.idempotency.store`, or `lockkeeper.store`. Throws
+  /// ConfigError when neither that is set nor a route of `lockkeeper.http.idempotency`.
+  const std::shared_ptr<ValueStore>& sharedAnswers() const;
+
+  /// Takes over the limits and the tasks of other settings: policy() and task() give the new ones from now
+  /// on. Everything else stays as it was made. What is used of a limit stays used. Give filters their options
+  /// from the same configuration, so that all agree. Throws ConfigError, and then all stays as it was.
+  void reload(const Settings& settings);
+
+  /// The limit `lockkeeper.limits.NAME`, as it was configured last. Lives as long as this object. Throws
+  /// ConfigError that names the nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
 
   /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Likewise.
   const TaskOptions& task(std::string_view name) const;
 
  private:
-  std::map<std::string, RatePolicy, std::less<>> policies_;
-  std::map<std::string, TaskOptions, std::less<>> tasks_;
+  struct Live;
+
+  std::shared_ptr<Live> live_;
   std::shared_ptr<LockManager> locks_;
   std::shared_ptr<RateLimiter> limits_;
+  std::shared_ptr<ValueStore> answers_;
   std::string noLimits_;  // why limits_ is null
 };
 
@@ -59,6 +75,6 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
 /// Throws what readSettings() and LockServices() throw.
 LOCKKEEPER_POCO_EXPORT LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,
                                                       const StoreRegistry& stores,
-                                                      const Environment& environment = {});
+                                                      const Environment& environment = loggingEnvironment());
 
 }  // namespace lockkeeper::poco

@@ -26,7 +26,7 @@ namespace lockkeeper::poco {
 class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
  public:
   /// Connects nowhere, and reads no setting yet.
-  explicit LockSubsystem(StoreRegistry stores, Environment environment = {});
+  explicit LockSubsystem(StoreRegistry stores, Environment environment = loggingEnvironment());
   ~LockSubsystem() override;
 
   /// For Poco: "lockkeeper".
@@ -41,10 +41,14 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   RateLimiter& limits() const { return services().limits(); }
   /// LockServices::sharedLimits().
   const std::shared_ptr<RateLimiter>& sharedLimits() const { return services().sharedLimits(); }
+  /// LockServices::sharedAnswers().
+  const std::shared_ptr<ValueStore>& sharedAnswers() const { return services().sharedAnswers(); }
   /// LockServices::policy().
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
   /// LockServices::task().
   const TaskOptions& task(std::string_view name) const { return services().task(name); }
+  /// LockServices::reload().
+  void reload(const Settings& settings);
 
  protected:
   /// Called by Poco: reads the configuration. Throws what readSettings() and LockServices() throw.

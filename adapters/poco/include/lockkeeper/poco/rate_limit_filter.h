@@ -1,10 +1,18 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
-#include "lockkeeper/poco/filter_hooks.h"
 #include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/rate_policy.h"
 
 namespace Poco::Net {
 class HTTPRequestHandlerFactory;
@@ -15,41 +23,79 @@ class AbstractConfiguration;
 
 namespace lockkeeper::poco {
 
-namespace detail {
-class FilterState;
-}
+/// Requests that must keep limits.
+struct LimitedRoute {
+  std::string name{};   ///< [A-Za-z0-9_.-]{1,64}.
+  std::string match{};  ///< "METHOD /path", such as "POST /sms" or "* /orders/{id}".
 
-/// Limits the requests of a Poco HTTP server as its configuration says, without a line in its handlers:
+  /// 1 to 16 limits, by their names in RateLimitOptions::policies, with what each counts by: "all",
+  /// "address", "user", "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME".
+  std::map<std::string, std::string> limits{};
+
+  /// Nothing is refused, but use is counted and refusals are reported. Default: RateLimitOptions::dryRun.
+  std::optional<bool> dryRun{};
+};
+
+/// A request that was refused, or was decided without the store. Lives only during the call.
+struct RateLimitReport {
+  std::string_view route;
+  const Decision& decision;  ///< Of the limit that decided; its `policy` names it.
+  bool dryRun = false;       ///< The request was let through whatever the decision.
+};
+
+/// How a RateLimitFilter works. Values that are not allowed are refused by its constructor.
+struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
+  std::map<std::string, RatePolicy, std::less<>> policies{};  ///< By their names.
+  std::vector<LimitedRoute> routes{};
+  bool dryRun = false;  ///< For all routes that do not say it themselves.
+
+  /// Longest body, in bytes, on routes with a limit by "json": 1 to 16 MiB. Longer: 413.
+  std::size_t maxBody = 16384;
+
+  ClientOptions clients{};
+
+  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
+  /// Default: writes to Poco::Logger "lockkeeper.http".
+  std::function<void(const RateLimitReport& report)> report{};
+
+  /// Reads `lockkeeper.http` and `lockkeeper.limits`; docs/configuration.md lists the settings. Throws what
+  /// readSettings() throws, and ConfigError for a limit that is not one.
+  static RateLimitOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+};
+
+/// Limits the requests of a Poco HTTP server, without a line in its handlers:
 ///
 ///     lockkeeper.limits.perPhone.rate            = 5/h
 ///     lockkeeper.http.routes.sms.match           = POST /sms
 ///     lockkeeper.http.routes.sms.limits.perPhone = json phone
 ///
-/// docs/adapters.md lists all settings. A request must keep all limits of its route; one that is refused
-/// charges none. It is answered with 429, or 503 where a limit is closed because its store is down. Requests
-/// without a route pass. Thread-safe.
+/// A request must keep all limits of its route; one that is refused charges none. It is answered with 429, or
+/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits: of a
+/// leaky-queue, which spreads requests out, it lets through what need not wait. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT RateLimitFilter {
  public:
-  /// Reads `lockkeeper.limits` and `lockkeeper.http`. Throws ConfigError that names the first setting that is
-  /// unknown or not allowed.
-  RateLimitFilter(std::shared_ptr<RateLimiter> limiter,
-                  const Poco::Util::AbstractConfiguration& configuration, FilterHooks hooks = {});
+  /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
+  /// that is not allowed.
+  RateLimitFilter(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options);
   RateLimitFilter(RateLimitFilter&&) noexcept;
   RateLimitFilter& operator=(RateLimitFilter&&) noexcept;
   ~RateLimitFilter();
 
-  /// Reads the settings anew. Requests that are on their way keep the old ones, those that come use the new
-  /// ones; what is used of a limit stays used. Throws like the constructor, and then the old ones stay.
-  void reload(const Poco::Util::AbstractConfiguration& configuration);
+  /// Works by other options from now on. Requests that are on their way keep the old ones; what is used of a
+  /// limit stays used. Hooks that are empty in `options` (`clients.user`, `report`) stay as they are. Throws
+  /// like the constructor, and then the old options stay.
+  void reload(RateLimitOptions options);
 
   /// A factory for Poco::Net::HTTPServer whose handlers ask the filter, and then those of `handlers`. The
-  /// filter need not outlive it. A route with a limit by `json` gives its handlers a request whose body has
+  /// filter need not outlive it. A route with a limit by "json" gives its handlers a request whose body has
   /// been read into memory: the same to read, but not Poco's own HTTPServerRequestImpl.
   std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
       std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
 
  private:
-  std::shared_ptr<detail::FilterState> state_;
+  class State;
+  class Handler;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace lockkeeper::poco

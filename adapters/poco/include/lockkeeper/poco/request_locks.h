@@ -21,12 +21,12 @@ namespace lockkeeper::poco {
 
 /// Requests that are served one at a time for each key.
 struct LockedRoute {
-  std::string name;   ///< [A-Za-z0-9_.-]{1,64}.
-  std::string match;  ///< As of RateLimitFilter's routes, such as "PUT /orders/{id}".
+  std::string name{};   ///< [A-Za-z0-9_.-]{1,64}.
+  std::string match{};  ///< As of RateLimitFilter's routes, such as "PUT /orders/{id}".
 
   /// What the key is made of: 1 to 4 of "path NAME", "header NAME", "cookie NAME", "query NAME", "address",
   /// "user", with commas between them; or "all". Requests without the value share one key.
-  std::string by;
+  std::string by{};
 
   /// The first part of the key; "" for `name`. Routes with one scope share their locks. The key is
   /// SCOPE/VALUE, such as order/42, for whoever else wants to take it.
@@ -50,32 +50,36 @@ struct RequestLockReport {
   std::string_view route;
   std::string_view key;
   RequestLockFault fault;
+  std::string_view message{};  ///< Of storeDown: why. Of busy: why it did not wait, if it should have.
 };
 
 /// How RequestLocks work. Values that are not allowed are refused by the constructor.
-struct RequestLockOptions {
+struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   std::vector<LockedRoute> routes{};
+
+  /// How many requests may wait for a busy lock at a time: 0 to 10,000. Each of them keeps a thread of the
+  /// server, so choose it well below their number (Poco's default is 16), or nothing else is served
+  /// meanwhile. What comes beyond it does not wait: it is answered at once.
+  std::size_t maxWaiting = 8;
+
   ClientOptions clients{};
 
   /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
-  /// The report lives only during the call.
+  /// Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const RequestLockReport& report)> report{};
-};
 
-/// Reads `lockkeeper.http.locks.NAME` (match, by, scope, ttl, waitFor, maxHold) and
-/// `lockkeeper.http.trustedProxies` and `.ipv6Prefix`; docs/adapters.md lists them. Throws ConfigError that
-/// names the first setting that is unknown or not allowed.
-LOCKKEEPER_POCO_EXPORT RequestLockOptions
-readRequestLocks(const Poco::Util::AbstractConfiguration& configuration);
+  /// Reads `lockkeeper.http`; docs/configuration.md lists the settings. Throws what readSettings() throws.
+  static RequestLockOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+};
 
 /// Serves requests of a Poco HTTP server under locks: one at a time for each key, over all servers that share
 /// the store. The lock ends when the handler has returned or thrown; the client may have read the answer just
 /// before that. Thread-safe.
 ///
-/// A busy lock is answered, after the route's waitFor, with 423 and Retry-After; a store that is down with
-/// 503. A handler that throws is answered with 500 (LockLost: 503), unless its answer was sent already; the
-/// exception then goes on to the server's error handler. A lock that is lost while the handler runs changes
-/// nothing about its answer: see currentLock().
+/// A busy lock is answered, after the route's waitFor, with 423 and Retry-After: 1, since nobody knows how
+/// long the other request will take; a store that is down with 503. A handler that throws is answered with
+/// 500 (LockLost: 503), unless its answer was sent already; the exception then goes on to the server's error
+/// handler. A lock that is lost while the handler runs changes nothing about its answer: see currentLock().
 class LOCKKEEPER_POCO_EXPORT RequestLocks {
  public:
   /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
@@ -84,6 +88,11 @@ class LOCKKEEPER_POCO_EXPORT RequestLocks {
   RequestLocks(RequestLocks&&) noexcept;
   RequestLocks& operator=(RequestLocks&&) noexcept;
   ~RequestLocks();
+
+  /// Works by other options from now on. Requests that are on their way keep the old ones. Hooks that are
+  /// empty in `options` (`clients.user`, `report`) stay as they are. Throws like the constructor, and then
+  /// the old options stay.
+  void reload(RequestLockOptions options);
 
   /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`, and the others
   /// once their lock is held. This object need not outlive it.

@@ -7,6 +7,9 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/idempotency.h"
+#include "lockkeeper/poco/rate_limit_filter.h"
+#include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 
@@ -23,6 +26,16 @@ struct MigrationSettings {
   migration::MigrationOptions options{};
 };
 
+/// What stands in `lockkeeper.http`. A filter's own `fromConfiguration()` adds what it takes from elsewhere:
+/// `clients`, the namespace, the limits.
+struct HttpSettings {
+  RateLimitOptions limits{};
+  RequestLockOptions locks{};
+  IdempotencyOptions idempotency{};
+  ClientOptions clients{};
+  std::string answersStore{};  ///< Empty: Settings::store. May hold a password: not for messages.
+};
+
 /// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.
 struct LOCKKEEPER_POCO_EXPORT Settings {
   std::string store{};  ///< Empty: not said. May hold a password: not for messages.
@@ -34,6 +47,7 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
   /// By the task's name, which they have too.
   std::map<std::string, TaskOptions, std::less<>> tasks{};
   MigrationSettings migration{};
+  HttpSettings http{};
 
   /// Throws ConfigError that names the first limit that is not one.
   std::map<std::string, RatePolicy, std::less<>> policies() const;
@@ -41,8 +55,9 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
 
 /// Reads all of lockkeeper.* and opens nothing. References like ${name} to other settings are followed; an
 /// empty value is as good as none. Throws ConfigError that names the first setting that is unknown, and the
-/// known one that is nearest, or the first value that is not allowed. `lockkeeper.http` is only looked
-/// through for unknown names: what reads it checks the values.
+/// known one that is nearest, or the first value that cannot be read or is out of its range in
+/// lockkeeper.lock or lockkeeper.migration. Other ranges, and what must fit together, are checked by whoever
+/// uses the settings.
 LOCKKEEPER_POCO_EXPORT Settings readSettings(const Poco::Util::AbstractConfiguration& configuration);
 
 }  // namespace lockkeeper::poco

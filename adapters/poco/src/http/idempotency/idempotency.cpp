@@ -2,12 +2,13 @@
 
 #include <utility>
 
+#include "http/idempotency/answer_store.h"
 #include "http/idempotency/captured_response.h"
 #include "http/idempotency/idempotency_key.h"
-#include "http/idempotency/idempotency_state.h"
-#include "http/idempotency/request_body.h"
+#include "http/idempotency/idempotency_route.h"
 #include "http/lock/current_lock.h"
 #include "http/lock/hang_up_watch.h"
+#include "http/request_body.h"
 #include "http/request_steps.h"
 
 namespace lockkeeper::poco {
@@ -25,39 +26,49 @@ bool isCutOff(HTTPServerRequest& request, const Body& body) {
     return body.bytes.size() < static_cast<std::size_t>(request.getContentLength64());
   }
   if (!request.getChunkedTransferEncoding()) return false;
-  const auto socket = socketOf(request);
-  return socket && hasHungUp(*socket);
+  const auto* socket = socketOf(request);
+  return socket != nullptr && hasHungUp(socket->impl()->sockfd());
 }
 
 }  // namespace
 
+class Idempotency::State : public PresentRules<IdempotencyRules> {
+ public:
+  State(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers, IdempotencyOptions options)
+      : PresentRules(std::move(options)), manager_(std::move(manager)), answers_(std::move(answers)) {}
+
+  LockManager& manager() { return *manager_; }
+  AnswerStore& answers() { return answers_; }
+
+ private:
+  const std::shared_ptr<LockManager> manager_;
+  AnswerStore answers_;
+};
+
 class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
  public:
   Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), handlers_(std::move(handlers)) {}
+      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
 
   void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
-    const auto path = pathOrRefuse(request, response);
-    if (!path) return;
-    const State::Route* route = state_->find(request, *path);
+    const auto path = pathOf(request);
+    if (!path) return refuseTarget(request, response);
+    const bool passes = !isKeptMethod(request.getMethod());
+    const IdempotencyRoute* route = passes ? nullptr : rules_->find(request.getMethod(), *path);
     const IdempotencyKey given = route == nullptr ? IdempotencyKey{} : IdempotencyKey::in(request);
-    if (route == nullptr || (!given.present && !route->required))
+    if (route == nullptr || (!given.present && !route->required)) {
       return passOn(*handlers_, request, response);
+    }
     if (!given.text) {
       return answer(request, response,
                     plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
                                  "The request needs one Idempotency-Key of 1 to 255 characters."));
     }
-    Body body = readBody(request, state_->options().maxBody);
-    if (!body.whole) {
-      return answer(
-          request, response,
-          plainProblem(HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE,
-                       "The body is longer than " + std::to_string(state_->options().maxBody) + " bytes."));
-    }
+    Body body = readBody(request, rules_->options().maxBody);
+    if (!body.whole) return refuseLongBody(request, response, rules_->options().maxBody);
     if (isCutOff(request, body)) return response.setKeepAlive(false);
 
-    RequestFacts facts{request, *path, state_->address(), state_->options().clients.user};
+    RequestFacts facts = rules_->facts(request, *path);
     if (route->client.needsBody()) facts.json = parseJson(body.bytes);
     serve({.route = *route,
            .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),
@@ -69,7 +80,7 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
 
  private:
   struct Call {
-    const State::Route& route;
+    const IdempotencyRoute& route;
     std::string key;
     std::string fingerprint;
     std::string body;
@@ -81,31 +92,31 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
     std::optional<StoredAnswer> kept;
     std::optional<Lock> lock;
     try {
-      kept = state_->kept(call.key);
-      if (!kept) lock = state_->lock(call.route, call.key);
+      kept = find(call);
+      if (!kept) lock = state_->manager().tryLock(call.key, call.route.lock);
       // Between the two, another server may have come to its end.
-      if (lock) kept = state_->kept(call.key);
-    } catch (const Error&) {
-      state_->report(call.route, IdempotencyEvent::storeDown);
+      if (lock) kept = find(call);
+    } catch (const Error& error) {
+      report(call, IdempotencyEvent::storeDown, error.what());
       return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                           "Nobody can tell at present whether the request was carried out before.");
     }
     if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);
-    state_->report(call.route, IdempotencyEvent::inFlight);
+    report(call, IdempotencyEvent::inFlight);
     refuseForNow(call.request, call.response, HTTPResponse::HTTP_CONFLICT,
                  "A request with this Idempotency-Key is being served.");
   }
 
   void replay(const Call& call, const StoredAnswer& kept) {
     if (kept.fingerprint != call.fingerprint) {
-      state_->report(call.route, IdempotencyEvent::reused);
+      report(call, IdempotencyEvent::reused);
       return answer(call.request, call.response,
                     plainProblem(HTTPResponse::HTTP_UNPROCESSABLE_ENTITY,
                                  "The Idempotency-Key was used for another request."));
     }
-    state_->report(call.route, IdempotencyEvent::replayed);
-    call.response.set("Idempotency-Replayed", "true");
+    report(call, IdempotencyEvent::replayed);
+    call.response.set("Idempotent-Replayed", "true");
     if (kept.whole) return send(call.response, kept);
     answer(call.request, call.response,
            plainProblem(HTTPResponse::HTTP_CONFLICT, "The request was carried out and answered with " +
@@ -114,9 +125,8 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
   }
 
   void run(Call& call, Lock& lock) {
-    CapturedResponse captured(call.response, state_->options().maxAnswer, [&] {
-      state_->keep(call.route, call.key,
-                   {.fingerprint = call.fingerprint, .status = captured.getStatus(), .whole = false});
+    CapturedResponse captured(call.response, rules_->options().maxAnswer, [&] {
+      keep(call, {.fingerprint = call.fingerprint, .status = captured.getStatus(), .whole = false});
     });
     ReplayedRequest replayed(call.request, std::move(call.body), captured);
     try {
@@ -131,12 +141,32 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
     // Who has sent nothing had nobody to send it to. Who was too long has sent it already.
     if (!captured.sent() || captured.spilled()) return;
     const StoredAnswer answer = captured.answer(std::move(call.fingerprint));
-    state_->keep(call.route, call.key, answer);
+    keep(call, answer);
     lock.release();
     send(call.response, answer);
   }
 
+  std::optional<StoredAnswer> find(const Call& call) {
+    return state_->answers().find(rules_->options(), call.key);
+  }
+
+  /// Reports what cannot be kept.
+  void keep(const Call& call, const StoredAnswer& answer) noexcept {
+    try {
+      state_->answers().keep(rules_->options(), call.route, call.key, answer);
+    } catch (const std::exception& error) {
+      report(call, IdempotencyEvent::notKept, error.what());
+    } catch (...) {
+      report(call, IdempotencyEvent::notKept, "isFinal has thrown");
+    }
+  }
+
+  void report(const Call& call, IdempotencyEvent event, std::string_view message = {}) const noexcept {
+    tell(rules_->options().report, {.route = call.route.name, .event = event, .message = message});
+  }
+
   const std::shared_ptr<State> state_;
+  const std::shared_ptr<const IdempotencyRules> rules_;  // this request's, whatever is loaded meanwhile
   const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
 };
 
@@ -147,6 +177,8 @@ Idempotency::Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<V
 Idempotency::Idempotency(Idempotency&&) noexcept = default;
 Idempotency& Idempotency::operator=(Idempotency&&) noexcept = default;
 Idempotency::~Idempotency() = default;
+
+void Idempotency::reload(IdempotencyOptions options) { state_->reload(std::move(options)); }
 
 std::unique_ptr<HTTPRequestHandlerFactory> Idempotency::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {

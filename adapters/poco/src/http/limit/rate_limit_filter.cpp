@@ -1,31 +1,137 @@
 #include "lockkeeper/poco/rate_limit_filter.h"
 
-#include <Poco/Net/HTTPRequestHandlerFactory.h>
+#include <algorithm>
+#include <optional>
+#include <span>
 
-#include "http/filter_state.h"
-#include "http/limit/limited_handler.h"
+#include "http/limit/limit_route.h"
+#include "http/limit/rate_fields.h"
+#include "http/problem.h"
+#include "http/request_body.h"
 #include "http/request_steps.h"
 
 namespace lockkeeper::poco {
+namespace {
 
 using Poco::Net::HTTPRequestHandlerFactory;
+using Poco::Net::HTTPResponse;
+using Request = Poco::Net::HTTPServerRequest;
+using Response = Poco::Net::HTTPServerResponse;
 
-RateLimitFilter::RateLimitFilter(std::shared_ptr<RateLimiter> limiter,
-                                 const Poco::Util::AbstractConfiguration& configuration, FilterHooks hooks)
-    : state_(std::make_shared<detail::FilterState>(std::move(limiter), std::move(hooks), configuration)) {}
+const std::string registry = "https://iana.org/assignments/http-problem-types#";
+
+/// Refused because nobody could be asked, not because the client came too often.
+bool closedByOutage(const RateTake& take) {
+  return !take.decision.allowed && take.decision.outage && take.policy->options().outage == Outage::closed;
+}
+
+Problem quotaExceeded(const std::string& seconds) {
+  return {.status = HTTPResponse::HTTP_TOO_MANY_REQUESTS,
+          .type = registry + "quota-exceeded",
+          .title = "Request cannot be satisfied as assigned quota has been exceeded",
+          .detail = "Try again in " + seconds + " s."};
+}
+
+Problem outage(const std::string& seconds) {
+  return {.status = HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
+          .type = registry + "temporary-reduced-capacity",
+          .title = "Request cannot be satisfied due to temporary server capacity constraints",
+          .detail = "The request's limits cannot be checked at present. Try again in " + seconds + " s."};
+}
+
+}  // namespace
+
+class RateLimitFilter::State : public PresentRules<LimitRules> {
+ public:
+  State(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options)
+      : PresentRules(std::move(options)), limiter_(std::move(limiter)) {}
+
+  RateLimiter& limiter() const { return *limiter_; }
+
+ private:
+  const std::shared_ptr<RateLimiter> limiter_;
+};
+
+/// Serves one request: asks the limits of its route, then refuses it or passes it to the application.
+class RateLimitFilter::Handler final : public Poco::Net::HTTPRequestHandler {
+ public:
+  Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
+      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
+
+  void handleRequest(Request& request, Response& response) override {
+    const auto path = pathOf(request);
+    if (!path && !rules_->options().dryRun) return refuseTarget(request, response);
+    const LimitRoute* route = path ? rules_->find(request.getMethod(), *path) : nullptr;
+    route != nullptr ? limit(*route, *path, request, response) : passOn(*handlers_, request, response);
+  }
+
+ private:
+  void limit(const LimitRoute& route, const std::vector<std::string>& path, Request& request,
+             Response& response) {
+    RequestFacts facts = rules_->facts(request, path);
+    if (!route.needsBody) {
+      if (admit(route, facts, request, response)) passOn(*handlers_, request, response);
+      return;
+    }
+    const std::size_t most = rules_->options().maxBody;
+    Body body = readBody(request, most);
+    if (!body.whole && !route.dryRun) return refuseLongBody(request, response, most);
+    facts.json = parseJson(body.bytes);
+    if (!admit(route, facts, request, response)) return;
+    ReplayedRequest replayed(request, std::move(body.bytes));
+    passOn(*handlers_, replayed, response);
+  }
+
+  /// False when it has answered itself.
+  bool admit(const LimitRoute& route, const RequestFacts& facts, Request& request, Response& response) {
+    std::vector<std::string> keys;
+    std::vector<RateTake> takes;
+    keys.reserve(route.limits.size());  // so that the views of them stay good
+    takes.reserve(route.limits.size());
+    for (const RouteLimit& limit : route.limits) {
+      keys.push_back(limit.source.keyFor(facts));
+      takes.push_back({.key = keys.back(), .policy = limit.policy});
+    }
+    const Decision decision = state_->limiter().take(takes);
+    if (!decision.allowed || decision.outage) {
+      tell(rules_->options().report, {.route = route.name, .decision = decision, .dryRun = route.dryRun});
+    }
+    if (route.dryRun) return true;
+    response.set("RateLimit-Policy", route.policyField);
+    const std::string field = limitField(takes, decision.allowed);
+    if (!field.empty()) response.set("RateLimit", field);
+    if (!decision.allowed) refuse(takes, request, response);
+    return decision.allowed;
+  }
+
+  static void refuse(std::span<const RateTake> takes, Request& request, Response& response) {
+    const std::string seconds = std::to_string(retryAfter(takes));
+    const bool down = std::ranges::any_of(takes, closedByOutage);
+    Problem problem = down ? outage(seconds) : quotaExceeded(seconds);
+    for (const RateTake& take : takes) {
+      if (!take.decision.allowed) problem.violatedPolicies.push_back(take.policy->name());
+    }
+    response.set("Retry-After", seconds);
+    answer(request, response, problem);
+  }
+
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<const LimitRules> rules_;  // this request's, whatever is loaded meanwhile
+  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
+};
+
+RateLimitFilter::RateLimitFilter(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options)
+    : state_(std::make_shared<State>(std::move(limiter), std::move(options))) {}
 
 RateLimitFilter::RateLimitFilter(RateLimitFilter&&) noexcept = default;
 RateLimitFilter& RateLimitFilter::operator=(RateLimitFilter&&) noexcept = default;
 RateLimitFilter::~RateLimitFilter() = default;
 
-void RateLimitFilter::reload(const Poco::Util::AbstractConfiguration& configuration) {
-  state_->load(configuration);
-}
+void RateLimitFilter::reload(RateLimitOptions options) { state_->reload(std::move(options)); }
 
 std::unique_ptr<HTTPRequestHandlerFactory> RateLimitFilter::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory<detail::LimitedHandler, detail::FilterState>>(state_,
-                                                                                       std::move(handlers));
+  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
 }
 
 }  // namespace lockkeeper::poco

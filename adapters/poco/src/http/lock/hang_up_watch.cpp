@@ -2,16 +2,12 @@
 
 #include <Poco/Error.h>
 #include <Poco/Exception.h>
-#include <Poco/Net/HTTPServerRequestImpl.h>
-#include <Poco/Net/StreamSocket.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
-
-#include "http/idempotency/request_body.h"
 
 namespace lockkeeper::poco {
 
@@ -32,12 +28,6 @@ void add(int epoll, int descriptor, std::uint32_t events, std::uint64_t id) {
 }
 
 }  // namespace
-
-std::optional<int> socketOf(Poco::Net::HTTPServerRequest& request) {
-  if (auto* replayed = dynamic_cast<ReplayedRequest*>(&request)) return socketOf(replayed->original());
-  auto* received = dynamic_cast<Poco::Net::HTTPServerRequestImpl*>(&request);
-  return received == nullptr ? std::nullopt : std::optional(received->socket().impl()->sockfd());
-}
 
 bool hasHungUp(int socket) {
   pollfd look{.fd = socket, .events = POLLRDHUP, .revents = 0};

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <Poco/Net/HTTPServerRequest.h>
-
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -10,9 +8,6 @@
 #include <thread>
 
 namespace lockkeeper::poco {
-
-/// The socket of a request's connection; empty for one that no Poco server has received.
-std::optional<int> socketOf(Poco::Net::HTTPServerRequest& request);
 
 /// Whether the client has closed its side of the connection, or broken it. A client that only shuts down its
 /// sending side counts too: the kernel cannot tell the difference.

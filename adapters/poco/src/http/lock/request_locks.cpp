@@ -1,168 +1,119 @@
 #include "lockkeeper/poco/request_locks.h"
 
-#include <Poco/StringTokenizer.h>
-
+#include <atomic>
 #include <utility>
 
-#include "config/setting.h"
 #include "http/lock/current_lock.h"
 #include "http/lock/hang_up_watch.h"
+#include "http/lock/lock_route.h"
+#include "http/request_body.h"
 #include "http/request_steps.h"
-#include "http/route/key_source.h"
-#include "http/route/route_list.h"
 
 namespace lockkeeper::poco {
 
 namespace {
 
-using Poco::StringTokenizer;
 using Poco::Net::HTTPRequestHandlerFactory;
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
-const std::string locksRoot = "lockkeeper.http.locks";
-constexpr std::size_t mostSources = 4;
-// Not a colon: with a value it could make the mark that no key may contain.
-constexpr char partMark = '/';
-
-struct Route {
-  std::string name;
-  RoutePattern pattern;
-  std::vector<KeySource> sources;
-  std::string scope;
-  LockOptions lock;
-};
-
-std::vector<KeySource> sourcesOf(const std::string& what, const std::string& text,
-                                 const RoutePattern& pattern, const UserOf& user) {
-  const StringTokenizer parts(text, ",", StringTokenizer::TOK_TRIM);
-  if (parts.count() > mostSources) {
-    throw ConfigError(what + " has " + std::to_string(parts.count()) + " parts: 1 to 4 are allowed");
-  }
-  std::vector<KeySource> sources;
-  for (const auto& part : parts) {
-    sources.push_back(KeySource::parse(what, part, pattern, user));
-    if (sources.back().needsBody()) {
-      throw ConfigError(what + " is " + quoted(text) + ": the body is not read before the lock is held");
-    }
-  }
-  if (sources.empty()) throw ConfigError(what + " is missing: it says what the key is made of, as path id");
-  return sources;
-}
-
-Route routeOf(const LockedRoute& given, const UserOf& user, const LockOptions& defaults) {
-  checkSettingName("a name in " + locksRoot, given.name);
-  const std::string root = locksRoot + "." + given.name;
-  if (!given.scope.empty()) checkSettingName(root + ".scope", given.scope);
-  LockOptions lock = given.lock;
-  if (!lock.renew) lock.renew = Renew::automatic;  // a handler does not renew
-  if (!lock.waitFor) lock.waitFor = defaults.waitFor.value_or(std::chrono::milliseconds{0});
-  lock.stop = {};
-  checkLock(root, lock, defaults);
-  RoutePattern pattern = RoutePattern::parse(root + ".match", given.match);
-  std::vector<KeySource> sources = sourcesOf(root + ".by", given.by, pattern, user);
-  return {.name = given.name,
-          .pattern = std::move(pattern),
-          .sources = std::move(sources),
-          .scope = given.scope.empty() ? given.name : given.scope,
-          .lock = std::move(lock)};
-}
-
-/// Until the holder's lease ends; 0 when nobody can tell.
-std::chrono::milliseconds remainingLease(LockManager& manager, const std::string& key) {
-  try {
-    const auto holder = manager.holder(key);
-    return holder ? holder->remaining.value_or(std::chrono::milliseconds{0}) : std::chrono::milliseconds{0};
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
-class RequestLocks::State {
+class RequestLocks::State : public PresentRules<LockRules> {
  public:
   State(std::shared_ptr<LockManager> manager, RequestLockOptions options)
-      : manager_(std::move(manager)), options_(std::move(options)), address_(options_.clients) {
-    for (const auto& route : options_.routes) {
-      routes_.push_back(routeOf(route, options_.clients.user, manager_->defaults()));
-    }
-    sortRoutes(routes_);
-  }
+      : PresentRules(completed(std::move(options), manager->defaults())), manager_(std::move(manager)) {}
 
-  const Route* find(const HTTPServerRequest& request, const std::vector<std::string>& path) const {
-    return findRoute(routes_, request.getMethod(), path);
-  }
-
-  std::string keyOf(const Route& route, const HTTPServerRequest& request,
-                    const std::vector<std::string>& path) const {
-    const RequestFacts facts{request, path, address_, options_.clients.user};
-    std::string key = route.scope;
-    for (const auto& source : route.sources) key.append(1, partMark).append(source.keyFor(facts));
-    return key;
-  }
-
-  void report(const Route& route, const std::string& key, RequestLockFault fault) const noexcept {
-    tell(options_.report, {.route = route.name, .key = key, .fault = fault});
+  void reload(RequestLockOptions options) {
+    PresentRules::reload(completed(std::move(options), manager_->defaults()));
   }
 
   LockManager& manager() { return *manager_; }
   HangUpWatch& watch() { return watch_; }
 
+  /// One of the requests that wait, as long as it lives.
+  class Waiting {
+   public:
+    explicit Waiting(State& state) : state_(state), before_(state.waiting_.fetch_add(1)) {}
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() { state_.waiting_.fetch_sub(1); }
+
+    /// How many there were before it.
+    std::size_t before() const { return before_; }
+
+   private:
+    State& state_;
+    const std::size_t before_;
+  };
+
  private:
   const std::shared_ptr<LockManager> manager_;
-  const RequestLockOptions options_;
-  const ClientAddress address_;
-  std::vector<Route> routes_;
   HangUpWatch watch_;
+  std::atomic<std::size_t> waiting_ = 0;
 };
 
 class RequestLocks::Handler final : public Poco::Net::HTTPRequestHandler {
  public:
   Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), handlers_(std::move(handlers)) {}
+      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
 
   void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
-    const auto path = pathOrRefuse(request, response);
-    if (!path) return;
-    const Route* route = state_->find(request, *path);
+    const auto path = pathOf(request);
+    if (!path) return refuseTarget(request, response);
+    const LockRoute* route = rules_->find(request.getMethod(), *path);
     if (route == nullptr) return passOn(*handlers_, request, response);
-    const std::string key = state_->keyOf(*route, request, *path);
+    const std::string key = route->keyFor(rules_->facts(request, *path));
     if (auto lock = take(*route, key, request, response)) serve(*route, key, *lock, request, response);
   }
 
  private:
   /// Empty when the request has been answered, or nobody is there to answer to.
-  std::optional<Lock> take(const Route& route, const std::string& key, HTTPServerRequest& request,
+  std::optional<Lock> take(const LockRoute& route, const std::string& key, HTTPServerRequest& request,
                            HTTPServerResponse& response) {
-    LockOptions options = route.lock;
-    std::optional<HangUpWatch::Client> client;
-    const auto socket = socketOf(request);
-    if (socket && *options.waitFor > std::chrono::milliseconds{0}) {
-      options.stop = client.emplace(state_->watch(), *socket).hungUp();
-    }
+    std::optional<Lock> lock;
+    std::stop_token hungUp;
+    std::string_view why;
     try {
-      auto lock = state_->manager().tryLock(key, options);
-      if (options.stop.stop_requested()) {
-        response.setKeepAlive(false);
-        state_->report(route, key, RequestLockFault::hungUp);
-        return std::nullopt;
-      }
-      if (lock) return lock;
-    } catch (const Error&) {
-      state_->report(route, key, RequestLockFault::storeDown);
+      lock = *route.lock.waitFor > std::chrono::milliseconds{0} ? wait(route, key, request, hungUp, why)
+                                                                : state_->manager().tryLock(key, route.lock);
+    } catch (const Error& error) {
+      report(route, key, RequestLockFault::storeDown, error.what());
       refuseForNow(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                    "The resource cannot be locked at present.");
       return std::nullopt;
     }
-    state_->report(route, key, RequestLockFault::busy);
+    if (hungUp.stop_requested()) {
+      response.setKeepAlive(false);
+      report(route, key, RequestLockFault::hungUp);
+      return std::nullopt;
+    }
+    if (lock) return lock;
+    report(route, key, RequestLockFault::busy, why);
     refuseForNow(request, response, HTTPResponse::HTTP_LOCKED,
-                 "Another request has the lock of this resource.", remainingLease(state_->manager(), key));
+                 "Another request has the lock of this resource.");
     return std::nullopt;
   }
 
-  void serve(const Route& route, const std::string& key, Lock& lock, HTTPServerRequest& request,
+  /// Waits until the client hangs up, or not at all when enough others wait.
+  std::optional<Lock> wait(const LockRoute& route, const std::string& key, HTTPServerRequest& request,
+                           std::stop_token& hungUp, std::string_view& why) {
+    LockOptions options = route.lock;
+    const State::Waiting waiting(*state_);
+    if (waiting.before() >= rules_->options().maxWaiting) {
+      options.waitFor = std::chrono::milliseconds{0};
+      why = "as many requests wait as lockkeeper.http.maxWaiting allows";
+      return state_->manager().tryLock(key, options);
+    }
+    std::optional<HangUpWatch::Client> client;
+    if (const auto* socket = socketOf(request)) {
+      options.stop = hungUp = client.emplace(state_->watch(), socket->impl()->sockfd()).hungUp();
+    }
+    return state_->manager().tryLock(key, options);
+  }
+
+  void serve(const LockRoute& route, const std::string& key, Lock& lock, HTTPServerRequest& request,
              HTTPServerResponse& response) {
     try {
       const CurrentLock current(lock);
@@ -175,14 +126,18 @@ class RequestLocks::Handler final : public Poco::Net::HTTPRequestHandler {
     release(route, key, lock);
   }
 
-  void release(const Route& route, const std::string& key, Lock& lock) noexcept {
+  void release(const LockRoute& route, const std::string& key, Lock& lock) noexcept {
     const bool lost = lock.state() == LockState::lost;
-    if (lock.release() == ReleaseResult::notOwner || lost) {
-      state_->report(route, key, RequestLockFault::lost);
-    }
+    if (lock.release() == ReleaseResult::notOwner || lost) report(route, key, RequestLockFault::lost);
+  }
+
+  void report(const LockRoute& route, std::string_view key, RequestLockFault fault,
+              std::string_view message = {}) const noexcept {
+    tell(rules_->options().report, {.route = route.name, .key = key, .fault = fault, .message = message});
   }
 
   const std::shared_ptr<State> state_;
+  const std::shared_ptr<const LockRules> rules_;  // this request's, whatever is loaded meanwhile
   const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
 };
 
@@ -192,6 +147,8 @@ RequestLocks::RequestLocks(std::shared_ptr<LockManager> manager, RequestLockOpti
 RequestLocks::RequestLocks(RequestLocks&&) noexcept = default;
 RequestLocks& RequestLocks::operator=(RequestLocks&&) noexcept = default;
 RequestLocks::~RequestLocks() = default;
+
+void RequestLocks::reload(RequestLockOptions options) { state_->reload(std::move(options)); }
 
 std::unique_ptr<HTTPRequestHandlerFactory> RequestLocks::wrap(
     std::unique_ptr<HTTPRequestHandlerFactory> handlers) {

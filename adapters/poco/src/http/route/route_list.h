@@ -32,12 +32,12 @@ void refuseHiddenRoutes(const std::vector<Route>& routes) {
   for (const Route& route : routes) {
     std::set<std::string> others;
     for (const auto& [method, path] : route.pattern.loneliest(longest + 1)) {
-      others.insert(quoted(findRoute(routes, method, path)->name));
+      others.insert(lockkeeper::quoted(findRoute(routes, method, path)->name));
     }
-    if (others.contains(quoted(route.name))) continue;
+    if (others.contains(lockkeeper::quoted(route.name))) continue;
     std::string names;
     for (const std::string& other : others) names += (names.empty() ? "" : " and ") + other;
-    throw ConfigError("no request can match the route " + quoted(route.name) +
+    throw ConfigError("no request can match the route " + lockkeeper::quoted(route.name) +
                       ": what it would match goes to " + names);
   }
 }

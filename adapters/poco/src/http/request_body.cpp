@@ -1,5 +1,10 @@
-#include "http/idempotency/request_body.h"
+#include "http/request_body.h"
 
+#include <Poco/Clock.h>
+#include <Poco/Exception.h>
+#include <Poco/Net/HTTPServerRequestImpl.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace lockkeeper::poco {
@@ -9,6 +14,9 @@ using Poco::Net::HTTPServerRequest;
 namespace {
 
 constexpr std::streamsize partBytes = 4096;
+constexpr std::streamsize mostSkipped = std::streamsize{1} << 20;
+constexpr Poco::Clock::ClockDiff longestSkipping = 500'000;  // µs
+constexpr Poco::Clock::ClockDiff shortestTimeout = 1'000;    // 0 would be none
 
 // Without either there is none (RFC 9112), though Poco would read until the client hangs up.
 bool hasBody(const HTTPServerRequest& request) {
@@ -34,10 +42,32 @@ Body readBody(HTTPServerRequest& request, std::size_t most) {
   return body;
 }
 
-bool skipBody(HTTPServerRequest& request, std::size_t most) {
+bool skipBody(HTTPServerRequest& request) {
   if (!hasBody(request)) return true;
-  request.stream().ignore(static_cast<std::streamsize>(most) + 1);
-  return request.stream().eof();
+  std::istream& stream = request.stream();
+  Poco::Net::StreamSocket* socket = socketOf(request);
+  if (socket == nullptr) return stream.ignore(mostSkipped + 1).eof();
+  if (request.hasContentLength() && request.getContentLength64() > mostSkipped) return false;
+  const Poco::Timespan usual = socket->getReceiveTimeout();
+  const Poco::Clock begun;
+  std::streamsize skipped = 0;
+  bool ended = false;
+  while (!ended && skipped <= mostSkipped && !begun.isElapsed(longestSkipping)) {
+    // Byte by byte through the buffer: each look at the connection has what is left of the time.
+    socket->setReceiveTimeout(Poco::Timespan(std::max(longestSkipping - begun.elapsed(), shortestTimeout)));
+    ended = stream.peek() == std::istream::traits_type::eof();
+    const std::streamsize waiting = std::max<std::streamsize>(stream.rdbuf()->in_avail(), 0);
+    if (!ended) stream.ignore(waiting);
+    skipped += waiting;
+  }
+  socket->setReceiveTimeout(usual);
+  return stream.eof() && !stream.bad();  // bad: nothing came in time
+}
+
+Poco::Net::StreamSocket* socketOf(HTTPServerRequest& request) {
+  if (auto* replayed = dynamic_cast<ReplayedRequest*>(&request)) return socketOf(replayed->original());
+  auto* received = dynamic_cast<Poco::Net::HTTPServerRequestImpl*>(&request);
+  return received == nullptr ? nullptr : &received->socket();
 }
 
 ReplayBuffer::ReplayBuffer(std::string bytes, std::istream& rest) : bytes_(std::move(bytes)), rest_(rest) {

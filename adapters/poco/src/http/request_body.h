@@ -1,6 +1,7 @@
 #pragma once
 
 #include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/StreamSocket.h>
 
 #include <cstddef>
 #include <istream>
@@ -19,8 +20,12 @@ struct Body {
 /// time limits.
 Body readBody(Poco::Net::HTTPServerRequest& request, std::size_t most);
 
-/// Reads what is left of the body and forgets it; false when that is more than `most` bytes. Blocks likewise.
-bool skipBody(Poco::Net::HTTPServerRequest& request, std::size_t most);
+/// Forgets what is left of the body, since a client that still sends might not see its answer. Only as far as
+/// that costs the server little: up to 1 MiB, and what comes within half a second. False when there is more.
+bool skipBody(Poco::Net::HTTPServerRequest& request);
+
+/// The socket of a request's connection; null for one that no Poco server has received.
+Poco::Net::StreamSocket* socketOf(Poco::Net::HTTPServerRequest& request);
 
 /// First these bytes, then what is left of a stream.
 class ReplayBuffer final : public std::streambuf {

@@ -1,4 +1,4 @@
-#include "config/edit_distance.h"
+#include "text/edit_distance.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "config/printable.h"
+#include "text/printable.h"
 
 namespace lockkeeper::poco {
 

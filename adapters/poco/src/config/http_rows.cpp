@@ -1,0 +1,119 @@
+#include <array>
+
+#include "config/setting_row.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+LimitedRoute& limited(Settings& settings, const Names& names) {
+  return named(settings.http.limits.routes, names.front());
+}
+LockedRoute& locked(Settings& settings, const Names& names) {
+  return named(settings.http.locks.routes, names.front());
+}
+IdempotentRoute& idempotent(Settings& settings, const Names& names) {
+  return named(settings.http.idempotency.routes, names.front());
+}
+
+constexpr std::string_view matchText = "METHOD /path";
+
+constexpr std::array rows{
+    // Before the other settings of routes: a limit may be called "match".
+    row(
+        "lockkeeper.http.routes.*.limits.*", "what it counts by", "(one is required)",
+        "A limit that these requests must keep, such as `json phone`, `address` or `all`.",
+        [](Settings& s, const Names& names) -> auto& { return limited(s, names).limits[names.back()]; }),
+    row(
+        "lockkeeper.http.routes.*.match", matchText, "(required)",
+        "Which requests `RateLimitFilter` limits: see [adapters.md](adapters.md).",
+        [](Settings& s, const Names& names) -> auto& { return limited(s, names).match; }),
+    row(
+        "lockkeeper.http.routes.*.dryRun", switchText, "(lockkeeper.http.dryRun)",
+        "Whether the route only counts and reports, and refuses nothing.",
+        [](Settings& s, const Names& names) -> auto& { return limited(s, names).dryRun; }),
+    row(
+        "lockkeeper.http.dryRun", switchText, "", "The same for all routes that do not say it.",
+        [](Settings& s, const Names&) -> auto& { return s.http.limits.dryRun; }),
+    row(
+        "lockkeeper.http.trustedProxies", "addresses, networks", "(none)",
+        "Whose `X-Forwarded-For` is believed, such as `10.0.0.0/8, ::1`.",
+        [](Settings& s, const Names&) -> auto& { return s.http.clients.trustedProxies; }),
+    row(
+        "lockkeeper.http.ipv6Prefix", "bits", "", "How much of an IPv6 address is one client (1 to 128).",
+        [](Settings& s, const Names&) -> auto& { return s.http.clients.ipv6Prefix; }),
+    row(
+        "lockkeeper.http.maxBody", bytesText, "",
+        "The longest body on routes that count by a JSON field (1 to 16777216).",
+        [](Settings& s, const Names&) -> auto& { return s.http.limits.maxBody; }),
+
+    row(
+        "lockkeeper.http.locks.*.match", matchText, "(required)",
+        "Which requests `RequestLocks` serves one at a time: see [adapters.md](adapters.md).",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).match; }),
+    row(
+        "lockkeeper.http.locks.*.by", "what the key is", "(required)",
+        "What the key is made of, such as `path id`, `user` or `all`.",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).by; }),
+    row(
+        "lockkeeper.http.locks.*.scope", "text", "(the route's name)",
+        "The first part of the key; routes with one scope share their locks.",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).scope; }),
+    row(
+        "lockkeeper.http.locks.*.ttl", durationText, "(lockkeeper.lock.ttl)",
+        "The lease, which is renewed while the handler runs.",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).lock.ttl; }),
+    row(
+        "lockkeeper.http.locks.*.waitFor", durationText, "(lockkeeper.lock.waitFor)",
+        "How long a request waits for a busy lock before 423.",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).lock.waitFor; }),
+    row(
+        "lockkeeper.http.locks.*.maxHold", durationText, "(lockkeeper.lock.maxHold)",
+        "The longest that a request may hold its lock; then it is lost.",
+        [](Settings& s, const Names& names) -> auto& { return locked(s, names).lock.maxHold; }),
+    row(
+        "lockkeeper.http.maxWaiting", numberText, "",
+        "How many requests of this process wait for locks at a time; others get 423 at once (0 to 10000).",
+        [](Settings& s, const Names&) -> auto& { return s.http.locks.maxWaiting; }),
+
+    row(
+        "lockkeeper.http.idempotency.store", uriText, "(lockkeeper.store)",
+        "Where answers are kept, if elsewhere than locks.",
+        [](Settings& s, const Names&) -> auto& { return s.http.answersStore; }),
+    row(
+        "lockkeeper.http.idempotency.routes.*.match", matchText, "(required)",
+        "Which requests `Idempotency` runs once for each key: see [adapters.md](adapters.md).",
+        [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).match; }),
+    row(
+        "lockkeeper.http.idempotency.routes.*.client", "what tells clients apart", "",
+        "Such as `user`, `address`, `header NAME` or `all`: nobody gets another client's answer.",
+        [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).client; }),
+    row(
+        "lockkeeper.http.idempotency.routes.*.required", switchText, "",
+        "Whether a request without a key is refused.",
+        [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).required; }),
+    row(
+        "lockkeeper.http.idempotency.routes.*.keepFor", durationText, "", "How long answers are kept.",
+        [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).keepFor; }),
+    row(
+        "lockkeeper.http.idempotency.routes.*.ttl", durationText, "",
+        "How long a request counts as in flight after its server has died.",
+        [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).ttl; }),
+    row(
+        "lockkeeper.http.idempotency.maxBody", bytesText, "",
+        "The longest request body; it is read into memory (1 to 16777216).",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxBody; }),
+    row(
+        "lockkeeper.http.idempotency.maxAnswer", bytesText, "",
+        "The longest answer that is kept whole (1024 to 1048576).",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxAnswer; }),
+    row(
+        "lockkeeper.http.idempotency.maxStored", bytesText, "",
+        "How much a process may have in the store in whole answers; of more, only the fact is kept.",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxStored; }),
+};
+
+}  // namespace
+
+std::span<const SettingRow> httpRows() { return rows; }
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,72 @@
+#include "http/idempotency/answer_store.h"
+
+namespace lockkeeper::poco {
+
+namespace {
+
+using Poco::Net::HTTPResponse;
+
+bool isFinalStatus(int status) {
+  switch (status) {
+    case HTTPResponse::HTTP_UNAUTHORIZED:
+    case HTTPResponse::HTTP_PROXY_AUTHENTICATION_REQUIRED:
+    case HTTPResponse::HTTP_REQUEST_TIMEOUT:
+    case HTTPResponse::HTTP_CONFLICT:
+    case HTTPResponse::HTTP_MISDIRECTED_REQUEST:
+    case HTTPResponse::HTTP_LOCKED:
+    case 425:  // Too Early
+    case HTTPResponse::HTTP_TOO_MANY_REQUESTS:
+      return false;
+    default:
+      return status < HTTPResponse::HTTP_INTERNAL_SERVER_ERROR;
+  }
+}
+
+Instant nowOf(const IdempotencyOptions& options) {
+  return options.clock ? options.clock->now() : systemClock()->now();
+}
+
+Instant deadlineOf(const IdempotencyOptions& options) {
+  return saturatingAdd(nowOf(options), options.operationTimeout);
+}
+
+std::string valueKey(const IdempotencyOptions& options, const std::string& key) {
+  return options.keyNamespace.empty() ? key : options.keyNamespace + ":" + key;
+}
+
+}  // namespace
+
+std::optional<StoredAnswer> AnswerStore::find(const IdempotencyOptions& options, const std::string& key) {
+  const auto bytes = values_->get(valueKey(options, key), deadlineOf(options));
+  return bytes ? std::optional(StoredAnswer::decode(*bytes)) : std::nullopt;
+}
+
+void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute& route,
+                       const std::string& key, const StoredAnswer& answer) {
+  if (options.isFinal ? !options.isFinal(answer.status) : !isFinalStatus(answer.status)) return;
+  std::string bytes = answer.encode();
+  if (answer.whole && (bytes.size() > options.maxAnswer || !claim(options, route, bytes.size()))) {
+    const StoredAnswer fact{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false};
+    bytes = fact.encode();
+  }
+  try {
+    values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options));
+  } catch (const Error&) {
+    // Once more, since a lost answer means that a repetition runs again. The first one that is kept stays.
+    values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options));
+  }
+}
+
+/// Whether so many bytes more may be stored, which they then count as, even if the store should not take
+/// them.
+bool AnswerStore::claim(const IdempotencyOptions& options, const IdempotencyRoute& route, std::size_t bytes) {
+  const Instant now = nowOf(options);
+  const std::lock_guard guard(mutex_);
+  for (; !endings_.empty() && endings_.top().first <= now; endings_.pop()) stored_ -= endings_.top().second;
+  if (stored_ > options.maxStored || bytes > options.maxStored - stored_) return false;
+  stored_ += bytes;
+  endings_.emplace(saturatingAdd(now, route.keepFor), bytes);
+  return true;
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,59 @@
+#include "http/idempotency/idempotency_route.h"
+
+#include <algorithm>
+#include <array>
+
+#include "config/setting_value.h"
+#include "lockkeeper/duration.h"
+
+namespace lockkeeper::poco {
+
+namespace {
+
+const std::string root = "lockkeeper.http.idempotency";
+constexpr std::size_t mostBody = std::size_t{16} << 20;
+constexpr std::size_t leastAnswer = 1024;
+constexpr std::size_t mostStored = std::size_t{1} << 40;
+constexpr std::chrono::milliseconds longestKept = std::chrono::hours{24 * 366};
+constexpr std::array<std::string_view, 4> keptMethods{"POST", "PATCH", "PUT", "DELETE"};
+
+}  // namespace
+
+bool isKeptMethod(std::string_view method) {
+  return std::ranges::find(keptMethods, method) != keptMethods.end();
+}
+
+void checkFilter(const IdempotencyOptions& options) {
+  if (!options.keyNamespace.empty()) checkSettingName("the namespace", options.keyNamespace);
+  checkRange(root + ".maxBody", options.maxBody, 1, mostBody);
+  checkRange(root + ".maxAnswer", options.maxAnswer, leastAnswer, maxValueBytes);
+  checkRange(root + ".maxStored", options.maxStored, 0, mostStored);
+}
+
+IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const IdempotencyOptions& options) {
+  checkSettingName("a name in " + root + ".routes", given.name);
+  const std::string here = root + ".routes." + given.name;
+  RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
+  const std::string method = given.match.substr(0, given.match.find(' '));
+  if (method != "*" && !isKeptMethod(method)) {
+    throw ConfigError(here + ".match is " + quoted(given.match) + ", which no request can match: " + method +
+                      " is not one of POST, PATCH, PUT and DELETE");
+  }
+  checkDuration<ConfigError>(here + ".keepFor", given.keepFor, std::chrono::milliseconds{1}, longestKept);
+  // Nothing is left to the manager's defaults, which were chosen for other locks.
+  const LockOptions lock{.ttl = given.ttl,
+                         .waitFor = std::chrono::milliseconds{0},
+                         .renew = Renew::automatic,
+                         .maxHold = forever,
+                         .safetyMargin = given.ttl / 10};
+  checkLock(here, lock);
+  KeySource client = KeySource::parse(here + ".client", given.client, pattern, options.clients.user);
+  return {.name = given.name,
+          .pattern = std::move(pattern),
+          .client = std::move(client),
+          .required = given.required,
+          .keepFor = given.keepFor,
+          .lock = lock};
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,50 @@
+#include "http/limit/limit_route.h"
+
+#include <algorithm>
+
+#include "config/setting_value.h"
+#include "http/limit/rate_fields.h"
+
+namespace lockkeeper::poco {
+namespace {
+
+const std::string root = "lockkeeper.http";
+constexpr std::size_t mostBody = std::size_t{16} << 20;
+constexpr std::size_t mostLimits = 16;  // what RateLimiter::take() takes at once
+
+}  // namespace
+
+void checkFilter(const RateLimitOptions& options) {
+  checkRange(root + ".maxBody", options.maxBody, 1, mostBody);
+}
+
+LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& options) {
+  checkSettingName("a name in " + root + ".routes", given.name);
+  const std::string here = root + ".routes." + given.name;
+  if (given.match.empty()) {
+    throw ConfigError(here + ".match is missing, such as " + here + ".match = POST /sms");
+  }
+  LimitRoute route{.name = given.name,
+                   .pattern = RoutePattern::parse(here + ".match", given.match),
+                   .dryRun = given.dryRun.value_or(options.dryRun)};
+  for (const auto& [limit, source] : given.limits) {
+    const std::string setting = here + ".limits." + limit;
+    const auto policy = options.policies.find(limit);
+    if (policy == options.policies.end()) {
+      throw ConfigError(setting + " needs a limit of that name: lockkeeper.limits." + limit +
+                        ".rate is missing");
+    }
+    route.limits.push_back(
+        {&policy->second, KeySource::parse(setting, source, route.pattern, options.clients.user)});
+    appendItem(route.policyField, policyItem(policy->second));
+  }
+  if (route.limits.empty() || route.limits.size() > mostLimits) {
+    throw ConfigError(here + ".limits has " + std::to_string(route.limits.size()) +
+                      " limits: 1 to 16 are allowed");
+  }
+  route.needsBody =
+      std::ranges::any_of(route.limits, [](const RouteLimit& limit) { return limit.source.needsBody(); });
+  return route;
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "http/filter_rules.h"
+#include "lockkeeper/poco/request_locks.h"
+
+namespace lockkeeper::poco {
+
+/// A route of RequestLocks, checked.
+struct LockRoute {
+  std::string name;
+  RoutePattern pattern;
+  std::vector<KeySource> sources;
+  std::string scope;
+  LockOptions lock;
+
+  /// From completed() options. Throws ConfigError that names the setting.
+  static LockRoute of(const LockedRoute& given, const RequestLockOptions& options);
+
+  /// SCOPE/VALUE, and more values likewise.
+  std::string keyFor(const RequestFacts& facts) const;
+};
+
+/// `options` whose routes name how each lock is taken and kept: what they left open is the manager's, as
+/// LockedRoute::lock says.
+RequestLockOptions completed(RequestLockOptions options, const LockOptions& defaults);
+
+/// Throws ConfigError for what is not allowed, whatever the routes.
+void checkFilter(const RequestLockOptions& options);
+
+using LockRules = FilterRules<RequestLockOptions, LockRoute>;
+
+}  // namespace lockkeeper::poco
