@@ -9,8 +9,8 @@
 #include "inspect/shown.h"
 #include "inspect/table.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 

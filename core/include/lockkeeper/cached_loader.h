@@ -83,8 +83,9 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
 
   /// Forgets the value: call it when what the loader reads has been changed and committed. A load that began
   /// before is waited for and its value is not kept, so no get() that begins later, in any process, is served
-  /// what was before the change. That is promised to processes that reach the stores. Throws a store's error or LockTimeout; then the old value may be served
-  /// until its time is up. Blocks for a load that is under way, at most loadFor and lockTtl.
+  /// what was before the change. That is promised to processes that reach the stores. Throws a store's error
+  /// or LockTimeout; then the old value may be served until its time is up. Blocks for a load that is under
+  /// way, at most loadFor and lockTtl.
   void invalidate(std::string_view key);
 
  private:

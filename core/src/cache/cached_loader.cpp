@@ -74,7 +74,8 @@ class CachedLoader::Impl {
       if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
       const auto [load, part] = loads_.join(entry.full, came);
       if (part == Loads::Part::leads) return lead(entry, load, fresh.failure);
-      if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
+      if (Value stale = values_.lookStale(entry))
+        return serve(entry, EventKind::cacheStale, std::move(stale));
       if (!loads_.await(*load, until)) tooLate(entry);
       if (part == Loads::Part::waits) continue;
       if (load->failure) std::rethrow_exception(load->failure);
@@ -180,7 +181,8 @@ class CachedLoader::Impl {
       value = loadNow(entry);
     } catch (...) {
       // Looked for again: an older one may have been invalidated.
-      if (Value stale = values_.lookStale(entry)) return serve(entry, EventKind::cacheStale, std::move(stale));
+      if (Value stale = values_.lookStale(entry))
+        return serve(entry, EventKind::cacheStale, std::move(stale));
       throw;
     }
     try {

@@ -22,7 +22,7 @@ inline constexpr std::chrono::hours longestTtl{24};
 struct LockTerms {
   std::chrono::milliseconds ttl;
   std::optional<std::chrono::milliseconds> margin;  ///< Empty: a tenth of what the store gives.
-  std::chrono::milliseconds waitFor;  ///< `forever`, or at most 24 h.
+  std::chrono::milliseconds waitFor;                ///< `forever`, or at most 24 h.
   Renew renew;
   std::optional<std::chrono::milliseconds> maxHold;  ///< At most 100 years: more is no bound.
   std::stop_token stop;

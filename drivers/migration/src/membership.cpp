@@ -78,8 +78,7 @@ bool Membership::confirm(const AcquireRequest& request, const Granted& granted) 
   HeldLocks::HeldLock* heldLock = locks_.find(request.claim, now);
   if (heldLock == nullptr) return false;
   heldLock->end = saturatingAdd(now, std::max(request.ttl, granted.leasedFor));
-  return heldLock->phase == Phase::both ||
-         (heldLock->lease == lease_ && granted.leasedFrom < leaseUntil_);
+  return heldLock->phase == Phase::both || (heldLock->lease == lease_ && granted.leasedFrom < leaseUntil_);
 }
 
 void Membership::forget(const Claim& claim) {

@@ -30,9 +30,8 @@ class FlashSale final : public samples::SampleApplication {
           setting("orders", "how many are ordered, one each", "N", "flashSale.orders"),
           setting("customers", "how many order at once", "N", "flashSale.customers"),
           setting("port", "with --serve: the port", "N", "flashSale.port"),
-          setting("way",
-                  "with --serve: fencedRow, conditionalUpdate, optimistic or lockedOptimistic",
-                  "WAY", "flashSale.way")}) {
+          setting("way", "with --serve: fencedRow, conditionalUpdate, optimistic or lockedOptimistic", "WAY",
+                  "flashSale.way")}) {
       options.addOption(option);
     }
   }

@@ -9,8 +9,8 @@
 
 #include "fault_proxy.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

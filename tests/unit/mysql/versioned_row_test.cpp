@@ -1,5 +1,5 @@
-#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/mysql/versioned_row.h"
+#include "lockkeeper/internal/backoff.h"
 
 #include <gmock/gmock.h>
 

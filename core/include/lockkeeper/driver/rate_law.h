@@ -8,8 +8,8 @@
 
 namespace lockkeeper {
 
-/// How a limit counts. The word behind each is its name in configurations, where "leaky-meter" is another name
-/// of the token bucket: the same bucket seen from below, what would overflow it is refused.
+/// How a limit counts. The word behind each is its name in configurations, where "leaky-meter" is another
+/// name of the token bucket: the same bucket seen from below, what would overflow it is refused.
 enum class RateKind {
   tokenBucket,    ///< "token-bucket": bursts up to the bucket's size, then the rate. GCRA.
   leakyQueue,     ///< "leaky-queue": callers wait for slots at a constant rate, first come, first served.

@@ -117,8 +117,8 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       if (wire.reply(index).kind == ReplyKind::error) each.cause = impl_->faultIn(wire.reply(index));
       if (each.outcome == RenewOutcome::renewed && !replicated) {
         each.outcome = RenewOutcome::unavailable;
-        each.cause = impl_->name() + ": fewer than " + std::to_string(least) +
-                     " replicas have confirmed the renewal";
+        each.cause =
+            impl_->name() + ": fewer than " + std::to_string(least) + " replicas have confirmed the renewal";
       }
       each.leasedFrom = wire.sentAt();
       each.leasedFor = each.ttl;

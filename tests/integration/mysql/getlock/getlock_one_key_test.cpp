@@ -47,8 +47,7 @@ TEST_P(GetLockOneKey, AWaiterWhoseHostVanishedDoesNotKeepTheKeyForItsTtl) {
   vanishing.key = holder.key;
   std::stop_source stop;
   auto waiting = std::async(std::launch::async, [&] {
-    return dynamic_cast<Waitable&>(*far).acquireWaiting(requestFor(vanishing, 1min), in(1min),
-                                                        stop.get_token());
+    return capability<Waitable>(*far)->acquireWaiting(requestFor(vanishing, 1min), 1min, stop.get_token());
   });
   ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor(holder.key).size() == 1; }));
   store.proxy.set({.kind = ProxyFault::Kind::blackhole});

@@ -29,8 +29,9 @@ struct ServerRowsOptions {
 /// Everything throws StoreUnavailable (nothing has changed) and ConfigError; commit() OutcomeUnknown, too.
 class LOCKKEEPER_MYSQL_EXPORT ServerRows {
  public:
-  /// `uri` is mysql://user:password@host[:3306]/database with the parameters `passwordFile`, `socket`, `tls`,
-  /// `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet. Throws ConfigError.
+  /// `uri` is `mysql://user:password@host[:3306]/database` with the parameters `passwordFile`, `socket`,
+  /// `tls`, `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet. Throws
+  /// ConfigError.
   ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment = {});
   ServerRows(const ServerRows&) = delete;
   ServerRows& operator=(const ServerRows&) = delete;
@@ -43,7 +44,9 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
     Transaction& operator=(Transaction&&) = delete;
     ~Transaction();
 
+    /// The first row, or empty.
     std::optional<SqlRow> select(const std::string& statement, const SqlRow& values);
+    /// How many rows it changed.
     std::size_t execute(const std::string& statement, const SqlRow& values);
     /// OutcomeUnknown when the connection broke: then nobody knows whether the database has committed.
     void commit();

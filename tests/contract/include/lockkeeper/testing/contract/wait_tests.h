@@ -68,6 +68,7 @@ TEST_P(DriverContract, EndsTheWaitWhenItsTimeHasCome) {
   const Instant until = now() + length;
   const Claimant waits{key};
   auto result = waitFor(waits, until);
+  ASSERT_TRUE(queued(1));
   GetParam().advance(length);
   EXPECT_TRUE(std::holds_alternative<Busy>(result.get()));
   EXPECT_GE(now(), until);
