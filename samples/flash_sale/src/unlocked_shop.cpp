@@ -1,5 +1,7 @@
 #include "unlocked_shop.h"
 
+#include <Poco/Data/MySQL/Connector.h>
+#include <Poco/Data/SQLite/Connector.h>
 #include <Poco/Data/Session.h>
 #include <Poco/Data/Statement.h>
 
@@ -23,6 +25,12 @@ constexpr std::chrono::milliseconds businessLogic{1};
 
 bool isSqlite(const std::string& database) { return database.starts_with("sqlite:"); }
 
+std::string connectorFor(const std::string& database) {
+  Poco::Data::SQLite::Connector::registerConnector();
+  Poco::Data::MySQL::Connector::registerConnector();
+  return isSqlite(database) ? Poco::Data::SQLite::Connector::KEY : Poco::Data::MySQL::Connector::KEY;
+}
+
 std::string connectionString(const std::string& database) {
   if (isSqlite(database)) return database.substr(std::string("sqlite:").size());
   const auto uri = lockkeeper::StoreUri::parse(database);
@@ -42,7 +50,7 @@ std::optional<std::int64_t> read(Session& session, const std::string& sku) {
 }  // namespace
 
 UnlockedShop::UnlockedShop(const std::string& database, int sessions)
-    : sessions_(isSqlite(database) ? "SQLite" : "MySQL", connectionString(database), 1, sessions) {}
+    : sessions_(connectorFor(database), connectionString(database), 1, sessions) {}
 
 Deduction UnlockedShop::order(const std::string& sku, std::int64_t quantity, const std::string& orderId) {
   Session session(sessions_.get());
