@@ -222,7 +222,9 @@ TEST_P(VersionRowOfLock, APurgeOfManyRowsCostsNoLock) {
       Renewal renewal{.claim = each.claim(), .ttl = longTtl};
       store.direct->renew({&renewal, 1}, soon());
       EXPECT_NE(renewal.outcome, RenewOutcome::notOwner);
-      if (last) EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+      if (last) {
+        EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+      }
     }
   }
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks"), "4");

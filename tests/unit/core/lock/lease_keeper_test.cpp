@@ -64,8 +64,8 @@ TEST_F(LeaseKeeperTest, ACallThatHangsHoldsUpNoRenewalOfOtherLocks) {
 TEST_F(LeaseKeeperTest, ASlowCallbackOfOneLossDoesNotDelayTheNext) {
   const auto first = manager.lock("first", {.ttl = 1s, .renew = Renew::manual});
   const auto second = manager.lock("second", {.ttl = 2s, .renew = Renew::manual});
-  std::optional<Lock> other(manager.lock("other"));
-  const std::stop_callback destroysAnother(first.lost(), [&] { other.reset(); });
+  std::optional<Lock> unneeded(manager.lock("other"));
+  const std::stop_callback destroysAnother(first.lost(), [&] { unneeded.reset(); });
   network->hang(Call::release);
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s - 12ms - 100ms));
   advanceTo(start + 1s);
