@@ -119,7 +119,8 @@ class LOCKKEEPER_CORE_EXPORT Listener {
   virtual ~Listener() = default;
 
   /// Called from the threads that use locks and from those that keep them, several at a time, outside all
-  /// internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped.
+  /// internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No call begins
+  /// once a manager and all its Locks are gone.
   virtual void on(const Event& event) = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "lock/lease_keeper.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace lockkeeper::detail {
 
@@ -17,6 +18,22 @@ constexpr std::size_t mostRenewers = 4;
 constexpr std::size_t mostWatchmen = 4;
 
 }  // namespace
+
+/// Passes events on until nobody wants to hear them any more: a thread that a store keeps from ending in time
+/// is left to itself, and what its listener uses may be gone by then.
+class LeaseKeeper::EventGate final : public Listener {
+ public:
+  explicit EventGate(std::shared_ptr<Listener> listener) : listener_(std::move(listener)) {}
+
+  void on(const Event& event) override {
+    if (!closed_) listener_->on(event);
+  }
+  void close() { closed_ = true; }
+
+ private:
+  const std::shared_ptr<Listener> listener_;
+  std::atomic<bool> closed_ = false;
+};
 
 /// Where the driver reports losses to: it may do so as long as it lives, the keeper ends before.
 class LeaseKeeper::LossInbox final : public LossListener {
@@ -53,7 +70,8 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environ
                          std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
     : driver_(std::move(driver)),
       store_(driver_->name()),
-      environment_(std::move(environment)),
+      events_(environment.listener ? std::make_shared<EventGate>(environment.listener) : nullptr),
+      environment_{environment.clock, environment.random, events_},
       operationTimeout_(operationTimeout),
       abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause),
       inbox_(std::make_shared<LossInbox>(*this)),
@@ -185,6 +203,7 @@ void LeaseKeeper::shutDown(Instant until) {
   renewers_.stop();
   watchmen_.join(held, until);
   renewers_.join(held, until);
+  if (events_) events_->close();
 }
 
 Instant LeaseKeeper::nextLoss() const {

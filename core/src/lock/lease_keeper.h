@@ -45,11 +45,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// known, and nobody uses it any more.
   void abandon(const Claim& claim, Instant until);
 
-  /// Ends all threads, after one more try at what was abandoned. Waits for that until `until` at most.
+  /// Ends all threads, after one more try at what was abandoned. Waits for that until `until` at most. A
+  /// thread that goes on then reports nothing any more.
   void shutDown(Instant until);
 
  private:
   struct Loss;
+  class EventGate;
   class LossInbox;
   using ByTime = std::set<std::pair<Instant, Lease*>>;
 
@@ -63,7 +65,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void unschedule(Lease& lease);
 
   const std::shared_ptr<LockDriver> driver_;
-  const std::string store_;  // its name in events
+  const std::string store_;                  // its name in events
+  const std::shared_ptr<EventGate> events_;  // null when nobody listens
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
 

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <thread>
 
 #include "contract_drivers.h"
@@ -117,6 +118,29 @@ TEST_F(LeaseKeeperTest, ALockThatOutlivesItsManagerWaitsForOneOperationAtMost) {
   EXPECT_EQ(clock->now(), start + 2s);
   deaf->inBackground.get_future().wait();
   deaf->goOn.set_value();
+}
+
+TEST_F(LeaseKeeperTest, WhatGoesOnAfterTheManagerReportsNothing) {
+  std::atomic<bool> ended = false;
+  std::atomic<int> heardTooLate = 0;
+  auto hearing = std::make_shared<Hearing>([&](const Event& /*event*/) { heardTooLate += ended; });
+  const std::weak_ptr<Hearing> inUse = hearing;
+  ManagerOptions heard = options(seed + 2);
+  heard.environment.listener = std::move(hearing);
+  std::optional<LockManager> brief(std::in_place, network, std::move(heard));
+  network->fail(Call::acquire, {Fault::replyLost, Fault::requestLost});
+  network->failAlways(Call::release, Fault::unavailable);
+  network->hang(Call::release);
+  EXPECT_THROW((void)brief->tryLock("order", {.ttl = 1h}), OutcomeUnknown);
+  network->awaitHanging();
+  auto gone = std::async(std::launch::async, [&] { brief.reset(); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 2s));
+  clock->advance(2s);
+  gone.get();
+  ended = true;
+  network->resume();
+  while (!inUse.expired()) std::this_thread::yield();
+  EXPECT_EQ(heardTooLate, 0);
 }
 
 TEST_F(LeaseKeeperTest, AnAbandonedClaimThatIsNeverAnsweredHoldsUpNoOther) {
