@@ -78,4 +78,9 @@ function(lockkeeper_add_library name type)
     set_target_properties(${target} PROPERTIES LINK_DEPENDS ${script} INSTALL_RPATH $ORIGIN)
   endif()
   lockkeeper_compile_options(${target})
+  if(LOCKKEEPER_DEVELOPER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # A thread that a store kept from ending in time runs on while the process exits: nothing static that it uses may be
+    # destroyed.
+    target_compile_options(${target} PRIVATE -Wexit-time-destructors)
+  endif()
 endfunction()

@@ -34,7 +34,7 @@ class SystemClock final : public Clock {
 }  // namespace
 
 std::shared_ptr<Clock> systemClock() {
-  static const auto clock = std::make_shared<SystemClock>();
+  static const auto& clock = *new auto(std::make_shared<SystemClock>());
   return clock;
 }
 

@@ -56,7 +56,7 @@ std::uint64_t Random::upTo(std::uint64_t bound) {
 }
 
 std::shared_ptr<Random> systemRandom() {
-  static const auto random = std::make_shared<SystemRandom>();
+  static const auto& random = *new auto(std::make_shared<SystemRandom>());
   return random;
 }
 

@@ -48,7 +48,7 @@ std::int64_t MemoryRates::now() const {
 MemoryRates::Cells& MemoryRates::cellsOf(RateKind kind) { return cells_[familyOf(kind)]; }
 
 bool MemoryRates::lookAtAll(std::span<RateCharge> charges, std::int64_t now) {
-  static const Cell unused;
+  static const Cell& unused = *new Cell();
   bool fits = true;
   for (RateCharge& each : charges) {
     const Cells& cells = cellsOf(each.law->kind);

@@ -142,9 +142,9 @@ constexpr std::array rows{
 
 /// What all settings are, those of lockkeeper.http last.
 const std::vector<SettingRow>& table() {
-  static const std::vector<SettingRow> all = [] {
-    std::vector<SettingRow> both(rows.begin(), rows.end());
-    both.insert(both.end(), httpRows().begin(), httpRows().end());
+  static const auto& all = *[] {
+    auto* both = new std::vector<SettingRow>(rows.begin(), rows.end());
+    both->insert(both->end(), httpRows().begin(), httpRows().end());
     return both;
   }();
   return all;

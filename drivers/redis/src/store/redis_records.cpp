@@ -22,12 +22,12 @@ std::string tableKey(std::string_view table) {
 }
 
 const Script& recordsScript() {
-  static const Script script(scripts::notices);
+  static const Script& script = *new Script(scripts::notices);
   return script;
 }
 
 const Script& replaceScript() {
-  static const Script script(scripts::replace_notice);
+  static const Script& script = *new Script(scripts::replace_notice);
   return script;
 }
 

@@ -9,7 +9,7 @@ namespace lockkeeper::poco {
 
 namespace {
 
-const std::string fieldName = "Idempotency-Key";
+constexpr auto fieldName = "Idempotency-Key";
 
 bool isVisible(char c) { return c > ' ' && c <= '~'; }
 

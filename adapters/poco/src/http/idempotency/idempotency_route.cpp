@@ -10,7 +10,7 @@ namespace lockkeeper::poco {
 
 namespace {
 
-const std::string root = "lockkeeper.http.idempotency";
+constexpr auto root = "lockkeeper.http.idempotency";
 constexpr std::size_t mostBody = std::size_t{16} << 20;
 constexpr std::size_t leastAnswer = 1024;
 constexpr std::size_t mostStored = std::size_t{1} << 40;
@@ -25,14 +25,14 @@ bool isKeptMethod(std::string_view method) {
 
 void checkFilter(const IdempotencyOptions& options) {
   if (!options.keyNamespace.empty()) checkSettingName("the namespace", options.keyNamespace);
-  checkRange(root + ".maxBody", options.maxBody, 1, mostBody);
-  checkRange(root + ".maxAnswer", options.maxAnswer, leastAnswer, maxValueBytes);
-  checkRange(root + ".maxStored", options.maxStored, 0, mostStored);
+  checkRange(root + std::string(".maxBody"), options.maxBody, 1, mostBody);
+  checkRange(root + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
+  checkRange(root + std::string(".maxStored"), options.maxStored, 0, mostStored);
 }
 
 IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const IdempotencyOptions& options) {
-  checkSettingName("a name in " + root + ".routes", given.name);
-  const std::string here = root + ".routes." + given.name;
+  checkSettingName(std::string("a name in ") + root + ".routes", given.name);
+  const std::string here = root + std::string(".routes.") + given.name;
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   const std::string method = given.match.substr(0, given.match.find(' '));
   if (method != "*" && !isKeptMethod(method)) {

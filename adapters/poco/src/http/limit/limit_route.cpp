@@ -8,19 +8,19 @@
 namespace lockkeeper::poco {
 namespace {
 
-const std::string root = "lockkeeper.http";
+constexpr auto root = "lockkeeper.http";
 constexpr std::size_t mostBody = std::size_t{16} << 20;
 constexpr std::size_t mostLimits = 16;  // what RateLimiter::take() takes at once
 
 }  // namespace
 
 void checkFilter(const RateLimitOptions& options) {
-  checkRange(root + ".maxBody", options.maxBody, 1, mostBody);
+  checkRange(root + std::string(".maxBody"), options.maxBody, 1, mostBody);
 }
 
 LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& options) {
-  checkSettingName("a name in " + root + ".routes", given.name);
-  const std::string here = root + ".routes." + given.name;
+  checkSettingName(std::string("a name in ") + root + ".routes", given.name);
+  const std::string here = root + std::string(".routes.") + given.name;
   if (given.match.empty()) {
     throw ConfigError(here + ".match is missing, such as " + here + ".match = POST /sms");
   }

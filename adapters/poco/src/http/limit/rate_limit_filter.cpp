@@ -18,7 +18,7 @@ using Poco::Net::HTTPResponse;
 using Request = Poco::Net::HTTPServerRequest;
 using Response = Poco::Net::HTTPServerResponse;
 
-const std::string registry = "https://iana.org/assignments/http-problem-types#";
+constexpr auto registry = "https://iana.org/assignments/http-problem-types#";
 
 /// Refused because nobody could be asked, not because the client came too often.
 bool closedByOutage(const RateTake& take) {
@@ -27,14 +27,14 @@ bool closedByOutage(const RateTake& take) {
 
 Problem quotaExceeded(const std::string& seconds) {
   return {.status = HTTPResponse::HTTP_TOO_MANY_REQUESTS,
-          .type = registry + "quota-exceeded",
+          .type = registry + std::string("quota-exceeded"),
           .title = "Request cannot be satisfied as assigned quota has been exceeded",
           .detail = "Try again in " + seconds + " s."};
 }
 
 Problem outage(const std::string& seconds) {
   return {.status = HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-          .type = registry + "temporary-reduced-capacity",
+          .type = registry + std::string("temporary-reduced-capacity"),
           .title = "Request cannot be satisfied due to temporary server capacity constraints",
           .detail = "The request's limits cannot be checked at present. Try again in " + seconds + " s."};
 }

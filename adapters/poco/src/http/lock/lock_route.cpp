@@ -9,7 +9,7 @@ namespace {
 
 using Poco::StringTokenizer;
 
-const std::string root = "lockkeeper.http.locks";
+constexpr auto root = "lockkeeper.http.locks";
 constexpr std::size_t mostSources = 4;
 constexpr std::size_t mostWaiting = 10'000;
 // Not a colon: with a value it could make the mark that no key may contain.
@@ -52,8 +52,8 @@ RequestLockOptions completed(RequestLockOptions options, const LockOptions& defa
 }
 
 LockRoute LockRoute::of(const LockedRoute& given, const RequestLockOptions& options) {
-  checkSettingName("a name in " + root, given.name);
-  const std::string here = root + "." + given.name;
+  checkSettingName(std::string("a name in ") + root, given.name);
+  const std::string here = root + std::string(".") + given.name;
   if (!given.scope.empty()) checkSettingName(here + ".scope", given.scope);
   checkLock(here, given.lock);
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);

@@ -63,13 +63,14 @@ std::optional<std::string> jsonField(const Poco::JSON::Object::Ptr& json, const 
 
 KeySource KeySource::parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
                            const UserOf& user) {
-  static const std::map<std::string, Kind> plain{
-      {"all", Kind::all}, {"address", Kind::address}, {"user", Kind::user}};
-  static const std::map<std::string, Kind> named{{"header", Kind::header},
-                                                 {"cookie", Kind::cookie},
-                                                 {"query", Kind::query},
-                                                 {"json", Kind::json},
-                                                 {"path", Kind::path}};
+  using Kinds = std::map<std::string, Kind>;
+  static const Kinds& plain =
+      *new Kinds{{"all", Kind::all}, {"address", Kind::address}, {"user", Kind::user}};
+  static const Kinds& named = *new Kinds{{"header", Kind::header},
+                                         {"cookie", Kind::cookie},
+                                         {"query", Kind::query},
+                                         {"json", Kind::json},
+                                         {"path", Kind::path}};
   const auto space = text.find(' ');
   const bool hasName = space != std::string::npos && space + 1 < text.size();
   const auto& kinds = hasName ? named : plain;

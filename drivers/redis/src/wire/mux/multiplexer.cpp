@@ -18,7 +18,7 @@ namespace {
 // A connection that was idle for so long is looked at before it is used again: the server may have ended it.
 constexpr std::chrono::seconds idleBeforeLook{1};
 
-const AskRules oneNode;
+const AskRules& oneNode = *new AskRules();
 
 // How long a server may say nothing. WAIT keeps it from answering for as long as it was told to.
 std::chrono::milliseconds ioTimeoutOf(const RedisOptions& options) {

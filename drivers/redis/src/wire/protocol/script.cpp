@@ -17,42 +17,42 @@ std::string sha1(std::string_view text) {
 Script::Script(std::string_view text) : text_(text), digest_(sha1(text)) {}
 
 const Script& Script::acquire() {
-  static const Script script(scripts::acquire);
+  static const Script& script = *new Script(scripts::acquire);
   return script;
 }
 
 const Script& Script::renew() {
-  static const Script script(scripts::renew);
+  static const Script& script = *new Script(scripts::renew);
   return script;
 }
 
 const Script& Script::release() {
-  static const Script script(scripts::release);
+  static const Script& script = *new Script(scripts::release);
   return script;
 }
 
 const Script& Script::holder() {
-  static const Script script(scripts::holder);
+  static const Script& script = *new Script(scripts::holder);
   return script;
 }
 
 const Script& Script::breakLock() {
-  static const Script script(scripts::break_lock);
+  static const Script& script = *new Script(scripts::break_lock);
   return script;
 }
 
 const Script& Script::rateTake() {
-  static const Script script(scripts::rate_take);
+  static const Script& script = *new Script(scripts::rate_take);
   return script;
 }
 
 const Script& Script::rateRefund() {
-  static const Script script(scripts::rate_refund);
+  static const Script& script = *new Script(scripts::rate_refund);
   return script;
 }
 
 const Script& Script::legacy() {
-  static const Script script(scripts::legacy);
+  static const Script& script = *new Script(scripts::legacy);
   return script;
 }
 
