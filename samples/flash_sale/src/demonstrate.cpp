@@ -3,8 +3,8 @@
 
 #include "lockkeeper/driver/store_uri.h"
 #include "modes.h"
-#include "report.h"
-#include "sale.h"
+#include "sale/report.h"
+#include "sale/sale.h"
 
 namespace flash_sale {
 namespace {

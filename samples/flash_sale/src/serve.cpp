@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "modes.h"
-#include "order_server.h"
+#include "shop/order_server.h"
 
 namespace flash_sale {
 

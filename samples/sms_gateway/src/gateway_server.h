@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "job_queue.h"
+#include "queue/job_queue.h"
 
 namespace sms_gateway {
 

@@ -14,9 +14,9 @@
 #include "lockkeeper/poco/rate_limit_filter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
-#include "memory_queue.h"
 #include "outbox.h"
-#include "redis_queue.h"
+#include "queue/memory_queue.h"
+#include "queue/redis_queue.h"
 #include "settings.h"
 #include "worker.h"
 

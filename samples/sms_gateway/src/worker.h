@@ -4,9 +4,9 @@
 #include <stop_token>
 #include <string>
 
-#include "job_queue.h"
 #include "lockkeeper/poco/lock_services.h"
 #include "outbox.h"
+#include "queue/job_queue.h"
 #include "settings.h"
 
 namespace sms_gateway {

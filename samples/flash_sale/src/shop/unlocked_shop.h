@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "shop.h"
+#include "shop/shop.h"
 
 namespace flash_sale {
 

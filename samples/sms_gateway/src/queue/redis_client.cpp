@@ -1,4 +1,4 @@
-#include "redis_client.h"
+#include "queue/redis_client.h"
 
 #include <Poco/NumberParser.h>
 

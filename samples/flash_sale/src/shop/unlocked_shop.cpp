@@ -1,4 +1,4 @@
-#include "unlocked_shop.h"
+#include "shop/unlocked_shop.h"
 
 #include <Poco/Data/MySQL/Connector.h>
 #include <Poco/Data/SQLite/Connector.h>

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "sale/report.h"
 
 #include <iomanip>
 

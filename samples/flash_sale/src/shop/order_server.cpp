@@ -1,4 +1,4 @@
-#include "order_server.h"
+#include "shop/order_server.h"
 
 #include <Poco/Exception.h>
 #include <Poco/JSON/Object.h>
@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "lockkeeper/error.h"
-#include "order_request.h"
+#include "shop/order_request.h"
 
 namespace flash_sale {
 namespace {

@@ -3,7 +3,7 @@
 #include <ostream>
 #include <vector>
 
-#include "sale.h"
+#include "sale/sale.h"
 
 namespace flash_sale {
 

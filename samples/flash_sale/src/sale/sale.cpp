@@ -1,12 +1,12 @@
-#include "sale.h"
+#include "sale/sale.h"
 
 #include <Poco/UUIDGenerator.h>
 
 #include <algorithm>
 
-#include "order_server.h"
-#include "progress.h"
-#include "unlocked_shop.h"
+#include "sale/progress.h"
+#include "shop/order_server.h"
+#include "shop/unlocked_shop.h"
 
 namespace flash_sale {
 

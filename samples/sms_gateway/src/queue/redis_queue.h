@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <mutex>
 
-#include "job_queue.h"
-#include "redis_client.h"
+#include "queue/job_queue.h"
+#include "queue/redis_client.h"
 
 namespace sms_gateway {
 

@@ -1,4 +1,4 @@
-#include "clients.h"
+#include "sale/clients.h"
 
 #include <Poco/JSON/Object.h>
 #include <Poco/JSON/Parser.h>

@@ -1,4 +1,4 @@
-#include "memory_queue.h"
+#include "queue/memory_queue.h"
 
 namespace sms_gateway {
 

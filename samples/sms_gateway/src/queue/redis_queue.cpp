@@ -1,4 +1,4 @@
-#include "redis_queue.h"
+#include "queue/redis_queue.h"
 
 #include <Poco/JSON/Parser.h>
 #include <Poco/NumberParser.h>

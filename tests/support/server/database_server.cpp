@@ -35,7 +35,7 @@ constexpr const char* createUsers =
     "CREATE USER IF NOT EXISTS 'auditor'@'127.0.0.1' IDENTIFIED BY 'auditor';\n"
     "GRANT ALL ON *.* TO 'auditor'@'127.0.0.1' WITH GRANT OPTION;\n";
 
-// Where tests/support/fetch_mysqld puts it by default.
+// Where tests/support/server/fetch_mysqld puts it by default.
 std::filesystem::path mysqld() {
   if (const char* const given = std::getenv("LOCKKEEPER_MYSQLD")) return given;
   const char* const cache = std::getenv("XDG_CACHE_HOME");

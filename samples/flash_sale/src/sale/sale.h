@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "clients.h"
 #include "lockkeeper/lock_manager.h"
+#include "sale/clients.h"
 #include "settings.h"
-#include "shop.h"
+#include "shop/shop.h"
 
 namespace flash_sale {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "job_queue.h"
 #include "lockkeeper/driver/store_uri.h"
+#include "queue/job_queue.h"
 
 namespace sms_gateway {
 

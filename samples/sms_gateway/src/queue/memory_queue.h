@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-#include "job_queue.h"
+#include "queue/job_queue.h"
 
 namespace sms_gateway {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "shop.h"
+#include "shop/shop.h"
 
 namespace flash_sale {
 

@@ -1,4 +1,4 @@
-#include "order_request.h"
+#include "shop/order_request.h"
 
 #include <Poco/JSON/Object.h>
 #include <Poco/JSON/Parser.h>

@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "sale/progress.h"
 
 #include <unistd.h>
 
