@@ -13,7 +13,7 @@
 
 namespace lockkeeper {
 
-/// What get() does when neither the stores of values and locks nor a stale value help.
+/// What get() does when the stores of values and locks fail and there is no stale value.
 enum class WhenDown {
   load,  ///< It runs the loader without a lock: one at a time for each key in each process.
   fail,  ///< It throws the store's error. For a database that the missing cache would bring down.
@@ -58,9 +58,10 @@ struct CacheOptions {
 /// A read-through cache for many processes: the loader of a key that has expired is run once, under a lock,
 /// while all others are served the stale value or wait for the fresh one. Thread-safe.
 ///
-/// A value is as old as the beginning of its load, at most freshFor, or freshFor + staleFor while stale. All
-/// ages are counted by the store, so that no two clocks are compared. Waiters of one process share one load;
-/// of each process only one asks for the lock. After fork() the child's copy throws ForkedError.
+/// The age of a value counts from the beginning of its load: it is at most freshFor, or freshFor + staleFor
+/// when it is served stale. The store counts all ages, so that no two clocks are compared. Waiters of one
+/// process share one load; only one of them asks for the lock. After fork() the child's copy throws
+/// ForkedError.
 class LOCKKEEPER_CORE_EXPORT CachedLoader {
  public:
   /// Loads the value of a key, as it was given to get(), from where it lives; empty when there is none. Runs
@@ -81,11 +82,11 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
   /// for the loader, or for waitFor, plus a few requests to the stores.
   std::optional<std::string> get(std::string_view key);
 
-  /// Forgets the value: call it when what the loader reads has been changed and committed. A load that began
-  /// before is waited for and its value is not kept, so no get() that begins later, in any process, is served
-  /// what was before the change. That is promised to processes that reach the stores. Throws a store's error
-  /// or LockTimeout; then the old value may be served until its time is up. Blocks for a load that is under
-  /// way, at most loadFor and lockTtl.
+  /// Forgets the value: call it when what the loader reads has been changed and committed. Waits for a load
+  /// that began before, and does not keep its value, so that no get() that begins later, in any process that
+  /// reaches the stores, is served a value from before the change. Throws a store's error or LockTimeout;
+  /// then the old value may be served until its time is up. Blocks for a load that is under way, at most
+  /// loadFor and lockTtl.
   void invalidate(std::string_view key);
 
  private:

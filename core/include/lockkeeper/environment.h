@@ -9,15 +9,15 @@
 
 namespace lockkeeper {
 
-/// What managers and drivers take from outside. Share one among all that work together, so that a test or a
-/// simulation replaces the world in one place. The clock and the random must not be null.
+/// What managers and drivers take from outside. Share one among all objects that work together, so that a
+/// test or a simulation replaces them in one place. The clock and the random must not be null.
 struct LOCKKEEPER_CORE_EXPORT Environment {
   std::shared_ptr<Clock> clock = systemClock();
   std::shared_ptr<Random> random = systemRandom();
   std::shared_ptr<Listener> listener{};  ///< Null: nobody hears of events.
 
-  /// For drivers: tells the listener, if there is one, and drops what it throws. Blocks as long as the
-  /// listener does; call it outside mutexes.
+  /// For drivers: passes the event to the listener, if there is one, and drops what the listener throws.
+  /// Blocks as long as the listener does; call it outside mutexes.
   void tell(const Event& event) const noexcept;
 };
 

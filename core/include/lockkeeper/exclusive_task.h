@@ -21,22 +21,23 @@ struct TaskOptions {
   std::string name{};
 
   /// The lock stays taken that long after the task has begun, even when the task is done, fails or its
-  /// process dies earlier: 0 to 24 h. A run begins only when that long has passed since the last one began.
-  /// Where all instances tick at the same times (each full hour, say), choose it longer than their clocks are
-  /// apart and than a tick may come late, and shorter than the period: then no tick is run twice, and none is
-  /// missed. Where each ticks at times of its own (every hour since it was started), there is one run in each
-  /// period only when this is nearly as long as the period, shorter by what a tick may come late.
+  /// process dies earlier (unless the store frees the locks of a dead process at once, as GET_LOCK does): 0
+  /// to 24 h. So a run begins only when that much time has passed since the last one began. Where all
+  /// instances tick at the same times (each full hour, say), choose it longer than their clocks are apart and
+  /// than a tick may come late, and shorter than the period: then no tick is run twice, and none is missed.
+  /// Where each ticks at times of its own (every hour since it was started), there is one run in each period
+  /// only when this is nearly as long as the period, shorter by what a tick may come late.
   std::chrono::milliseconds atLeast{0};
 
   /// How long the task may take: 10 ms and `atLeast` to 366 days. Choose it well above the longest good run.
-  /// Up to `ttl` it is the lease itself: the task's stop_token fires a tenth of it before, and when it has
-  /// passed another instance may run the task. A longer one is when the stop_token fires; another instance
-  /// may run the task when it has ended, or `ttl` later at most. A task that goes on all the same is not
-  /// protected.
+  /// If it is not longer than `ttl`, it is the lease itself: the task's stop_token fires a tenth of it before
+  /// the lease ends, and then another instance may run the task. If it is longer, the stop_token fires when
+  /// it has passed; another instance may run the task when this run has returned, or `ttl` later at the
+  /// latest. A task that goes on nevertheless is not protected.
   std::chrono::milliseconds atMost{std::chrono::minutes{10}};
 
-  /// The lease of the lock, which is renewed while the task runs: after the death of an instance another one
-  /// may run the task that much later. See leaseOf().
+  /// The lease of the lock, which is renewed while the task runs: when an instance has died, another one may
+  /// run the task that much later. See leaseOf().
   std::chrono::milliseconds ttl{std::chrono::seconds{30}};
 };
 
@@ -46,9 +47,9 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
 /// The lease that a task's lock is taken for: `ttl`, at most `atMost`, at least `atLeast`.
 LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& options) noexcept;
 
-/// Work that one instance of a service at a time runs, and not again within TaskOptions::atLeast. It is no
-/// schedule: something in each instance, such as poco::schedule(), calls run() at each tick. Thread-safe;
-/// runs of one object never overlap, since the lock excludes them like those of others.
+/// Work that only one instance of a service runs at a time, and not again within TaskOptions::atLeast. This
+/// is not a scheduler: something in each instance, such as poco::schedule(), calls run() at each tick.
+/// Thread-safe; runs of one object never overlap, since the lock excludes them like those of others.
 class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
  public:
   /// The work gets the lock, for its fence and valid(), and a token that fires when it must end: the lock is
@@ -59,7 +60,7 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work);
 
   /// Runs the work here and now, unless another instance has the lock. Throws only what the work throws,
-  /// after the lock was let go. Blocks for the work, and for one attempt at the store before and after it;
+  /// after the lock was released. Blocks for the work, and for one attempt at the store before and after it;
   /// never for `atLeast`.
   TaskOutcome run(std::stop_token stop = {}) const;
 

@@ -39,7 +39,7 @@ struct Term {
   std::uint64_t number;        ///< 1, 2, … of this LeaderElection.
   std::optional<Fence> fence;  ///< Give it to resources with each write; empty when the store promises none.
   std::stop_token ended;       ///< Fires as soon as the term is over, before `deposed`, also while `elected`
-                               ///< still runs. What hooks into it must be quick.
+                               ///< still runs. Its stop callbacks must be quick.
 };
 
 /// What an election calls. `elected` and `deposed` come from the election's own thread: never two at a time,
@@ -56,9 +56,9 @@ struct ElectionHooks {
 };
 
 /// Elects one leader among all candidates of a name, and again when it has gone. Each object is a candidate
-/// from its construction to its destruction, or until its LockManager is stopped. It has one thread. What
-/// goes wrong is told to the manager's listener: a campaign that fails (gaveUp), a lease that is lost,
-/// callbacks that throw or are late. Thread-safe.
+/// from its construction to its destruction, or until its LockManager is stopped. It has one thread. The
+/// manager's listener hears what goes wrong: a campaign that fails (gaveUp), a lease that is lost, callbacks
+/// that throw or are late. Thread-safe.
 ///
 /// Two never lead at once as long as `deposed` keeps its time. A process that was stopped for longer than its
 /// lease is deposed when it wakes up, too late: only isLeader(), asked before each step, and the fence at the
@@ -73,11 +73,11 @@ class LOCKKEEPER_CORE_EXPORT LeaderElection {
 
   /// Resigns and ends the thread. Blocks for the callbacks, each for callbackTimeout at most, and for one
   /// attempt at the store. A callback that hangs longer is left behind with its thread, and reported. May be
-  /// called from a callback and from what hooks into Term::ended: then it does not wait, and `deposed` may
+  /// called from a callback and from a stop callback of Term::ended: then it does not wait, and `deposed` may
   /// still come after it.
   ~LeaderElection();
 
-  /// Whether this instance leads now. Local, no I/O. From false on it stays false until `elected` is called.
+  /// Whether this instance leads now. Local, no I/O. Once false, it stays false until `elected` is called.
   bool isLeader() const;
 
   /// The fence of the present term, if there is one.

@@ -25,7 +25,7 @@ enum class LossReason {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(LossReason reason) noexcept;
 
-/// What became of one request to one node of a store that is several nodes.
+/// What became of one request to one node of a store with several nodes.
 enum class NodeOutcome {
   agreed,      ///< It did what it was asked.
   refused,     ///< It answered that somebody else has the key, or nobody.
@@ -50,7 +50,7 @@ enum class TaskOutcome {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(TaskOutcome outcome) noexcept;
 
-/// What an Event tells.
+/// What an Event reports.
 enum class EventKind {
   // A call for a lock has ended. It began when the call did; `attempts` were made at the store.
   acquired,  ///< It got the lock, with `fence`.
@@ -60,22 +60,22 @@ enum class EventKind {
   // A lock that is held.
   renewed,        ///< The store confirmed a full lease. Began when the renewal was sent.
   renewalFailed,  ///< For the reason in `error` and `text`; the lease still runs for `remaining`.
-  lost,      ///< For the reason in `loss`; `released` is not told then. Began when the lock was acquired.
-  released,  ///< The holder has released it, whether or not the store confirmed that. Began likewise.
+  lost,           ///< For the reason in `loss`; no `released` follows. Began when the lock was acquired.
+  released,  ///< The holder has released it, whether or not the store confirmed that. Began when the lock was
+             ///< acquired.
 
   // Rate limits.
-  decided,  ///< One limit was asked and `decision` is what it alone says: one event for each limit of a
-            ///< take()
-            ///< and each time that takeOrWait() asks, none for peek().
+  decided,  ///< One limit was asked; `decision` is what it alone says. There is one event for each limit of a
+            ///< take() and for each time that takeOrWait() asks, and none for peek().
 
   // Stores.
   attemptFailed,  ///< An attempt at the store failed with `error`; core may try again.
-  nodeAsked,      ///< A node of a store that is several took part in a round: `node` is what became of it.
+  nodeAsked,      ///< A node of a store with several nodes took part in a round: `node` is its outcome.
                   ///< Began with the round, ended with the node's answer or the round.
-  noted,          ///< A driver has found out what its operator should know, such as how durable the store is.
+  noted,  ///< A driver has found out something that operators should know, such as how durable the store is.
 
-  // What is built on locks; `key` is the name of the election or task, or the key of the value. What becomes
-  // of their locks is told as of any other: a term that ends without resigning as `lost`.
+  // What is built on locks; `key` is the name of the election or task, or the key of the value. Their locks
+  // have events as any other lock has: a term that ends without resigning ends with `lost`.
   callbackFailed,  ///< A callback of a LeaderElection threw; `text` says what.
   callbackLate,  ///< One still ran when its time was up: another leader may have been elected. After a loss,
                  ///< its time is the safety margin from when the loss was found.
@@ -98,7 +98,7 @@ struct Event {
   std::string_view key{};    ///< With the namespace; of a limit, with the limit's name.
   std::string_view store{};  ///< Its address or the node's, without secrets; empty where a driver gives none.
   Instant began{};           ///< On Environment::clock.
-  Instant ended{};           ///< Likewise; when it happened.
+  Instant ended{};           ///< On the same clock; when it happened.
   int attempts = 0;
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
@@ -113,19 +113,19 @@ struct Event {
   std::chrono::nanoseconds duration() const noexcept { return ended - began; }
 };
 
-/// Hears of events, for metrics, logs and traces.
+/// Receives events, for metrics, logs and traces.
 class LOCKKEEPER_CORE_EXPORT Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Called from the threads that use locks and from those that keep them, several at a time, outside all
-  /// internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No call begins
-  /// once a manager and all its Locks are gone.
+  /// Called from the threads that use locks and from those that renew them, from several at the same time,
+  /// outside all internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No call
+  /// begins once a manager and all its Locks are gone.
   virtual void on(const Event& event) = 0;
 };
 
-/// Several listeners in the place of one: each of them hears everything, in the order given, also when one
-/// before it throws. Thread-safe as far as they are.
+/// Several listeners in the place of one: each receives every event, in the order given, even when one before
+/// it throws. Thread-safe as far as they are.
 class LOCKKEEPER_CORE_EXPORT ListenerGroup final : public Listener {
  public:
   /// Throws std::invalid_argument for a null listener.

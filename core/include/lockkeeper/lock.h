@@ -30,17 +30,17 @@ enum class ReleaseResult {
   notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
   unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease
                 ///< ends.
-  unknown,      ///< Sent, but the answer was not seen; likewise.
+  unknown,      ///< Sent, but the answer was not seen; the manager goes on trying as for `unavailable`.
   notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
 };
 
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(ReleaseResult result) noexcept;
 
-/// A lock that was taken, or none: one that was default-constructed or moved from is as after release().
-/// Movable, not copyable; one thread at a time, except the const functions, which any thread may call, also
-/// while another one calls renew() or release(), but not while the Lock is moved or destroyed. May outlive
-/// the LockManager that made it.
+/// A lock that was taken, or no lock: one that was default-constructed or moved from behaves as after
+/// release(). Movable, not copyable; one thread at a time, except the const functions, which any thread may
+/// call, also while another one calls renew() or release(), but not while the Lock is moved or destroyed. May
+/// outlive the LockManager that made it.
 class LOCKKEEPER_CORE_EXPORT Lock {
  public:
   Lock() noexcept = default;
@@ -64,7 +64,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   [[nodiscard]] LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
-  /// the manager's threads; four slow ones at a time delay the next loss.
+  /// the manager's threads; four slow callbacks at the same time delay the next loss.
   [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.

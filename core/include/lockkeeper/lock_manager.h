@@ -37,14 +37,14 @@ struct ManagerOptions {
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
-  /// What calls do not name is as it says here.
+  /// The defaults of options that a call does not name.
   LockOptions lock{};
 
   Environment environment{};
 };
 
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the
-/// constructor of LockManager does: for those who want to know before.
+/// constructor of LockManager does: for callers that want to check before.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
 
 /// Takes locks from one store. Thread-safe; make one for each store and share it. It has up to four
@@ -55,10 +55,10 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
 /// to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else, for ever
 /// where no waitFor ends it; pass the Lock on instead.
 ///
-/// Its Locks may outlive it: they are renewed until they are released. What else its threads use must outlive
-/// their calls: to end a manager that others may be waiting in, call stop(), join them, then destroy it. To
-/// move or destroy it while another thread is in one of its functions is a data race, as with any object. A
-/// manager that was moved from throws std::logic_error.
+/// Its Locks may outlive it: they are renewed until they are released. To end a manager in which other
+/// threads may be waiting, call stop(), join these threads, then destroy it. Moving or destroying it while
+/// another thread is in one of its functions is a data race, as with any object. A manager that was moved
+/// from throws std::logic_error.
 ///
 /// After fork() the child's copies hold nothing and touch no socket: calls throw ForkedError, so make a new
 /// one.
@@ -74,8 +74,8 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
 
   /// The lock, or nothing when the key stayed busy for waitFor (here 0 unless the call or the manager's
   /// defaults name it), or when options.stop or stop() was triggered. Throws std::invalid_argument for a bad
-  /// key or options, and LockDriver's errors when the store failed to the end. Blocks for waitFor plus one
-  /// operationTimeout plus one I/O timeout at most.
+  /// key or options, and LockDriver's errors when the store failed until the end of the wait. Blocks for
+  /// waitFor plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
   /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or
@@ -110,7 +110,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
     return withLock(key, LockOptions{}, std::forward<Fn>(fn));
   }
 
-  /// Ends the waits of all calls, and of those that come: they ask no store any more, tryLock() returns
+  /// Ends the waits of all present and later calls: they do not ask the store any more; tryLock() returns
   /// nothing, lock() throws Cancelled. Locks that are held stay held, and are renewed until they are
   /// released. Does not block for the calls that it ends. Cannot be undone.
   void stop() noexcept;
@@ -126,8 +126,8 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// Who holds the key now; empty when it is free. One attempt.
   [[nodiscard]] std::optional<Holder> holder(std::string_view key);
 
-  /// Whether anybody holds the key now, whoever it is. One attempt that only reads: by the time the answer is
-  /// here it may be wrong, so decide nothing by it that a lock should decide.
+  /// Whether anybody holds the key now, whoever it is. One attempt that only reads. The answer may be
+  /// outdated when it arrives: do not use it in place of a lock.
   [[nodiscard]] bool isLocked(std::string_view key) { return holder(key).has_value(); }
 
   /// LockDriver::promises().

@@ -14,11 +14,11 @@ enum class Renew {
   manual,     ///< The lease ends after ttl unless Lock::renew() is called.
 };
 
-/// No bound: for waitFor and maxHold, where the manager's own default is one.
+/// No bound: lifts a bound on waitFor or maxHold that the manager's defaults set.
 inline constexpr std::chrono::milliseconds forever = std::chrono::milliseconds::max();
 
-/// How one lock is taken and kept. What a call does not name is as ManagerOptions::lock says, and what that
-/// does not name has the default given here. Values outside their range are refused with
+/// How one lock is taken and kept. An option that a call does not name is taken from ManagerOptions::lock;
+/// one that is not named there either has the default given here. Values outside their range are refused with
 /// std::invalid_argument before anything is sent.
 struct LockOptions {
   static constexpr std::chrono::milliseconds defaultTtl{std::chrono::seconds{30}};
@@ -31,7 +31,7 @@ struct LockOptions {
   /// Default: lock() waits forever, tryLock() does not wait.
   std::optional<std::chrono::milliseconds> waitFor{};
 
-  /// Default: automatic.
+  /// Who renews the lease. Default: automatic.
   std::optional<Renew> renew{};
 
   /// The longest that the lock may be held: then it is lost, however well its renewals went. A bound on
@@ -47,7 +47,7 @@ struct LockOptions {
 };
 
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the calls
-/// of a manager with these `defaults` do: for those who want to know before the first one.
+/// of a manager with these `defaults` do: for callers that want to check before the first call.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const LockOptions& options, const LockOptions& defaults = {});
 
 }  // namespace lockkeeper

@@ -38,7 +38,7 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
     return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
   }
 
-  /// Likewise, until a time on any clock.
+  /// Like try_lock_for(), until a time on any clock.
   template <class OtherClock, class Duration>
   [[nodiscard]] bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
     return try_lock_for(until - OtherClock::now());

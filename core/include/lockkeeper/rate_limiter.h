@@ -47,12 +47,13 @@ struct RateTake {
   Decision decision{};  ///< What this limit alone says. Nothing was charged unless all allow.
 };
 
-/// A place in a queue that lets callers go at a constant rate, or none: one that was default-constructed or
-/// moved from is as one that was refused. Movable, not copyable, one thread at a time; may outlive the
-/// limiter. Destroying it does nothing: the slot stays taken, and nobody else goes at that time.
+/// A place in a queue that lets callers go at a constant rate, or no place: a RateSlot that was
+/// default-constructed or moved from behaves like a refused one. Movable, not copyable, one thread at a time;
+/// may outlive the limiter. Destroying it does nothing: the slot stays taken, and nobody else goes at that
+/// time.
 class LOCKKEEPER_CORE_EXPORT RateSlot {
  public:
-  /// A refused one.
+  /// A refused slot.
   RateSlot() = default;
   /// Leaves `other` refused.
   /// @{
@@ -107,9 +108,9 @@ class LOCKKEEPER_CORE_EXPORT RateSlot {
 /// Each call blocks for operationTimeout plus one I/O timeout at most (takeOrWait() for its waitFor besides).
 /// While the store is down, only one caller now and then waits that long to see whether it is back.
 ///
-/// Its RateSlots may outlive it. To end a limiter that others may be waiting in, call stop(), join them, then
-/// destroy it: to move or destroy it while another thread is in one of its functions is a data race. One that
-/// was moved from throws std::logic_error.
+/// Its RateSlots may outlive it. To end a limiter in which other threads may be waiting, call stop(), join
+/// these threads, then destroy it: moving or destroying it while another thread is in one of its functions is
+/// a data race. One that was moved from throws std::logic_error.
 ///
 /// After fork() the child's copy throws ForkedError: make a new one.
 class LOCKKEEPER_CORE_EXPORT RateLimiter {
@@ -122,17 +123,18 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// Gives prefetched units back; blocks for one operation at most.
   ~RateLimiter();
 
-  /// Charges `cost` if it fits. A queue allows only what need not wait.
+  /// Charges `cost` if it fits. A leakyQueue allows only a call that need not wait.
   [[nodiscard]] Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
-  /// Charges all of them or, when one refuses, nobody; at most 16, no key twice under one policy. The
+  /// Charges all of them or, when one refuses, none; at most 16, no key twice under one policy. The
   /// decision is that of the limit which refuses for longest, or which has the least remaining.
   [[nodiscard]] Decision take(std::span<RateTake> takes);
-  /// Likewise; the decisions of the single limits are not returned.
+  /// The same; the decisions of the single limits are not returned.
   [[nodiscard]] Decision take(std::initializer_list<RateTake> takes);
 
   /// Like take(), but waits while that can help: returns at once when the wait would be longer than allowed.
-  /// Callers that wait for a queue are served in the order in which they came; others as it happens.
+  /// Callers that wait for a leakyQueue are served in the order in which they came; other kinds promise no
+  /// order.
   [[nodiscard]] Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
                                     std::int64_t cost = 1);
 
@@ -142,14 +144,14 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// What take() would say, without charging. Prefetched units count as used. Throws RateDriver's errors.
   [[nodiscard]] Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
-  /// Gives back what was taken and not used; never more than that fills the bucket. False when nothing was
+  /// Gives back what was taken and not used, at most until the bucket is full. False when nothing was
   /// used. Not for queues: see RateSlot::giveBack(). Throws RateDriver's errors.
   bool refund(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
   /// Forgets all use of the key. Throws RateDriver's errors.
   void reset(std::string_view key, const RatePolicy& policy);
 
-  /// Ends the waits of takeOrWait() and RateSlot::wait(), and those that come: they answer at once, refused.
+  /// Ends the present and later waits of takeOrWait() and RateSlot::wait(): they return at once, refused.
   /// Calls that do not wait go on as before. Does not block. Cannot be undone.
   void stop() noexcept;
 

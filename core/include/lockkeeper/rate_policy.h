@@ -50,13 +50,13 @@ struct RatePolicyOptions {
   /// what may be allowed in any length of time.
   std::int64_t prefetch = 0;
 
-  /// What was not handed out for so long goes back to the store: 10 ms to 1 h.
+  /// How long such units may lie idle before they go back to the store: 10 ms to 1 h.
   std::chrono::milliseconds prefetchIdle{std::chrono::seconds{1}};
 };
 
-/// One named limit, checked. A value: make it at start-up, give it
-/// to RateLimiter with each key. Keys that are limited by different policies are different keys, so that a
-/// policy can be changed without a reset: see docs/rate-limiting.md. Safe for threads that only read it.
+/// One named limit, checked. A value: make it at start-up and give it to RateLimiter with each key. Keys that
+/// are limited by different policies are different keys, so that a policy can be changed without a reset: see
+/// docs/rate-limiting.md. Safe for threads that only read it.
 class LOCKKEEPER_CORE_EXPORT RatePolicy {
  public:
   /// Throws std::invalid_argument that names the policy, the first value out of range and what is allowed:
@@ -64,7 +64,7 @@ class LOCKKEEPER_CORE_EXPORT RatePolicy {
   /// 64 characters of [A-Za-z0-9_.-].
   explicit RatePolicy(std::string name, const RatePolicyOptions& options = {});
 
-  /// From configuration values: kind, rate, burst, outage, processes, prefetch and prefetchIdle, as in
+  /// From configuration values: kind, rate, burst, outage, processes and prefetch, as in
   /// `rate = 100/min`, `burst = 10`, `kind = leaky-queue`, `outage = local`. Only `rate` is needed. Throws
   /// ConfigError also for a setting that is unknown.
   static RatePolicy parse(std::string name, const std::map<std::string, std::string>& settings);

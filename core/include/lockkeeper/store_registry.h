@@ -41,15 +41,15 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
 
   /// Registers the driver of a scheme. Throws std::invalid_argument when the scheme is taken.
   void add(std::string scheme, Factory factory);
-  /// Likewise.
+  /// As add().
   void addComposition(std::string scheme, Composition composition);
 
   /// Registers a place for durable fences, which other stores name in a parameter (`fenceStore=`). Its
   /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
   void addFences(std::string scheme, FenceFactory factory);
 
-  /// Registers a store of values, likewise apart from those of locks. Throws std::invalid_argument when the
-  /// scheme is taken.
+  /// Registers a store of values. Its schemes are apart from those of lock stores. Throws
+  /// std::invalid_argument when the scheme is taken.
   void addValues(std::string scheme, ValueFactory factory);
 
   /// Whether open() has a driver for URIs of this scheme.
@@ -60,13 +60,13 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
   /// that are).
   std::shared_ptr<LockDriver> open(std::string_view uri, const Environment& environment = {}) const;
 
-  /// Likewise for the FenceSource that the URI names.
+  /// As open(), for the FenceSource that the URI names.
   std::shared_ptr<FenceSource> openFences(std::string_view uri, const Environment& environment = {}) const;
 
-  /// The same for rate limits. Throws ConfigError also for a store that keeps none.
+  /// As open(), for rate limits. Throws ConfigError also for a store that cannot keep limits.
   std::shared_ptr<RateDriver> openRates(std::string_view uri, const Environment& environment = {}) const;
 
-  /// Likewise for the ValueStore that the URI names.
+  /// As open(), for the ValueStore that the URI names.
   std::shared_ptr<ValueStore> openValues(std::string_view uri, const Environment& environment = {}) const;
 
  private:

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper {
@@ -174,11 +173,9 @@ RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::
       options.processes = check.number(setting, text);
     } else if (setting == "prefetch") {
       options.prefetch = check.number(setting, text);
-    } else if (setting == "prefetchIdle") {
-      options.prefetchIdle = parseDuration(check.what(setting), text);
     } else {
       check.refuse("the setting " + quoted(setting) +
-                   " is unknown: rate, burst, kind, outage, processes, prefetch and prefetchIdle are known");
+                   " is unknown: rate, burst, kind, outage, processes and prefetch are known");
     }
   }
   return RatePolicy(std::move(name), options);

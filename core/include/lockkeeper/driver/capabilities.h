@@ -41,8 +41,8 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
                     const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                     Instant deadline) = 0;
 
-  /// Likewise, and also the keys that acquire() would find busy although no client of this scheme holds them:
-  /// locks of other clients, or data that looks like one. Their owner is empty.
+  /// Like list(), but also visits keys that acquire() would find busy although no client of this scheme holds
+  /// them: locks of other clients, or data that looks like one. Their owner is empty.
   virtual void listBusy(std::string_view prefix,
                         const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                         Instant deadline) {
@@ -55,14 +55,14 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
-  /// Frees the key whoever holds it; false when it was free. With `shown`, as holder() told it: only while
-  /// that same grant holds the key; false when it does not. The old holder finds out at its next renewal,
-  /// unless the store tells losses, and only a fenced resource refuses it until then: for operators, not for
-  /// programs.
+  /// Frees the key whoever holds it; false when it was free. With `shown`, which holder() has returned: only
+  /// while that same grant holds the key; false when it does not. The old holder finds out at its next
+  /// renewal, or at once if the driver has LossReporting; until then only a fenced resource refuses it. For
+  /// operators, not for programs.
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
-/// Hears from a driver that claims hold their keys no more.
+/// Is informed by a driver of claims that no longer hold their keys.
 class LOCKKEEPER_CORE_EXPORT LossListener {
  public:
   virtual ~LossListener() = default;
@@ -72,23 +72,23 @@ class LOCKKEEPER_CORE_EXPORT LossListener {
   virtual void claimsLost(std::span<const Token> tokens) noexcept = 0;
 };
 
-/// The store tells when a claim is gone (its session ended, an operator took the key away), so
-/// that its holder need not find out by the next renewal.
+/// The driver reports claims that are gone (a session ended, an operator took the key away), so that the
+/// holder hears of it before the next renewal.
 class LOCKKEEPER_CORE_EXPORT LossReporting {
  public:
   virtual ~LossReporting() = default;
 
-  /// From now on `listener` hears of every loss that the driver learns of, as long as it lives. Several
+  /// From now on, as long as it lives, `listener` hears of every loss that the driver learns of. Several
   /// managers may share a driver: each adds its own. Thread-safe.
   virtual void addLossListener(std::weak_ptr<LossListener> listener) = 0;
 };
 
-/// For drivers: those who want to hear. Thread-safe.
+/// For drivers: the listeners that were added. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT LossListeners {
  public:
   /// As LossReporting::addLossListener().
   void add(std::weak_ptr<LossListener> listener);
-  /// Tells all that are still there. Does not block.
+  /// Informs all listeners that still exist. Does not block.
   void tell(std::span<const Token> tokens) const noexcept;
 
  private:

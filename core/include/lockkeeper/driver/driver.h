@@ -72,8 +72,9 @@ struct Renewal {
   std::chrono::milliseconds leasedFor{0};
   std::string cause{};  ///< Why the outcome is unavailable or unknown: an error's message.
 
-  /// Where it is set, a driver may call it as soon as it has written this outcome, from the thread that
-  /// renew() runs on: one that asks several servers or sessions does, so that the slowest holds up no other.
+  /// If set, a driver may call it as soon as it has written this outcome, from the thread that renew() runs
+  /// on. A driver that asks several servers or sessions does so, so that the slowest does not delay the
+  /// others.
   std::function<void(const Renewal&)> told{};
 };
 
@@ -87,7 +88,7 @@ enum class ReleaseOutcome {
 /// The present holder of a key, as far as the store tells it.
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
-  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: it never does.
+  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: never, or not known.
   std::optional<Fence> fence;
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
 };
@@ -96,10 +97,11 @@ struct Holder {
 enum class FencePromise {
   none,                   ///< Grants carry no fence.
   whileStoreKeepsWrites,  ///< Fences increase as long as the store does not lose acknowledged writes.
-  durable,                ///< Fences increase across crashes, restarts and failovers.
+  durable,  ///< Fences increase across crashes and restarts of the store, and across a failover to a
+            ///< server that has all commits.
 };
 
-/// What a store stands for; docs/guarantees.md says on which assumptions.
+/// What a store promises; docs/guarantees.md says under which assumptions.
 struct Promises {
   FencePromise fence = FencePromise::none;
   std::string durability;  ///< One line for people: what a crash of the store does to its locks.
@@ -119,14 +121,14 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// with the same fence and a full ttl.
   virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
-  /// Renews all of `renewals`, a thousand perhaps, and writes each one's outcome. Never throws for reasons of
-  /// the store. Several calls may be under way at a time.
+  /// Renews all of `renewals` (LockManager passes up to 1,024) and writes the outcome of each. Never throws
+  /// for reasons of the store. Several calls may be under way at a time.
   virtual void renew(std::span<Renewal> renewals, Instant deadline) = 0;
 
   /// Frees the key if, and only if, the claim holds it.
   virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
 
-  /// A release whose outcome nobody waits for: returns as soon as the request needs this thread no more.
+  /// A release whose outcome nobody waits for: returns as soon as the request no longer needs this thread.
   /// Throws as release() does when it could not be sent. By default waits for the reply.
   virtual void handOverRelease(const Claim& claim, Instant deadline) {
     static_cast<void>(release(claim, deadline));
@@ -135,7 +137,7 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// Who holds the key now; empty when it is free.
   virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
 
-  /// What the store stands for, as far as it is known by now. No I/O.
+  /// What the store promises, as far as it is known by now. No I/O.
   virtual Promises promises() const = 0;
 
   /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
@@ -154,7 +156,7 @@ Capability* capability(LockDriver& driver) noexcept {
   return static_cast<Capability*>(driver.findCapability(typeid(Capability)));
 }
 
-/// Likewise; what is returned keeps the driver alive.
+/// The same for a shared driver; the returned pointer keeps the driver alive.
 template <class Capability>
 std::shared_ptr<Capability> capability(const std::shared_ptr<LockDriver>& driver) noexcept {
   auto* found = driver ? capability<Capability>(*driver) : nullptr;

@@ -46,14 +46,14 @@ struct RateRefund {
 /// derives from it. Each call is one bounded attempt: no retry, no sleep. Thread-safe; blocks until
 /// `deadline` plus one I/O timeout at most. Throws what LockDriver throws.
 ///
-/// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; a state
-/// that is as good as none (a full bucket, an empty window) is dropped by the store itself. The state of a
+/// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; the
+/// store itself drops a state that means nothing any more (a full bucket, an empty window). The state of a
 /// key belongs to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
 class LOCKKEEPER_CORE_EXPORT RateDriver {
  public:
   virtual ~RateDriver() = default;
 
-  /// Charges all of `charges`, whose keys are different, or none of them: each outcome tells whether its own
+  /// Charges all of `charges`, whose keys are different, or none of them: each outcome says whether its own
   /// part fits. `times` may be more than 1 only where there is one charge. What is refused changes nothing.
   virtual void take(std::span<RateCharge> charges, Instant deadline) = 0;
 

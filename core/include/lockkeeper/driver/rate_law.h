@@ -9,7 +9,7 @@
 namespace lockkeeper {
 
 /// How a limit counts. The word behind each is its name in configurations, where "leaky-meter" is another
-/// name of the token bucket: the same bucket seen from below, what would overflow it is refused.
+/// name of the token bucket: the same limit, seen as a bucket that leaks.
 enum class RateKind {
   tokenBucket,    ///< "token-bucket": bursts up to the bucket's size, then the rate. GCRA.
   leakyQueue,     ///< "leaky-queue": callers wait for slots at a constant rate, first come, first served.

@@ -13,7 +13,7 @@ namespace lockkeeper {
 // script, in a statement) must agree with admit() bit for bit: lockkeeper::testing compares them. Times are
 // µs on the store's clock. A clock that goes back refuses more, never less.
 
-/// What is kept of a key, and how its numbers mean nothing when both are 0.
+/// What a store keeps of a key. Two zeros are the state of a key that was never used.
 ///
 /// Buckets: when the bucket is full again (`first` µs and `second` / law.parts). Windows of the calendar:
 /// where the window starts, and what was used in it. Sliding windows are a RateLog.
@@ -44,7 +44,8 @@ LOCKKEEPER_CORE_EXPORT std::int64_t admit(const RateCharge& charge, RateState& s
 /// Gives back what `refund` says; false when nothing was. Not for sliding windows.
 LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateState& state, std::int64_t now);
 
-/// From when on `state` is as good as none: µs, rounded up. Not for sliding windows.
+/// From when on `state` may be dropped, because the key is as if never used: µs, rounded up. Not for sliding
+/// windows.
 LOCKKEEPER_CORE_EXPORT std::int64_t expiryOf(const RateLaw& law, const RateState& state);
 
 /// A sliding window: when each unit was admitted, oldest first.
@@ -52,10 +53,10 @@ using RateLog = std::vector<std::int64_t>;
 
 /// What admit() would find in a bucket or a window of the calendar, without charging.
 LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateState& state, std::int64_t now);
-/// Likewise, for a sliding window.
+/// The same for a sliding window.
 LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateLog& log, std::int64_t now);
 
-/// Decides for a sliding window: changes `log`, and tells what it has left.
+/// Decides for a sliding window: changes `log`, and returns what it has left.
 LOCKKEEPER_CORE_EXPORT RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now);
 
 /// Gives the latest units back; false when there are none.

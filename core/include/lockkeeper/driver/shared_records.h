@@ -19,9 +19,9 @@ struct SharedRecord {
 };
 
 /// A capability: the store keeps small texts beside its locks, by which processes agree on something. They
-/// lie in tables; a table comes to be with its first record. Tables and names are 1 to 128 printable
-/// characters, texts have up to 64 KiB. Each call is one step in the store; errors and deadlines are as for
-/// LockDriver. Thread-safe.
+/// lie in tables; the first record makes its table. Tables and names are 1 to 128 printable characters, texts
+/// have up to 64 KiB. Each call is one step in the store; errors and deadlines are as for LockDriver.
+/// Thread-safe.
 class LOCKKEEPER_CORE_EXPORT SharedRecords {
  public:
   virtual ~SharedRecords() = default;

@@ -15,7 +15,7 @@ namespace lockkeeper {
 /// Values have up to 1 MiB, of any bytes; they may be empty.
 inline constexpr std::size_t maxValueBytes = std::size_t{1} << 20;
 
-/// Small values that end by themselves: answers to be replayed, results to be shared. Keys are those of locks
+/// Small values that expire: answers to be replayed, results to be shared. Keys are those of locks
 /// (1 to 512 bytes, see key.h) and name values only: a lock of the same key is something else. A store drops
 /// no value before its time as long as it keeps its writes; one that is full refuses new values.
 ///
@@ -26,18 +26,19 @@ class LOCKKEEPER_CORE_EXPORT ValueStore {
  public:
   virtual ~ValueStore() = default;
 
-  /// The value; empty when there is none, or it has ended.
+  /// The value; empty when there is none, or it has expired.
   virtual std::optional<std::string> get(std::string_view key, Instant deadline) = 0;
 
   /// Keeps `value` for `ttl` (1 ms to 366 days), in place of what is there.
   virtual void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                    Instant deadline) = 0;
 
-  /// Likewise, but only where there is none. False when there is one, which stays: the first value wins.
+  /// Like put(), but only where there is no value. False when there is one, which stays: the first value
+  /// wins.
   virtual bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                    Instant deadline) = 0;
 
-  /// False when there was none.
+  /// Removes the value. False when there was none.
   virtual bool erase(std::string_view key, Instant deadline) = 0;
 };
 

@@ -41,7 +41,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
             Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
-  /// Tells holders that an operator took the key from.
+  /// Reports holders whose key breakLock() has freed.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
   void take(std::span<RateCharge> charges, Instant deadline) override;

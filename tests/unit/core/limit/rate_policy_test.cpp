@@ -58,13 +58,11 @@ TEST(RatePolicy, IsReadFromConfiguration) {
                                                     {"kind", "leaky-meter"},
                                                     {"outage", "local"},
                                                     {"processes", "4"},
-                                                    {"prefetch", "20"},
-                                                    {"prefetchIdle", "250ms"}});
+                                                    {"prefetch", "20"}});
   EXPECT_EQ(full.limit(), 100) << "the rate's count, when no burst is given";
   EXPECT_EQ(full.options().kind, RateKind::tokenBucket) << "another name of it";
   EXPECT_EQ(full.options().outage, Outage::local);
   EXPECT_EQ(full.options().prefetch, 20);
-  EXPECT_EQ(full.options().prefetchIdle, 250ms);
   EXPECT_EQ(full.localLaw().limit, 25);
   for (const RateKind kind :
        {RateKind::tokenBucket, RateKind::leakyQueue, RateKind::slidingWindow, RateKind::fixedWindow}) {
@@ -114,7 +112,7 @@ TEST(RatePolicy, RefusesSharesThatAreEmptyAndPrefetchThatMakesNoSense) {
   EXPECT_EQ(refusal({{"rate", "2/s"}, {"prefetch", "3"}}), "limit 'sms': prefetch is 3: 0 to 2 are allowed");
   EXPECT_EQ(refusal({{"rate", "2/s"}, {"kind", "leaky-queue"}, {"prefetch", "1"}}),
             "limit 'sms': prefetch is 1: 0 to 0 are allowed");
-  EXPECT_EQ(refusal({{"rate", "2/s"}, {"prefetch", "2"}, {"prefetchIdle", "1ms"}}),
+  EXPECT_EQ(refusal(RatePolicyOptions{.rate = {2, 1s}, .prefetch = 2, .prefetchIdle = 1ms}),
             "limit 'sms': prefetchIdle in ms is 1: 10 to 3600000 are allowed");
 }
 

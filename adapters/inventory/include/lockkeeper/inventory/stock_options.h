@@ -26,7 +26,8 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Way way) noexcept;
 
 /// How a StockService works. Values outside their range are refused by its constructor.
 struct StockOptions {
-  /// For the ways that lock. One lock guards one article; its key is "stock:" and the sku. As in LockOptions.
+  /// For the ways that take the lock, as in LockOptions. One lock guards one article; its key is "stock:" and
+  /// the sku.
   std::chrono::milliseconds lockTtl{std::chrono::seconds{10}};
   std::chrono::milliseconds lockWait{std::chrono::seconds{1}};
 

@@ -33,7 +33,7 @@ struct IdempotentRoute {
   std::string client = "user";
 
   bool required =
-      true;  ///< A request without a key is refused with 400, else it passes as if without a route.
+      true;  ///< A request without a key is refused with 400; if false, it passes as if it had no route.
 
   /// How long answers are kept: 1 ms to 366 days.
   std::chrono::milliseconds keepFor{std::chrono::hours{24}};
@@ -75,7 +75,7 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   std::size_t maxStored = std::size_t{16} << 20;
 
   /// Which answers are final: those are kept. Empty: all but 401, 407, 408, 409, 421, 423, 425, 429 and 5xx,
-  /// which say that the same request may go better another time.
+  /// which say that the same request may succeed another time.
   std::function<bool(int status)> isFinal{};
 
   std::string keyNamespace{};  ///< Put before the keys of answers; see ManagerOptions::keyNamespace.

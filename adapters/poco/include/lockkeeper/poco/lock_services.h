@@ -28,8 +28,8 @@ LOCKKEEPER_POCO_EXPORT Environment loggingEnvironment();
 /// that are still held live on until they are released.
 class LOCKKEEPER_POCO_EXPORT LockServices {
  public:
-  /// Connects nowhere yet: the first operation does. Throws ConfigError that names the setting; a scheme that
-  /// is not in `stores` is told with the CMake target to link, where that is one of lockkeeper's own.
+  /// Connects nowhere yet: the first operation does. Throws ConfigError that names the setting and, for a
+  /// scheme that is missing in `stores`, the CMake target to link if that is one of lockkeeper's own.
   LockServices(const Settings& settings, const StoreRegistry& stores,
                const Environment& environment = loggingEnvironment());
 
@@ -49,7 +49,7 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// ConfigError when neither that is set nor a route of `lockkeeper.http.idempotency`.
   const std::shared_ptr<ValueStore>& sharedAnswers() const;
 
-  /// Takes over the limits and the tasks of other settings: policy() and task() give the new ones from now
+  /// Takes over the limits and the tasks of other settings: policy() and task() return the new ones from now
   /// on. Everything else stays as it was made. What is used of a limit stays used. Give filters their options
   /// from the same configuration, so that all agree. Throws ConfigError, and then all stays as it was.
   void reload(const Settings& settings);
@@ -58,7 +58,8 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// ConfigError that names the nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
 
-  /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Likewise.
+  /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Lives as long as this object. Throws ConfigError that
+  /// names the nearest one when there is none of that name.
   const TaskOptions& task(std::string_view name) const;
 
  private:

@@ -15,8 +15,8 @@ namespace lockkeeper::poco {
 /// is shown as `quoted()` does; texts are one line of bounded length; there is no token and no password in
 /// any of them. An event whose level is off costs one comparison. What the logger throws is dropped.
 ///
-/// The channel behind the logger is written to by threads that hold or renew locks: take an AsyncChannel when
-/// it may be slow. Thread-safe.
+/// Threads that hold or renew locks write to the channel behind the logger: take an AsyncChannel when it may
+/// be slow. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT LoggingListener final : public Listener {
  public:
   /// The logger need not outlive this object.

@@ -15,7 +15,7 @@ namespace lockkeeper::poco {
 ///     auto metrics = std::make_shared<Metrics>();
 ///     options.environment.listener = metrics->listener("redis");
 ///
-/// Keys are no labels, since there is no end of them. To log as well, put the listener in a ListenerGroup.
+/// Keys are no labels, since their number has no bound. To log as well, put the listener in a ListenerGroup.
 /// MetricsHandler serves the text over HTTP. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT Metrics {
  public:
@@ -24,7 +24,7 @@ class LOCKKEEPER_POCO_EXPORT Metrics {
   Metrics& operator=(const Metrics&) = delete;
   ~Metrics();
 
-  /// The one that counts under the label driver="…": 1 to 64 characters of [A-Za-z0-9_.+-], or
+  /// The listener that counts under the label driver="…": 1 to 64 characters of [A-Za-z0-9_.+-], or
   /// std::invalid_argument. The same one each time; it may outlive this object.
   std::shared_ptr<Listener> listener(const std::string& driver);
 

@@ -26,7 +26,7 @@ class LOCKKEEPER_POCO_EXPORT MetricsHandler final : public Poco::Net::HTTPReques
 };
 
 /// A factory that serves the metrics at `path`, and leaves other requests to `others`; without them, they get
-/// 404. It asks nobody who may read: keep its port inside.
+/// 404. Anybody may read them: do not open the port to the outside.
 LOCKKEEPER_POCO_EXPORT std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveMetrics(
     std::shared_ptr<const Metrics> metrics,
     std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr, std::string path = "/metrics");

@@ -47,7 +47,7 @@ struct RateLimitReport {
 struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   std::map<std::string, RatePolicy, std::less<>> policies{};  ///< By their names.
   std::vector<LimitedRoute> routes{};
-  bool dryRun = false;  ///< For all routes that do not say it themselves.
+  bool dryRun = false;  ///< For all routes that do not set it themselves.
 
   /// Longest body, in bytes, on routes with a limit by "json": 1 to 16 MiB. Longer: 413.
   std::size_t maxBody = 16384;
@@ -70,8 +70,8 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
 ///     lockkeeper.http.routes.sms.limits.perPhone = json phone
 ///
 /// A request must keep all limits of its route; one that is refused charges none. It is answered with 429, or
-/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits: of a
-/// leaky-queue, which spreads requests out, it lets through what need not wait. Thread-safe.
+/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits: on a
+/// leaky-queue it lets only requests through that need not wait. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT RateLimitFilter {
  public:
   /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else

@@ -32,8 +32,9 @@ struct LockedRoute {
   /// SCOPE/VALUE, such as order/42, for whoever else wants to take it.
   std::string scope{};
 
-  /// What it does not name is the manager's; without any waitFor, a request does not wait. The lease is
-  /// renewed unless `renew` says otherwise. `stop` is not used: the client that hangs up ends the wait.
+  /// Options that it does not name are the manager's; a request does not wait if neither names a waitFor. The
+  /// lease is renewed unless `renew` says otherwise. `stop` is not used: the client that hangs up ends the
+  /// wait.
   LockOptions lock{};
 };
 
@@ -59,7 +60,7 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
 
   /// How many requests may wait for a busy lock at a time: 0 to 10,000. Each of them keeps a thread of the
   /// server, so choose it well below their number (Poco's default is 16), or nothing else is served
-  /// meanwhile. What comes beyond it does not wait: it is answered at once.
+  /// meanwhile. Requests beyond it do not wait: they are answered at once.
   std::size_t maxWaiting = 8;
 
   ClientOptions clients{};

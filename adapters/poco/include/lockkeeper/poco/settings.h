@@ -22,7 +22,7 @@ namespace lockkeeper::poco {
 /// A migration to Settings::store.
 struct MigrationSettings {
   std::string from{};   ///< Empty: there is none. May hold a password: not for messages.
-  std::string board{};  ///< Likewise; empty: the new store keeps the board.
+  std::string board{};  ///< Empty: the new store keeps the board. May hold a password: not for messages.
   migration::MigrationOptions options{};
 };
 
@@ -38,13 +38,13 @@ struct HttpSettings {
 
 /// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.
 struct LOCKKEEPER_POCO_EXPORT Settings {
-  std::string store{};  ///< Empty: not said. May hold a password: not for messages.
+  std::string store{};  ///< Empty: not set. May hold a password: not for messages.
   ManagerOptions manager{};
   std::string limiterStore{};  ///< Empty: `store`.
   RateLimiterOptions limiter{};
   /// By the limit's name, as RatePolicy::parse() reads them.
   std::map<std::string, std::map<std::string, std::string>> limits{};
-  /// By the task's name, which they have too.
+  /// By the task's name, which is also in TaskOptions::name.
   std::map<std::string, TaskOptions, std::less<>> tasks{};
   MigrationSettings migration{};
   HttpSettings http{};
@@ -54,7 +54,7 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
 };
 
 /// Reads all of lockkeeper.* and opens nothing. References like ${name} to other settings are followed; an
-/// empty value is as good as none. Throws ConfigError that names the first setting that is unknown, and the
+/// empty value counts as not set. Throws ConfigError that names the first setting that is unknown, and the
 /// known one that is nearest, or the first value that cannot be read or is out of its range in
 /// lockkeeper.lock or lockkeeper.migration. Other ranges, and what must fit together, are checked by whoever
 /// uses the settings.

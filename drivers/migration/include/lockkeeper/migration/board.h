@@ -18,11 +18,11 @@ namespace lockkeeper::migration {
 struct LOCKKEEPER_MIGRATION_EXPORT Member {
   std::string id;                   ///< Its own, for as long as it lives.
   std::vector<std::string> labels;  ///< Under which its locks are held ("host:pid").
-  std::uint64_t version = 0;        ///< Of the rules that it goes by; 0: of none yet.
+  std::uint64_t version = 0;        ///< Of the rules that it follows; 0: of none yet.
   Rules target;                     ///< Where it wants to go.
   bool drained = true;              ///< It holds no lock in a phase other than `both` and that of the target.
   std::chrono::milliseconds lease{};   ///< How long after a heartbeat it takes locks in one store only.
-  std::chrono::milliseconds settle{};  ///< How long after it such locks may live.
+  std::chrono::milliseconds settle{};  ///< How long after a heartbeat such locks may live.
   std::chrono::milliseconds silent{};  ///< Since its last heartbeat, on the board's clock.
 
   /// Its labels, or its id where it has none.
@@ -50,14 +50,15 @@ struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
   bool knows(std::string_view label) const;
 };
 
-/// Where the processes of a migration agree on its rules: notices on a store's board. Each call is one
-/// attempt; errors are LockDriver's, and ProtocolError for notices that are not ours. Thread-safe.
+/// Where the processes of a migration agree on its rules: shared records in a store, called the board. Each
+/// call is one attempt; errors are LockDriver's, and ProtocolError for records that are not ours.
+/// Thread-safe.
 class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
  public:
   /// `name` is that of MigrationOptions.
   MigrationBoard(std::shared_ptr<SharedRecords> board, std::string name);
 
-  /// Pins the member's notice and reads the board, in one step.
+  /// Writes the member's record and reads the board, in one step.
   BoardState beat(const Member& self, Instant deadline);
   /// Reads the board and changes nothing.
   BoardState look(Instant deadline);
@@ -66,9 +67,9 @@ class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
   bool change(const BoardState& seen, std::uint64_t version, const Rules& settled,
               const std::optional<Rules>& target, Instant deadline);
 
-  /// Pins that somebody who is no member holds `key`; `inTheWay`: and it is on its way to modern.
+  /// Records that somebody who is no member holds `key`; `inTheWay`: the key is on its way to modern.
   void sighted(std::string_view key, bool inTheWay, Instant deadline);
-  /// Takes the notice of the member `id` down.
+  /// Removes the record of the member `id`.
   void leave(const std::string& id, Instant deadline);
 
  private:
@@ -79,8 +80,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
 /// Something that keeps the target from becoming the settled rules.
 struct Blocker {
   std::string what;
-  std::optional<std::chrono::milliseconds>
-      left;  ///< It ends by itself after this time, if it is one that does.
+  std::optional<std::chrono::milliseconds> left;  ///< After this time it ends by itself; empty: it does not.
 };
 
 /// Why the rules of `state` may not settle on `target` yet; empty when they may. `observation` is how long no

@@ -20,8 +20,9 @@ namespace lockkeeper::migration {
 class Membership;
 
 /// Moves a live fleet from one lock store to another: takes each lock in the old store, in both, or in the
-/// new one, by rules that change while the processes run. Processes agree through a board, so that no two of
-/// them ever hold a key in stores that do not overlap: docs/migrating.md for users, docs/adr/0021 for why.
+/// new one, by rules that change while the processes run. Processes agree through shared records (the board),
+/// so that no two of them ever hold a key in stores that do not overlap: docs/migrating.md for users,
+/// docs/adr/0021 for why.
 ///
 /// A lock keeps the phase it was taken in until it is released. In `both` a claim holds the key when both
 /// stores have granted it, and has lost it when either has. Fences are the new store's; locks taken in the
@@ -48,11 +49,11 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
-  /// The fence is promised while no rule puts keys into the old store alone.
+  /// Fences are promised while no rule puts keys into the old store alone.
   Promises promises() const override;
   std::string name() const override;
 
-  /// A loss in either store is one.
+  /// A loss in either store is a loss of the lock.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
   /// LossReporting when either store has it.

@@ -9,10 +9,10 @@
 namespace lockkeeper::migration {
 
 /// How a process takes part in a migration. All processes of one migration should have the same values; the
-/// protocol is safe when they have not, since the more careful ones win.
+/// protocol is also safe when they differ, since the more careful value wins.
 struct MigrationOptions {
-  /// Where the process wants to go for as long as nobody has written rules to the board
-  /// (`lockkeeper migrate advance`): those count for all processes, whatever they are configured for.
+  /// Where the process wants to go until somebody has written rules to the board (`lockkeeper migrate
+  /// advance`). Written rules count for all processes, whatever they are configured for.
   Rules rules{Phase::legacy};
 
   /// The board's name, 1 to 64 characters of [A-Za-z0-9_.-]: one for all processes that share the keys.
@@ -31,7 +31,7 @@ struct MigrationOptions {
   /// waits as long, and the lease, for locks of processes that have died.
   std::chrono::milliseconds maxTtl{std::chrono::minutes{5}};
 
-  /// How long nobody else than members must have been seen in the old store before keys leave it: up to 24 h.
+  /// How long nobody but members must have been seen in the old store before keys leave it: up to 24 h.
   std::chrono::milliseconds observation{std::chrono::minutes{10}};
 };
 

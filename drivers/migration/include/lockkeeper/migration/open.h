@@ -20,14 +20,14 @@ struct MigrationStores {
 };
 
 /// Opens both stores and the board. Connects nowhere yet. Throws ConfigError when the two URIs name the same
-/// store, when the board's store keeps no boards, or for what StoreRegistry::open() or MigrationOptions
-/// refuse.
+/// store, when the board's store cannot keep shared records, or for what StoreRegistry::open() or
+/// MigrationOptions refuse.
 LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry,
                                                                   const MigrationStores& stores,
                                                                   const MigrationOptions& options = {},
                                                                   const Environment& environment = {});
 
-/// Only the board, for those who look at a migration and take no locks.
+/// Only the board, for programs that look at a migration and take no locks.
 LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<SharedRecords> openBoard(const StoreRegistry& registry,
                                                                      const MigrationStores& stores,
                                                                      const Environment& environment = {});

@@ -23,7 +23,7 @@ LOCKKEEPER_MIGRATION_EXPORT const char* toString(Phase phase) noexcept;
 /// One rule: some keys and their phase.
 struct LOCKKEEPER_MIGRATION_EXPORT Rule {
   std::string pattern;     ///< `*` stands for any text, `?` for one byte; the whole key is matched.
-  unsigned percent = 100;  ///< So many of a hundred of these keys, always the same ones.
+  unsigned percent = 100;  ///< How many in a hundred of these keys, always the same ones.
   Phase phase = Phase::legacy;
 
   /// Whether the rule is about `key`, its percentage included.

@@ -36,6 +36,7 @@ namespace lockkeeper::mysql {
 ///     keyFile        -     PEM file of its key
 ///     connectTimeout 2s    whole seconds
 ///     ioTimeout      3s    what a call may take beyond its deadline
+///     passwordFile   -     file whose first line is the password, instead of one in the URI
 ///
 /// There is no background thread but one that cuts off overdue reads. Thread-safe.
 ///
@@ -65,7 +66,7 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
 
-  /// Tells the locks of a session that turns out to have ended, when one of them is asked for.
+  /// Reports the locks of a session that is found to have ended, when one of them is asked for.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Waitable, LossReporting, RateDriver>(*this, type);

@@ -11,7 +11,7 @@
 
 #include "lockkeeper/mysql/export.h"
 
-// The application's own database, as VersionedRow wants it: whatever SQL library it uses, in whatever
+// The application's own database, as VersionedRow needs it: whatever SQL library it uses, in whatever
 // version. poco_rows.h has it ready for sessions of Poco::Data.
 
 namespace lockkeeper::mysql {
@@ -41,7 +41,7 @@ concept RowDatabase = requires(T& database, const std::exception& failure) {
   { database.isContention(failure) } -> std::convertible_to<bool>;
 };
 
-/// Whether the text of an exception of Poco::Data::MySQL tells of such a failure (errors 1020, 1205, 1213,
+/// Whether the text of an exception of Poco::Data::MySQL describes such a failure (errors 1020, 1205, 1213,
 /// 1317).
 LOCKKEEPER_MYSQL_EXPORT bool tellsContention(const std::string& message);
 

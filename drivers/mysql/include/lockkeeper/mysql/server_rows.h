@@ -22,11 +22,11 @@ struct ServerRowsOptions {
 };
 
 /// VersionedRow's database on sessions of lockkeeper's own with a MariaDB or MySQL server, for applications
-/// that bring none. Sessions are opened when needed, and used only with a server that takes writes; one that
-/// has become a replica is left, so that its name may lead to the primary. Thread-safe. After fork() the
-/// child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+/// that bring none. Sessions are opened when needed, and used only with a server that takes writes; when it
+/// has become a replica, its sessions are closed and the name is looked up again. Thread-safe. After fork()
+/// the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 ///
-/// Everything throws StoreUnavailable (nothing has changed) and ConfigError; commit() OutcomeUnknown, too.
+/// All functions throw StoreUnavailable (nothing has changed) and ConfigError, commit() also OutcomeUnknown.
 class LOCKKEEPER_MYSQL_EXPORT ServerRows {
  public:
   /// `uri` is `mysql://user:password@host[:3306]/database` with the parameters `passwordFile`, `socket`,
@@ -64,7 +64,7 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
   /// As RowDatabase says.
   static bool isContention(const std::exception& failure);
   /// Whether the session ended, or its server became a replica, in the middle of a transaction: it is undone,
-  /// and may do on another session.
+  /// and may succeed on another session.
   static bool isLostSession(const std::exception& failure);
 
   /// The server's name for messages: no user, no password.

@@ -23,8 +23,9 @@ namespace lockkeeper::mysql {
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes it where it does not exist),
 /// `connections` (8: the most open at once, 1 to 256), and those of mysql+getlock for the connection.
 ///
-/// Connections are made when calls need them, and used only with a server that takes writes and is no node of
-/// a Galera cluster. There is one thread that cuts off calls whose deadline has passed. Thread-safe.
+/// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
+/// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed.
+/// Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,

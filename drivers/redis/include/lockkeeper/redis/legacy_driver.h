@@ -18,7 +18,7 @@ namespace lockkeeper::redis {
 
 /// What kind of key an audit has met.
 enum class LegacyClass {
-  held,     ///< A legacy client's lock that has not expired; or one that nobody has any more, until it does.
+  held,     ///< A legacy client's lock that has not expired, though its client may be gone.
   expired,  ///< A lock that has expired, and whose TTL will remove it.
   phantom,  ///< A lock that has expired and has no TTL: it stays until somebody takes it over.
   foreign,  ///< Not a value of the scheme: never taken over.
@@ -34,7 +34,7 @@ struct LegacyKey {
   LegacyClass kind;
   std::string owner;  ///< Of ours: the label.
   std::string what;   ///< Of a foreign value: what it looks like, without its content.
-  /// Until the time that it names; negative: since. Of a foreign value: its TTL, if it has one.
+  /// Until the time that the value names; negative: since then. Of a foreign value: its TTL, if it has one.
   std::optional<std::chrono::milliseconds> remaining;
 };
 
@@ -46,7 +46,7 @@ struct LegacyKey {
 /// docs/drivers/legacy.md lists the races that remain.
 ///
 /// A lease lasts up to 2.5 s longer in the store than its ttl. Grants carry no fence. Shares one connection
-/// among all threads, and treats it and fork(), as RedisDriver does. Thread-safe.
+/// among all threads, and behaves after fork(), as RedisDriver does. Thread-safe.
 class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
                                                         public Browsable,
                                                         public Breakable {
@@ -57,7 +57,7 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   LegacyRedisDriver& operator=(const LegacyRedisDriver&) = delete;
   ~LegacyRedisDriver() override;
 
-  /// A foreign value is Busy for ever, and told to the Listener (EventKind::noted).
+  /// A foreign value is Busy for ever, and reported to the Listener (EventKind::noted).
   AcquireResult acquire(const AcquireRequest& request) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;

@@ -17,8 +17,8 @@ struct LOCKKEEPER_REDIS_EXPORT LegacyOptions {
   /// What the legacy clients put before each key, byte by byte: at most 256 bytes.
   std::string keyPrefix;
 
-  /// How much longer than a legacy client says its lock is left alone, because its clock may be behind the
-  /// server's: 0 to 1 h. Longer keeps us out of the lock of a client that died for so much longer.
+  /// How much longer than its value says a legacy client's lock is left alone, because its clock may be
+  /// behind the server's: 0 to 1 h. The lock of a client that has died stays busy for us that much longer.
   std::chrono::milliseconds skewAllowance{1000};
 
   /// Write digits only, for fleets with clients that refuse anything else. The token goes to a companion key;

@@ -44,7 +44,7 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   std::chrono::milliseconds connectTimeout{2000};
 
   std::chrono::milliseconds ioTimeout{
-      2000};  ///< For one command; then the connection is given up: 1 ms to 1 h.
+      2000};  ///< How long the server may answer nothing; then the connection is given up: 1 ms to 1 h.
 
   std::string clientName = "lockkeeper";  ///< What CLIENT LIST shows: printable, without spaces.
 

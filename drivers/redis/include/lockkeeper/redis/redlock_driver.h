@@ -22,12 +22,12 @@ namespace lockkeeper::redis {
 /// as RedisDriver does without a fence.
 ///
 /// All nodes are asked at once by the calling thread, which waits for all of them in one poll; threads share
-/// one connection to each node. A node that is silent or down is asked again when it has answered what it
-/// was asked before, or a new log-in; until then it costs nothing, unless no quorum is possible without it.
-/// What it must give back is kept and sent when it is there again.
+/// one connection to each node. A silent node is asked again when it has answered an earlier request, a node
+/// that is down when a new log-in has succeeded; until then it costs nothing, unless no quorum is possible
+/// without it. A release that it must get is kept and sent when it is back.
 ///
-/// A node that says for which mistake in its set-up it cannot serve (credentials, the same server twice)
-/// before it ever could, fails every call with a ConfigError; one that was good before is only down, and so
+/// A mistake in the set-up of a node (credentials, the same server twice) that is found at the first attempt
+/// makes every call throw a ConfigError. A node that served before and goes wrong later is only down, and so
 /// is a replica.
 ///
 /// Thread-safe. After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks
@@ -42,8 +42,8 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   RedlockDriver& operator=(const RedlockDriver&) = delete;
   ~RedlockDriver() override;
 
-  /// Never throws OutcomeUnknown: what is not granted by a quorum is given back on all nodes, on those that
-  /// do not answer as soon as they do. Throws ConfigError for a ttl above restartGuard.
+  /// Never throws OutcomeUnknown: a claim that no quorum grants is released on all nodes; those that do not
+  /// answer get the release when they do. Throws ConfigError for a ttl above restartGuard.
   AcquireResult acquire(const AcquireRequest& request) override;
   /// Gives the key back to nodes that have lost it, provided that a quorum has kept it and that they have not
   /// restarted within restartGuard.

@@ -23,15 +23,15 @@ struct LOCKKEEPER_REDIS_EXPORT RedlockOptions {
   /// once, and a lock that it had voted for may get a second holder.
   std::optional<std::chrono::milliseconds> restartGuard{std::chrono::seconds{60}};
 
-  /// The nodes are declared to run with `appendonly yes` and `appendfsync always`, and to have always done
-  /// so: one that is found so votes at once after a restart. (`appendfsync=always`)
+  /// Declares that the nodes run, and have always run, with `appendonly yes` and `appendfsync always`: a node
+  /// that is found to do so votes at once after a restart. (`appendfsync=always`)
   bool appendFsyncAlways = false;
 
   /// How much the clocks of nodes and clients may drift apart during one ttl, in percent of it (plus 2 ms): 1
   /// to 25.
   std::uint32_t drift = 1;
 
-  /// A grant of which less is left than so many percent of the ttl is given back: 1 to 90.
+  /// A grant with less than so many percent of the ttl left is given back: 1 to 90.
   std::uint32_t minValidity = 50;
 
   /// How long a round waits for a node: 1 ms to 1 h. Default: a twentieth of the ttl, at least 50 ms.

@@ -11,7 +11,7 @@ namespace lockkeeper::redis {
 
 /// Values on one Redis server (6 or later) or Valkey: the plain string `:lockkeeper:v:KEY` with an expiry. It
 /// has a connection of its own, made by the first call and made again when it is lost, so that large values
-/// hold up no lock. Like locks, values are only kept on a master that evicts nothing (see
+/// delay no lock. Values, like locks, are only kept on a master that evicts nothing (see
 /// RedisOptions::allowEviction); they do not wait for replicas. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
