@@ -265,6 +265,30 @@ TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
   EXPECT_EQ(request.reply(0).text, "here");
 }
 
+struct Notes final : Listener {
+  void on(const Event& event) override { texts.push_back(event.text); }
+  std::vector<std::string> texts;
+};
+
+TEST(Multiplexer, WhatACrashDoesIsToldOnceAlsoOfAServerThatHidesItsRunId) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.logIn("\r\nredis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\naof_enabled:0\r\n");
+    peer.say(bulk(peer.command()[1]));
+    peer.command();
+  });
+  const auto notes = std::make_shared<Notes>();
+  Environment environment;
+  environment.listener = notes;
+  Client client(server.port(), 5s, environment);
+  for (int connection = 1; connection <= 2; ++connection) {
+    EXPECT_EQ(client.ask("1").text, "1");
+    EXPECT_THROW(client.ask("lost"), Error);
+  }
+  EXPECT_EQ(server.connections(), 2);
+  ASSERT_EQ(notes->texts.size(), 1U);
+  EXPECT_NE(notes->texts.front().find("no append-only file"), std::string::npos);
+}
+
 TEST(Multiplexer, WhoLeavesMakesAnotherOneRead) {
   std::promise<void> firstTwo;
   std::promise<void> last;
