@@ -9,11 +9,12 @@ namespace lockkeeper::redis {
 
 namespace {
 
+// A replica that has lost its master refuses everything with MASTERDOWN, where it is not to serve stale data.
+bool isNotMaster(const Reply& reply) { return isError(reply, "READONLY") || isError(reply, "MASTERDOWN"); }
+
 // Scripts may report errors inside of their replies.
 bool saysNotMaster(const Reply& reply) {
-  return isError(reply, "READONLY") ||
-         std::any_of(reply.items.begin(), reply.items.end(),
-                     [](const Reply& item) { return isError(item, "READONLY"); });
+  return isNotMaster(reply) || std::any_of(reply.items.begin(), reply.items.end(), isNotMaster);
 }
 
 }  // namespace
