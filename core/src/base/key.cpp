@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "lockkeeper/internal/hex.h"
+
 namespace lockkeeper {
 
 void checkKey(std::string_view key) {
@@ -29,12 +31,12 @@ void checkNamespace(std::string_view name) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 64;
-  static constexpr char digits[] = "0123456789abcdef";
   std::string shown = "'";
   for (const char c : text.substr(0, most)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte >= 0x7f) {
-      shown += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      shown += "\\x";
+      appendHex(shown, byte);
     } else {
       shown += c;
     }

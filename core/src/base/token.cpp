@@ -1,5 +1,7 @@
 #include "lockkeeper/driver/token.h"
 
+#include "lockkeeper/internal/hex.h"
+
 namespace lockkeeper {
 
 Token Token::generate(Random& random) {
@@ -9,13 +11,9 @@ Token Token::generate(Random& random) {
 }
 
 std::string Token::hex() const {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string text(2 * size, '0');
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto byte = std::to_integer<unsigned>(bytes_[i]);
-    text[2 * i] = digits[byte >> 4];
-    text[2 * i + 1] = digits[byte & 15];
-  }
+  std::string text;
+  text.reserve(2 * size);
+  for (const std::byte byte : bytes_) appendHex(text, std::to_integer<unsigned char>(byte));
   return text;
 }
 

@@ -104,7 +104,7 @@ void refuseSecond(std::string_view text) {
   }
 }
 
-std::string joined(std::initializer_list<std::string_view> names) {
+std::string joined(std::span<const std::string_view> names) {
   std::string list;
   for (const auto name : names) list.append(list.empty() ? "" : ", ").append(name);
   return list.empty() ? "none" : list;
@@ -159,7 +159,7 @@ StoreUri StoreUri::parse(std::string_view text) {
   return uri;
 }
 
-void StoreUri::allowOnly(std::initializer_list<std::string_view> known) const {
+void StoreUri::allowOnly(std::span<const std::string_view> known) const {
   for (const auto& entry : parameters_) {
     if (std::find(known.begin(), known.end(), entry.first) != known.end()) continue;
     throw ConfigError("the store's parameter " + quoted(entry.first) + " is unknown: " + scheme_ + " knows " +
@@ -185,10 +185,13 @@ std::optional<std::string> StoreUri::parameter(std::string_view name) const {
 
 bool StoreUri::flag(std::string_view name, bool otherwise) const {
   const auto value = parameter(name);
-  if (!value) return otherwise;
-  if (*value == "true" || *value == "on") return true;
-  if (*value == "false" || *value == "off") return false;
-  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(*value) +
+  return value ? flagIn(name, *value) : otherwise;
+}
+
+bool StoreUri::flagIn(std::string_view name, std::string_view text) {
+  if (text == "true" || text == "on") return true;
+  if (text == "false" || text == "off") return false;
+  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(text) +
                     ": it must be on or off");
 }
 

@@ -17,6 +17,9 @@ local ttl = redis.call('PTTL', KEYS[1])
 local value = redis.pcall('GET', KEYS[1])
 local kind = value and 'string' or 'none'
 if type(value) == 'table' then
+  if not string.find(value.err, 'WRONGTYPE') then
+    return redis.call('GET', KEYS[1])  -- says nothing about the key: it is raised
+  end
   kind = redis.pcall('TYPE', KEYS[1]).ok or 'unknown'
   value = false
 end

@@ -1,6 +1,8 @@
 #include "lockkeeper/redis/redis_options.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
@@ -38,20 +40,14 @@ void readUnixAddress(const StoreUri& uri, RedisOptions& options) {
 
 RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
   const bool unixSocket = uri.scheme() == "redis+unix";
-  if (unixSocket) {
-    uri.allowOnly({"fence", "allowEviction", "minReplicas", "replicaTimeout", "connectTimeout", "ioTimeout",
-                   "passwordFile", "clientName", "db"});
-  } else if (uri.scheme() == "rediss") {
-    uri.allowOnly({"fence", "allowEviction", "minReplicas", "replicaTimeout", "connectTimeout", "ioTimeout",
-                   "passwordFile", "clientName", "caFile", "certFile", "keyFile"});
-  } else {
-    uri.allowOnly({"fence", "allowEviction", "minReplicas", "replicaTimeout", "connectTimeout", "ioTimeout",
-                   "passwordFile", "clientName"});
-  }
+  const bool tls = uri.scheme() == "rediss";
+  std::vector<std::string_view> known = {"fence", "minReplicas", "replicaTimeout"};
+  if (unixSocket) known.push_back("db");
+  allowOnly(uri, std::move(known), tls);
   RedisOptions options;
   unixSocket ? readUnixAddress(uri, options) : readTcpAddress(uri, options);
   readLogin(uri, uri.endpoints().empty() ? nullptr : &uri.endpoints()[0], options);
-  options.tls = uri.scheme() == "rediss";
+  options.tls = tls;
   readCommon(uri, options);
   options.fence = uri.flag("fence", options.fence);
   options.minReplicas =

@@ -39,6 +39,12 @@ void readFile(const StoreUri& uri, std::string_view name, std::string& out) {
 
 }  // namespace
 
+void allowOnly(const StoreUri& uri, std::vector<std::string_view> own, bool tls) {
+  own.insert(own.end(), {"allowEviction", "connectTimeout", "ioTimeout", "passwordFile", "clientName"});
+  if (tls) own.insert(own.end(), {"caFile", "certFile", "keyFile"});
+  uri.allowOnly(own);
+}
+
 void readDuration(const StoreUri& uri, std::string_view name, milliseconds least, milliseconds most,
                   milliseconds& out) {
   const auto text = uri.parameter(name);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/redis/redis_options.h"
@@ -11,6 +12,10 @@ namespace lockkeeper::redis {
 
 // What the URIs of all stores on Redis have in common. All throw ConfigError that names the value and what is
 // allowed; `out` keeps its value when the URI says nothing.
+
+/// Allows the parameters `own`, those that readLogin() and readCommon() read, and the files among them only
+/// with `tls`.
+void allowOnly(const StoreUri& uri, std::vector<std::string_view> own, bool tls);
 
 void readDuration(const StoreUri& uri, std::string_view name, std::chrono::milliseconds least,
                   std::chrono::milliseconds most, std::chrono::milliseconds& out);

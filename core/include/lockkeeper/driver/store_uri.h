@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +41,18 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   std::string passwordOf(const Endpoint& endpoint) const;
 
   /// Throws ConfigError that names the first parameter not in `known`, and all of `known`.
-  void allowOnly(std::initializer_list<std::string_view> known) const;
+  void allowOnly(std::span<const std::string_view> known) const;
+  void allowOnly(std::initializer_list<std::string_view> known) const {
+    allowOnly(std::span(known.begin(), known.size()));
+  }
 
   /// The value of `?name=value`; empty when it is not given.
   std::optional<std::string> parameter(std::string_view name) const;
   /// The parameter, or `otherwise` when it is not given. Throws ConfigError unless it is true, false, on or
   /// off.
   bool flag(std::string_view name, bool otherwise) const;
+  /// What flag() makes of a text: for a parameter that has several values.
+  static bool flagIn(std::string_view name, std::string_view text);
   /// Likewise. Throws ConfigError unless it is a whole number from `least` to `most`.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
                        std::uint64_t most) const;

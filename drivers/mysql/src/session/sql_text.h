@@ -3,6 +3,8 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/internal/hex.h"
+
 // What statements are made of.
 
 namespace lockkeeper::mysql {
@@ -12,12 +14,8 @@ inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,'1970-
 
 /// Appends the bytes as a literal in hexadecimal, in which nothing has to be quoted.
 inline void addHexadecimal(std::string& text, std::string_view bytes) {
-  constexpr const char* digits = "0123456789abcdef";
   text += "x'";
-  for (const char byte : bytes) {
-    text += digits[static_cast<unsigned char>(byte) / 16];
-    text += digits[static_cast<unsigned char>(byte) % 16];
-  }
+  for (const char byte : bytes) appendHex(text, static_cast<unsigned char>(byte));
   text += "'";
 }
 

@@ -14,8 +14,7 @@ constexpr std::chrono::milliseconds longestAllowance{std::chrono::hours{1}};
 }  // namespace
 
 LegacyOptions LegacyOptions::fromUri(const StoreUri& uri) {
-  uri.allowOnly({"keyPrefix", "skewAllowance", "pure", "allowEviction", "connectTimeout", "ioTimeout",
-                 "passwordFile", "clientName"});
+  allowOnly(uri, {"keyPrefix", "skewAllowance", "pure"}, false);
   if (uri.endpoints().size() != 1) throw ConfigError(uri.scheme() + " takes exactly one host");
   LegacyOptions options;
   readAddress(uri, uri.endpoints()[0], options.redis);

@@ -48,19 +48,13 @@ std::vector<std::string_view> perNode(const char* what, std::string_view text, s
                     ", is allowed");
 }
 
-bool readSwitch(const char* what, std::string_view text) {
-  if (text == "on" || text == "true") return true;
-  if (text == "off" || text == "false") return false;
-  throw ConfigError(std::string(what) + " is " + quoted(text) + ": on and off are allowed");
-}
-
 std::vector<RedisOptions> readNodes(const StoreUri& uri) {
   const std::size_t count = uri.endpoints().size();
   const std::string tlsText = uri.parameter("tls").value_or("off");
   const auto tls = perNode("tls", tlsText, count);
   const auto databases =
       perNode("the database", uri.path().size() > 1 ? std::string_view(uri.path()).substr(1) : "0", count);
-  const auto isOn = [](std::string_view text) { return readSwitch("tls", text); };
+  const auto isOn = [](std::string_view text) { return StoreUri::flagIn("tls", text); };
   for (const char* const file : {"caFile", "certFile", "keyFile"}) {
     if (uri.parameter(file) && std::none_of(tls.begin(), tls.end(), isOn)) {
       throw ConfigError(std::string(file) + " is given without tls=on");
@@ -95,9 +89,8 @@ void checkPercent(const char* name, std::uint32_t value, std::uint32_t most) {
 }  // namespace
 
 RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
-  uri.allowOnly({"restartGuard", "appendfsync", "drift", "minValidity", "nodeTimeout", "fenceStore", "tls",
-                 "caFile", "certFile", "keyFile", "allowEviction", "connectTimeout", "ioTimeout",
-                 "passwordFile", "clientName"});
+  allowOnly(uri, {"restartGuard", "appendfsync", "drift", "minValidity", "nodeTimeout", "fenceStore", "tls"},
+            true);
   RedlockOptions options;
   options.nodes = readNodes(uri);
   readGuard(uri, options);

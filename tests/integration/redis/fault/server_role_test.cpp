@@ -62,6 +62,24 @@ TEST(ServerRole, AMasterThatBecomesAReplicaGrantsNothing) {
   }));
 }
 
+TEST(ServerRole, AMissingRightIsNotTakenForALossOfTheLock) {
+  for (const char* scheme : {"redis", "redis+legacy"}) {
+    SCOPED_TRACE(scheme);
+    const RedisServer server;
+    const auto driver = openRedis(server.port(), "", scheme);
+    const Claimant who{};
+    ASSERT_TRUE(granted(driver->acquire(who.request())));
+    server.command({"ACL", "SETUSER", "default", "-get"});
+    Renewal renewal{.claim = who.claim(), .ttl = longTtl};
+    driver->renew({&renewal, 1}, soon());
+    EXPECT_EQ(renewal.outcome, RenewOutcome::unavailable);
+    EXPECT_NE(renewal.cause.find("permit"), std::string::npos) << renewal.cause;
+    EXPECT_THROW((void)driver->release(who.claim(), soon()), ConfigError);
+    server.command({"ACL", "SETUSER", "default", "+get"});
+    EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  }
+}
+
 /// A master with a replica, and a name that leads to the master and then to the replica in its place.
 class Failover : public ::testing::TestWithParam<const char*> {
  protected:
@@ -97,6 +115,24 @@ TEST_P(Failover, AHolderFollowsTheRoleToTheNewMaster) {
   }));
   EXPECT_EQ(held.release(), ReleaseResult::released);
   EXPECT_EQ(replica.command({"EXISTS", "k"}), "0");
+}
+
+TEST_P(Failover, AHolderLeavesAFormerMasterThatDoesNotReachTheNewOne) {
+  master.command({"CONFIG", "SET", "replica-serve-stale-data", "no"});
+  Lock held = locks.lock("k", {.ttl = longTtl, .renew = Renew::manual});
+  ASSERT_TRUE(waitUntil([&] { return replica.command({"EXISTS", "k"}) == "1"; }));
+  replica.command({"REPLICAOF", "NO", "ONE"});
+  master.command({"REPLICAOF", "127.0.0.1", "1"});  // nobody listens there
+  name.leadTo(replica.port());
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      held.renew();
+      return true;
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  EXPECT_EQ(held.release(), ReleaseResult::released);
 }
 
 TEST_P(Failover, AnAcquireThatMeetsAReplicaTriesUntilItsTimeIsUp) {
@@ -149,6 +185,11 @@ TEST(ServerRole, SaysWhatACrashOfTheServerDoesToItsLocks) {
   };
   EXPECT_NE(durability(forgetful), durability(careful));
   EXPECT_NE(durability(careful).find("always"), std::string::npos) << durability(careful);
+  const std::string lack = "a replica that takes over may lack";
+  EXPECT_EQ(durability(careful).find(lack), std::string::npos) << durability(careful);
+  RedisServer replica({.arguments = replicaOf(careful)});
+  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  EXPECT_NE(durability(careful).find(lack), std::string::npos) << durability(careful);
 }
 
 TEST(Replicas, OneThatStandsStillHarmsNobodyElse) {

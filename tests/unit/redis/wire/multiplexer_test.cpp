@@ -1,5 +1,3 @@
-#include "wire/mux/multiplexer.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,49 +11,13 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
-#include "scripted_server.h"
+#include "multiplexer_client.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
 using Peer = ScriptedServer::Peer;
-
-RedisOptions optionsFor(std::uint16_t port, std::chrono::milliseconds ioTimeout) {
-  RedisOptions options;
-  options.port = port;
-  options.ioTimeout = ioTimeout;
-  return options;
-}
-
-/// A multiplexer with a connection to a scripted server.
-class Client {
- public:
-  explicit Client(std::uint16_t port, std::chrono::milliseconds ioTimeout = 5s, Environment given = {})
-      : environment(std::move(given)), server({optionsFor(port, ioTimeout)}, environment) {}
-
-  Instant in(std::chrono::milliseconds length) const { return environment.clock->now() + length; }
-
-  /// Sends "PING <text>" and returns the first reply.
-  Reply ask(const std::string& text, std::chrono::milliseconds patience = 5s) {
-    Request request;
-    request.add({"PING", text});
-    server.execute(request, in(patience));
-    return request.reply(0);
-  }
-
-  Environment environment;
-  Multiplexer server;
-};
-
-void echoRest(Peer& peer) {
-  while (true) peer.say(bulk(peer.command()[1]));
-}
-
-void echo(Peer& peer, int) {
-  peer.logIn();
-  echoRest(peer);
-}
 
 TEST(Multiplexer, ManyThreadsShareOneConnectionAndEachGetsItsOwnReplies) {
   ScriptedServer server(echo);
@@ -149,9 +111,7 @@ TEST(Multiplexer, AnIdleConnectionThatTheServerClosedIsNotUsedAgain) {
     closed.set_value();
   });
   const auto clock = std::make_shared<testing::FakeClock>();
-  Environment environment;
-  environment.clock = clock;
-  Client client(server.port(), 1h, environment);
+  Client client(server.port(), clock);
   EXPECT_EQ(client.ask("1", 1h).text, "1");
   closed.get_future().wait();
   clock->advance(10s);
@@ -160,15 +120,9 @@ TEST(Multiplexer, AnIdleConnectionThatTheServerClosedIsNotUsedAgain) {
 }
 
 TEST(Multiplexer, AfterAFailedConnectCallsFailAtOnceUntilTheNextAttemptIsDue) {
-  std::uint16_t port = 0;
-  {
-    ScriptedServer gone([](Peer&, int) {});
-    port = gone.port();
-  }
+  const std::uint16_t port = unusedPort();
   const auto clock = std::make_shared<testing::FakeClock>();
-  Environment environment;
-  environment.clock = clock;
-  Client client(port, 1h, environment);
+  Client client(port, clock);
   EXPECT_THROW(client.ask("1", 1h), StoreUnavailable);
   ScriptedServer server(echo, port);
   EXPECT_THROW(client.ask("2", 1h), StoreUnavailable);
@@ -178,14 +132,9 @@ TEST(Multiplexer, AfterAFailedConnectCallsFailAtOnceUntilTheNextAttemptIsDue) {
 }
 
 TEST(Multiplexer, TheWaitForTheNextAttemptDoublesFromTwentyToFiveHundredMilliseconds) {
-  std::uint16_t port = 0;
-  {
-    ScriptedServer gone([](Peer&, int) {});
-    port = gone.port();
-  }
+  const std::uint16_t port = unusedPort();
   const auto clock = std::make_shared<testing::FakeClock>();
-  Environment environment;
-  environment.clock = clock;
+  Environment environment = Client::environmentWith(clock);
   environment.random = std::make_shared<testing::FakeRandom>();
   int attempts = 0;
   RedisOptions options;
@@ -215,103 +164,11 @@ TEST(Multiplexer, TheWaitForTheNextAttemptDoublesFromTwentyToFiveHundredMillisec
   }
 }
 
-// More than the buffers of a loopback connection take, so that its writer has to wait for the server.
-constexpr int megabytes = 32;
-
-void addLarge(Request& request) {
-  const std::string megabyte(1 << 20, 'x');
-  for (int command = 0; command < megabytes; ++command) request.add({"PING", megabyte});
-}
-
-// Answers `count` commands, the first of which has been read already.
-void answer(Peer& peer, int count) {
-  peer.say("+OK\r\n");
-  for (int command = 1; command < count; ++command) {
-    peer.command();
-    peer.say("+OK\r\n");
-  }
-}
-
 TEST(Multiplexer, ACallerWithoutPatienceIsNoReasonForOthersToWait) {
   ScriptedServer server(echo);
   Client client(server.port());
   EXPECT_THROW(client.ask("late already", -1s), StoreUnavailable);
   EXPECT_EQ(client.ask("in time").text, "in time");
-}
-
-TEST(Multiplexer, WhatWasNotHandedToTheSocketIsNeverSent) {
-  std::promise<void> writing;
-  std::promise<void> goOn;
-  ScriptedServer server([&](Peer& peer, int) {
-    peer.logIn();
-    peer.command();
-    writing.set_value();
-    goOn.get_future().wait();
-    answer(peer, megabytes);
-    echoRest(peer);
-  });
-  Client client(server.port(), 20s);
-  std::jthread blocked([&] {
-    Request large;
-    addLarge(large);
-    large.add({"PING", "last"});
-    client.server.execute(large, client.in(20s));
-    EXPECT_EQ(large.reply(megabytes).text, "last");
-  });
-  writing.get_future().wait();
-  EXPECT_THROW(client.ask("unsent", 20ms), StoreUnavailable);
-  std::jthread behind([&] { EXPECT_EQ(client.ask("behind", 20s).text, "behind"); });
-  goOn.set_value();
-  blocked.join();
-  behind.join();
-  EXPECT_EQ(client.ask("after").text, "after");
-  EXPECT_EQ(server.connections(), 1);
-}
-
-TEST(Multiplexer, WhenTheConnectionEndsWhatWasNotHandedOverIsKnownNotToBeApplied) {
-  std::promise<void> writing;
-  std::promise<void> goOn;
-  ScriptedServer server([&](Peer& peer, int) {
-    peer.logIn();
-    peer.command();
-    writing.set_value();
-    goOn.get_future().wait();
-  });
-  Client client(server.port(), 20s);
-  std::jthread blocked([&] {
-    Request large;
-    addLarge(large);
-    EXPECT_THROW(client.server.execute(large, client.in(20s)), OutcomeUnknown);
-  });
-  writing.get_future().wait();
-  std::jthread behind([&] { EXPECT_THROW(client.ask("behind", 20s), StoreUnavailable); });
-  goOn.set_value();
-}
-
-TEST(Multiplexer, AWriterWhoseTimeIsUpLeavesTheRestToOthers) {
-  std::promise<void> writing;
-  std::promise<void> goOn;
-  ScriptedServer server([&](Peer& peer, int) {
-    peer.logIn();
-    peer.command();
-    writing.set_value();
-    goOn.get_future().wait();
-    answer(peer, megabytes);
-    echoRest(peer);
-  });
-  Client client(server.port(), 20s);
-  EXPECT_EQ(server.connections(), 0);
-  auto patient = std::async(std::launch::async, [&] {
-    writing.get_future().wait();
-    return client.ask("patient", 20s).text;
-  });
-  Request large;
-  addLarge(large);
-  EXPECT_THROW(client.server.execute(large, client.in(300ms)), OutcomeUnknown);
-  goOn.set_value();
-  EXPECT_EQ(patient.get(), "patient");
-  EXPECT_EQ(client.ask("after").text, "after");
-  EXPECT_EQ(server.connections(), 1);
 }
 
 TEST(Multiplexer, OnlyTheConnectionThatWasMeantIsEnded) {
@@ -390,12 +247,7 @@ TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
     while (true) peer.command();
   });
   ScriptedServer master(echo);
-  std::uint16_t gonePort = 0;
-  {
-    ScriptedServer gone([](Peer&, int) {});
-    gonePort = gone.port();
-  }
-  const std::vector<std::uint16_t> ports = {gonePort, replica.port(), silent.port(), master.port()};
+  const std::vector<std::uint16_t> ports = {unusedPort(), replica.port(), silent.port(), master.port()};
   const Resolver resolve = [&](const std::string& host, std::uint16_t) {
     EXPECT_EQ(host, "redis.example");
     std::vector<Poco::Net::SocketAddress> addresses;
@@ -413,6 +265,30 @@ TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
   EXPECT_EQ(request.reply(0).text, "here");
 }
 
+struct Notes final : Listener {
+  void on(const Event& event) override { texts.push_back(event.text); }
+  std::vector<std::string> texts;
+};
+
+TEST(Multiplexer, WhatACrashDoesIsToldOnceAlsoOfAServerThatHidesItsRunId) {
+  ScriptedServer server([](Peer& peer, int) {
+    peer.logIn("\r\nredis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nrole:master\r\naof_enabled:0\r\n");
+    peer.say(bulk(peer.command()[1]));
+    peer.command();
+  });
+  const auto notes = std::make_shared<Notes>();
+  Environment environment;
+  environment.listener = notes;
+  Client client(server.port(), 5s, environment);
+  for (int connection = 1; connection <= 2; ++connection) {
+    EXPECT_EQ(client.ask("1").text, "1");
+    EXPECT_THROW(client.ask("lost"), Error);
+  }
+  EXPECT_EQ(server.connections(), 2);
+  ASSERT_EQ(notes->texts.size(), 1U);
+  EXPECT_NE(notes->texts.front().find("no append-only file"), std::string::npos);
+}
+
 TEST(Multiplexer, WhoLeavesMakesAnotherOneRead) {
   std::promise<void> firstTwo;
   std::promise<void> last;
@@ -427,9 +303,7 @@ TEST(Multiplexer, WhoLeavesMakesAnotherOneRead) {
     echoRest(peer);
   });
   const auto clock = std::make_shared<testing::FakeClock>();
-  Environment environment;
-  environment.clock = clock;
-  Client client(server.port(), 1h, environment);
+  Client client(server.port(), clock);
   client.ask("0", 1h);  // Else some would wait for the connection, not for their replies.
   const auto ask = [&] { return client.ask("x", 1h).text; };
   auto one = std::async(std::launch::async, ask);

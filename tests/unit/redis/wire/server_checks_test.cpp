@@ -73,6 +73,14 @@ TEST(ServerChecks, SaysWhatACrashDoes) {
   EXPECT_NE(durabilityOf(facts).find("unknown"), std::string::npos);
 }
 
+TEST(ServerChecks, SaysThatAReplicaMayLackTheLastWrites) {
+  const std::string lack = "a replica that takes over may lack";
+  EXPECT_EQ(durabilityOf(parseInfo("\r\nconnected_slaves:0\r\naof_enabled:1\r\n")).find(lack),
+            std::string::npos);
+  EXPECT_NE(durabilityOf(parseInfo("\r\nconnected_slaves:2\r\naof_enabled:1\r\n")).find(lack),
+            std::string::npos);
+}
+
 TEST(ServerErrors, AreToldApartByTheirFirstWord) {
   struct Case {
     const char* text;

@@ -19,13 +19,13 @@ std::string Dialer::durability() const {
   return durability_;
 }
 
-// Tells the listener once for each start of the server, outside the mutex.
+// Tells the listener once for each start of the server and each change, outside the mutex.
 void Dialer::note(const ServerFacts& facts) {
   const std::string durability = durabilityOf(facts);
   {
     const std::lock_guard guard(mutex_);
+    if (durability_ == durability && notedRunId_ == facts.runId) return;
     durability_ = durability;
-    if (notedRunId_ == facts.runId) return;
     notedRunId_ = facts.runId;
   }
   environment_.tell({.kind = EventKind::noted, .store = store_, .text = durability});

@@ -32,6 +32,23 @@ std::string shown(const std::string& word) {
   return harmless && !word.empty() ? word : "unknown";
 }
 
+std::string afterCrash(const ServerFacts& facts) {
+  if (facts.aofEnabled != "1") {
+    return "no append-only file: a restart of the server frees all locks taken since its last snapshot";
+  }
+  if (facts.appendFsync == "always") {
+    return "append-only file, fsync always: locks survive a crash and a power loss of the server";
+  }
+  if (facts.appendFsync == "everysec") {
+    return "append-only file, fsync everysec: locks survive a crash; a power loss frees those of the last "
+           "second";
+  }
+  if (facts.appendFsync == "no") {
+    return "append-only file, fsync no: locks survive a crash; a power loss frees those not yet written out";
+  }
+  return "append-only file, fsync unknown: locks survive a crash; a power loss may free the last ones";
+}
+
 }  // namespace
 
 ServerFacts parseInfo(std::string_view info) {
@@ -41,6 +58,7 @@ ServerFacts parseInfo(std::string_view info) {
           .runId = field(info, "run_id"),
           .uptimeSeconds = field(info, "uptime_in_seconds"),
           .evictionPolicy = field(info, "maxmemory_policy"),
+          .replicas = field(info, "connected_slaves"),
           .aofEnabled = field(info, "aof_enabled")};
 }
 
@@ -61,20 +79,9 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
 }
 
 std::string durabilityOf(const ServerFacts& facts) {
-  if (facts.aofEnabled != "1") {
-    return "no append-only file: a restart of the server frees all locks taken since its last snapshot";
-  }
-  if (facts.appendFsync == "always") {
-    return "append-only file, fsync always: locks survive a crash and a power loss of the server";
-  }
-  if (facts.appendFsync == "everysec") {
-    return "append-only file, fsync everysec: locks survive a crash; a power loss frees those of the last "
-           "second";
-  }
-  if (facts.appendFsync == "no") {
-    return "append-only file, fsync no: locks survive a crash; a power loss frees those not yet written out";
-  }
-  return "append-only file, fsync unknown: locks survive a crash; a power loss may free the last ones";
+  const bool replicated = !facts.replicas.empty() && facts.replicas != "0";
+  return afterCrash(facts) +
+         (replicated ? "; a replica that takes over may lack the last locks and fences" : "");
 }
 
 }  // namespace lockkeeper::redis

@@ -15,6 +15,7 @@ struct ServerFacts {
   std::string runId{};
   std::string uptimeSeconds{};
   std::string evictionPolicy{};
+  std::string replicas{};     ///< How many are connected.
   std::string aofEnabled{};   ///< "0" or "1".
   std::string appendFsync{};  ///< "always", "everysec" or "no"; empty where CONFIG is not permitted.
 };
@@ -27,7 +28,7 @@ ServerFacts parseInfo(std::string_view info);
 /// data, since that may change at any time.
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
 
-/// One line for people: what a crash of this server does to its locks.
+/// One line for people: what a crash of this server, or a failover, does to its locks.
 std::string durabilityOf(const ServerFacts& facts);
 
 }  // namespace lockkeeper::redis

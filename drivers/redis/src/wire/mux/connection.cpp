@@ -9,11 +9,12 @@ namespace lockkeeper::redis {
 
 namespace {
 
+// A replica that has lost its master refuses everything with MASTERDOWN, where it is not to serve stale data.
+bool isNotMaster(const Reply& reply) { return isError(reply, "READONLY") || isError(reply, "MASTERDOWN"); }
+
 // Scripts may report errors inside of their replies.
 bool saysNotMaster(const Reply& reply) {
-  return isError(reply, "READONLY") ||
-         std::any_of(reply.items.begin(), reply.items.end(),
-                     [](const Reply& item) { return isError(item, "READONLY"); });
+  return isNotMaster(reply) || std::any_of(reply.items.begin(), reply.items.end(), isNotMaster);
 }
 
 }  // namespace
@@ -26,22 +27,22 @@ void Connection::add(Pending commands, std::string_view bytes, Instant now) {
   pending.push_back(std::move(commands));
 }
 
-bool Connection::takeOut(Instant now) {
-  if (!sending.empty()) return true;
+void Connection::takeOut(Instant now) {
+  takenOut_ = now;
+  if (!sending.empty()) return;
   std::swap(out, sending);
   for (auto each = pending.rbegin(); each != pending.rend() && !each->sent; ++each) {
     each->sent = true;
     each->since = now;
   }
-  return !sending.empty();
 }
 
 std::size_t Connection::sendSome() { return stream->send(std::string_view(sending).substr(sentBytes)); }
 
-void Connection::sent(std::size_t bytes, Instant now) {
+void Connection::sent(std::size_t bytes) {
   // Only then does it say anything about the server: otherwise it may be the system that keeps the bytes.
   const bool wasFull = sentBytes > 0;
-  if (wasFull && bytes > 0) lastProgress = now;
+  if (wasFull && bytes > 0) lastProgress = std::max(lastProgress, takenOut_);
   sentBytes += bytes;
   blocked = sentBytes < sending.size();
   if (blocked) return;

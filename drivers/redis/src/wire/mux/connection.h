@@ -38,13 +38,14 @@ struct Connection {
 
   void add(Pending commands, std::string_view bytes, Instant now);
 
-  /// Whether there is something to send, which is in `sending` then.
-  bool takeOut(Instant now);
+  bool hasOutput() const { return !sending.empty() || !out.empty(); }
+  /// Puts what there is to send into `sending`, unless something is in it already.
+  void takeOut(Instant now);
 
   /// Hands to the socket what it takes of `sending`. By the writer, without the mutex.
   std::size_t sendSome();
-  /// The socket has taken so much of `sending`.
-  void sent(std::size_t bytes, Instant now);
+  /// The socket has taken so much of `sending`, since takeOut().
+  void sent(std::size_t bytes);
 
   /// The next commands whose replies are all there. Throws ProtocolError.
   std::optional<Pending> nextAnswered(Instant now);
@@ -71,6 +72,7 @@ struct Connection {
   bool ended = false;
 
  private:
+  Instant takenOut_{};
   Reply dropped_;  // the last reply that nobody waited for
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -61,13 +62,14 @@ void Multiplexer::execute(Request& request, Instant deadline) {
 
 void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline) {
   Lock lock(mutex_);
-  request.startedAt_ = clock_.now();
+  Instant now = clock_.now();
+  request.startedAt_ = now;
   request.waiting_ = 0;
   request.enough_ = &rules.enough;
-  catchUp(lock);
-  if (rules.needed > 0) reach(lock, request, rules, deadline);
-  const Instant until = std::min(saturatingAdd(clock_.now(), rules.patience), deadline);
-  send(request, rules, until);
+  now = catchUp(lock, now);
+  if (rules.needed > 0) now = reach(lock, request, rules, deadline, now);
+  const Instant until = std::min(saturatingAdd(now, rules.patience), deadline);
+  send(request, rules, until, now);
   flush(lock, &request);
   wait(lock, request, until, [&] { return request.over(); });
   close(request, rules);
@@ -94,8 +96,7 @@ void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const s
 }
 
 // Nobody polls between calls, so what has come since then is taken in before any node is judged by it.
-void Multiplexer::catchUp(Lock& lock) {
-  const Instant now = clock_.now();
+Instant Multiplexer::catchUp(Lock& lock, Instant now) {
   const auto worthALook = [&](const Node& node) {
     return node.dialing() || node.silent(now) ||
            (node.ready() &&
@@ -103,6 +104,7 @@ void Multiplexer::catchUp(Lock& lock) {
   };
   if (!leading_ && std::any_of(nodes_.begin(), nodes_.end(), worthALook)) {
     lead(lock, now, [] { return false; });
+    now = clock_.now();
   }
   bool begun = false;
   for (Node& node : nodes_) {
@@ -110,17 +112,19 @@ void Multiplexer::catchUp(Lock& lock) {
     begun |= node.startDial(now);
   }
   if (begun) interruptLeader();
+  return now;
 }
 
 // Waits for connections, as far as that is worth while.
-void Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline) {
-  if (worthWaiting(rules)) {
-    const Instant now = clock_.now();
+Instant Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline,
+                           Instant now) {
+  if (worthWaiting(rules, now)) {
     // Half of the time at most, lest nothing be left for the question itself.
     const bool limited = rules.patience != AskRules::untilDeadline;
     const auto length = std::min<std::chrono::nanoseconds>(rules.patience, (deadline - now) / 2);
     wait(lock, request, limited ? saturatingAdd(now, length) : deadline,
-         [&] { return !worthWaiting(rules); });
+         [&] { return !worthWaiting(rules, clock_.now()); });
+    now = clock_.now();
   }
   for (Node& node : nodes_) {
     node.stopWaitingForFirstDial();
@@ -128,23 +132,23 @@ void Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, Ins
     passOn(lock);
     throw ConfigError(node.why());
   }
+  return now;
 }
 
-bool Multiplexer::worthWaiting(const AskRules& rules) const {
+bool Multiplexer::worthWaiting(const AskRules& rules, Instant now) const {
   std::size_t there = 0;
   std::size_t dialing = 0;
   bool first = false;
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     const Node& node = nodes_[index];
-    there += node.ready() && (!rules.unfit || rules.unfit(index, clock_.now()).empty());
+    there += node.ready() && (!rules.unfit || rules.unfit(index, now).empty());
     dialing += node.dialing();
     first = first || (node.dialing() && node.untried());
   }
   return first || (there < rules.needed && dialing > 0);
 }
 
-void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt) {
-  const Instant now = clock_.now();
+void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt, Instant now) {
   request.sentAt_ = now;
   std::size_t able = 0;
   std::size_t answering = 0;
@@ -210,14 +214,14 @@ void Multiplexer::leaveBehind(Node& node, Request& request, const AskRules& rule
 
 template <class Done>
 void Multiplexer::wait(Lock& lock, Request& request, Instant until, Done done) {
-  while (!done()) {
+  if (done()) return;
+  do {
     if (leading_) {
       sleep(lock, request, until);
     } else {
       lead(lock, until, done);
     }
-    if (clock_.now() >= until) return;
-  }
+  } while (!done() && clock_.now() < until);
 }
 
 template <class Done>
@@ -229,10 +233,9 @@ void Multiplexer::lead(Lock& lock, Instant until, Done done) {
   do {
     flush(lock);
     if (done()) break;
-    pollOnce(lock, until);
-  } while (!done() && clock_.now() < until);
+    ledUntil_ = pollOnce(lock, until);
+  } while (!done() && ledUntil_ < until);
   leading_ = false;
-  ledUntil_ = clock_.now();
 }
 
 void Multiplexer::sleep(Lock& lock, Request& request, Instant until) {
@@ -251,30 +254,32 @@ void Multiplexer::passOn(Lock& lock) {
   if (!leading_ && !sleeping_.empty()) lock.wake(*sleeping_.back()->waker_);
 }
 
-/// One poll of all connections, of those in the making too, and what comes of it.
-void Multiplexer::pollOnce(Lock& lock, Instant until) {
+// One poll of all connections, of those in the making too, and what comes of it. Returns when it was over.
+Instant Multiplexer::pollOnce(Lock& lock, Instant until) {
   until = std::min(until, watchAll());
   const bool fresh =
       std::any_of(polled_.begin() + 1, polled_.end(), [](const pollfd& each) { return each.fd < 0; });
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.now()).count();
   const int timeout = fresh ? 0 : static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
   lock.unlock();
-  if (::poll(polled_.data(), polled_.size(), timeout) >= 0) {
+  const bool polled = ::poll(polled_.data(), polled_.size(), timeout) >= 0;
+  const Instant now = clock_.now();
+  if (polled) {
     if (polled_[0].revents != 0) {
       std::uint64_t count = 0;
       (void)!::read(wake_, &count, sizeof count);
     }
-    const Instant now = clock_.now();
     for (std::size_t index = 0; index < watched_.size(); ++index) {
-      const pollfd& polled = polled_[index + 1];
+      const pollfd& event = polled_[index + 1];
       Watched& watched = watched_[index];
       const bool due = watched.dial && watched.dial->actBy() <= now;
-      if (polled.fd < 0 || polled.revents != 0 || due) use(watched, now);
+      if (event.fd < 0 || event.revents != 0 || due) use(watched, now);
     }
   }
   lock.lock();
-  for (Watched& each : watched_) apply(lock, each);
+  for (Watched& each : watched_) apply(lock, each, now);
   watched_.clear();
+  return now;
 }
 
 // Until when nothing has to be done unless there is something.
@@ -321,16 +326,16 @@ void Multiplexer::use(Watched& watched, Instant now) {
   }
 }
 
-void Multiplexer::apply(Lock& lock, Watched& watched) {
+void Multiplexer::apply(Lock& lock, Watched& watched, Instant now) {
   Node& node = nodes_[watched.node];
   if (watched.dial) return applyDial(lock, node, watched);
   if (watched.connection->ended) return;
   if (watched.used) {
     watched.connection->blocked = false;
-    deliver(lock, node);
+    deliver(lock, node, now);
     if (!watched.fault.empty() && node.ready()) end(lock, node, watched.code, watched.fault);
   }
-  endIfLate(lock, node);
+  endIfLate(lock, node, now);
 }
 
 void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
@@ -351,8 +356,7 @@ void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
   for (const Request* const each : sleeping_) lock.wake(*each->waker_);
 }
 
-void Multiplexer::deliver(Lock& lock, Node& node) {
-  const Instant now = clock_.now();
+void Multiplexer::deliver(Lock& lock, Node& node, Instant now) {
   node.heard(now);
   Connection& connection = *node.connection;
   try {
@@ -374,8 +378,8 @@ void Multiplexer::deliver(Lock& lock, Node& node) {
   }
 }
 
-void Multiplexer::endIfLate(Lock& lock, Node& node) {
-  if (!node.ready() || node.connection->lateAt(ioTimeout_) > clock_.now()) return;
+void Multiplexer::endIfLate(Lock& lock, Node& node, Instant now) {
+  if (!node.ready() || node.connection->lateAt(ioTimeout_) > now) return;
   end(lock, node, ErrorCode::outcomeUnknown, "no reply within the I/O timeout");
 }
 
@@ -414,7 +418,6 @@ void Multiplexer::flush(Lock& lock, const Request* own) {
       }
     }
     lock.lock();
-    const Instant now = clock_.now();
     for (const Watched& each : flushed_) {
       Connection& connection = *each.connection;
       if (connection.ended) continue;
@@ -422,7 +425,7 @@ void Multiplexer::flush(Lock& lock, const Request* own) {
         end(lock, nodes_[each.node], ErrorCode::outcomeUnknown, each.fault);
         continue;
       }
-      connection.sent(each.sentBytes, now);
+      connection.sent(each.sentBytes);
       if (connection.blocked) interruptLeader();
     }
     if (own != nullptr && leading_ && own->over()) {
@@ -436,11 +439,13 @@ void Multiplexer::flush(Lock& lock, const Request* own) {
 
 bool Multiplexer::takeOutput() {
   flushed_.clear();
-  const Instant now = clock_.now();
-  for (std::size_t index = 0; index < nodes_.size(); ++index) {
-    const std::shared_ptr<Connection>& connection = nodes_[index].connection;
-    if (!connection || connection->blocked || !connection->takeOut(now)) continue;
-    flushed_.push_back({.node = index, .connection = connection});
+  std::optional<Instant> now;  // most calls find nothing to send, and reading the clock costs
+  for (const Node& node : nodes_) {
+    const std::shared_ptr<Connection>& connection = node.connection;
+    if (!connection || connection->blocked || !connection->hasOutput()) continue;
+    if (!now) now = clock_.now();
+    connection->takeOut(*now);
+    flushed_.push_back({.node = connection->node, .connection = connection});
   }
   return !flushed_.empty();
 }

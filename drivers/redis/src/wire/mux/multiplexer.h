@@ -82,10 +82,11 @@ class Multiplexer {
   using Lock = WakingLock;
   struct Watched;
 
-  void catchUp(Lock& lock);
-  void reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
-  bool worthWaiting(const AskRules& rules) const;
-  void send(Request& request, const AskRules& rules, Instant dueAt);
+  // Both return the time, which has gone on where they had to wait.
+  Instant catchUp(Lock& lock, Instant now);
+  Instant reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline, Instant now);
+  bool worthWaiting(const AskRules& rules, Instant now) const;
+  void send(Request& request, const AskRules& rules, Instant dueAt, Instant now);
   void close(Request& request, const AskRules& rules);
   void leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer);
 
@@ -96,13 +97,13 @@ class Multiplexer {
   void sleep(Lock& lock, Request& request, Instant until);
   void passOn(Lock& lock);
 
-  void pollOnce(Lock& lock, Instant until);
+  Instant pollOnce(Lock& lock, Instant until);
   Instant watchAll();
   static void use(Watched& watched, Instant now);
-  void apply(Lock& lock, Watched& watched);
+  void apply(Lock& lock, Watched& watched, Instant now);
   void applyDial(Lock& lock, Node& node, Watched& watched);
-  void deliver(Lock& lock, Node& node);
-  void endIfLate(Lock& lock, Node& node);
+  void deliver(Lock& lock, Node& node, Instant now);
+  void endIfLate(Lock& lock, Node& node, Instant now);
   void end(Lock& lock, Node& node, ErrorCode code, const std::string& why);
   void finish(Lock& lock, Request& request, Answer& answer, Answer::State state);
   void flush(Lock& lock, const Request* own = nullptr);

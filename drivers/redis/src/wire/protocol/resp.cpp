@@ -17,12 +17,16 @@ constexpr std::size_t leastRoom = 16'384;
   throw ProtocolError(std::string("the server does not speak the Redis protocol: ") + fault);
 }
 
+// A letter, a number and the end of the line.
+constexpr std::size_t longestHeader = 24;
+
 void appendHeader(std::string& out, char type, std::size_t number) {
-  char digits[24];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  out.push_back(type);
-  out.append(digits, end);
-  out.append("\r\n", 2);
+  char header[longestHeader];
+  header[0] = type;
+  char* end = std::to_chars(header + 1, std::end(header), number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.append(header, end);
 }
 
 std::int64_t parseNumber(std::string_view text) {
@@ -35,6 +39,9 @@ std::int64_t parseNumber(std::string_view text) {
 }  // namespace
 
 void appendCommand(std::string& out, std::span<const std::string_view> words) {
+  std::size_t bytes = out.size() + longestHeader;
+  for (const std::string_view word : words) bytes += longestHeader + word.size() + 2;
+  out.reserve(bytes);
   appendHeader(out, '*', words.size());
   for (const std::string_view word : words) {
     appendHeader(out, '$', word.size());
