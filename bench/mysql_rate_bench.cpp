@@ -46,7 +46,7 @@ std::string keyOf(const benchmark::State& state) { return "user:" + std::to_stri
 void bareStatement(benchmark::State& state) {
   (void)limiter().peek("user:0", generous);  // makes the table
   bench::RawSession session(server().port(), database());
-  session.ask(mysql::rates::setUp(std::chrono::seconds{1}));
+  session.ask(mysql::rates::setUp());
   const std::string key = "bare:" + keyOf(state);
   const std::string statement = mysql::rates::charge({.key = key, .law = &generous.law()});
   for (auto _ : state) {

@@ -34,7 +34,7 @@ std::function<std::shared_ptr<LockDriver>()> opener(Server server, Brand brand, 
 DriverFactory version(const char* name, Brand brand) {
   return {.name = name,
           .open = opener(std::make_shared<Server::element_type>(), brand, "mysql+version"),
-          .fence = FencePromise::durable,
+          .fence = FencePromise::whileStoreKeepsWrites,
           .browsable = true,
           .breakable = true};
 }
@@ -43,7 +43,7 @@ DriverFactory getLock(const char* name, Brand brand) {
   const auto server = std::make_shared<Server::element_type>();
   return {.name = name,
           .open = opener(server, brand, "mysql+getlock"),
-          .fence = FencePromise::durable,
+          .fence = FencePromise::whileStoreKeepsWrites,
           .waitable = true,
           .reportsLosses = true,
           .shortTtl = std::chrono::seconds{1},

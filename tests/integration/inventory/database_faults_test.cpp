@@ -64,6 +64,28 @@ TEST_P(DatabaseFaults, EveryCutReplyToAnOptimisticOrderEndsInTheTruth) {
   endInTheTruth(server, shop, Way::optimistic);
 }
 
+// KILL QUERY, or a time limit of the server, may hit a COMMIT when it is done.
+TEST_P(DatabaseFaults, AnInterruptionInPlaceOfAReplyEndsInTheTruth) {
+  FaultProxy proxy(server.port());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+                       impatient);
+  service.restock("pen", 10);
+  ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
+  const std::string interrupted("\x12\x00\x00\x01\xff\x25\x05#70100interrupt", 22);  // error 1317
+  for (const std::size_t before : {1U, 2U}) {                                        // the UPDATE, the COMMIT
+    const std::string id = "interrupted:" + std::to_string(before);
+    proxy.set({.kind = ProxyFault::Kind::replace, .text = interrupted, .requests = before});
+    EXPECT_EQ(distant.deduct("pen", 1, id), Deduction::deducted) << id;
+    EXPECT_EQ(proxy.fired(), 1U) << id;
+    EXPECT_TRUE(shop.booked(id));
+  }
+  EXPECT_EQ(shop.level("pen"), 10 - 3);
+  proxy.set({.kind = ProxyFault::Kind::replace, .text = interrupted, .requests = 1});
+  EXPECT_THROW(distant.restock("ink", 5), OutcomeUnknown);
+  EXPECT_EQ(shop.level("ink"), 5) << "it was not done twice";
+}
+
 /// Only MariaDB lets a test hold commits back.
 class HeldCommits : public DatabaseFaults {};
 

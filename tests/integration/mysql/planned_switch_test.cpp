@@ -1,10 +1,14 @@
 // A planned switch: the primary becomes read-only, its connections stay, and its name leads to another
 // server.
 
+#include <Poco/Data/Session.h>
 #include <gmock/gmock.h>
 
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <optional>
+#include <thread>
 
 #include "getlock/fence_counter.h"
 #include "getlock/getlock_fixture.h"
@@ -13,6 +17,8 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/store_registry.h"
+#include "session/server_options.h"
+#include "session/session_opener.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -74,12 +80,17 @@ TEST_P(PlannedSwitch, TellsAHolderOfGetLockAtItsNextRenewal) {
 }
 
 TEST_P(PlannedSwitch, AClaimOnTheFormerPrimaryIsNoGrant) {
-  const auto driver = open("mysql+getlock", "&fence=off");
-  (void)driver->holder("connects", soon());
-  switchOver();
-  const Claimant who{};
-  EXPECT_THROW((void)driver->acquire(who.request()), StoreUnavailable);
-  reaches([&] { EXPECT_TRUE(granted(driver->acquire(who.request()))); });
+  for (const char* const fences : {"&fence=on", "&fence=off"}) {
+    SCOPED_TRACE(fences);
+    const auto driver = open("mysql+getlock", fences);
+    (void)driver->holder("connects", soon());
+    switchOver();
+    const Claimant who{};
+    EXPECT_THROW((void)driver->acquire(who.request()), StoreUnavailable);
+    reaches([&] { EXPECT_TRUE(granted(driver->acquire(who.request()))); });
+    former.execute("SET GLOBAL read_only = 0");
+    name.leadTo(former.port());
+  }
 }
 
 TEST_P(PlannedSwitch, VersionRowsLimitsFencesAndRowsReachTheNewPrimary) {
@@ -105,6 +116,34 @@ TEST_P(PlannedSwitch, VersionRowsLimitsFencesAndRowsReachTheNewPrimary) {
   switchOver();
   for (const auto& each : std::initializer_list<std::function<void()>>{lock, take, draw, write})
     reaches(each);
+}
+
+// A session of the other server may have the number of the one whose statement is to be ended.
+TEST_P(PlannedSwitch, AChargeThatIsGivenUpEndsNothingOnTheOtherServer) {
+  for (int i = 0; i < 50; ++i) former.execute("DO 0");  // So that its numbers are the higher ones.
+  mysql::RateTable limits(StoreUri::parse(uri("mysql+version", "?createTable=true")));
+  const RatePolicy policy{"p", {.rate = {1'000'000, 1s}, .burst = 1000}};
+  RateCharge charge{.key = "k", .law = &policy.law()};
+  limits.take({&charge, 1}, soon());
+  using Poco::Data::Keywords::into;
+  Poco::Data::Session keeping("MySQL", former.connectionString(database), 10);
+  std::int64_t number = 0;
+  keeping << "SELECT id FROM information_schema.processlist WHERE user = 'shop'", into(number),
+      Poco::Data::Keywords::now;
+  keeping.begin();
+  keeping << "UPDATE lockkeeper_rates SET granted = 0", Poco::Data::Keywords::now;
+
+  mysql::SessionOpener opener(mysql::ServerOptions::fromUri(StoreUri::parse(next.uri(same))), {}, {});
+  std::unique_ptr<mysql::ServerSession> namesake;
+  while (!namesake || namesake->id() < static_cast<std::uint64_t>(number)) namesake = opener.open(soon());
+  ASSERT_EQ(namesake->id(), static_cast<std::uint64_t>(number));
+  std::optional<std::uint64_t> interrupted;
+  std::jthread sleeping([&] { interrupted = namesake->query("SELECT SLEEP(2)", soon()).number(0); });
+  name.leadTo(next.port());
+  EXPECT_THROW(limits.take({&charge, 1}, in(600ms)), OutcomeUnknown) << "nobody has ended it";
+  sleeping.join();
+  EXPECT_EQ(interrupted, 0U);
+  keeping.rollback();
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, PlannedSwitch, ::testing::ValuesIn(allBrands), brandName);

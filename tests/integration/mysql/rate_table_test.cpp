@@ -6,9 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 #include "version/version_fixture.h"
 
@@ -108,6 +112,100 @@ TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   EXPECT_EQ(deadlocks(), before + 1);
   other.commit();
   taker.join();
+}
+
+/// Somebody else's transaction keeps the row of the key "hot" while it lives.
+class KeptRow {
+ public:
+  explicit KeptRow(const VersionStore& store) : session_(store.session()) {
+    session_.begin();
+    session_ << "UPDATE lockkeeper_rates SET granted=granted+1 WHERE family=0 AND id='hot'",
+        Poco::Data::Keywords::now;
+  }
+  ~KeptRow() { session_.rollback(); }
+
+ private:
+  Poco::Data::Session session_;
+};
+
+TEST_P(RateTableTest, ACallerWhoLeavesLeavesTheLineForTheRow) {
+  take("hot");
+  const KeptRow kept(store);
+  RateCharge charge{.key = "hot", .law = &policy.law()};
+  EXPECT_THROW(rates.take({&charge, 1}, in(900ms)), LockTimeout) << "sooner than the server gives up";
+  EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
+  std::array two{charge, RateCharge{.key = "cold", .law = &policy.law()}};
+  EXPECT_THROW(rates.take(two, in(900ms)), LockTimeout);
+  EXPECT_THROW(rates.refund({.key = "hot", .law = &policy.law()}, in(900ms)), LockTimeout);
+  EXPECT_THROW(rates.reset("hot", RateKind::tokenBucket, in(900ms)), LockTimeout);
+  EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
+}
+
+// The server gives up first.
+TEST_P(RateTableTest, ARowThatStaysLockedIsNoFaultOfTheStore) {
+  take("hot");
+  const KeptRow kept(store);
+  RateCharge charge{.key = "hot", .law = &policy.law()};
+  EXPECT_THROW(rates.take({&charge, 1}, soon()), LockTimeout);
+}
+
+TEST_P(RateTableTest, AHotRowIsAnOutageOfItsKeyAlone) {
+  take("makes the table");
+  const auto driver = std::shared_ptr<RateDriver>(std::shared_ptr<void>(), &rates);
+  RateLimiter limiter(driver, {.operationTimeout = 900ms});
+  EXPECT_FALSE(limiter.take("hot", policy).outage);
+  const std::string row = store.ask("SELECT id FROM lockkeeper_rates WHERE id LIKE '%hot'");
+  Poco::Data::Session other = store.session();
+  other.begin();
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='" + row + "'");
+  EXPECT_EQ(limiter.take("hot", policy).outage, ErrorCode::lockTimeout);
+  EXPECT_FALSE(limiter.take("cold", policy).outage) << "the store is asked";
+  other.rollback();
+  EXPECT_FALSE(limiter.take("hot", policy).outage);
+}
+
+// Each asks for two limits together, so that no line of the limiter gathers them.
+TEST_P(RateTableTest, CallersWhoWaitForOneRowLeaveSessionsToTheOthers) {
+  take("hot");
+  const KeptRow kept(store);
+  std::atomic<int> inside{0};
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 16; ++i) {
+      callers.emplace_back([&] {
+        std::array charges{RateCharge{.key = "hot", .law = &policy.law()},
+                           RateCharge{.key = "warm", .law = &policy.law()}};
+        ++inside;
+        EXPECT_THROW(rates.take(charges, in(1800ms)), LockTimeout);
+      });
+    }
+    EXPECT_TRUE(
+        waitUntil([&] { return inside == 16 && store.status("Innodb_row_lock_current_waits") == 2; }));
+    EXPECT_NO_THROW(take("cold"));
+  }
+  EXPECT_LE(store.server.sessions(), 2 + 1 + 1);
+}
+
+// Whoever waits for them has not asked the server, either.
+TEST_P(RateTableTest, AServerThatHangsIsNoFaultOfARow) {
+  take("hot");
+  store.server.pause();
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 6; ++i) {
+      callers.emplace_back([&] {
+        std::array charges{RateCharge{.key = "hot", .law = &policy.law()},
+                           RateCharge{.key = "warm", .law = &policy.law()}};
+        try {
+          rates.take(charges, in(500ms));
+          ADD_FAILURE() << "nobody has answered";
+        } catch (const Error& error) {
+          EXPECT_NE(error.code(), ErrorCode::lockTimeout) << error.what();
+        }
+      });
+    }
+  }
+  store.server.resume();
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, RateTableTest, ::testing::ValuesIn(allBrands), brandName);

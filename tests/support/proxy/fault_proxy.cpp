@@ -66,6 +66,7 @@ void FaultProxy::set(ProxyFault fault) {
   {
     std::lock_guard guard(mutex_);
     fault_ = std::move(fault);
+    requests_ = 0;
     replyBytes_ = 0;
     fired_ = 0;
     for (const auto& connection : open_) {
@@ -87,6 +88,11 @@ void FaultProxy::endConnections(Ending ending) {
 std::size_t FaultProxy::connections() const {
   std::lock_guard guard(mutex_);
   return connected_;
+}
+
+std::size_t FaultProxy::requests() const {
+  std::lock_guard guard(mutex_);
+  return requests_;
 }
 
 std::size_t FaultProxy::replyBytes() const {
@@ -139,6 +145,10 @@ void FaultProxy::serve(ProxyConnection& connection, short clientEvents, short se
   if ((serverEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readServer();
   if ((clientEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readClient();
   if (connection.ended()) return;
+  if (!connection.requests.empty() && connection.wasAnswered) {
+    connection.wasAnswered = false;
+    ++requests_;
+  }
   spoil(connection);
   if (connection.ended()) return;
   connection.write();
@@ -151,6 +161,7 @@ void FaultProxy::spoil(ProxyConnection& connection) {
   const bool waiting = !connection.replies.empty();
   const auto pass = [&](std::size_t count) {
     connection.pass(count);
+    if (count > 0) connection.wasAnswered = true;
     replyBytes_ += count;
   };
   switch (fault_.kind) {
@@ -195,6 +206,10 @@ void FaultProxy::spoil(ProxyConnection& connection) {
     }
     case Kind::replace:
       if (!waiting) break;
+      if (requests_ <= fault_.requests && fault_.requests > 0) {
+        pass(connection.replies.size());
+        break;
+      }
       connection.replies = fault_.text;
       pass(connection.replies.size());
       fault_ = {};

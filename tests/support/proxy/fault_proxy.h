@@ -27,7 +27,7 @@ class FaultProxy {
   std::uint16_t port() const { return port_; }
 
   /// Replaces the present fault, for the connections that are open and for those to come, and starts the
-  /// counts of replyBytes() and fired() anew.
+  /// counts of requests(), replyBytes() and fired() anew.
   void set(ProxyFault fault);
   void passThrough() { set({}); }
   void cutReplies(std::size_t afterBytes, Ending ending) {
@@ -42,6 +42,8 @@ class FaultProxy {
 
   /// How many clients have connected since the proxy was made.
   std::size_t connections() const;
+  /// How often clients have sent something after a reply since the last set(): their round trips.
+  std::size_t requests() const;
   /// Bytes of replies passed to clients since the last set().
   std::size_t replyBytes() const;
   /// How often the fault has really hit something since the last set(): 0 means that a test has shown
@@ -65,6 +67,7 @@ class FaultProxy {
   std::uint16_t upstreamPort_;
   ProxyFault fault_;
   std::size_t connected_ = 0;
+  std::size_t requests_ = 0;
   std::size_t replyBytes_ = 0;
   std::size_t fired_ = 0;
   std::vector<std::unique_ptr<ProxyConnection>> open_;

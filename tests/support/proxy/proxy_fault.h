@@ -21,7 +21,7 @@ struct ProxyFault {
     drip,   ///< Passes one byte of a reply each `pause`.
     blackhole,    ///< Takes everything from both sides and passes nothing on.
     dropReplies,  ///< Requests reach the server; replies are thrown away, after their first `bytes` bytes.
-    replace,      ///< Once: sends `text` instead of the next batch of replies.
+    replace,      ///< Once: after the replies to `requests` requests, sends `text` instead of the next.
     flood,        ///< Sends `text` again and again, without end, to every client that sends something.
   };
 
@@ -30,6 +30,7 @@ struct ProxyFault {
   Ending ending = Ending::fin;
   std::chrono::milliseconds pause{0};
   std::string text{};
+  std::size_t requests = 0;
 };
 
 }  // namespace lockkeeper::test

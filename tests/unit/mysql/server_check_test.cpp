@@ -67,6 +67,17 @@ TEST(ServerCheck, SaysWhatAReplicaMayLack) {
   EXPECT_THAT(said({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}), HasSubstr("group"));
 }
 
+TEST(ServerCheck, KnowsWhereAFailoverMayLoseCommits) {
+  const auto mayLag = [](ServerSettings settings) {
+    return judgeServer(std::move(settings), "store").replicaMayLag;
+  };
+  EXPECT_FALSE(mayLag({{"log_bin", "OFF"}}));
+  EXPECT_FALSE(mayLag({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}));
+  EXPECT_TRUE(mayLag({{"log_bin", "ON"}}));
+  EXPECT_TRUE(mayLag({{"log_bin", "ON"}, {"rpl_semi_sync_master_enabled", "ON"}}))
+      << "until its time is over";
+}
+
 TEST(ServerCheck, KnowsTheVersionsThatKeepSeveralNamesInOneSession) {
   const auto several = [](const char* version) {
     return judgeServer({{"version", version}}, "store").severalNames;

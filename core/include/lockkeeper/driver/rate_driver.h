@@ -44,7 +44,8 @@ struct RateRefund {
 
 /// The rate limits of one store, a capability like those of capabilities.h: a driver that can keep limits
 /// derives from it. Each call is one bounded attempt: no retry, no sleep. Thread-safe; blocks until
-/// `deadline` plus one I/O timeout at most. Throws what LockDriver throws.
+/// `deadline` plus one I/O timeout at most. Throws what LockDriver throws, and LockTimeout when others keep a
+/// key until then: the store is well, and nothing was charged.
 ///
 /// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; the
 /// store itself drops a state that means nothing any more (a full bucket, an empty window). The state of a

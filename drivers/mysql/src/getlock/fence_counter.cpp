@@ -1,7 +1,5 @@
 #include "getlock/fence_counter.h"
 
-#include <Poco/SHA2Engine.h>
-
 #include "getlock/session/getlock_statements.h"
 #include "getlock/session/lock_name.h"
 #include "lockkeeper/error.h"
@@ -16,13 +14,6 @@ ServerOptions read(const StoreUri& uri) {
   uri.allowOnly({"caFile", "certFile", "connectTimeout", "createTable", "ioTimeout", "keyFile",
                  "passwordFile", "socket", "tls", "verify"});
   return ServerOptions::fromUri(uri);
-}
-
-// The row must not tell a reader of the table what would let him release the lock.
-std::string digestOf(const Token& token) {
-  Poco::SHA2Engine engine(Poco::SHA2Engine::SHA_256);
-  engine.update(token.hex());
-  return Poco::DigestEngine::digestToHex(engine.digest());
 }
 
 }  // namespace
@@ -59,9 +50,7 @@ Fence FenceCounter::next(const Claim& claim, bool resend, Instant deadline) {
 Fence FenceCounter::next(const Claim& claim, bool resend, std::uint64_t session, Instant deadline) {
   forkGuard_.check();
   SessionPool::Use use(state_->sessions, deadline);
-  const Reply& reply =
-      use.ask(statements::drawFence(lockName(claim.key), digestOf(claim.token), resend, session, claim.owner),
-              deadline);
+  const Reply& reply = use.ask(statements::drawFence(claim, resend, session), deadline);
   use.keep();
   if (reply.insertId == 0) {
     throw ProtocolError(state_->opener.display() + ": the server answered no fence");

@@ -15,10 +15,10 @@ namespace lockkeeper::mysql {
 
 struct ServerOptions;
 
-/// The counter rows of fences. For mysql+getlock, whose locks live on sessions of their own, so that a commit
-/// which stalls holds up none of them; and, as mysql://user:password@host:3306/database, for a lock that
-/// lives elsewhere (on a quorum of Redis servers, for one): then it takes mysql+getlock's parameters but for
-/// `fence` and `connections`. Sessions are opened when needed; one round trip a fence. Thread-safe. After
+/// The counter rows of fences. For claims of mysql+getlock whose session holds other locks, too, so that a
+/// commit which stalls holds up none of them; and, as mysql://user:password@host:3306/database, for a lock
+/// that lives elsewhere (on a quorum of Redis servers, for one): then it takes mysql+getlock's parameters but
+/// for `fence` and `connections`. Sessions are opened when needed; one round trip a fence. Thread-safe. After
 /// fork() the child's copy throws ForkedError and touches no socket.
 class FenceCounter final : public FenceSource {
  public:

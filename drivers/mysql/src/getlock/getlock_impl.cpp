@@ -67,7 +67,12 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
       result = regrant(use, name, request, request.deadline);
     } else {
       sessions_.prepare(*use, idleTimeout(request.ttl));
-      statements::addClaim(use->batch, name, seconds{0});
+      // Where nobody else's locks are, a commit that stalls holds up none of them.
+      if (fences_ && sessions_.names(*use).empty()) {
+        statements::addFencedClaim(use->batch, request.claim, request.resend, use->server->id());
+      } else {
+        statements::addClaim(use->batch, name, seconds{0});
+      }
       const Instant sentAt = now();
       result = outcome(use, exchange(use, request.deadline), name, request, sentAt);
     }
@@ -87,41 +92,43 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
   if (reply->error != 0 && reply->answered == 0) {
     throwLockFault(*reply, claim.key, sessions_.names(*use), display());
   }
-  if (reply->error != 0) {
-    const Reply fault = *reply;
-    giveBack(use, name, claim.token);
-    fail(fault);
-  }
+  if (reply->error != 0) failGranted(use, *reply, name, claim.token);
   checkAnswer(use, *reply);
   const auto got = reply->number(2);
   if (!got) throw StoreUnavailable(display() + ": the server broke off the claim");
   if (*got != 1) return Busy{};
-  sessions_.add({name, claim.token, std::string(claim.owner), std::nullopt, end, &*use, use->server->id()});
-  return Granted{sentAt, request.ttl, std::nullopt};
+  const std::optional<Fence> fence = reply->number(3);
+  sessions_.add({name, claim.token, std::string(claim.owner), fence, end, &*use, use->server->id()});
+  return Granted{sentAt, request.ttl, fence};
 }
 
 Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const AcquireRequest& request,
                                      Instant deadline) {
   const Token& token = request.claim.token;
   const Instant sentAt = now();
+  const auto held = sessions_.look(name);
   if (!sessions_.extend(*use, name, token, sentAt + request.ttl)) lose(use, "the lock is lost");
   sessions_.prepare(*use, idleTimeout(request.ttl));
-  statements::addTouch(use->batch);
+  const bool draws = fences_ && !held->fence && sessions_.names(*use).size() == 1;
+  if (draws) {
+    statements::addFence(use->batch, request.claim, request.resend, use->server->id());
+  } else {
+    statements::addTouch(use->batch);
+  }
   const Reply* const reply = exchange(use, deadline);
   if (reply == nullptr) throw OutcomeUnknown(display() + ": no reply by the deadline");
-  if (reply->error != 0) {
-    const Reply fault = *reply;
-    giveBack(use, name, token);
-    fail(fault);
-  }
+  if (reply->error != 0) failGranted(use, *reply, name, token);
   checkAnswer(use, *reply);
-  return {sentAt, request.ttl, std::nullopt};
+  const std::optional<Fence> fence = reply->number(3);
+  if (fence) sessions_.setFence(name, token, *fence);
+  return {sentAt, request.ttl, fence};
 }
 
 Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const AcquireRequest& request,
                                        Granted granted, Instant deadline) {
   if (!fences_) return granted;
   const Claim& claim = request.claim;
+  if (granted.fence) return granted;
   if (const auto held = sessions_.look(name)) granted.fence = held->fence;
   if (granted.fence) return granted;
   const std::uint64_t session = use->server->id();
@@ -230,7 +237,7 @@ bool GetLockDriver::Impl::settle(Use& use, Instant deadline) {
   if (reply.error == 0 && reply.number(2) == 1) {
     // Its lease counts as ended: the claim itself may still take it up, everything else frees it.
     sessions_.add(
-        {unseen->name, unseen->token, unseen->owner, std::nullopt, now(), &session, session.server->id()});
+        {unseen->name, unseen->token, unseen->owner, reply.number(3), now(), &session, session.server->id()});
   } else if (reply.error != 0 && reply.answered > 0) {
     session.toFree.push_back(unseen->name);
   }
@@ -252,6 +259,17 @@ const Reply& GetLockDriver::Impl::receive(Use& use) {
   const Reply& reply = use->receive(now() + ioTimeout());
   if (reply.lost()) lose(use, reply.reason);
   return reply;
+}
+
+void GetLockDriver::Impl::failGranted(Use& use, const Reply& reply, const std::string& name,
+                                      const Token& token) {
+  const Reply fault = reply;
+  if (kindOf(fault.error) == FaultKind::notPrimary) {
+    use.close();
+  } else {
+    giveBack(use, name, token);
+  }
+  fail(fault);
 }
 
 void GetLockDriver::Impl::giveBack(Use& use, const std::string& name, const Token& token) {

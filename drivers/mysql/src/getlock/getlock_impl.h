@@ -57,14 +57,18 @@ class GetLockDriver::Impl {
   void send(Heartbeat& beat, Instant deadline);
   void collect(Heartbeat& beat, Instant deadline);
 
-  /// What the reply to a claim comes to, before its fence is drawn; null: it has not come.
+  /// What the reply to a claim comes to, with the fence where that was drawn at once; null: it has not come.
   AcquireResult outcome(Use& use, const Reply* reply, const std::string& name, const AcquireRequest& request,
                         Instant sentAt);
-  /// Gives the name, which the session holds, a full ttl from now.
+  /// Gives the name, which the session holds, a full ttl from now; and a fence, if the session holds no
+  /// other.
   Granted regrant(Use& use, const std::string& name, const AcquireRequest& request, Instant deadline);
   /// The grant with its fence, drawn when it has none yet. The name is given back when that fails.
   Granted withFence(Use use, const std::string& name, const AcquireRequest& request, Granted granted,
                     Instant deadline);
+  /// Throws the error of a batch in which the session was granted the name, or may have been, and gives that
+  /// back.
+  [[noreturn]] void failGranted(Use& use, const Reply& reply, const std::string& name, const Token& token);
   /// Gives back a name that the session holds, or may hold, for a claim that has failed.
   void giveBack(Use& use, const std::string& name, const Token& token);
   void giveBack(const std::string& name, const Token& token);

@@ -70,7 +70,7 @@ bool GetLockDriver::Impl::cancel(Use& waiting) {
   const Instant end = now() + ioTimeout();
   try {
     Use other = sessions_.forLooking("", end);
-    if (settle(other, end)) {
+    if (settle(other, end) && other->server->reaches(*waiting->server)) {
       sessions_.prepare(*other, seconds{0});
       other->batch += statements::cancel(waiting->server->id());
       static_cast<void>(exchange(other, end));

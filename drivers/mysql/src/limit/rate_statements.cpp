@@ -21,7 +21,7 @@ std::string readClock() { return std::string("SET @now=") + microsecondsNow + ";
 // what the others have used meanwhile: it would start from its own, earlier time.
 constexpr const char* sweepable = "state DIV 10000000000+kept_for+3600000000<=@now";
 
-constexpr const char* columns = "@now,family,id,state DIV 10000000000,state % 10000000000,log";
+constexpr const char* columns = ",family,id,state DIV 10000000000,state % 10000000000,log";
 
 std::string text(Wide number) {
   std::string digits;
@@ -39,6 +39,10 @@ void addWhere(std::string& batch, const RowName& row) {
   batch.append(" WHERE family=").append(std::to_string(row.family)).append(" AND id=");
   addHexadecimal(batch, row.id);
 }
+
+// That of the beginning of the statement, wherever it stands. Not a variable: the statement that waits for a
+// row must be the first of its batch, or its client could not tell that it waits.
+constexpr const char* now = microsecondsNow;
 
 /// What the server decides about one charge, in its own words. They depend on the row only by `state`.
 struct Decision {
@@ -60,15 +64,16 @@ Decision decideBucket(const RateCharge& charge, std::int64_t firstGrant) {
   };
   // A law with another denominator may have written the second number: less than a microsecond, rounded up.
   const std::string full = std::string(first) + "*" + parts + "+LEAST(" + second + "," + parts + ")";
-  const std::string from = "GREATEST(" + full + ",@now*" + parts + ")";
+  const std::string from = "GREATEST(" + full + "," + now + "*" + parts + ")";
   const RateTime room = roomOf(charge);
-  const std::string top = "@now*" + parts + "+" + decimal(Wide{room.micros} * law.parts + room.parts);
+  const std::string top =
+      std::string(now) + "*" + parts + "+" + decimal(Wide{room.micros} * law.parts + room.parts);
   Decision decision;
   decision.fits = from + "+" + cost + "<=" + top;
   decision.granted =
       charge.times == 1 ? "1" : "LEAST(" + times + ",(" + top + "-" + from + ") DIV " + cost + ")";
   decision.state = packed(from + "+" + decision.granted + "*" + cost);
-  decision.newState = packed("@now*" + parts + "+" + std::to_string(firstGrant) + "*" + cost);
+  decision.newState = packed(std::string(now) + "*" + parts + "+" + std::to_string(firstGrant) + "*" + cost);
   decision.keptFor = 1;
   return decision;
 }
@@ -78,7 +83,7 @@ Decision decideWindow(const RateCharge& charge, std::int64_t firstGrant) {
   const std::string period = std::to_string(charge.law->period);
   const std::string cost = std::to_string(charge.cost);
   const std::string times = std::to_string(charge.times);
-  const std::string present = "(@now-@now % " + period + ")";
+  const std::string present = std::string("(") + now + "-" + now + " % " + period + ")";
   // Not an earlier window than the one that was used last: a clock that goes back opens none again.
   const std::string last = "(" + std::string(first) + "-" + first + " % " + period + ")";
   const std::string used = "IF(" + last + ">=" + present + "," + second + ",0)";
@@ -96,7 +101,7 @@ Decision decideWindow(const RateCharge& charge, std::int64_t firstGrant) {
 std::string lookStatement(std::span<const RowName> rows, const char* ending) {
   // The table of one row answers the time where there is no row.
   std::string batch =
-      std::string("SELECT ") + columns + " FROM (SELECT 1) present LEFT JOIN lockkeeper_rates ON ";
+      std::string("SELECT ") + now + columns + " FROM (SELECT 1) present LEFT JOIN lockkeeper_rates ON ";
   for (const RowName& row : rows) {
     batch.append(&row == rows.data() ? "(" : " OR ").append("(family=").append(std::to_string(row.family));
     batch += " AND id=";
@@ -120,9 +125,10 @@ std::string setUp() {
 }
 
 std::string checkTable() {
+  // Conditions that look at no row: a search for a key that is not there waits for the row behind it.
   return "INSERT INTO lockkeeper_rates(family,id) SELECT 0,'' FROM DUAL WHERE FALSE "
-         "ON DUPLICATE KEY UPDATE granted=0;DELETE FROM lockkeeper_rates WHERE family=-1;"
-         "SELECT 1 FROM lockkeeper_rates WHERE family=-1;COMMIT";
+         "ON DUPLICATE KEY UPDATE granted=0;DELETE FROM lockkeeper_rates WHERE FALSE;"
+         "SELECT 1 FROM lockkeeper_rates WHERE FALSE;COMMIT";
 }
 
 std::string charge(const RateCharge& charge) {
@@ -132,12 +138,13 @@ std::string charge(const RateCharge& charge) {
   const Decision decision =
       isBucket(charge.law->kind) ? decideBucket(charge, firstGrant) : decideWindow(charge, firstGrant);
 
-  std::string batch = readClock();
-  batch.append("INSERT INTO lockkeeper_rates(family,id,state,granted,kept_for) VALUES(");
+  std::string batch = "INSERT INTO lockkeeper_rates(family,id,state,granted,kept_for) VALUES(";
   batch.append(std::to_string(row.family)).append(",");
   addHexadecimal(batch, row.id);
   batch.append(",").append(decision.newState).append(",").append(std::to_string(firstGrant));
-  batch.append(",").append(std::to_string(decision.keptFor)).append(") ON DUPLICATE KEY UPDATE granted=IF(");
+  // The time goes on to the SELECT as the session's last insert id.
+  batch.append(",").append(std::to_string(decision.keptFor)).append("+0*LAST_INSERT_ID(").append(now);
+  batch.append(")) ON DUPLICATE KEY UPDATE granted=IF(");
   batch.append(decision.fits).append(",").append(decision.granted).append(",granted),kept_for=IF(");
   batch.append(decision.fits)
       .append(",")
@@ -147,16 +154,16 @@ std::string charge(const RateCharge& charge) {
   // is written and no row counted.
   batch.append(decision.fits).append(",").append(decision.state).append(",state)");
   batch.append(
-      ";SELECT IF(ROW_COUNT()>0,granted,0),@now,state DIV 10000000000,state % 10000000000 "
+      ";SELECT IF(ROW_COUNT()>0,granted,0),LAST_INSERT_ID(),state DIV 10000000000,state % 10000000000 "
       "FROM lockkeeper_rates");
   addWhere(batch, row);
   return batch.append(";COMMIT");
 }
 
-std::string look(std::span<const RowName> rows) { return readClock() + lookStatement(rows, ";COMMIT"); }
+std::string look(std::span<const RowName> rows) { return lookStatement(rows, ";COMMIT"); }
 
 std::string hold(std::span<const RowName> rows) {
-  std::string batch = readClock() + "INSERT INTO lockkeeper_rates(family,id) VALUES";
+  std::string batch = "INSERT INTO lockkeeper_rates(family,id) VALUES";
   for (const RowName& row : rows) {
     batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family)).append(",");
     addHexadecimal(batch, row.id);
@@ -166,7 +173,7 @@ std::string hold(std::span<const RowName> rows) {
 }
 
 std::string holdIfThere(const RowName& row) {
-  std::string batch = readClock() + "SELECT " + columns + " FROM lockkeeper_rates";
+  std::string batch = std::string("SELECT ") + now + columns + " FROM lockkeeper_rates";
   addWhere(batch, row);
   return batch.append(" FOR UPDATE");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "limit/rate_statements.h"
+#include "limit/row_places.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/error.h"
@@ -22,6 +23,8 @@ using rates::RowName;
 using std::chrono::seconds;
 
 constexpr std::size_t mostSessions = 8;
+// One is charged while the other is on its way.
+constexpr std::size_t mostAtOneRow = 2;
 // How many charges go by before the next look for rows that can be removed.
 constexpr std::uint64_t chargesBetweenSweeps = 100;
 
@@ -51,6 +54,13 @@ void addUpdate(std::string& batch, const RowName& name, const RateLaw& law, cons
   }
 }
 
+std::vector<RowName> rowsOf(std::span<const RateCharge> charges) {
+  std::vector<RowName> names;
+  names.reserve(charges.size());
+  for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
+  return names;
+}
+
 std::int64_t number(const Reply::Row& row, std::size_t column) {
   std::int64_t value = 0;
   if (const auto& field = row.at(column))
@@ -69,10 +79,12 @@ class RateTable::Impl {
                  .checkTable = rates::checkTable(),
                  .schemaFile = "rates.sql"},
                 environment),
-        sessions_(opener_, mostSessions) {}
+        sessions_(opener_, mostSessions),
+        places_(mostAtOneRow, opener_.clock()) {}
 
+  /// Runs a transaction that takes these rows. Throws LockTimeout when others keep one: the store is well.
   template <class Transaction>
-  auto untilNoDeadlock(Transaction transaction, Instant deadline);
+  auto onRows(std::vector<RowName> rows, Transaction transaction, Instant deadline);
   void chargeOne(RateCharge& charge, Instant deadline);
   void chargeAll(std::span<RateCharge> charges, Instant deadline);
   void peek(std::span<RateCharge> charges, Instant deadline);
@@ -86,9 +98,17 @@ class RateTable::Impl {
   using Use = SessionPool::Use;
 
   static Row rowIn(const Reply& reply, const RowName& name);
+  /// Throws StoreUnavailable when the server does not answer.
+  void checkAnswers(Instant deadline);
+  const Reply& ask(Use& use, const std::string& statements, Instant deadline) {
+    return use.askOrCancel(statements, cancelling_.latestCancel(deadline), deadline, cancelling_);
+  }
 
   SessionOpener opener_;
   SessionPool sessions_;
+  // For what must not wait until one of those is free, all of which may wait for rows.
+  SessionPool cancelling_{opener_, 1};
+  RowPlaces places_;
   std::atomic<std::uint64_t> charges_ = 0;
 
   std::mutex sweeping_;
@@ -96,16 +116,40 @@ class RateTable::Impl {
   std::string sweptId_;
 };
 
-// Rows that are removed while others wait to charge them make those wait for each other. What was undone is
-// as if it had never been asked for, and one of them has gone on: again, at once.
 template <class Transaction>
-auto RateTable::Impl::untilNoDeadlock(Transaction transaction, Instant deadline) {
+auto RateTable::Impl::onRows(std::vector<RowName> rows, Transaction transaction, Instant deadline) {
+  std::ranges::sort(rows);
+  // Half of the time is for asking: who has less left cannot tell a row that is kept from a server that
+  // hangs.
+  const Instant now = opener_.clock().now();
+  const RowPlaces::Guard places(places_, rows, now + (deadline - now) / 2);
+  if (!places.complete()) {
+    checkAnswers(deadline);
+    throw LockTimeout(opener_.display() + ": others wait for a row of this limit already");
+  }
+  const auto fail = [](const Contention& why) {
+    throw LockTimeout(std::string(why.what()) + ": others keep a row of this limit");
+  };
   while (true) {
     try {
       return transaction();
-    } catch (const RowDeadlock&) {
-      if (opener_.clock().now() >= deadline) throw;
+    } catch (const RowDeadlock& deadlock) {
+      // Rows that are removed while others wait to charge them make those wait for each other. What was
+      // undone is as if it had never been asked for, and one of them has gone on: again, at once.
+      if (opener_.clock().now() >= deadline) fail(deadlock);
+    } catch (const Contention& contention) {
+      fail(contention);
     }
+  }
+}
+
+void RateTable::Impl::checkAnswers(Instant deadline) {
+  try {
+    Use use(cancelling_, deadline);
+    use.ask("DO 0", deadline);
+    use.keep();
+  } catch (const OutcomeUnknown& lost) {
+    throw StoreUnavailable(lost.what());
   }
 }
 
@@ -123,7 +167,7 @@ Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
 
 void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   Use use(sessions_, deadline);
-  const Reply& reply = use.ask(rates::charge(charge), deadline);
+  const Reply& reply = ask(use, rates::charge(charge), deadline);
   if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
   const Reply::Row& row = reply.rows.front();
   charge.outcome = outcomeOf(
@@ -132,12 +176,10 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
 }
 
 void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline) {
-  std::vector<RowName> names;
-  names.reserve(charges.size());
-  for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
+  std::vector<RowName> names = rowsOf(charges);
   std::ranges::sort(names);
   Use use(sessions_, deadline);
-  const Reply& reply = use.ask(rates::hold(names), deadline);
+  const Reply& reply = ask(use, rates::hold(names), deadline);
   std::vector<Row> rows;
   rows.reserve(charges.size());
   bool fits = true;
@@ -160,11 +202,8 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline)
 }
 
 void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
-  std::vector<RowName> names;
-  names.reserve(charges.size());
-  for (const RateCharge& each : charges) names.push_back(rates::rowOf(each.key, each.law->kind));
   Use use(sessions_, deadline);
-  const Reply& reply = use.ask(rates::look(names), deadline);
+  const Reply& reply = use.ask(rates::look(rowsOf(charges)), deadline);
   for (RateCharge& each : charges) {
     each.outcome = outcomeOf(each, lookAt(each, rowIn(reply, rates::rowOf(each.key, each.law->kind))));
   }
@@ -174,7 +213,7 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
 bool RateTable::Impl::refund(const RateRefund& refund, Instant deadline) {
   const RowName name = rates::rowOf(refund.key, refund.law->kind);
   Use use(sessions_, deadline);
-  const Reply& reply = use.ask(rates::holdIfThere(name), deadline);
+  const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
   Row row = rowIn(reply, name);
   const bool given = !reply.rows.empty() &&
                      (refund.law->kind == RateKind::slidingWindow ? giveBack(refund, row.log, row.now)
@@ -188,7 +227,7 @@ bool RateTable::Impl::refund(const RateRefund& refund, Instant deadline) {
 
 void RateTable::Impl::reset(const RowName& name, Instant deadline) {
   Use use(sessions_, deadline);
-  use.ask(rates::remove(name), deadline);
+  ask(use, rates::remove(name), deadline);
   use.keep();
 }
 
@@ -229,7 +268,8 @@ void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
   if (charges.size() == 1 && charges.front().cost == 0) return impl_->peek(charges, deadline);
   const bool inOneStatement = charges.size() == 1 && charges.front().law->kind != RateKind::slidingWindow;
-  impl_->untilNoDeadlock(
+  impl_->onRows(
+      rowsOf(charges),
       [&] {
         inOneStatement ? impl_->chargeOne(charges.front(), deadline) : impl_->chargeAll(charges, deadline);
       },
@@ -244,12 +284,16 @@ void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {
 
 bool RateTable::refund(const RateRefund& refund, Instant deadline) {
   impl_->forkGuard.check();
-  return impl_->untilNoDeadlock([&] { return impl_->refund(refund, deadline); }, deadline);
+  return impl_->onRows(
+      {rates::rowOf(refund.key, refund.law->kind)}, [&] { return impl_->refund(refund, deadline); },
+      deadline);
 }
 
 void RateTable::reset(std::string_view key, RateKind kind, Instant deadline) {
   impl_->forkGuard.check();
-  impl_->untilNoDeadlock([&] { impl_->reset(rates::rowOf(key, kind), deadline); }, deadline);
+  const RowName row = rates::rowOf(key, kind);
+  impl_->onRows(
+      {row}, [&] { impl_->reset(row, deadline); }, deadline);
 }
 
 }  // namespace lockkeeper::mysql

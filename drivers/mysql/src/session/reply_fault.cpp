@@ -75,6 +75,8 @@ FaultKind kindOf(unsigned error) {
   }
 }
 
+bool isInterrupted(unsigned error) { return isOneOf(error, {1317, 1969, 3024}); }
+
 void throwConnectFault(unsigned error, const std::string& text, const std::string& display) {
   // Too many sessions, for now; everything else that a server says at log-in is for its administrator, and so
   // are a protocol of another kind and what the client lacks for the account's way to log in.

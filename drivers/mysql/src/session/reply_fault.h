@@ -21,6 +21,9 @@ enum class FaultKind {
 
 FaultKind kindOf(unsigned error);
 
+/// Somebody, or a time limit of the server, has broken the statement off.
+bool isInterrupted(unsigned error);
+
 /// A new transaction may succeed where this one was undone.
 class Contention : public StoreUnavailable {
  public:

@@ -32,14 +32,19 @@ bool holdsSeveralNames(std::string_view version) {
   return parseVersion(version) >= (isMariadb(version) ? Version{10, 0, 2} : Version{5, 7, 5});
 }
 
-// Commits that a replica lacks are lost when it takes over.
-std::string replication(ServerSettings& settings) {
-  if (settings["log_bin"] != "ON") return "";
-  if (!settings["group_replication_group_name"].empty()) return "; its group has received them";
+// The servers do not tell ordinary users whether there are replicas. Semi-synchronous ones that do not answer
+// in time are not waited for any more.
+void judgeReplication(ServerSettings& settings, ServerFacts& facts) {
+  if (settings["log_bin"] != "ON") return;
+  if (!settings["group_replication_group_name"].empty()) {
+    facts.durability += "; its group has received them";
+    return;
+  }
   const bool waits =
       settings["rpl_semi_sync_master_enabled"] == "ON" || settings["rpl_semi_sync_source_enabled"] == "ON";
-  return waits ? "; a semi-synchronous replica has received them"
-               : "; an asynchronous replica that takes over may lack the last of them";
+  facts.replicaMayLag = true;
+  facts.durability += waits ? "; a semi-synchronous replica has received them, unless it was too slow"
+                            : "; an asynchronous replica that takes over may lack the last of them";
 }
 
 }  // namespace
@@ -47,7 +52,8 @@ std::string replication(ServerSettings& settings) {
 const char* const judgedSettings =
     "SHOW GLOBAL VARIABLES WHERE variable_name IN ('version','read_only','innodb_read_only','wsrep_on',"
     "'innodb_flush_log_at_trx_commit','log_bin','sync_binlog','rpl_semi_sync_master_enabled',"
-    "'rpl_semi_sync_source_enabled','group_replication_group_name','group_replication_single_primary_mode')";
+    "'rpl_semi_sync_source_enabled','group_replication_group_name','group_replication_single_primary_mode',"
+    "'server_uuid','server_uid','hostname','port')";
 
 bool isReadOnly(std::string_view readOnly) {
   return !readOnly.empty() && readOnly != "OFF" && readOnly != "0";
@@ -79,13 +85,17 @@ ServerFacts judgeServer(ServerSettings settings, const std::string& display) {
                          : "InnoDB with innodb_flush_log_at_trx_commit = " + flush +
                                (binlogKept ? "" : " and sync_binlog = " + sync) +
                                ": a crash or a power loss of the server may undo the last commits";
-  facts.durability += replication(settings);
+  judgeReplication(settings, facts);
   return facts;
 }
 
-void checkDirect(std::uint64_t greeted, std::uint64_t answered, const std::string& display) {
+bool isDirect(std::uint64_t greeted, std::uint64_t answered) {
   // The greeting has room for 32 bits.
-  if ((greeted & 0xffffffffU) == (answered & 0xffffffffU)) return;
+  return (greeted & 0xffffffffU) == (answered & 0xffffffffU);
+}
+
+void checkDirect(std::uint64_t greeted, std::uint64_t answered, const std::string& display) {
+  if (isDirect(greeted, answered)) return;
   throw ConfigError(display +
                     " is behind a proxy that has sessions of its own: mysql+getlock needs the server itself, "
                     "or a proxy that passes on bytes");

@@ -19,8 +19,9 @@ struct ServerFacts {
   /// What a crash of the server, or a replica that takes over, does to acknowledged commits: one line for
   /// people.
   std::string durability;
-  bool durable = false;       ///< No crash of the server undoes a commit.
-  bool severalNames = false;  ///< GET_LOCK keeps several names in one session; older ones free the last.
+  bool durable = false;        ///< No crash of the server undoes a commit.
+  bool replicaMayLag = false;  ///< A replica that takes over may lack commits, if there is one.
+  bool severalNames = false;   ///< GET_LOCK keeps several names in one session; older ones free the last.
 
   friend bool operator==(const ServerFacts&, const ServerFacts&) = default;
 };
@@ -30,8 +31,11 @@ struct ServerFacts {
 /// and for a member of a group in which all take writes. `display` names it.
 ServerFacts judgeServer(ServerSettings settings, const std::string& display);
 
-/// Throws ConfigError unless the session that greeted us as `greeted` is `answered` on the server: a proxy in
-/// between has sessions of its own, and a lock would be held by one of those.
+/// Whether the session that greeted us as `greeted` is `answered` on the server: a proxy in between has
+/// sessions of its own.
+bool isDirect(std::uint64_t greeted, std::uint64_t answered);
+
+/// Throws ConfigError unless it is: a lock would be held by a session of the proxy.
 void checkDirect(std::uint64_t greeted, std::uint64_t answered, const std::string& display);
 
 /// Whether a value of read_only means that ordinary users cannot write: MariaDB has more of them than ON.

@@ -215,7 +215,11 @@ const Reply& ServerSession::receive(Instant until) {
 }
 
 const Reply& ServerSession::query(std::string_view statements, Instant until) {
-  if (send(statements) && await(until)) return receive(until);
+  return answer(send(statements) ? until : clock_->now());
+}
+
+const Reply& ServerSession::answer(Instant until) {
+  if (await(until)) return receive(until);
   reply_ = {.error = CR_SERVER_LOST, .reason = "no answer in time"};
   return reply_;
 }

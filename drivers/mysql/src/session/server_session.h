@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
@@ -62,6 +63,13 @@ class ServerSession {
   /// What whoever accepted the connection called it; another number when that was a proxy.
   std::uint64_t greetedId() const;
 
+  /// Which server this is, by whatever it says of itself. Not for one behind a proxy with sessions of its
+  /// own.
+  void setServer(std::string server) { server_ = std::move(server); }
+
+  /// Whether the other one's id() means the same session here.
+  bool reaches(const ServerSession& other) const { return !server_.empty() && server_ == other.server_; }
+
   /// The text as a literal. Sends nothing.
   std::string quoted(std::string_view text) const;
 
@@ -79,7 +87,10 @@ class ServerSession {
   /// lives until the next call.
   const Reply& receive(Instant until);
 
-  /// All three. The reply is that of a lost session when none came by `until`.
+  /// await() and receive(). The reply is that of a lost session when none came by `until`.
+  const Reply& answer(Instant until);
+
+  /// send() and answer().
   const Reply& query(std::string_view statements, Instant until);
 
  private:
@@ -94,6 +105,7 @@ class ServerSession {
   std::unique_ptr<st_mysql, Close> handle_;
   int socket_ = -1;
   std::uint64_t id_ = 0;
+  std::string server_;
   Reply reply_;
 };
 

@@ -27,6 +27,11 @@ std::unique_ptr<ServerSession> SessionOpener::open(Instant deadline) {
   for (const Reply::Row& row : ask(judgedSettings).rows) {
     settings[row.at(0).value_or("")] = row.at(1).value_or("");
   }
+  if (isDirect(session->greetedId(), session->id())) {
+    // MariaDB has no UUID.
+    session->setServer(settings["server_uuid"] + settings["server_uid"] + "@" + settings["hostname"] + ":" +
+                       settings["port"]);
+  }
   const ServerFacts facts = judgeServer(std::move(settings), display());
   if (preparation_.forNamedLocks) {
     checkDirect(session->greetedId(), session->id(), display());
@@ -60,7 +65,8 @@ std::optional<ServerFacts> SessionOpener::facts() const {
 
 FencePromise SessionOpener::fencePromise() const {
   const auto known = facts();
-  return !known || known->durable ? FencePromise::durable : FencePromise::whileStoreKeepsWrites;
+  const bool kept = known && known->durable && !known->replicaMayLag;
+  return kept ? FencePromise::durable : FencePromise::whileStoreKeepsWrites;
 }
 
 std::string SessionOpener::durability() const {

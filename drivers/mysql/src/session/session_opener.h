@@ -41,8 +41,8 @@ class SessionOpener {
   [[noreturn]] void fail(const Reply& reply) const;
   Clock& clock() const { return *environment_.clock; }
 
-  /// What numbers that are kept in InnoDB are worth on the server that was last connected to; `durable` as
-  /// long as nothing else is known.
+  /// What numbers that are kept in InnoDB are worth on the server that was last connected to; `durable` only
+  /// when that is known.
   FencePromise fencePromise() const;
   /// What a crash of it does to its commits: one line for people.
   std::string durability() const;

@@ -1,11 +1,23 @@
 #include "session/session_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
+namespace {
+
+// A server that is well ends a statement in less.
+constexpr std::chrono::milliseconds longestCancel{500};
+
+// Statements that end in COMMIT have no ';' inside of a literal.
+bool isLast(const Reply& failed, std::string_view statements) {
+  return failed.answered == static_cast<std::size_t>(std::ranges::count(statements, ';'));
+}
+
+}  // namespace
 
 std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
   std::vector<std::unique_ptr<ServerSession>> dead;
@@ -52,12 +64,30 @@ void SessionPool::closeIdle() {
 SessionPool::Use::Use(SessionPool& pool, Instant deadline) : pool_(pool), session_(pool.take(deadline)) {}
 
 SessionPool::Use::~Use() {
-  if (!keep_) session_.reset();
+  if (!keep_ || mayBeHit_) session_.reset();
   pool_.putBack(std::move(session_));
 }
 
 const Reply& SessionPool::Use::ask(std::string_view statements, Instant deadline) {
-  const Reply& reply = session_->query(statements, deadline);
+  return checked(session_->query(statements, deadline), statements, deadline);
+}
+
+const Reply& SessionPool::Use::askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,
+                                           SessionPool& cancelling) {
+  const bool sent = session_->send(statements);
+  Instant until = sent ? deadline : clock().now();
+  if (!sent || session_->await(cancelAt)) return checked(session_->answer(until), statements, deadline);
+  // What is to end this statement may come too late, and end the next one of the session.
+  mayBeHit_ = true;
+  const bool cancelled = cancelling.cancel(*session_, cancelAt + (deadline - cancelAt) / 2);
+  // Then the server is well, and its answer on the way.
+  if (cancelled) until = deadline + pool_.opener_.options().ioTimeout;
+  const Reply& reply = session_->answer(until);
+  if (cancelled && reply.error != 0) mayBeHit_ = false;
+  return checked(reply, statements, deadline);
+}
+
+const Reply& SessionPool::Use::checked(const Reply& reply, std::string_view statements, Instant deadline) {
   if (reply.error == 0) return reply;
   const Reply failed = reply;
   const bool replaced = failed.lost() || kindOf(failed.error) == FaultKind::notPrimary;
@@ -67,7 +97,29 @@ const Reply& SessionPool::Use::ask(std::string_view statements, Instant deadline
   } else if (session_->query("ROLLBACK", deadline).error == 0) {
     keep();
   }
+  if (isInterrupted(failed.error) && isLast(failed, statements) && statements.ends_with("COMMIT")) {
+    throw OutcomeUnknown(pool_.display() + ": the commit was broken off: " + failed.reason);
+  }
   pool_.opener_.fail(failed);
+}
+
+bool SessionPool::cancel(const ServerSession& session, Instant deadline) {
+  try {
+    Use use(*this, deadline);
+    if (!use.session().reaches(session)) return false;
+    use.ask("KILL QUERY " + std::to_string(session.id()), deadline);
+    use.keep();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+Instant SessionPool::latestCancel(Instant deadline) {
+  const auto left = deadline - clock().now();
+  const std::lock_guard held(mutex_);
+  // More time where it takes a log-in.
+  return deadline - std::min<Instant::duration>(left / (idle_.empty() ? 2 : 4), longestCancel);
 }
 
 }  // namespace lockkeeper::mysql

@@ -30,6 +30,7 @@ class SessionPool {
     ~Use();
 
     ServerSession& session() { return *session_; }
+    Clock& clock() const { return pool_.clock(); }
 
     /// The session is sound, no reply is due and no transaction open.
     void keep() { keep_ = true; }
@@ -39,11 +40,28 @@ class SessionPool {
     /// replica is closed, and so are all idle ones, so that the next callers look for the primary.
     const Reply& ask(std::string_view statements, Instant deadline);
 
+    /// As ask(), but ends statements that have no answer at `cancelAt`, by a session of `cancelling`: a
+    /// server whose client has left goes on waiting for a row on his behalf, and others queue behind. The
+    /// first statement must be the one that waits: of the others it is not seen. Throws Contention then;
+    /// OutcomeUnknown when the server does not even do that, or may have committed.
+    const Reply& askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,
+                             SessionPool& cancelling);
+
    private:
+    const Reply& checked(const Reply& reply, std::string_view statements, Instant deadline);
+
     SessionPool& pool_;
     std::unique_ptr<ServerSession> session_;
     bool keep_ = false;
+    bool mayBeHit_ = false;
   };
+
+  /// Ends what a session is doing. False when its server has not said so by `deadline`: ours may be another
+  /// one, with other sessions of the same numbers.
+  bool cancel(const ServerSession& session, Instant deadline);
+
+  /// When to call cancel(), so that it is done by `deadline`.
+  Instant latestCancel(Instant deadline);
 
   const std::string& display() const { return opener_.display(); }
   Clock& clock() const { return opener_.clock(); }

@@ -1,11 +1,12 @@
 #include "version/lock_table.h"
 
-#include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "schema.h"
+#include "session/reply_fault.h"
 #include "session/sql_text.h"
 
 namespace lockkeeper::mysql {
@@ -22,6 +23,9 @@ constexpr const char* isHeld = "token <> '' AND expires_at > UTC_TIMESTAMP(6)";
 constexpr const char* remaining = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)";
 constexpr const char* freed = "token = '', owner = '', expires_at = UTC_TIMESTAMP(6)";
 
+// A server that is only slow takes less for an update.
+constexpr std::chrono::milliseconds leastPatience{500};
+
 // Tells how long a key stays taken from a fence, in the one number that the server returns with a statement.
 constexpr std::uint64_t busyMark = std::uint64_t{1} << 62U;
 
@@ -37,6 +41,22 @@ std::string endAfter(std::chrono::milliseconds ttl) {
 
 std::string heldBy(const Claim& claim) {
   return "lock_key = " + literal(claim.key) + " AND token = '" + claim.token.hex() + "'";
+}
+
+std::string heldByAnyOf(std::span<Renewal* const> renewals) {
+  std::string text = " WHERE expires_at > UTC_TIMESTAMP(6) AND (";
+  for (const Renewal* each : renewals) {
+    text.append(each == renewals.front() ? "(" : " OR (").append(heldBy(each->claim)).append(")");
+  }
+  return text + ")";
+}
+
+using Tokens = std::set<std::string>;
+
+Tokens tokensIn(const Reply& reply) {
+  Tokens tokens;
+  for (const Reply::Row& row : reply.rows) tokens.insert(row.at(0).value_or(""));
+  return tokens;
 }
 
 std::int64_t number(const std::optional<std::string>& field) {
@@ -88,25 +108,52 @@ bool LockTable::release(const Claim& claim) {
              .changed == 1;
 }
 
-void LockTable::renew(std::span<Renewal* const> renewals) {
-  std::string whose = " WHERE expires_at > UTC_TIMESTAMP(6) AND (";
-  for (const Renewal* each : renewals) {
-    whose.append(each == renewals.front() ? "(" : " OR (").append(heldBy(each->claim)).append(")");
+void LockTable::renew(std::span<Renewal* const> renewals, SessionPool& cancelling) {
+  const auto patience = (deadline_ - session_.clock().now()) / 2;
+  try {
+    const Reply& reply =
+        patience < leastPatience
+            ? ask(update(renewals))
+            : session_.askOrCancel(update(renewals), deadline_ - patience, deadline_, cancelling);
+    const bool all = reply.changed == renewals.size();
+    const auto ours = all ? Tokens() : tokensIn(ask(select(renewals)));
+    for (Renewal* each : renewals) {
+      each->outcome =
+          all || ours.contains(each->claim.token.hex()) ? RenewOutcome::renewed : RenewOutcome::notOwner;
+    }
+  } catch (const Contention&) {
+    if (renewals.size() == 1) throw;
+    renewUnkept(renewals);
   }
-  whose += ")";
-  const std::string update =
-      "UPDATE " + table_ + " SET expires_at = " + endAfter(renewals.front()->ttl) + whose;
-  const bool all = ask(update).changed == renewals.size();
-  std::vector<std::string> tokens;
-  if (!all) {
-    for (const Reply::Row& row : ask("SELECT token FROM " + table_ + whose).rows) {
-      tokens.push_back(row.at(0).value_or(""));
+}
+
+void LockTable::renewUnkept(std::span<Renewal* const> renewals) {
+  const std::string looks = select(renewals);
+  const Tokens unkept = tokensIn(ask("START TRANSACTION;" + looks + " FOR UPDATE SKIP LOCKED"));
+  std::vector<Renewal*> renewed;
+  for (Renewal* each : renewals) {
+    if (unkept.contains(each->claim.token.hex())) renewed.push_back(each);
+  }
+  const Tokens ours = tokensIn(ask((renewed.empty() ? "" : update(renewed) + ";") + "COMMIT;" + looks));
+  for (Renewal* each : renewals) {
+    const std::string token = each->claim.token.hex();
+    if (!ours.contains(token)) {
+      each->outcome = RenewOutcome::notOwner;
+    } else if (unkept.contains(token)) {
+      each->outcome = RenewOutcome::renewed;
+    } else {
+      each->outcome = RenewOutcome::unavailable;
+      each->cause = "somebody else's transaction keeps the row of the lock";
     }
   }
-  for (Renewal* each : renewals) {
-    const bool renewed = all || std::ranges::find(tokens, each->claim.token.hex()) != tokens.end();
-    each->outcome = renewed ? RenewOutcome::renewed : RenewOutcome::notOwner;
-  }
+}
+
+std::string LockTable::update(std::span<Renewal* const> renewals) const {
+  return "UPDATE " + table_ + " SET expires_at = " + endAfter(renewals.front()->ttl) + heldByAnyOf(renewals);
+}
+
+std::string LockTable::select(std::span<Renewal* const> renewals) const {
+  return "SELECT token FROM " + table_ + heldByAnyOf(renewals);
 }
 
 std::optional<Holder> LockTable::holder(std::string_view key) {

@@ -32,8 +32,9 @@ class LockTable {
   /// False when the claim does not hold the key.
   bool release(const Claim& claim);
 
-  /// Renews the leases, which have one ttl, and writes the outcome of each; at most renewalsAtOnce.
-  void renew(std::span<Renewal* const> renewals);
+  /// Renews the leases, which have one ttl, and writes the outcome of each; at most renewalsAtOnce. Those
+  /// whose rows others keep stay behind: `cancelling` ends the wait for them.
+  void renew(std::span<Renewal* const> renewals, SessionPool& cancelling);
   static constexpr std::size_t renewalsAtOnce = 100;
 
   std::optional<Holder> holder(std::string_view key);
@@ -46,6 +47,9 @@ class LockTable {
   bool breakLock(std::string_view key, std::optional<Fence> version);
 
  private:
+  void renewUnkept(std::span<Renewal* const> renewals);
+  std::string update(std::span<Renewal* const> renewals) const;
+  std::string select(std::span<Renewal* const> renewals) const;
   const Reply& ask(const std::string& statement) { return session_.ask(statement, deadline_); }
 
   SessionPool::Use& session_;

@@ -24,11 +24,15 @@ class VersionDriver::Impl {
                  .schemaFile = "version.sql",
                  .tells = true},
                 environment),
-        pool_(opener_, options.connections) {}
+        pool_(opener_, options.connections),
+        cancelling_(opener_, 1) {}
 
   Clock& clock() { return opener_.clock(); }
   const std::string& display() const { return opener_.display(); }
   Promises promises() const { return {opener_.fencePromise(), opener_.durability()}; }
+
+  /// For what must not wait until one of the others is free.
+  SessionPool& cancelling() { return cancelling_; }
 
   /// Lets `call` use the table on one session until `deadline`. Throws lockkeeper's errors.
   template <class Call>
@@ -40,6 +44,7 @@ class VersionDriver::Impl {
   const std::string table_;
   SessionOpener opener_;
   SessionPool pool_;
+  SessionPool cancelling_;
 };
 
 template <class Call>
@@ -93,7 +98,7 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
           each->leasedFrom = leasedFrom;
           each->leasedFor = each->ttl;
         }
-        table.renew(batch);
+        table.renew(batch, impl_->cancelling());
         return true;
       });
     } catch (const Error& error) {

@@ -66,13 +66,31 @@ TEST_P(GetLockConnections, OneThreadNeedsOne) {
   EXPECT_EQ(store.server.sessions(), 2) << "and one that draws fences";
 }
 
+// The fence comes with the grant, where no other lock has to wait for its commit.
+TEST_P(GetLockConnections, AFencedLockIsTwoRoundTripsOnOneConnection) {
+  const auto driver = store.openProxied();
+  const Claimant who{};
+  std::vector<Fence> fences;
+  for (int i = 0; i < 3; ++i) {
+    store.proxy.passThrough();
+    const AcquireResult result = driver->acquire(who.request());
+    ASSERT_TRUE(granted(result));
+    fences.push_back(std::get<Granted>(result).fence.value());
+    EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  }
+  EXPECT_EQ(store.proxy.requests(), 2U);
+  EXPECT_EQ(store.proxy.connections(), 1U);
+  EXPECT_LT(fences[0], fences[1]);
+  EXPECT_LT(fences[1], fences[2]);
+}
+
 TEST_P(GetLockConnections, LocksOfDifferentTtlsDoNotShareOne) {
   const auto driver = store.open("connections=2");
   const Claimant first{};
   const Claimant second{};
   ASSERT_TRUE(granted(driver->acquire(requestFor(first, 10s))));
   ASSERT_TRUE(granted(driver->acquire(requestFor(second, 20s))));
-  EXPECT_EQ(store.server.sessions(), 2 + 1);
+  EXPECT_EQ(store.server.sessions(), 2);
   try {
     (void)driver->acquire(requestFor(Claimant{}, 30s));
     FAIL() << "a session has one idle timeout";

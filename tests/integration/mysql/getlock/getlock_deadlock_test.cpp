@@ -1,8 +1,12 @@
 // What the server says about a cycle of named locks, and what becomes of one that it cannot see: the driver's
 // sessions that wait hold nothing.
 
+#include <atomic>
+#include <barrier>
 #include <deque>
 #include <future>
+#include <thread>
+#include <vector>
 
 #include "getlock/getlock_options.h"
 #include "getlock/session/getlock_statements.h"
@@ -78,6 +82,36 @@ TEST_P(GetLockDeadlock, OfTwoProcessesEndsWithTheirWaitsAndCostsNoLock) {
   EXPECT_LT(now(), end + schedulingSlack);
   EXPECT_EQ(one->release(left.claim(), soon()), ReleaseOutcome::released);
   EXPECT_EQ(other->release(right.claim(), soon()), ReleaseOutcome::released);
+}
+
+// New counter rows, and their neighbours, from many sessions at the same moment.
+TEST_P(GetLockDeadlock, TheFirstTouchOfNewNamesMakesNone) {
+  constexpr int clients = 12;
+  constexpr int keys = 200;
+  std::atomic<int> errors{0};
+  std::barrier start(clients);
+  {
+    std::vector<std::jthread> threads;
+    for (int client = 0; client < clients; ++client) {
+      threads.emplace_back([&, client] {
+        const auto driver = store.open("connections=1");
+        (void)driver->holder("connects", soon());
+        start.arrive_and_wait();
+        for (int step = 0; step < keys; ++step) {
+          Claimant who;
+          // Two at a time meet at a key; the others touch its neighbours.
+          const int i = (step * (client / 2 % 2 == 0 ? 1 : keys - 1) + client / 4 * 7) % keys;
+          who.key = "new-" + std::to_string(i);
+          try {
+            if (granted(driver->acquire(who.request()))) (void)driver->release(who.claim(), soon());
+          } catch (const Error& error) {
+            if (errors++ == 0) ADD_FAILURE() << error.what();
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(errors, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, GetLockDeadlock, ::testing::ValuesIn(allBrands), brandName);

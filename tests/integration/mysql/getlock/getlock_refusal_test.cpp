@@ -2,6 +2,8 @@
 
 #include <Poco/Data/Session.h>
 
+#include <array>
+
 #include "getlock_fixture.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
@@ -113,13 +115,20 @@ TEST(GetLockOnMariadbGalera, ANodeOfAClusterIsRefusedAndNotForBeingReadOnly) {
 }
 
 TEST_P(GetLockRefusal, ATableThatIsLostLaterLeavesNoLockBehind) {
-  const Claimant before{};
-  ASSERT_TRUE(granted(store.direct->acquire(before.request())));
+  // The second one shares the session of the first one, so that there is one that draws fences.
+  const std::array<Claimant, 2> before{};
+  for (const Claimant& each : before) ASSERT_TRUE(granted(store.direct->acquire(each.request())));
   store.server.execute("DROP TABLE " + store.database + ".lockkeeper_fences");
   const Claimant who{};
   EXPECT_THROW((void)store.direct->acquire(who.request()), ConfigError);
   EXPECT_TRUE(store.isFree(who.key));
-  EXPECT_EQ(renew(*store.direct, before), RenewOutcome::renewed);
+  for (const Claimant& each : before) {
+    EXPECT_EQ(renew(*store.direct, each), RenewOutcome::renewed);
+    EXPECT_EQ(store.direct->release(each.claim(), soon()), ReleaseOutcome::released);
+  }
+  // Now it has a session for itself.
+  EXPECT_THROW((void)store.direct->acquire(who.request()), ConfigError);
+  EXPECT_TRUE(store.isFree(who.key));
 }
 
 TEST_P(GetLockRefusal, ALockedCounterRowLeavesNoLockBehind) {

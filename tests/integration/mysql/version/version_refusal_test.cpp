@@ -145,7 +145,9 @@ TEST_P(VersionRefusal, SaysOnceWhatACrashOfTheServerDoesToItsLocks) {
   Environment environment;
   environment.listener = notes;
   const auto driver = openVersion(database, server.port(), "", environment);
+  EXPECT_EQ(driver->promises().fence, FencePromise::whileStoreKeepsWrites) << "nothing is known yet";
   (void)driver->holder("k", soon());
+  EXPECT_EQ(driver->promises().fence, FencePromise::durable);
   EXPECT_THAT(notes->text, AllOf(HasSubstr("survives"), HasSubstr(driver->promises().durability)));
   server.killSessions();
   server.execute("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
@@ -155,6 +157,15 @@ TEST_P(VersionRefusal, SaysOnceWhatACrashOfTheServerDoesToItsLocks) {
   EXPECT_THAT(notes->text, HasSubstr("may undo"));
   EXPECT_THAT(notes->text, secretive);
   EXPECT_EQ(driver->promises().fence, FencePromise::whileStoreKeepsWrites) << "and its fences may go back";
+}
+
+// Whether there are replicas, the server does not say.
+TEST(VersionRowsOnMariadb, ABinaryLogIsNoPromiseThatAFailoverLosesNoFence) {
+  DatabaseServer server(Brand::mariadb, {"--log-bin", "--sync-binlog=1"});
+  const auto driver = openVersion(server.newDatabase(), server.port());
+  (void)driver->holder("k", soon());
+  EXPECT_EQ(driver->promises().fence, FencePromise::whileStoreKeepsWrites);
+  EXPECT_THAT(driver->promises().durability, AllOf(HasSubstr("survives"), HasSubstr("may lack")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionRefusal, ::testing::ValuesIn(allBrands), brandName);

@@ -198,6 +198,32 @@ TEST_P(VersionRowOfLock, ARowThatSomebodyElseKeepsHoldsNoCallForLong) {
   EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
+// One statement renews many: it must not wait for the row of one.
+TEST_P(VersionRowOfLock, ARowThatSomebodyElseKeepsCostsNoOtherLockItsRenewal) {
+  const std::vector<Claimant> held(10);
+  std::vector<Renewal> batch;
+  for (const Claimant& each : held) {
+    ASSERT_TRUE(granted(store.direct->acquire(each.request())));
+    batch.push_back({.claim = each.claim(), .ttl = longTtl});
+  }
+  const Claimant former{};
+  batch.push_back({.claim = former.claim(), .ttl = longTtl});
+  Poco::Data::Session forgotten = store.session();
+  forgotten.begin();
+  forgotten << "UPDATE lockkeeper_locks SET version = version + 1 WHERE lock_key = '" + held[3].key + "'",
+      Poco::Data::Keywords::now;
+  store.direct->renew(batch, in(3s));
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    EXPECT_EQ(batch[i].outcome, i == 3 ? RenewOutcome::unavailable : RenewOutcome::renewed) << i;
+  }
+  EXPECT_NE(batch[3].cause, "");
+  EXPECT_EQ(batch.back().outcome, RenewOutcome::notOwner);
+  EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
+  forgotten.rollback();
+  store.direct->renew(batch, soon());
+  EXPECT_EQ(batch[3].outcome, RenewOutcome::renewed);
+}
+
 // The statement of schema/version.sql, at the level that locks each row that it reads until it commits.
 TEST_P(VersionRowOfLock, APurgeOfManyRowsCostsNoLock) {
   const std::vector<Claimant> held(4);

@@ -12,11 +12,13 @@ namespace lockkeeper::mysql {
 /// Rate limits as rows of the table lockkeeper_rates (schema/rates.sql) on MariaDB or MySQL, decided by the
 /// server on its own clock. A charge of one bucket or calendar window is one batch of statements in one round
 /// trip; several charges, and sliding windows, are one transaction of two round trips that takes the rows in
-/// a fixed order. A refusal writes nothing.
+/// a fixed order. A refusal writes nothing. A key whose row others keep until the deadline is a LockTimeout:
+/// the other keys go on.
 ///
-/// It has sessions of its own, at most 8, opened when needed. Of the URI's parameters it reads `createTable`
-/// and those for the connection, with the meaning that they have for locks. Thread-safe. After fork() the
-/// child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+/// It has sessions of its own, at most 8, opened when needed, and one more that ends what has no answer in
+/// time, so that the server waits for no row on behalf of a caller who has left. Of the URI's parameters it
+/// reads `createTable` and those for the connection, with the meaning that they have for locks. Thread-safe.
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT RateTable : public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.

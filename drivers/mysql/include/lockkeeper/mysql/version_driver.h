@@ -21,7 +21,8 @@ namespace lockkeeper::mysql {
 /// on; schema/version.sql says how to purge them.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes it where it does not exist),
-/// `connections` (8: the most open at once, 1 to 256), and those of mysql+getlock for the connection.
+/// `connections` (8: the most open at once, 1 to 256; one more ends renewals that wait for a row), and those
+/// of mysql+getlock for the connection.
 ///
 /// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
 /// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed.

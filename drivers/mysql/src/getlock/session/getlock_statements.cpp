@@ -1,5 +1,8 @@
 #include "getlock/session/getlock_statements.h"
 
+#include <Poco/SHA2Engine.h>
+
+#include "getlock/session/lock_name.h"
 #include "session/sql_text.h"
 
 namespace lockkeeper::mysql::statements {
@@ -18,6 +21,28 @@ void addGetLock(std::string& batch, std::string_view name, seconds wait) {
   batch.append(",").append(std::to_string(wait.count())).append(")");
 }
 
+// The row must not tell a reader of the table what would let him release the lock.
+std::string digestOf(const Token& token) {
+  Poco::SHA2Engine engine(Poco::SHA2Engine::SHA_256);
+  engine.update(token.hex());
+  return Poco::DigestEngine::digestToHex(engine.digest());
+}
+
+std::string drawFenceIf(const char* condition, const Claim& claim, bool again, std::uint64_t session) {
+  // A new row begins with the time: above all that a purged row of the name may have given.
+  std::string text = "INSERT INTO lockkeeper_fences(name,fence,session,claim,owner) SELECT ";
+  addQuoted(text, lockName(claim.key));
+  text.append(",LAST_INSERT_ID(").append(microsecondsNow).append("),").append(std::to_string(session));
+  text += ",";
+  addQuoted(text, digestOf(claim.token));
+  text += ",";
+  addHexadecimal(text, claim.owner);
+  text.append(" FROM DUAL WHERE ").append(condition);
+  text += " ON DUPLICATE KEY UPDATE fence=LAST_INSERT_ID(";
+  text += again ? "IF(claim=VALUES(claim),fence,fence+1)" : "fence+1";
+  return text.append("),session=VALUES(session),claim=VALUES(claim),owner=VALUES(owner)");
+}
+
 }  // namespace
 
 std::string setUp() {
@@ -33,19 +58,8 @@ std::string checkFences() {
          "ON DUPLICATE KEY UPDATE fence=fence+1";
 }
 
-std::string drawFence(std::string_view name, std::string_view claim, bool again, std::uint64_t session,
-                      std::string_view owner) {
-  // A new row begins with the time: above all that a purged row of the name may have given.
-  std::string batch = "INSERT INTO lockkeeper_fences(name,fence,session,claim,owner) VALUES(";
-  addQuoted(batch, name);
-  batch.append(",LAST_INSERT_ID(").append(microsecondsNow).append("),").append(std::to_string(session));
-  batch += ",";
-  addQuoted(batch, claim);
-  batch += ",";
-  addHexadecimal(batch, owner);
-  batch += ") ON DUPLICATE KEY UPDATE fence=LAST_INSERT_ID(";
-  batch += again ? "IF(claim=VALUES(claim),fence,fence+1)" : "fence+1";
-  return batch.append("),session=VALUES(session),claim=VALUES(claim),owner=VALUES(owner)");
+std::string drawFence(const Claim& claim, bool again, std::uint64_t session) {
+  return drawFenceIf("TRUE", claim, again, session);
 }
 
 std::string lastFence(std::string_view name) {
@@ -61,6 +75,13 @@ void addClaim(std::string& batch, std::string_view name, seconds wait) {
   batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper");
 }
 
+void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint64_t session) {
+  batch += "SET @lockkeeper=";
+  addGetLock(batch, lockName(claim.key), seconds{0});
+  batch.append(";").append(drawFenceIf("@lockkeeper=1", claim, again, session));
+  batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper,LAST_INSERT_ID()");
+}
+
 void addRelease(std::string& batch, std::string_view name) {
   batch.append("SELECT ").append(whoAnswers).append(",RELEASE_LOCK(");
   addQuoted(batch, name);
@@ -68,6 +89,11 @@ void addRelease(std::string& batch, std::string_view name) {
 }
 
 void addTouch(std::string& batch) { batch.append("SELECT ").append(whoAnswers); }
+
+void addFence(std::string& batch, const Claim& claim, bool again, std::uint64_t session) {
+  batch.append(drawFence(claim, again, session)).append(";SELECT ").append(whoAnswers);
+  batch += ",NULL,LAST_INSERT_ID()";
+}
 
 void addLook(std::string& batch, std::string_view name, bool fences, bool again) {
   // First who, then the row, for which a claim that is being granted makes us wait: the next one queues

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
 
 // The text of every statement of mysql+getlock, appended to a batch. Names are those of lockName(), which can
 // stand in a statement as they are; labels are written in hexadecimal.
@@ -19,11 +19,10 @@ std::string setUp();
 /// Does nothing, but fails unless fences may be drawn.
 std::string checkFences();
 
-/// Draws the next fence of the name, whoever holds the name; with `again`, the last one, if that was given to
-/// the same claim. It is the statement's insert id. `claim` is a digest in hexadecimal, `session` the one
-/// that holds the name; 0: none.
-std::string drawFence(std::string_view name, std::string_view claim, bool again, std::uint64_t session,
-                      std::string_view owner);
+/// Draws the next fence of the claim's name, whoever holds the name; with `again`, the last one, if that was
+/// given to the same claim. It is the statement's insert id. `session` is the one that holds the name; 0:
+/// none.
+std::string drawFence(const Claim& claim, bool again, std::uint64_t session);
 
 /// Answers the last fence of the name; no row when none was given.
 std::string lastFence(std::string_view name);
@@ -33,11 +32,17 @@ std::string lastFence(std::string_view name);
 /// Claims the name, waiting for `wait`: answers GET_LOCK's result.
 void addClaim(std::string& batch, std::string_view name, std::chrono::seconds wait);
 
+/// Likewise, at once, and draws the fence when that is granted: answers it, too.
+void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint64_t session);
+
 /// Answers RELEASE_LOCK's result.
 void addRelease(std::string& batch, std::string_view name);
 
 /// Answers nothing else: shows the server that we are there.
 void addTouch(std::string& batch);
+
+/// Draws the fence: answers NULL, then the fence.
+void addFence(std::string& batch, const Claim& claim, bool again, std::uint64_t session);
 
 /// Answers IS_USED_LOCK's result, and with fences who was granted the name last: fence, session, owner.
 /// `again` gives a claim that is just being granted the time to write that: 20 ms to begin, and all that it
