@@ -6,6 +6,8 @@
 namespace lockkeeper::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 /// Fleets that move between stores of different kinds.
 class OtherStores : public LiveFleet {
  protected:
@@ -25,7 +27,11 @@ class OtherStores : public LiveFleet {
     ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
     ASSERT_NO_FATAL_FAILURE(takeStep("50% = modern", "50% = modern, * = both"));
     ASSERT_NO_FATAL_FAILURE(takeStep("modern", "modern"));
-    EXPECT_TRUE(statusSays("last legacy sighting: none")) << "they know each other: " << status();
+    // A claim by GET_LOCK is a stranger's until its label is written, which is looked for some 60 ms long.
+    const bool labelledInTime = !from.starts_with("mysql+getlock") || stalls.longest() < 20ms;
+    if (labelledInTime) {
+      EXPECT_TRUE(statusSays("last legacy sighting: none")) << "they know each other: " << status();
+    }
     ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
     ASSERT_NO_FATAL_FAILURE(takeStep("legacy", "legacy"));
     const Work work = finish(fleet, "stop");

@@ -59,8 +59,11 @@ TEST(RateStore, EveryStateLivesUntilItMeansNothingAndNoLonger) {
       const RateOutcome outcome = take(*driver, key, policy);
       ASSERT_EQ(outcome.granted, 1);
       const std::int64_t end = outcome.storeTime + outcome.resetAfter.count();
-      const std::int64_t expires =
-          std::stoll(server.command({"PEXPIRETIME", std::string(reservedMark) + letter + ":" + key}));
+      const std::string told =
+          server.command({"PEXPIRETIME", std::string(reservedMark) + letter + ":" + key});
+      if (told.starts_with("(error)"))
+        GTEST_SKIP() << "only Redis 7 and later tell when a key ends: " << told;
+      const std::int64_t expires = std::stoll(told);
       if (expires == -2) continue;  // gone before we looked
       ++looked;
       EXPECT_GE(expires * 1000, end) << key;
@@ -228,9 +231,10 @@ TEST(RateCrowd, AKeyThatMayNotBeUsedFailsAloneAndTheOthersAreExact) {
 }
 
 std::unique_ptr<RedisServer> clusterOfOne() {
-  auto server = std::make_unique<RedisServer>(
-      RedisOptions{.arguments = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(freePort())}});
-  server->command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+  auto server = std::make_unique<RedisServer>(RedisOptions{.cluster = true});
+  std::vector<std::string> addSlots{"CLUSTER", "ADDSLOTS"};
+  for (int slot = 0; slot < 16384; ++slot) addSlots.push_back(std::to_string(slot));
+  server->command(addSlots);
   EXPECT_TRUE(waitUntil([&] {
     return server->command({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
   }));

@@ -29,11 +29,19 @@ std::string program() {
   return given ? given : "redis-server";
 }
 
-/// Whether it asks before it lets tests stop it with DEBUG, as Redis 7 and Valkey do.
-bool asksForDebugCommand() {
-  static const bool asks = runToEnd({program(), "--version"}).output.find("v=6.") == std::string::npos;
-  return asks;
+bool isVersion(const std::string& beginning) {
+  static const std::string version = runToEnd({program(), "--version"}).output;
+  return version.find("Redis server v=" + beginning) != std::string::npos;
 }
+
+/// Whether it asks before it lets tests stop it with DEBUG, as Redis 7 and Valkey do.
+bool asksForDebugCommand() { return !isVersion("6."); }
+
+/// Whether it can be told the port of its cluster bus. Otherwise that is 10000 above its own.
+bool takesClusterPort() { return !isVersion("6."); }
+
+/// Whether a user needs rights to channels, and there are words for them.
+bool knowsRightsToChannels() { return !isVersion("6.0."); }
 
 std::string textOf(const RedisType::Ptr& reply) {
   switch (reply->type()) {
@@ -72,7 +80,8 @@ std::string execute(Poco::Redis::Client& client, const std::vector<std::string>&
 RedisServer::RedisServer(RedisOptions options) : options_(std::move(options)) {
   if (!options_.users.empty()) {
     std::string lines = "user default on " +
-                        (options_.password.empty() ? "nopass" : ">" + options_.password) + " ~* &* +@all\n";
+                        (options_.password.empty() ? "nopass" : ">" + options_.password) + " ~* +@all" +
+                        (knowsRightsToChannels() ? " &*" : "") + "\n";
     for (const std::string& user : options_.users) lines += user + "\n";
     writeFile(folder_ / "users.acl", lines);
   }
@@ -125,6 +134,10 @@ std::vector<std::string> RedisServer::commandLine() const {
                                 "no"};
   const auto add = [&](std::initializer_list<std::string> words) { line.insert(line.end(), words); };
   if (asksForDebugCommand()) add({"--enable-debug-command", "yes"});
+  if (options_.cluster) {
+    add({"--cluster-enabled", "yes"});
+    if (takesClusterPort()) add({"--cluster-port", std::to_string(freePort())});
+  }
   if (options_.unixSocket) add({"--unixsocket", unixPath(), "--unixsocketperm", "700"});
   if (options_.tls) {
     const TlsFiles& files = TlsFiles::shared();

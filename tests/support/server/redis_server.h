@@ -15,6 +15,7 @@ namespace lockkeeper::test {
 
 struct RedisOptions {
   bool unixSocket = false;
+  bool cluster = false;               ///< A node of a Redis Cluster, still without slots.
   bool tls = false;                   ///< A second port that speaks TLS, with a certificate for 127.0.0.1.
   bool otherHostCertificate = false;  ///< With tls: a certificate that is good, but for another host.
   std::string password{};             ///< Of the default user; empty: none is asked for.

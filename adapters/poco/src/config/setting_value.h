@@ -38,7 +38,8 @@ template <std::unsigned_integral Number>
 void parse(const GivenValue& given, Number& value) {
   Poco::UInt64 number = 0;
   if (!Poco::NumberParser::tryParseUnsigned64(given.text, number) || !std::in_range<Number>(number)) {
-    throw ConfigError(given.setting + " is " + lockkeeper::quoted(given.text) + ": whole numbers are allowed");
+    throw ConfigError(given.setting + " is " + lockkeeper::quoted(given.text) +
+                      ": whole numbers are allowed");
   }
   value = static_cast<Number>(number);
 }

@@ -23,7 +23,7 @@ RatePolicy sms(std::string_view rate, RatePolicyOptions options = {}) {
 }
 
 std::vector<std::string> replicaOf(const RedisServer& master) {
-  return {"--replicaof", "127.0.0.1 " + std::to_string(master.port()), "--repl-diskless-sync-delay", "0"};
+  return {"--replicaof", "127.0.0.1", std::to_string(master.port()), "--repl-diskless-sync-delay", "0"};
 }
 
 class RateFaults : public RedisFaultTest {

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::vector<std::string> replicaOf(const RedisServer& master) {
-  return {"--replicaof", "127.0.0.1 " + std::to_string(master.port())};
+  return {"--replicaof", "127.0.0.1", std::to_string(master.port())};
 }
 
 /// For a master: its replicas need not wait for others.
