@@ -21,8 +21,8 @@ namespace lockkeeper::poco {
 
 /// A migration to Settings::store.
 struct MigrationSettings {
-  std::string from{};   ///< Empty: there is none. May hold a password: not for messages.
-  std::string board{};  ///< Likewise; empty: the new store keeps the board.
+  std::string from{};        ///< Empty: there is none. May hold a password: not for messages.
+  std::string stateStore{};  ///< Where the migration's state is kept: likewise; empty: in the new store.
   migration::MigrationOptions options{};
 };
 
