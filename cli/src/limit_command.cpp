@@ -59,6 +59,12 @@ RatePolicy policyOf(const CommandLine& line, const Settings& settings) {
   }
 }
 
+/// Longer than a server's, unless the configuration names one: nobody else waits for this process.
+milliseconds operationTimeoutOf(const Settings& settings) {
+  const milliseconds configured = settings.limiter.operationTimeout;
+  return configured == RateLimiterOptions{}.operationTimeout ? milliseconds{5000} : configured;
+}
+
 std::string shown(std::chrono::microseconds length) {
   return formatDuration(std::chrono::ceil<milliseconds>(length));
 }
@@ -91,7 +97,7 @@ int limitKey(const CommandLine& line) {
 
   const auto failure = std::make_shared<FailureListener>();
   RateLimiterOptions options{.keyNamespace = settings.manager.keyNamespace,
-                             .operationTimeout = std::chrono::seconds{5}};
+                             .operationTimeout = operationTimeoutOf(settings)};
   options.environment.listener = failure;
   RateLimiter limiter(openRates(settings), std::move(options));
   if (line.has("reset")) {

@@ -13,6 +13,7 @@
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/version.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -88,9 +89,7 @@ int exitCodeOf(const Error& error) {
 }
 
 int complain(int exitCode, const std::exception& error) {
-  std::string line = error.what();
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::cerr << "lockkeeper: " << line << "\n";
+  std::cerr << "lockkeeper: " << oneLine(error.what()) << "\n";
   return exitCode;
 }
 

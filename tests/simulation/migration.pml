@@ -1,16 +1,16 @@
 /*
  * The phase protocol of a migration (docs/adr/0021): N members, one key, checked exhaustively by spin.
  *
- * The board holds `settled`, the one single phase that may be in use besides `both`, the operator's `target`, and
- * a version that changes with either. A member pins its record (the version that it goes by, and whether it is
- * drained of locks that stand in the way), reads the board in the same step, takes locks in `settled` where that is
+ * The state has `current`, the one single phase that may be in use besides `both`, the operator's `target`, and
+ * a version that changes with either. A member writes its record (the version that it goes by, and whether it is
+ * drained of locks that stand in the way), reads the state in the same step, takes locks in `current` where that is
  * its target, too, and in `both` otherwise. Whoever saw that all members go by the present version and are drained
- * makes the target the settled phase, if the version is still the one that he looked at.
+ * makes the target the current phase, if the version is still the one that he looked at.
  *
- * Versions are only ever compared with the present one, so a flag stands for each ("current"), and the operator may
+ * Versions are only ever compared with the present one, so a flag stands for each ("upToDate"), and the operator may
  * change his mind without end. Time is not modelled, only what clocks guarantee:
- *  - a member may lose its lease on single phases at any moment (it is frozen, or the board is out of reach);
- *  - a record leaves the board only after that, and after the member's single-phase locks have ended;
+ *  - a member may lose its lease on single phases at any moment (it is frozen, or the state is out of reach);
+ *  - a record disappears only after that, and after the member's single-phase locks have ended;
  *  - any lock may end at any moment; its holder knows that before the store gives the key to others.
  *
  * Each guard can be taken out, and then there must be two holders: -DNO_ACKNOWLEDGEMENT, -DNO_DRAIN, -DNO_BRIDGE,
@@ -33,15 +33,15 @@
 #define GRANTED 3 /* all stores have granted; not yet confirmed */
 #define HELD 4
 
-unsigned settled : 2 = LEGACY;
+unsigned current : 2 = LEGACY;
 unsigned target : 2 = LEGACY;
 unsigned oldStore : 2 = NOBODY;
 unsigned newStore : 2 = NOBODY;
 
 typedef Member {
-  bool listed;        /* its record is on the board, */
+  bool listed;        /* its record is in the state, */
   bool ready;         /* and says that it goes by the present version and is drained */
-  bool current;       /* it goes by the present version */
+  bool upToDate;      /* it goes by the present version */
   bool mayCommit;     /* it saw all members ready, and the version is still the same */
   bool leased;
   unsigned rule : 2;  /* the phase in which it takes locks while leased */
@@ -53,7 +53,7 @@ Member m[N];
 
 inline changed() {
   for (k : 0 .. N - 1) {
-    m[k].mayCommit = false; m[k].current = false;
+    m[k].mayCommit = false; m[k].upToDate = false;
 #ifndef NO_ACKNOWLEDGEMENT
     m[k].ready = false
 #endif
@@ -64,7 +64,7 @@ inline changed() {
 #ifdef NO_ACKNOWLEDGEMENT
 #define acknowledged(i) true
 #else
-#define acknowledged(i) m[i].current
+#define acknowledged(i) m[i].upToDate
 #endif
 #ifdef NO_DRAIN
 #define drained(i) true
@@ -80,10 +80,10 @@ inline changed() {
 inline pin(i) {
   m[i].listed = true;
   m[i].ready = acknowledged(i) && drained(i);
-  m[i].current = true;
+  m[i].upToDate = true;
   m[i].leased = true;
-  m[i].rule = (settled == target -> settled : bridge);
-  m[i].mayCommit = (settled != target);
+  m[i].rule = (current == target -> current : bridge);
+  m[i].mayCommit = (current != target);
   for (k : 0 .. N - 1) {
     if
     :: m[k].listed && !m[k].ready -> m[i].mayCommit = false
@@ -122,7 +122,7 @@ active [N] proctype member() {
   m[_pid].rule = BOTH; m[_pid].phase = BOTH;
   do
   :: d_step { true -> pin(_pid) }
-  :: d_step { m[_pid].mayCommit -> settled = target; changed() }
+  :: d_step { m[_pid].mayCommit -> current = target; changed() }
 
   /* ---- its clock ---- */
   :: d_step { m[_pid].leased ->
@@ -133,7 +133,7 @@ active [N] proctype member() {
 #endif
      }
   :: d_step { m[_pid].listed && !m[_pid].leased && !(m[_pid].work == HELD && m[_pid].phase != BOTH) ->
-       m[_pid].listed = false; m[_pid].ready = false; m[_pid].current = false;
+       m[_pid].listed = false; m[_pid].ready = false; m[_pid].upToDate = false;
 #ifndef NO_LEASE
        m[_pid].inLease = false /* what was granted in the lease and not confirmed has ended, too */
 #endif

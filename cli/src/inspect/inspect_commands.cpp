@@ -6,13 +6,13 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "inspect/shown.h"
 #include "inspect/table.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -42,7 +42,7 @@ Row row(const Quorate::View& view) {
     // Messages name the node; here the first column does.
     const bool named = view.fault.starts_with(view.node);
     const auto text = view.fault.find_first_not_of(": ", named ? view.node.size() : 0);
-    return {view.node, "-", text == std::string::npos ? view.fault : view.fault.substr(text)};
+    return {view.node, "-", oneLine(text == std::string::npos ? view.fault : view.fault.substr(text))};
   }
   if (!view.holder) return {view.node, "-", "free"};
   return {view.node, shownRemaining(*view.holder), "held by " + shownOwner(*view.holder)};

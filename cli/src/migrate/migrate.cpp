@@ -2,7 +2,7 @@
 
 #include "lockkeeper/driver/key.h"
 #include "migrate/migrate_audit.h"
-#include "migrate/migrate_board.h"
+#include "migrate/observed_migration.h"
 
 namespace lockkeeper::cli {
 

@@ -6,12 +6,13 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
-#include "migrate/migrate_board.h"
+#include "migrate/observed_migration.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
 
-using migration::BoardState;
+using migration::MigrationState;
 using migration::Phase;
 using migration::Rule;
 using migration::Rules;
@@ -20,24 +21,27 @@ constexpr std::chrono::seconds bound{5};
 
 Instant soon() { return saturatingAdd(systemClock()->now(), bound); }
 
-Rules ruleOf(const std::string& text) {
+/// What `make` returns; what is wrong with the rules is wrong with the command line.
+template <class Make>
+Rules rulesFrom(Make&& make) {
   try {
-    return Rules::parse(text);
+    return make();
   } catch (const ConfigError& error) {
     throw UsageError(error.what());
   }
 }
 
 /// Throws UsageError for keys that would skip a phase.
-void checkOrder(const BoardState& state, const Rules& wanted) {
-  const auto key = Rules::jump(state.settled, wanted);
+void checkOrder(const MigrationState& state, const Rules& wanted) {
+  const auto key = Rules::jump(state.current, wanted);
   if (!key) return;
-  const std::string from = toString(state.settled.phaseOf(*key));
-  const std::string unsettled = state.target && !(*state.target == state.settled)
-                                    ? ", and let the present change settle (lockkeeper migrate status)"
-                                    : "";
+  const std::string from = toString(state.current.phaseOf(*key));
+  const std::string underWay =
+      state.target && !(*state.target == state.current)
+          ? ", and wait until the present change is complete (lockkeeper migrate status)"
+          : "";
   throw UsageError("keys such as " + quoted(*key) + " would go from " + from + " to " +
-                   toString(wanted.phaseOf(*key)) + " at once: advance them to both first" + unsettled);
+                   toString(wanted.phaseOf(*key)) + " at once: advance them to both first" + underWay);
 }
 
 bool anyHeldKeyMatches(LockDriver& store, const Rule& rule) {
@@ -74,34 +78,34 @@ void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules&
   }
 }
 
-void explain(const BoardState& state, const Rules& wanted, const ObservedMigration& seen) {
+void explain(const MigrationState& state, const Rules& wanted, const ObservedMigration& seen) {
   const auto& options = seen.settings.options;
-  std::cout << "rules now:  " << state.target.value_or(state.settled).text() << "\n"
-            << "rules then: " << wanted.text() << "\n"
+  std::cout << "rules now:  " << shown(state.target.value_or(state.current).text()) << "\n"
+            << "rules then: " << shown(wanted.text()) << "\n"
             << "Within a heartbeat (" << rough(options.heartbeat) << ") all " << state.members.size()
             << " members take the keys whose phase changes in both stores.\n";
-  const bool leaves = wanted.mentions(Phase::modern) && !(wanted == state.settled);
-  std::cout << "They settle by themselves when all have done so and no lock in the phase that is left can "
-               "live: after "
-            << rough(options.lease + options.maxTtl)
-            << (leaves ? ", and when nobody else was seen in the old store for " + rough(options.observation)
-                       : "")
-            << ".\n";
+  const bool leaves = wanted.mentions(Phase::modern) && !(wanted == state.current);
+  std::cout
+      << "The change completes by itself when all have done so and no lock in the phase that is left can "
+         "live: after "
+      << rough(options.lease + options.maxTtl)
+      << (leaves ? ", and when nobody else was seen in the old store for " + rough(options.observation) : "")
+      << ".\n";
 }
 
 }  // namespace
 
 int advanceMigration(const CommandLine& line) {
   const auto operands = line.operandsOf(1, 1, "one RULE after migrate advance");
-  const Rules change = ruleOf(operands.back());
+  const Rules change = rulesFrom([&] { return Rules::parse(operands.back()); });
   const Settings settings = readSettings(line);
   ObservedMigration seen = observe(settings);
-  const BoardState& state = seen.state;
-  const Rules wanted = state.target.value_or(state.settled).changedBy(change);
+  const MigrationState& state = seen.state;
+  const Rules wanted = rulesFrom([&] { return state.target.value_or(state.current).changedBy(change); });
   checkOrder(state, wanted);
   warnOfIdleRules(settings, change, wanted);
   if (state.target && *state.target == wanted) {
-    std::cout << "the rules say so already: " << wanted.text() << "\n";
+    std::cout << "the rules say so already: " << shown(wanted.text()) << "\n";
     return exitOk;
   }
   explain(state, wanted, seen);
@@ -109,7 +113,7 @@ int advanceMigration(const CommandLine& line) {
     std::cout << "dry run: nothing was written\n";
     return exitOk;
   }
-  if (!seen.board.change(state, state.version + 1, state.settled, wanted, soon())) {
+  if (!seen.stateStore.change(state, state.version + 1, state.current, wanted, soon())) {
     std::cerr << "lockkeeper: somebody else has changed the rules meanwhile: look at migrate status\n";
     return exitBusy;
   }

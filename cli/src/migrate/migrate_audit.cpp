@@ -7,11 +7,11 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "inspect/shown.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -45,7 +45,7 @@ std::string detailOf(const LegacyKey& key) {
     case LegacyClass::foreign:
       return key.what;
     case LegacyClass::ours:
-      return timeOf(key) + (key.owner.empty() ? "" : ", " + key.owner);
+      return timeOf(key) + (key.owner.empty() ? "" : ", " + shown(key.owner));
   }
   return {};
 }

@@ -17,6 +17,7 @@
 #include "run/signal_queue.h"
 #include "run/supervisor.h"
 #include "run/terminal.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -99,7 +100,7 @@ int runHolding(Lock& lock, std::vector<std::string> command, SignalQueue& signal
     terminal.takeBack();
     return exitCode;
   } catch (const NotStarted& error) {
-    std::cerr << "lockkeeper: " << error.what() << "\n";
+    std::cerr << "lockkeeper: " << oneLine(error.what()) << "\n";
     return error.exitCode();
   }
 }

@@ -2,7 +2,7 @@
 #include <span>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/migration/board.h"
+#include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
@@ -29,7 +29,8 @@ bool entersModern(const Rules& from, const Rules& to) {
   return false;
 }
 
-std::optional<std::string> whatBlocks(const Member& member, const BoardState& state, const Rules& target) {
+std::optional<std::string> whatBlocks(const Member& member, const MigrationState& state,
+                                      const Rules& target) {
   const bool silent = member.silent > member.lease;
   const std::string who = member.name() + (silent ? ", which has fallen silent," : "");
   if (member.version != state.version) return who + " does not go by the present rules yet";
@@ -42,21 +43,22 @@ std::optional<std::string> whatBlocks(const Member& member, const BoardState& st
 
 }  // namespace
 
-std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target, milliseconds observation) {
+std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
   std::vector<Blocker> found;
-  milliseconds settle{0};
+  milliseconds locksEndAfter{0};
   for (const Member& member : state.members) {
-    settle = std::max(settle, member.settle);
+    locksEndAfter = std::max(locksEndAfter, member.locksEndAfter);
     const auto what = whatBlocks(member, state, target);
     if (!what) continue;
-    // A silent member's notice disappears when none of its locks can live any more.
+    // A silent member's record disappears when none of its locks can live any more.
     const bool silent = member.silent > member.lease;
-    found.push_back({*what, silent ? std::optional(member.settle - member.silent) : std::nullopt});
+    found.push_back({*what, silent ? std::optional(member.locksEndAfter - member.silent) : std::nullopt});
   }
-  if (state.since < settle) {
-    found.push_back({"locks that were taken before the last change may still live", settle - state.since});
+  if (state.since < locksEndAfter) {
+    found.push_back(
+        {"locks that were taken before the last change may still live", locksEndAfter - state.since});
   }
-  if (!entersModern(state.settled, target)) return found;
+  if (!entersModern(state.current, target)) return found;
   if (state.since < observation) {
     found.push_back({"the old store has not been watched for long enough", observation - state.since});
   }

@@ -17,19 +17,19 @@ constexpr std::size_t mostSeen = 16;
 
 std::string randomId(Random& random) { return Token::generate(random).hex().substr(0, 16); }
 
-// As core does for locks: the clocks of process and board may differ in speed.
+// As core does for locks: the clocks of process and store may differ in speed.
 std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
   return lease - lease / 100 - milliseconds{2};
 }
 
 }  // namespace
 
-Membership::Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options,
+Membership::Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options,
                        Environment environment, FindOutsider findOutsider)
     : options_(std::move(options)),
       environment_(std::move(environment)),
       findOutsider_(std::move(findOutsider)),
-      board_(std::move(board), options_.name),
+      stateStore_(std::move(records), options_.name),
       id_(randomId(*environment_.random)) {}
 
 Membership::~Membership() {
@@ -40,11 +40,11 @@ Membership::~Membership() {
   held.unlock();
   heart_.join();
   const Instant now = environment_.clock->now();
-  if (!locks_.noneAlone(now)) return;  // then the notice must stand until none can live any more
+  if (!locks_.noneAlone(now)) return;  // then its record must stay until none can live any more
   try {
-    board_.leave(id_, now + options_.lease / 3);
-  } catch (const Error&) {
-    // The notice disappears by itself.
+    stateStore_.remove(id_, now + options_.lease / 3);
+  } catch (...) {
+    // The record disappears by itself.
   }
 }
 
@@ -54,7 +54,7 @@ Phase Membership::choose(const AcquireRequest& request) {
   if (isNew || !heart_.joinable()) {
     if (isNew) labels_.emplace_back(request.claim.owner);
     if (!heart_.joinable()) heart_ = std::thread([this] { run(); });
-    // Before the lock is there to be seen, so that nobody takes us for a outsider.
+    // Before the lock is there to be seen, so that nobody takes us for an outsider.
     const std::uint64_t next = begun_ + 1;
     beatNow_ = true;
     wakeUp_.notify_all();
@@ -114,7 +114,7 @@ Phase Membership::phaseNow(std::string_view key) {
 }
 
 Phase Membership::byRules(std::string_view key) const {
-  const Phase phase = settled_.phaseOf(key);
+  const Phase phase = current_.phaseOf(key);
   return target().phaseOf(key) == phase ? phase : Phase::both;
 }
 
@@ -125,7 +125,7 @@ bool Membership::leasedAt(Instant when) {
 
 bool Membership::mayUse(Phase phase) {
   const std::lock_guard held(mutex_);
-  return settled_.mentions(phase) || target().mentions(phase);
+  return current_.mentions(phase) || target().mentions(phase);
 }
 
 bool Membership::wantsToLook() {
@@ -149,7 +149,7 @@ Member Membership::record(Instant now) const {
   self.target = target();
   self.drained = locks_.drained(self.target, now);
   self.lease = options_.lease;
-  self.settle = options_.lease + options_.maxTtl;
+  self.locksEndAfter = options_.lease + options_.maxTtl;
   return self;
 }
 
@@ -175,22 +175,22 @@ void Membership::beat(Instant deadline) {
   const std::vector<Seen> seen = std::exchange(seen_, {});
   held.unlock();
   try {
-    const std::optional<BoardState> state = exchange(deadline);
+    const std::optional<MigrationState> state = exchange(deadline);
     if (!state) return;
     notedFailure_.clear();
     report(*state, seen, deadline);
     step(*state, deadline);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // a driver's own, too: nobody else would catch it on this thread
     // Once an outage: a lease lasts for several heartbeats.
     if (leasedAt(environment_.clock->now())) return;
-    noteOnce(
-        notedFailure_,
-        std::string("takes all locks in both stores, because the board is out of reach: ") + error.what());
+    noteOnce(notedFailure_,
+             std::string("takes all locks in both stores, because the migration's state is out of reach: ") +
+                 error.what());
   }
 }
 
-// Writes our record and reads the board. Empty when that has no rules to go by.
-std::optional<BoardState> Membership::exchange(Instant deadline) {
+// Writes our record and reads the state. Empty when that has no rules to go by.
+std::optional<MigrationState> Membership::exchange(Instant deadline) {
   std::unique_lock held(mutex_);
   const std::uint64_t beat = ++begun_;
   const Instant sentAt = environment_.clock->now();
@@ -205,7 +205,7 @@ std::optional<BoardState> Membership::exchange(Instant deadline) {
       membership.wakeUp_.notify_all();
     }
   } answered{*this, beat};
-  BoardState state = board_.beat(self, deadline);
+  MigrationState state = stateStore_.heartbeat(self, deadline);
   if (state.version == 0 || state.version < self.version) {
     startAnew(state, deadline);
     return std::nullopt;
@@ -214,52 +214,54 @@ std::optional<BoardState> Membership::exchange(Instant deadline) {
   return state;
 }
 
-void Membership::absorb(const BoardState& state, Instant sentAt) {
+void Membership::absorb(const MigrationState& state, Instant sentAt) {
   const std::lock_guard held(mutex_);
   if (sentAt >= leaseUntil_) ++lease_;
   leaseUntil_ = sentAt + withoutDrift(options_.lease);
   const bool changed = version_ != state.version;
   version_ = state.version;
-  settled_ = state.settled;
+  current_ = state.current;
   written_ = state.target;
   // The others wait to hear that we go by it.
   if (changed) beatNow_ = true;
   wakeUp_.notify_all();
 }
 
-// The board has no memory, or has lost it: then anybody may be in any phase, and all start in both, for as
+// The store has no state, or has lost it: then anybody may be in any phase, and all start in both, for as
 // long as it takes until the locks of those that we do not know of have ended.
-void Membership::startAnew(const BoardState& state, Instant deadline) {
+void Membership::startAnew(const MigrationState& state, Instant deadline) {
   std::unique_lock held(mutex_);
-  settled_ = Rules(Phase::both);
+  current_ = Rules(Phase::both);
   const std::uint64_t version = std::max(version_, state.version) + 1;
   const std::optional<Rules> written = written_;
   const bool lost = version_ > 0;
   beatNow_ = true;
   wakeUp_.notify_all();
   held.unlock();
-  board_.change(state, version, Rules(Phase::both), written, deadline);
+  stateStore_.change(state, version, Rules(Phase::both), written, deadline);
   if (lost)
-    note("the board has lost its memory: all locks are taken in both stores until it is settled again");
+    note(
+        "the migration's state was lost: all locks are taken in both stores until the rules are in force "
+        "again");
 }
 
-void Membership::report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline) {
+void Membership::report(const MigrationState& state, const std::vector<Seen>& seen, Instant deadline) {
   const Rules wanted = state.target.value_or(options_.rules);
   const Seen* outsider = nullptr;
   bool inTheWay = false;
   for (const Seen& each : seen) {
     if (!each.owner.empty() && state.knows(each.owner)) continue;
     const bool leaves =
-        wanted.phaseOf(each.key) == Phase::modern && state.settled.phaseOf(each.key) != Phase::modern;
+        wanted.phaseOf(each.key) == Phase::modern && state.current.phaseOf(each.key) != Phase::modern;
     if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }
-  if (outsider != nullptr) board_.sighted(outsider->key, inTheWay, deadline);
+  if (outsider != nullptr) stateStore_.sighted(outsider->key, inTheWay, deadline);
 }
 
-void Membership::step(const BoardState& state, Instant deadline) {
+void Membership::step(const MigrationState& state, Instant deadline) {
   const Rules wanted = state.target.value_or(options_.rules);
-  if (state.settled == wanted) {
+  if (state.current == wanted) {
     notedBlockers_.clear();
     return;
   }
@@ -269,25 +271,25 @@ void Membership::step(const BoardState& state, Instant deadline) {
     for (const Blocker& blocker : blockers) all.append(all.empty() ? "" : "; ").append(blocker.what);
     noteOnce(notedBlockers_, "stays in both on the way to " + quoted(wanted.text()) + ": " + all);
   }
-  // Even while something else blocks, so that a outsider is told of in time.
+  // Even while something else blocks, so that an outsider is told of in time.
   const Instant now = environment_.clock->now();
   const bool seek = blockers.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
   if (seek && outsiderFound(state, wanted)) return;
   if (!blockers.empty()) return;
-  if (!board_.change(state, state.version + 1, wanted, state.target, deadline)) return;
+  if (!stateStore_.change(state, state.version + 1, wanted, state.target, deadline)) return;
   note("the rules are now " + quoted(wanted.text()));
   const std::lock_guard held(mutex_);
   beatNow_ = true;
   wakeUp_.notify_all();
 }
 
-// Errors of the old store count as a outsider: nobody knows that there is none.
-bool Membership::outsiderFound(const BoardState& state, const Rules& wanted) {
+// Errors of the old store count as an outsider: nobody knows that there is none.
+bool Membership::outsiderFound(const MigrationState& state, const Rules& wanted) {
   outsidersSoughtAt_ = environment_.clock->now();
   const Instant deadline = outsidersSoughtAt_ + options_.lease / 3;
   try {
     const auto key = findOutsider_(state, wanted, deadline);
-    if (key) board_.sighted(*key, true, deadline);
+    if (key) stateStore_.sighted(*key, true, deadline);
     return key.has_value();
   } catch (const Error& error) {
     noteOnce(notedBlockers_,

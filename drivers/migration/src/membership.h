@@ -11,29 +11,29 @@
 
 #include "held_locks.h"
 #include "lockkeeper/environment.h"
-#include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migration_options.h"
+#include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
 /// This process's part in a migration: says which phase a lock is taken in, and keeps in step with the other
-/// processes through the board (docs/adr/0021, tests/simulation/migration.pml). One thread, which starts with
-/// the first lock, sends the heartbeats. Thread-safe.
+/// processes through the migration's state (docs/adr/0021, tests/simulation/migration.pml). One thread, which
+/// starts with the first lock, sends the heartbeats. Thread-safe.
 class Membership {
  public:
   /// A key in the old store, on its way to modern, whose holder is no member, if there is one now.
-  using FindOutsider = std::function<std::optional<std::string>(const BoardState& state, const Rules& target,
-                                                                Instant deadline)>;
+  using FindOutsider = std::function<std::optional<std::string>(const MigrationState& state,
+                                                                const Rules& target, Instant deadline)>;
 
-  Membership(std::shared_ptr<SharedRecords> board, MigrationOptions options, Environment environment,
+  Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options, Environment environment,
              FindOutsider findOutsider);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
-  /// Ends the thread and leaves the board. Blocks for two attempts at the board at most.
+  /// Ends the thread and leaves the migration. Blocks for two attempts at the state store at most.
   ~Membership();
 
-  /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the board when
-  /// the owner's label is new to it: waits for one heartbeat, until the request's deadline at most.
+  /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the migration
+  /// when the owner's label is new to it: waits for one heartbeat, until the request's deadline at most.
   Phase choose(const AcquireRequest& request);
   /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
   /// which the phase was chosen. Otherwise the caller gives it back.
@@ -69,13 +69,13 @@ class Membership {
   bool labelIsNew(std::string_view label) const;
   void run();
   void beat(Instant deadline);
-  std::optional<BoardState> exchange(Instant deadline);
+  std::optional<MigrationState> exchange(Instant deadline);
   Member record(Instant now) const;
-  void absorb(const BoardState& state, Instant sentAt);
-  void startAnew(const BoardState& state, Instant deadline);
-  void step(const BoardState& state, Instant deadline);
-  bool outsiderFound(const BoardState& state, const Rules& wanted);
-  void report(const BoardState& state, const std::vector<Seen>& seen, Instant deadline);
+  void absorb(const MigrationState& state, Instant sentAt);
+  void startAnew(const MigrationState& state, Instant deadline);
+  void step(const MigrationState& state, Instant deadline);
+  bool outsiderFound(const MigrationState& state, const Rules& wanted);
+  void report(const MigrationState& state, const std::vector<Seen>& seen, Instant deadline);
   void note(const std::string& message) const;
   void noteOnce(std::string& last, const std::string& message) const;
   Rules target() const { return written_.value_or(options_.rules); }
@@ -84,7 +84,7 @@ class Membership {
   const MigrationOptions options_;
   const Environment environment_;
   const FindOutsider findOutsider_;
-  MigrationBoard board_;
+  StateStore stateStore_;
   // Used by the thread alone, down to the line.
   std::string notedBlockers_;
   std::string notedFailure_;
@@ -94,7 +94,7 @@ class Membership {
   const std::string id_;
   std::vector<std::string> labels_;
   std::uint64_t version_ = 0;
-  Rules settled_{Phase::both};
+  Rules current_{Phase::both};
   std::optional<Rules> written_;  // the operator's target
   Instant leaseUntil_ = Instant::min();
   std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
@@ -104,7 +104,7 @@ class Membership {
   bool beatNow_ = false;
   bool stopping_ = false;
   std::uint64_t begun_ = 0;     // heartbeats
-  std::uint64_t answered_ = 0;  // the last one that the board has answered, or that has failed
+  std::uint64_t answered_ = 0;  // the last one that the store has answered, or that has failed
   std::condition_variable wakeUp_;
   std::thread heart_;
 };

@@ -1,7 +1,5 @@
 #include "lockkeeper/migration/migrating_driver.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
@@ -16,39 +14,44 @@
 
 namespace lockkeeper::migration {
 
+namespace {
+
+// Where another failure is told already. What stays ends with its ttl.
+void releaseQuietly(LockDriver& store, const Claim& claim, Instant deadline) noexcept {
+  try {
+    store.release(claim, deadline);
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
 MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
-                                 std::shared_ptr<SharedRecords> board, MigrationOptions options,
+                                 std::shared_ptr<SharedRecords> records, MigrationOptions options,
                                  Environment environment)
     : options_(std::move(options)),
       environment_(std::move(environment)),
       oldStore_(std::move(oldStore)),
-      newStore_(std::move(newStore)),
-      madeBy_(::getpid()) {
-  if (!oldStore_ || !newStore_ || !board) {
-    throw std::invalid_argument("a migration needs an old store, a new store and a board");
+      newStore_(std::move(newStore)) {
+  if (!oldStore_ || !newStore_ || !records) {
+    throw std::invalid_argument("a migration needs an old store, a new store and a store for its state");
   }
   if (oldStore_ == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
   checkOptions(options_);
-  const auto findOutsider = [store = oldStore_](const BoardState& state, const Rules& target,
+  const auto findOutsider = [store = oldStore_](const MigrationState& state, const Rules& target,
                                                 Instant deadline) {
     return outsiderIn(*store, state, target, deadline);
   };
-  membership_ = std::make_unique<Membership>(std::move(board), options_, environment_, findOutsider);
+  membership_ = std::make_unique<Membership>(std::move(records), options_, environment_, findOutsider);
 }
 
 MigratingDriver::~MigratingDriver() {
   // The thread is not here and the mutexes may be held by it for ever: leaking them is right.
-  if (inherited()) static_cast<void>(membership_.release());
-}
-
-bool MigratingDriver::inherited() const noexcept { return ::getpid() != madeBy_; }
-
-void MigratingDriver::refuseInherited() const {
-  if (inherited()) throw ForkedError("this migration belongs to the parent process: open the stores again");
+  if (forkGuard_.inherited()) static_cast<void>(membership_.release());
 }
 
 AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
-  refuseInherited();
+  forkGuard_.check();
   if (request.ttl > options_.maxTtl) {
     throw std::invalid_argument("ttl is " + formatDuration(request.ttl) + ": during the migration at most " +
                                 formatDuration(options_.maxTtl) + " (maxTtl) is allowed");
@@ -77,7 +80,7 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
   if (membership_->confirm(request, *granted)) return result;
   giveBack(phase == Phase::legacy ? *oldStore_ : *newStore_, request.claim, request.deadline);
   membership_->forget(request.claim);
-  throw StoreUnavailable("the process was out of touch with the migration's board: the lock was given back");
+  throw StoreUnavailable("the process was out of touch with the migration's state: the lock was given back");
 }
 
 AcquireResult MigratingDriver::acquireIn(Phase phase, const AcquireRequest& request) {
@@ -147,7 +150,13 @@ void MigratingDriver::checkApart(const AcquireRequest& request) {
   const std::string key = "lockkeeper-migration-probe-" + Token::generate(*environment_.random).hex();
   const Claim probe{key, token, request.claim.owner};
   oldStore_->acquire({probe, request.ttl, request.deadline});
-  const bool same = newStore_->holder(key, request.deadline).has_value();
+  bool same = false;
+  try {
+    same = newStore_->holder(key, request.deadline).has_value();
+  } catch (...) {
+    releaseQuietly(*oldStore_, probe, request.deadline);
+    throw;
+  }
   oldStore_->release(probe, request.deadline);
   if (same) throw ConfigError("the old and the new store of the migration are the same");
   apart_ = true;
@@ -164,14 +173,14 @@ void MigratingDriver::lookWhoHolds(const AcquireRequest& request) {
 }
 
 void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   PairedRenewals pairs;
   for (Renewal& each : renewals) {
     if (const auto phase = membership_->beginRenewal(each.claim)) {
       pairs.add(each, *phase);
     } else {
       each.outcome = RenewOutcome::unavailable;
-      each.cause = "the migration's board was out of reach for too long";
+      each.cause = "the migration's state was out of reach for too long";
     }
   }
   try {
@@ -192,7 +201,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
 }
 
 ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   const Phase phase = membership_->phaseOf(claim).value_or(Phase::both);
   ReleaseOutcome outcome = ReleaseOutcome::released;
   switch (phase) {
@@ -211,7 +220,7 @@ ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {
 }
 
 std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   const Phase phase = membership_->phaseNow(key);
   if (phase != Phase::legacy) {
     auto found = newStore_->holder(key, deadline);
@@ -225,7 +234,7 @@ std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant dead
 std::string MigratingDriver::name() const { return "migration " + options_.name; }
 
 void MigratingDriver::addLossListener(std::weak_ptr<LossListener> listener) {
-  refuseInherited();
+  forkGuard_.check();
   for (const auto& store : {oldStore_, newStore_}) {
     if (auto* reporting = capability<LossReporting>(*store)) reporting->addLossListener(listener);
   }
@@ -237,7 +246,7 @@ void* MigratingDriver::findCapability(const std::type_info& type) noexcept {
 }
 
 Promises MigratingDriver::promises() const {
-  refuseInherited();
+  forkGuard_.check();
   const Promises before = oldStore_->promises();
   const Promises after = newStore_->promises();
   return {.fence = membership_->mayUse(Phase::legacy) ? FencePromise::none : after.fence,

@@ -6,10 +6,11 @@ namespace lockkeeper::migration {
 
 namespace {
 
-std::shared_ptr<SharedRecords> boardOf(const std::shared_ptr<LockDriver>& driver, const std::string& uri) {
-  if (auto board = capability<SharedRecords>(driver)) return board;
-  throw ConfigError("the store " + StoreUri::parse(uri).display() +
-                    " keeps no board: name one that does, such as redis://…, in migration.board");
+std::shared_ptr<SharedRecords> recordsOf(const std::shared_ptr<LockDriver>& driver, const std::string& uri) {
+  if (auto records = capability<SharedRecords>(driver)) return records;
+  throw ConfigError(
+      "the store " + StoreUri::parse(uri).display() +
+      " cannot keep a migration's state: name one that can, such as redis://…, in migration.stateStore");
 }
 
 void refuseSame(const MigrationStores& stores) {
@@ -29,15 +30,16 @@ std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry, const Migra
                                       const MigrationOptions& options, const Environment& environment) {
   refuseSame(stores);
   auto newStore = registry.open(stores.to, environment);
-  auto board = stores.board.empty() ? boardOf(newStore, stores.to) : openBoard(registry, stores, environment);
+  auto records = stores.stateStore.empty() ? recordsOf(newStore, stores.to)
+                                           : openStateStore(registry, stores, environment);
   return std::make_shared<MigratingDriver>(registry.open(stores.from, environment), std::move(newStore),
-                                           std::move(board), options, environment);
+                                           std::move(records), options, environment);
 }
 
-std::shared_ptr<SharedRecords> openBoard(const StoreRegistry& registry, const MigrationStores& stores,
-                                         const Environment& environment) {
-  const std::string& uri = stores.board.empty() ? stores.to : stores.board;
-  return boardOf(registry.open(uri, environment), uri);
+std::shared_ptr<SharedRecords> openStateStore(const StoreRegistry& registry, const MigrationStores& stores,
+                                              const Environment& environment) {
+  const std::string& uri = stores.stateStore.empty() ? stores.to : stores.stateStore;
+  return recordsOf(registry.open(uri, environment), uri);
 }
 
 }  // namespace lockkeeper::migration

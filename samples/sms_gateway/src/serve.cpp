@@ -57,8 +57,10 @@ void reload(LockServices& services, RateLimitFilter& filter,
             const std::function<Configuration()>& readConfiguration) {
   try {
     const Configuration configuration = readConfiguration();
-    filter.reload(RateLimitOptions::fromConfiguration(*configuration));
+    // Both are checked before the first one changes: all of it or nothing.
+    const RateLimitOptions limits = RateLimitOptions::fromConfiguration(*configuration);
     services.reload(lockkeeper::poco::readSettings(*configuration));
+    filter.reload(limits);
     std::cout << "New limits." << std::endl;
   } catch (const Poco::Exception& error) {
     std::cerr << "sms_gateway: the limits stay as they were: " + error.displayText() + '\n';

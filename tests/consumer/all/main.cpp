@@ -17,7 +17,7 @@ int main() {
   const lockkeeper::mysql::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
   lockkeeper::Environment environment;
   environment.clock = std::make_shared<lockkeeper::testing::FakeClock>();
-  const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .board = ""};
+  const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .stateStore = ""};
   lockkeeper::migration::MigrationOptions moving;
   moving.rules = lockkeeper::migration::Rules(lockkeeper::migration::Phase::both);
   lockkeeper::LockManager locks(lockkeeper::migration::open(stores, fromTo, moving, environment),

@@ -5,7 +5,7 @@
 #include <iostream>
 
 int main() {
-  const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .board = ""};
+  const lockkeeper::migration::MigrationStores fromTo{.from = "memory:", .to = "memory:", .stateStore = ""};
   lockkeeper::migration::MigrationOptions moving;
   moving.rules = lockkeeper::migration::Rules(lockkeeper::migration::Phase::both);
   lockkeeper::LockManager locks(lockkeeper::migration::open(lockkeeper::StoreRegistry(), fromTo, moving));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include "cli_fixture.h"
 #include "free_port.h"
@@ -72,6 +73,20 @@ TEST_F(LimitCommand, DecidesWithoutTheStoreAsTheConfigurationSays) {
     EXPECT_NE(allowed.errors.find("127.0.0.1"), std::string::npos) << allowed.errors;
   }
   EXPECT_EQ(outcome("closed").exitCode, 69);
+}
+
+TEST_F(LimitCommand, AsksTheStoreNoLongerThanTheConfigurationSays) {
+  writeFile(folder / "shop.properties", "lockkeeper.store = " + redis.uri() + "?ioTimeout=30s" +
+                                            "\nlockkeeper.limiter.operationTimeout = 100ms\n"
+                                            "lockkeeper.limits.sms.rate = 1/day\n"
+                                            "lockkeeper.limits.sms.outage = open\n");
+  redis.pause();
+  const auto begun = std::chrono::steady_clock::now();
+  const Finished allowed = lockkeeper({"limit", "--config", file("shop.properties"), "--name", "sms", "k"});
+  const auto took = std::chrono::steady_clock::now() - begun;
+  redis.resume();
+  EXPECT_EQ(allowed.output, "allowed\n") << allowed.errors;
+  EXPECT_LT(took, std::chrono::seconds{4});
 }
 
 TEST_F(LimitCommand, NamesMistakesInOneLine) {

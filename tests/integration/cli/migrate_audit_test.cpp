@@ -46,6 +46,18 @@ TEST_F(MigrateAudit, PrintsTheClassOfEachKeyUnderThePrefixAndASummary) {
   EXPECT_EQ(done.output.find("aaaa"), std::string::npos) << "the token is secret";
 }
 
+TEST_F(MigrateAudit, NobodyForgesARowOrControlsTheTerminal) {
+  const std::string value = inSeconds(100) + ":" + std::string(32, 'a') + "@";
+  redis.command({"SET", "lock:k", value + "x)\nheld                 forged  (for ever", "EX", "200"});
+  redis.command({"SET", "lock:l", value + "\x1b[31mred", "EX", "200"});
+  redis.command({"SET", "lock:m\x1b[31m", inSeconds(100)});
+  const Finished done = audit();
+  EXPECT_EQ(done.exitCode, 0) << done.errors;
+  EXPECT_EQ(done.output.find("\nheld                 forged"), std::string::npos) << done.output;
+  EXPECT_EQ(done.output.find('\x1b'), std::string::npos) << done.output;
+  EXPECT_NE(done.output.find("'\\x1b[31mred'"), std::string::npos) << done.output;
+}
+
 TEST_F(MigrateAudit, OnlyLooksAndNeverByKeys) {
   makeOneOfEach();
   const std::string before = redis.command({"DEBUG", "DIGEST"});

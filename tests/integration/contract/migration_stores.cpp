@@ -4,8 +4,8 @@
 #include <string>
 
 #include "lockkeeper/memory/memory_driver.h"
-#include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/migration/state_store.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "redis_stores.h"
@@ -16,22 +16,22 @@ namespace {
 
 using migration::Phase;
 
-/// A migration whose rules are settled on one phase for all keys. Each client is a process of its own to the
+/// A migration that is complete: one phase for all keys. Each client is a process of its own to the
 /// others.
 DriverFactory migrating(const char* name, Phase phase, bool reportsLosses,
                         std::function<std::shared_ptr<LockDriver>(bool isNew)> store) {
   const auto open = [phase, store = std::move(store)]() -> std::shared_ptr<LockDriver> {
     const auto newStore = store(true);
-    const auto notices = capability<SharedRecords>(newStore);
+    const auto records = capability<SharedRecords>(newStore);
     migration::MigrationOptions options;
     options.rules = migration::Rules(phase);
     options.maxTtl = std::chrono::hours{24};
-    migration::MigrationBoard board(notices, options.name);
+    migration::StateStore stateStore(records, options.name);
     const Instant soon = systemClock()->now() + std::chrono::seconds{10};
-    if (const auto state = board.look(soon); state.version == 0) {
-      board.change(state, 1, options.rules, options.rules, soon);
+    if (const auto state = stateStore.read(soon); state.version == 0) {
+      stateStore.change(state, 1, options.rules, options.rules, soon);
     }
-    return std::make_shared<migration::MigratingDriver>(store(false), newStore, notices, options);
+    return std::make_shared<migration::MigratingDriver>(store(false), newStore, records, options);
   };
   return {.name = name,
           .open = open,

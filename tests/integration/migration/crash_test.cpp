@@ -33,7 +33,7 @@ TEST_P(KilledProcess, LeavesNothingThatOutlivesItsLease) {
   EXPECT_EQ(heldIn(newUri()), death.inNew);
 
   LockManager next(std::make_shared<migration::MigratingDriver>(openStore(oldUri()), openStore(newUri()),
-                                                                openBoard(newUri()), migrationTiming()));
+                                                                openStateStore(newUri()), migrationTiming()));
   const bool left = death.inOld || death.inNew;
   const bool taken = next.tryLock("order:1", {.ttl = fleetTtl}).has_value();
   EXPECT_NE(taken, left) << "what it left excludes others for as long as its lease runs";
@@ -46,12 +46,12 @@ TEST_P(KilledProcess, HoldsUpTheNextStepAndNoLongerThanItsLocksCanLive) {
   Process process(worker(oldUri(), GetParam().point));
   ASSERT_EQ(process.waitFor(std::chrono::seconds{20}), 128 + SIGKILL);
   LockManager next(std::make_shared<migration::MigratingDriver>(openStore(oldUri()), openStore(newUri()),
-                                                                openBoard(newUri()), migrationTiming()));
+                                                                openStateStore(newUri()), migrationTiming()));
   EXPECT_TRUE(next.tryLock("another", {.ttl = fleetTtl}));
   const char* to = GetParam().phase == Phase::both ? "modern" : "both";
   advance(to);
   EXPECT_TRUE(statusSays("which has fallen silent, does not go by the present rules yet")) << status();
-  EXPECT_TRUE(statusSays(std::string("settled:   ") + to)) << status();
+  EXPECT_TRUE(statusSays(std::string("current:   ") + to)) << status();
   EXPECT_TRUE(next.tryLock("order:1", {.ttl = fleetTtl, .waitFor = std::chrono::seconds{20}}));
 }
 

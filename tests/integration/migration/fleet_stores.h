@@ -24,8 +24,8 @@ inline std::shared_ptr<LockDriver> openStore(const std::string& uri) {
   return registry.open(uri);
 }
 
-/// Null when the store keeps no boards.
-inline std::shared_ptr<SharedRecords> openBoard(const std::string& uri) {
+/// Null when the store cannot keep a migration's state.
+inline std::shared_ptr<SharedRecords> openStateStore(const std::string& uri) {
   return capability<SharedRecords>(openStore(uri));
 }
 

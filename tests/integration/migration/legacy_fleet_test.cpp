@@ -12,7 +12,7 @@ class LegacyFleet : public LiveFleet {
   void migrate(const std::string& file, const std::string& lockClass, Work& work) const {
     const Processes fleet = start(4, worker(legacyUri()));
     const Processes legacy = startLegacy(file, lockClass);
-    ASSERT_TRUE(statusSays("settled:   legacy")) << status();
+    ASSERT_TRUE(statusSays("current:   legacy")) << status();
     ASSERT_TRUE(progress()) << errors();
     ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
 
@@ -20,10 +20,10 @@ class LegacyFleet : public LiveFleet {
     ASSERT_TRUE(statusSays("a holder that is no member was seen in the old store")) << status();
     const long long before = counted();
     EXPECT_TRUE(waitUntil([&] { return counted() > before + 200; }, std::chrono::seconds{30})) << errors();
-    EXPECT_NE(status().find("settled:   both"), std::string::npos) << status();
+    EXPECT_NE(status().find("current:   both"), std::string::npos) << status();
 
     long long done = finish(legacy, "stop-legacy").count;
-    ASSERT_TRUE(statusSays("settled:   modern\n")) << "by itself: " << status();
+    ASSERT_TRUE(statusSays("current:   modern\n")) << "by itself: " << status();
     ASSERT_TRUE(progress()) << errors();
 
     ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));

@@ -49,10 +49,10 @@ class LiveFleet : public MigrationTest {
     return waitUntil([&] { return counted() > before + enough; });
   }
 
-  /// Advances, and waits until the rules have settled and work has gone on.
-  void takeStep(const std::string& rule, const std::string& settled) const {
+  /// Advances, and waits until the change is complete and work has gone on.
+  void takeStep(const std::string& rule, const std::string& rules) const {
     advance(rule);
-    ASSERT_TRUE(statusSays("settled:   " + settled + "\n")) << rule << "\n" << status();
+    ASSERT_TRUE(statusSays("current:   " + rules + "\n")) << rule << "\n" << status();
     ASSERT_TRUE(statusSays("next step: none is under way")) << status();
     ASSERT_TRUE(progress()) << rule << "\n" << errors();
   }

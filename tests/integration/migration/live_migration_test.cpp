@@ -7,7 +7,7 @@ using LiveMigration = LiveFleet;
 
 TEST_F(LiveMigration, LosesNothingOnTheWayToTheNewStoreAndBack) {
   const Processes fleet = start(4, worker(oldUri()));
-  ASSERT_TRUE(statusSays("settled:   legacy")) << status();
+  ASSERT_TRUE(statusSays("current:   legacy")) << status();
   const auto isMember = [&](const Process& process) {
     return status().find(":" + std::to_string(process.pid()) + " ") != std::string::npos;
   };

@@ -23,12 +23,12 @@ TEST_F(MigrateCommand, RunsACommandUnderALockOfTheMigration) {
   const Finished finished = lockkeeper({"run", "k", "--", "sh", "-c", look});
   EXPECT_EQ(finished.exitCode, 0) << finished.errors;
   EXPECT_EQ(finished.output, "1\n1\n");
-  EXPECT_NE(status().find("PHASE\n\n"), std::string::npos) << "it has left the board: " << status();
+  EXPECT_NE(status().find("PHASE\n\n"), std::string::npos) << "it has left the migration: " << status();
   EXPECT_EQ(lockkeeper({"show", "k"}).output, "k is free\n");
 }
 
 TEST_F(MigrateCommand, StatusSaysThatNobodyHasBegun) {
-  EXPECT_NE(status().find("none yet on the board 'migration'"), std::string::npos) << status();
+  EXPECT_NE(status().find("none yet in the migration 'migration'"), std::string::npos) << status();
 }
 
 TEST_F(MigrateCommand, AdvanceSaysWhatItWillDoAndDryRunDoesNot) {
@@ -53,7 +53,7 @@ TEST_F(MigrateCommand, RefusesToSkipAPhase) {
             std::string::npos);
   advance("both");
   const std::string text = refusal({"migrate", "advance", "modern"}, 64);
-  EXPECT_NE(text.find("let the present change settle"), std::string::npos) << text;
+  EXPECT_NE(text.find("wait until the present change is complete"), std::string::npos) << text;
   decree(Phase::modern);
   EXPECT_NE(refusal({"migrate", "advance", "order:* = legacy"}, 64).find("'order:0'"), std::string::npos);
 }
@@ -64,6 +64,19 @@ TEST_F(MigrateCommand, RefusesRulesThatMeanNothing) {
   EXPECT_NE(refusal({"migrate", "advance"}, 64).find("one RULE"), std::string::npos);
   EXPECT_NE(refusal({"migrate", "retreat"}, 64).find("status, advance"), std::string::npos);
   EXPECT_NE(refusal({"migrate"}, 64).find("status, advance"), std::string::npos);
+}
+
+TEST_F(MigrateCommand, RefusesMoreRulesThanCanBeRead) {
+  decree(Phase::both);
+  const auto rules = [](const std::string& name) {
+    std::string all;
+    for (int i = 0; i < 250; ++i) all += (i > 0 ? ", " : "") + name + std::to_string(i) + " = modern";
+    return all;
+  };
+  advance(rules("orders:of:a:"));
+  EXPECT_NE(refusal({"migrate", "advance", rules("orders:of:b:")}, 64).find("at most 8192"),
+            std::string::npos);
+  EXPECT_NE(status().find("version 2"), std::string::npos) << status();
 }
 
 TEST_F(MigrateCommand, WarnsOfARuleThatMatchesNothing) {
@@ -97,12 +110,35 @@ TEST_F(MigrateCommand, RefusesAConfigurationThatIsNotOne) {
   EXPECT_NE(with("lockkeeper.migration.phaze = both").find("did you mean lockkeeper.migration.phase?"),
             std::string::npos);
   EXPECT_NE(with("lockkeeper.migration.maxTtl = 25h").find("maxTtl is 25h"), std::string::npos);
-  EXPECT_NE(with("lockkeeper.migration.board = redis+nothing://h").find("redis+nothing"), std::string::npos);
+  EXPECT_NE(with("lockkeeper.migration.stateStore = redis+nothing://h").find("redis+nothing"),
+            std::string::npos);
   writeFile(configuration, "lockkeeper.store = " + newUri() + "\n");
   EXPECT_NE(refusal({"migrate", "status"}, 78).find("no lockkeeper.migration.from"), std::string::npos);
 }
 
-TEST_F(MigrateCommand, SaysWhenTheBoardIsOutOfReach) {
+TEST_F(MigrateCommand, NobodyForgesARowOrControlsTheTerminal) {
+  decree(Phase::legacy);
+  migration::StateStore stateStore(openStateStore(newUri()), "migration");
+  const Instant soon = systemClock()->now() + std::chrono::seconds{10};
+  migration::Member member;
+  member.id = "a";
+  member.labels = {"web\x1b[2J:1", "x\r-  0s ago  modern"};
+  member.target = migration::Rules::parse("k\x1b[31m = both");
+  member.locksEndAfter = std::chrono::minutes{1};
+  stateStore.heartbeat(member, soon);
+  const auto state = stateStore.read(soon);
+  ASSERT_TRUE(stateStore.change(state, state.version + 1, state.current, member.target, soon));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"migrate", "status"}, {"migrate", "advance", "legacy", "--dry-run"}}) {
+    const Finished finished = lockkeeper(words);
+    EXPECT_EQ(finished.exitCode, 0) << finished.errors;
+    EXPECT_NE(finished.output.find("[31m"), std::string::npos) << "it is told of";
+    EXPECT_EQ(finished.output.find_first_of("\x1b\r"), std::string::npos) << finished.output;
+    EXPECT_EQ(finished.errors.find_first_of("\x1b\r"), std::string::npos) << finished.errors;
+  }
+}
+
+TEST_F(MigrateCommand, SaysWhenTheStateIsOutOfReach) {
   redis.kill();
   EXPECT_EQ(lockkeeper({"migrate", "status"}).exitCode, 69);
   EXPECT_EQ(lockkeeper({"migrate", "advance", "both"}).exitCode, 69);

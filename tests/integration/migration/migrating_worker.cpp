@@ -1,7 +1,7 @@
 // One process of a fleet that is being migrated. Adds one to counters in files, each under a lock, until the
 // file "stop" appears; then writes how often it did so, and the longest time in ms between two
 // successes with the same key.
-// Arguments: the old store, the new store, the store with the board, a folder, and optionally a point at
+// Arguments: the old store, the new store, the store with the state, a folder, and optionally a point at
 // which it dies.
 
 #include <fcntl.h>
@@ -87,11 +87,11 @@ class LongestStop {
   milliseconds longest_{0};
 };
 
-int work(const std::string& from, const std::string& to, const std::string& board,
+int work(const std::string& from, const std::string& to, const std::string& state,
          const std::filesystem::path& folder, const std::string& deadly) {
   auto driver = std::make_shared<migration::MigratingDriver>(
       std::make_shared<DeadlyDriver>(openStore(from), "old", deadly),
-      std::make_shared<DeadlyDriver>(openStore(to), "new", deadly), openBoard(board), migrationTiming());
+      std::make_shared<DeadlyDriver>(openStore(to), "new", deadly), openStateStore(state), migrationTiming());
   LockManager manager(std::move(driver));
   const auto clock = systemClock();
   std::map<std::string, LongestStop> stops;

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fleet_stores.h"
-#include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/migration/state_store.h"
 #include "migration_timing.h"
 #include "process.h"
 #include "redis_server.h"
@@ -56,11 +56,11 @@ class MigrationTest : public ::testing::Test {
 
   /// Rules that count at once, for all keys.
   void decree(migration::Phase phase) const {
-    migration::MigrationBoard board(openBoard(newUri()), "migration");
+    migration::StateStore stateStore(openStateStore(newUri()), "migration");
     const Instant soon = systemClock()->now() + std::chrono::seconds{10};
     const migration::Rules rules(phase);
-    const auto state = board.look(soon);
-    ASSERT_TRUE(board.change(state, state.version + 1, rules, rules, soon));
+    const auto state = stateStore.read(soon);
+    ASSERT_TRUE(stateStore.change(state, state.version + 1, rules, rules, soon));
   }
 
   /// A process that moves from `from` to newUri().

@@ -18,11 +18,11 @@ class OtherStores : public LiveFleet {
     return runToEnd(line).output;
   }
 
-  /// There and back, with processes at work. The board is on `redis`.
+  /// There and back, with processes at work. The state is in `redis`.
   void move(const std::string& from, const std::string& to) {
-    configure(from, to, "lockkeeper.migration.board = " + newUri() + "\n");
+    configure(from, to, "lockkeeper.migration.stateStore = " + newUri() + "\n");
     const Processes fleet = start(4, {MIGRATING_WORKER, from, to, newUri(), folder.path()});
-    ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+    ASSERT_TRUE(statusSays("current:   legacy")) << status() << errors();
     ASSERT_NO_FATAL_FAILURE(takeStep("order:* = both", "order:* = both, * = legacy"));
     ASSERT_NO_FATAL_FAILURE(takeStep("both", "both"));
     ASSERT_NO_FATAL_FAILURE(takeStep("50% = modern", "50% = modern, * = both"));
@@ -55,24 +55,24 @@ TEST_F(OtherStores, AHolderThatIsNoClientOfOursKeepsItsKeyFromLeavingOneRedis) {
   ASSERT_EQ(foreignClient({"HSET", "other:theirs", "holder", "1"}), "1\n");
   const Processes fleet =
       start(1, {LOCKKEEPER_COMMAND, "run", "--config", configuration, "ours", "--", "sleep", "200"});
-  ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+  ASSERT_TRUE(statusSays("current:   legacy")) << status() << errors();
   advance("both");
-  ASSERT_TRUE(statusSays("settled:   both")) << status() << errors();
+  ASSERT_TRUE(statusSays("current:   both")) << status() << errors();
   advance("order:* = modern");
   EXPECT_TRUE(statusSays("a holder that is no member was seen in the old store, of 'order:theirs'"))
       << status();
   ASSERT_EQ(foreignClient({"DEL", "order:theirs"}), "1\n");
-  EXPECT_TRUE(statusSays("settled:   order:* = modern, * = both")) << status();
+  EXPECT_TRUE(statusSays("current:   order:* = modern, * = both")) << status();
   advance("modern");
   EXPECT_TRUE(statusSays("of 'other:theirs'")) << status();
 }
 
-TEST_F(OtherStores, AStoreThatKeepsNoBoardSaysWhatToConfigure) {
+TEST_F(OtherStores, AStoreThatCannotKeepTheStateSaysWhatToConfigure) {
   configure(oldUri(), "redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3?restartGuard=off");
   const Finished finished = lockkeeper({"migrate", "status"});
   EXPECT_EQ(finished.exitCode, 78);
   EXPECT_NE(finished.errors.find("the store redlock://"), std::string::npos) << finished.errors;
-  EXPECT_NE(finished.errors.find("migration.board"), std::string::npos) << finished.errors;
+  EXPECT_NE(finished.errors.find("migration.stateStore"), std::string::npos) << finished.errors;
 }
 
 #ifdef LOCKKEEPER_WITH_MYSQL

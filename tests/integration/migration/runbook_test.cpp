@@ -68,7 +68,7 @@ class Runbook : public LiveFleet {
 TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
   Processes legacy = startLegacy();
   Processes fleet;
-  std::vector<std::string> settled;
+  std::vector<std::string> reached;
   long long done = 0;
   for (const Block& block : blocks()) {
     if (block.section.starts_with("5.") && !legacy.empty()) {
@@ -78,7 +78,7 @@ TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
     if (block.language == "properties" && fleet.empty()) {
       writeConfiguration(block.text);
       fleet = start(4, worker(legacyUri()));
-      ASSERT_TRUE(statusSays("settled:   legacy")) << status() << errors();
+      ASSERT_TRUE(statusSays("current:   legacy")) << status() << errors();
     }
     if (block.language != "sh") continue;
     std::istringstream lines(block.text);
@@ -86,11 +86,11 @@ TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
     if (fleet.empty()) continue;
     std::vector<std::string> phase;
     const std::string now = status();
-    ASSERT_EQ(Poco::RegularExpression("settled:   (.*)\n").split(now, phase), 2) << now;
-    settled.push_back(phase[1]);
+    ASSERT_EQ(Poco::RegularExpression("current:   (.*)\n").split(now, phase), 2) << now;
+    reached.push_back(phase[1]);
     ASSERT_TRUE(progress()) << errors();
   }
-  EXPECT_EQ(settled, (std::vector<std::string>{"legacy", "both", "modern", "legacy"}));
+  EXPECT_EQ(reached, (std::vector<std::string>{"legacy", "both", "modern", "legacy"}));
   done += finish(fleet, "stop").count;
   EXPECT_EQ(counted(), done) << errors();
 }

@@ -50,8 +50,8 @@ TEST(RateLimitFilterReload, UnderLoadEachRequestSeesOneConfigurationAsAWhole) {
   while (anyRuns()) {
     ++reloads;
     server.filter().reload(limitOptions(settings(reloads % 2 == 0 ? 1'000'000 : 2'000'000)));
-    EXPECT_THROW(server.filter().reload(limitOptions("lockkeeper.http.routes.a.match = wrong\n")),
-                 ConfigError);
+    EXPECT_THROW(server.filter().reload({.routes = {{.name = "a", .match = "wrong"}}}),
+                 std::invalid_argument);
   }
   int before = 0;
   int after = 0;
@@ -114,8 +114,10 @@ TEST(RateLimitFilterReload, HooksStay) {
 
 TEST(RateLimitFilterReload, WhatIsWrongLeavesTheOldConfiguration) {
   LimitedServer server("memory:", settings(10));
-  EXPECT_THROW(server.filter().reload(limitOptions(settings(20) + "lockkeeper.http.maxBody = -1\n")),
-               ConfigError);
+  EXPECT_THROW(limitOptions(settings(20) + "lockkeeper.http.maxBody = 0\n"), ConfigError);
+  poco::RateLimitOptions options = limitOptions(settings(20));
+  options.maxBody = 0;
+  EXPECT_THROW(server.filter().reload(options), std::invalid_argument);
   EXPECT_EQ(server.get("/").header("ratelimit-policy"), policy(10));
 }
 

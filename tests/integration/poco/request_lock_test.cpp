@@ -278,7 +278,7 @@ TEST_F(RequestLockTest, OtherOptionsAreForRequestsThatComeThen) {
   locks->reload({.routes = {{.name = "item", .match = "PUT /items/{id}", .by = "path id"}}});
   EXPECT_EQ(server.put("/orders/7").body, "none");
   EXPECT_EQ(server.put("/items/7").body, "item/7");
-  EXPECT_THROW(locks->reload({.routes = {{.name = "wrong"}}}), ConfigError);
+  EXPECT_THROW(locks->reload({.routes = {{.name = "wrong"}}}), std::invalid_argument);
   const Lock holder = managerOn(redis.uri())->lock("item/7");
   EXPECT_EQ(server.put("/items/7").status, 423) << "the old options stay";
   EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::busy}) << "and so do hooks";

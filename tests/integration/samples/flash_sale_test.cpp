@@ -67,8 +67,8 @@ TEST(FlashSale, SaysInOneLineWhatIsWrong) {
   expectError("", "--stock=1", 78, "lockkeeper.store is missing");
   expectError("lockkeeper.lock.tll = 1s\n", "--store=memory:", 78, "did you mean lockkeeper.lock.ttl?");
   expectError("flashSale.stok = 1\n", "--store=memory:", 78, "flashSale.stok");
-  expectError("", "--nonsense", 64, "nonsense");
-  expectError("", "nonsense", 64, "nonsense");
+  expectError("", "--unheard-of", 64, "unheard-of");
+  expectError("", "unheard-of", 64, "unheard-of");
   expectError("", "--store=" + nobody, 69, nobody);
   const Finished lost = runToEnd({FLASH_SALE, "--config=" + (folder / "none").string()});
   EXPECT_EQ(lost.exitCode, 78);

@@ -289,10 +289,12 @@ TEST_F(SmsGateway, TakesNewLimitsWithoutARestart) {
   configure(limits);
   const auto gateway = start("memory:", {});
   EXPECT_EQ(send("+491").header("ratelimit-policy"), R"("perPhone";q=2;w=3600)");
-  configure(
-      "lockkeeper.limits.perPhone.rate = 7/h\n"
-      "lockkeeper.http.routes.sms.match = POST /sms\n"
-      "lockkeeper.http.routes.sms.limits.perPhone = json phone\n");
+  const auto perHour = [](int rate) {
+    return "lockkeeper.limits.perPhone.rate = " + std::to_string(rate) +
+           "/h\nlockkeeper.http.routes.sms.match = POST /sms\n"
+           "lockkeeper.http.routes.sms.limits.perPhone = json phone\n";
+  };
+  configure(perHour(7));
   gateway->signal(SIGHUP);
   EXPECT_TRUE(
       waitUntil([&] { return send("+492").header("ratelimit-policy") == R"("perPhone";q=7;w=3600)"; }));
@@ -300,6 +302,10 @@ TEST_F(SmsGateway, TakesNewLimitsWithoutARestart) {
   gateway->signal(SIGHUP);
   EXPECT_TRUE(waitUntil([&] { return output("errors").find("stay as they were") != std::string::npos; }));
   EXPECT_EQ(send("+493").header("ratelimit-policy"), R"("perPhone";q=7;w=3600)");
+  configure(perHour(9) + "lockkeeper.tasks.report.atMost = 1ms\n");
+  gateway->signal(SIGHUP);
+  EXPECT_TRUE(waitUntil([&] { return output("errors").find("tasks.report") != std::string::npos; }));
+  EXPECT_EQ(send("+494").header("ratelimit-policy"), R"("perPhone";q=7;w=3600)") << "all of it or nothing";
 }
 
 TEST_F(SmsGateway, LogsInWithAPasswordFromAFile) {
@@ -328,7 +334,7 @@ TEST_F(SmsGateway, RefusesSettingsThatMakeNoSense) {
   EXPECT_EQ(codeOf("", {"--store=rediss://127.0.0.1"}), 78);
   EXPECT_EQ(codeOf("smsGateway.prot = 1\n", {}), 78);
   EXPECT_EQ(codeOf("lockkeeper.limits.sending.rat = 1/s\n", {}), 78);
-  EXPECT_EQ(codeOf("", {"--nonsense"}), 64);
+  EXPECT_EQ(codeOf("", {"--unheard-of"}), 64);
 }
 
 }  // namespace

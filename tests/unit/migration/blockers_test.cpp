@@ -3,9 +3,9 @@
 namespace lockkeeper::migration {
 namespace {
 
-/// A board on which nothing stands in the way.
-BoardState ready() {
-  BoardState state;
+/// A state in which nothing stands in the way.
+MigrationState ready() {
+  MigrationState state;
   state.version = 7;
   state.since = 1h;
   state.target = Rules(Phase::modern);
@@ -14,23 +14,23 @@ BoardState ready() {
   member.version = 7;
   member.target = Rules(Phase::modern);
   member.lease = 10s;
-  member.settle = 40s;
+  member.locksEndAfter = 40s;
   state.members = {member};
   return state;
 }
 
-bool blocked(const BoardState& state) { return !blockersOf(state, *state.target, 1min).empty(); }
+bool blocked(const MigrationState& state) { return !blockersOf(state, *state.target, 1min).empty(); }
 
 TEST(Blockers, NothingBlocksWhenAllFollowAndHaveWaited) { EXPECT_FALSE(blocked(ready())); }
 
 TEST(Blockers, AMemberThatGoesByOlderRulesBlocksWhateverItWants) {
-  BoardState state = ready();
+  MigrationState state = ready();
   state.members[0].version = 6;
   EXPECT_TRUE(blocked(state));
 }
 
 TEST(Blockers, TheOldStoreIsWatchedForTheWholeWindowBeforeKeysLeaveIt) {
-  BoardState state = ready();
+  MigrationState state = ready();
   state.since = 50s;
   EXPECT_TRUE(blocked(state));
   state.target = Rules(Phase::legacy);
@@ -39,10 +39,10 @@ TEST(Blockers, TheOldStoreIsWatchedForTheWholeWindowBeforeKeysLeaveIt) {
 }
 
 TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
-  const auto waits = [](const char* settled, const char* target) {
-    BoardState state = ready();
+  const auto waits = [](const char* current, const char* target) {
+    MigrationState state = ready();
     state.since = 50s;
-    state.settled = Rules::parse(settled);
+    state.current = Rules::parse(current);
     state.target = Rules::parse(target);
     state.members[0].target = *state.target;
     return blocked(state);

@@ -3,13 +3,14 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "lock/faulty_driver.h"
 #include "lockkeeper/memory/memory_driver.h"
-#include "lockkeeper/migration/board.h"
 #include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/migration/state_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 
@@ -24,33 +25,35 @@ using testing::FakeRandom;
 using testing::Fault;
 using testing::FaultyDriver;
 
-/// A board that can be out of reach.
-class FaultyBoard final : public SharedRecords {
+/// Records that can be out of reach.
+class FaultyRecords final : public SharedRecords {
  public:
-  explicit FaultyBoard(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
+  explicit FaultyRecords(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
+  std::atomic<bool> broken{false};  // throws what no store should
   /// Held by the test: pin() does not return meanwhile.
   std::mutex stalled;
 
-  std::vector<SharedRecord> write(std::string_view board, std::string_view name, std::string_view text,
+  std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
     const std::lock_guard stall(stalled);
-    return reached().write(board, name, text, keep, deadline);
+    return reached().write(table, name, text, keep, deadline);
   }
-  std::vector<SharedRecord> read(std::string_view board, Instant deadline) override {
-    return reached().read(board, deadline);
+  std::vector<SharedRecord> read(std::string_view table, Instant deadline) override {
+    return reached().read(table, deadline);
   }
-  bool replace(std::string_view board, std::string_view name, const std::optional<std::string>& expected,
+  bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, Instant deadline) override {
-    return reached().replace(board, name, expected, text, deadline);
+    return reached().replace(table, name, expected, text, deadline);
   }
-  void remove(std::string_view board, std::string_view name, Instant deadline) override {
-    reached().remove(board, name, deadline);
+  void remove(std::string_view table, std::string_view name, Instant deadline) override {
+    reached().remove(table, name, deadline);
   }
 
  private:
   SharedRecords& reached() const {
-    if (down) throw StoreUnavailable("the board is down, says the test");
+    if (down) throw StoreUnavailable("the state store is down, says the test");
+    if (broken) throw std::runtime_error("broken, says the test");
     return *inner_;
   }
 
@@ -83,7 +86,7 @@ class Notes final : public Listener {
 struct Process {
   std::shared_ptr<FaultyDriver> oldStore;
   std::shared_ptr<FaultyDriver> newStore;
-  std::shared_ptr<FaultyBoard> board;
+  std::shared_ptr<FaultyRecords> records;
   std::shared_ptr<Notes> notes = std::make_shared<Notes>();
   std::string label;
   std::shared_ptr<MigratingDriver> driver;
@@ -113,15 +116,15 @@ class Fleet : public ::testing::Test {
     made.label = label;
     made.oldStore = std::make_shared<FaultyDriver>(oldStore);
     made.newStore = std::make_shared<FaultyDriver>(newStore);
-    made.board = std::make_shared<FaultyBoard>(records);
+    made.records = std::make_shared<FaultyRecords>(records);
     options.rules = Rules::parse(rules);
     made.driver = std::make_shared<MigratingDriver>(
-        made.oldStore, made.newStore, made.board, options,
+        made.oldStore, made.newStore, made.records, options,
         Environment{clock, std::make_shared<FakeRandom>(++seed_), made.notes});
     return made;
   }
 
-  /// A process that has joined the board.
+  /// A process that has joined the migration.
   Process join(const std::string& rules, const std::string& label) {
     Process made = start(rules, label);
     const Claimant who{"joining " + label, label};
@@ -144,12 +147,12 @@ class Fleet : public ::testing::Test {
     }
   }
   /// Heartbeats at once: enough for everybody to see what the others have seen.
-  void settle() { pass(3s); }
+  void letChangeComplete() { pass(3s); }
 
-  /// As an operator would write them, settled at once.
+  /// As an operator would write them, in force at once.
   void decree(const std::string& rules) { write(Rules::parse(rules), Rules::parse(rules)); }
   /// As the operator's target.
-  void advance(const std::string& rules) { write(board.look(soon()).settled, Rules::parse(rules)); }
+  void advance(const std::string& rules) { write(stateStore.read(soon()).current, Rules::parse(rules)); }
 
   AcquireResult ask(const Process& by, const Claimant& who, bool resend = false) {
     return by.driver->acquire({who.claim(), ttl, soon(), resend});
@@ -185,13 +188,13 @@ class Fleet : public ::testing::Test {
   std::shared_ptr<MemoryDriver> newStore = std::make_shared<MemoryDriver>(clock);
   MigrationOptions options;
   std::shared_ptr<SharedRecords> records = capability<SharedRecords>(newStore);
-  MigrationBoard board{records, options.name};
+  StateStore stateStore{records, options.name};
   std::size_t hearts = 0;
 
  private:
-  void write(const Rules& settled, const Rules& target) {
-    const BoardState state = board.look(soon());
-    ASSERT_TRUE(board.change(state, state.version + 1, settled, target, soon()));
+  void write(const Rules& current, const Rules& target) {
+    const MigrationState state = stateStore.read(soon());
+    ASSERT_TRUE(stateStore.change(state, state.version + 1, current, target, soon()));
   }
 
   std::uint64_t seed_ = 0;

@@ -146,7 +146,7 @@ class EarlyStore final : public LockDriver {
 
 TEST_F(Pair, CountsTheLeaseFromTheNewStoreIfThatIsTheEarlierOne) {
   process.driver = std::make_shared<MigratingDriver>(oldStore, std::make_shared<EarlyStore>(newStore),
-                                                     process.board, options, Environment{clock});
+                                                     process.records, options, Environment{clock});
   EXPECT_EQ(std::get<Granted>(ask(process, who)).leasedFrom, clock->now() - 1s);
   Renewal renewal{.claim = who.claim(), .ttl = ttl};
   process.driver->renew({&renewal, 1}, soon());
@@ -185,6 +185,37 @@ TEST_F(Pair, FindsOutThatTwoNamesAreOneStore) {
   EXPECT_FALSE(newStore->holder("other", soon()));
   EXPECT_THROW(MigratingDriver(newStore, newStore, records, options, Environment{clock}),
                std::invalid_argument);
+}
+
+/// A store that cannot be looked into.
+class Opaque final : public LockDriver {
+ public:
+  explicit Opaque(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return inner_->release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view, Instant) override {
+    throw StoreUnavailable("down, says the test");
+  }
+  Promises promises() const override { return inner_->promises(); }
+  std::string name() const override { return "opaque"; }
+
+ private:
+  const std::shared_ptr<LockDriver> inner_;
+};
+
+TEST_F(Pair, LooksForTwoStoresWithoutLeavingAnythingInTheOldOne) {
+  const auto opaque = std::make_shared<Opaque>(newStore);
+  MigratingDriver driver(oldStore, opaque, records, options,
+                         Environment{clock, std::make_shared<FakeRandom>(7)});
+  ++hearts;
+  EXPECT_THROW(driver.acquire({who.claim(), ttl, soon()}), StoreUnavailable);
+  std::vector<std::string> left;
+  const auto note = [&](std::string_view key, const Holder&) { return left.emplace_back(key), true; };
+  oldStore->list("", note, soon());
+  EXPECT_EQ(left, std::vector<std::string>());
 }
 
 TEST_F(Pair, AForkedChildOwnsNothing) {

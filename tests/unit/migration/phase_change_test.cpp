@@ -13,7 +13,7 @@ TEST_F(PhaseChange, EachPhaseTakesItsStores) {
   EXPECT_EQ(stores(process, {"new:1", "a:1"}), "new");
 }
 
-TEST_F(PhaseChange, ABoardThatKnowsNothingStartsEverybodyInBoth) {
+TEST_F(PhaseChange, AnEmptyStateStartsEverybodyInBoth) {
   const Process process = join("legacy", "a:1");
   EXPECT_EQ(stores(process), "old+new");
   pass(options.lease + options.maxTtl - 2s);
@@ -36,7 +36,7 @@ TEST_F(PhaseChange, TellsTheOthersAtOnceThatItFollows) {
   const Process process = join("legacy", "a:1");
   advance("both");
   pass(1s);
-  const BoardState state = board.look(soon());
+  const MigrationState state = stateStore.read(soon());
   ASSERT_EQ(state.members.size(), 1U);
   EXPECT_EQ(state.members[0].version, state.version) << "a heartbeat later it would hold the others up";
 }
@@ -55,8 +55,8 @@ TEST_F(PhaseChange, PassesThroughBothAndWaitsForTheLongestLock) {
 TEST_F(PhaseChange, AProcessAskedForModernStaysInBothWhileAMemberIsLegacyAndMovesByItself) {
   decree("legacy");
   // Nothing is written by an operator: each goes by its configuration.
-  const BoardState state = board.look(soon());
-  ASSERT_TRUE(board.change(state, state.version + 1, Rules(Phase::legacy), std::nullopt, soon()));
+  const MigrationState state = stateStore.read(soon());
+  ASSERT_TRUE(stateStore.change(state, state.version + 1, Rules(Phase::legacy), std::nullopt, soon()));
   Process before = join("legacy", "before:1");
   const Process after = join("modern", "after:1");
   EXPECT_EQ(stores(before), "old");
@@ -66,7 +66,7 @@ TEST_F(PhaseChange, AProcessAskedForModernStaysInBothWhileAMemberIsLegacyAndMove
   EXPECT_EQ(stores(after), "old+new");
   EXPECT_TRUE(after.notes->mention("before:1 is configured for '* = legacy'")) << after.notes->all();
   end(before);
-  settle();
+  letChangeComplete();
   EXPECT_EQ(stores(after), "new");
   EXPECT_TRUE(after.notes->mention("the rules are now '* = modern'")) << after.notes->all();
 }
@@ -89,7 +89,7 @@ TEST_F(PhaseChange, LocksThatAreHeldKeepTheirPhaseAndHoldUpTheNextStep) {
   EXPECT_TRUE(other.notes->mention("a:1 still holds locks in the phase that is left")) << other.notes->all();
   EXPECT_EQ(holder.driver->release(who.claim(), soon()), ReleaseOutcome::released);
   EXPECT_EQ(held("k"), "");
-  settle();
+  letChangeComplete();
   EXPECT_EQ(stores(other), "new");
   EXPECT_EQ(stores(holder), "new");
 }
@@ -101,7 +101,7 @@ TEST_F(PhaseChange, AHolderThatIsNoMemberKeepsItsKeysFromBecomingModern) {
   const Claimant outsider{"k", "unknown:7"};
   ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 30s, soon()})));
   EXPECT_FALSE(takes(process, {"k", "a:1"}));
-  settle();
+  letChangeComplete();
   oldStore->release(outsider.claim(), soon());
   pass(options.observation - 5s);
   EXPECT_EQ(stores(process), "old+new");
@@ -111,12 +111,12 @@ TEST_F(PhaseChange, AHolderThatIsNoMemberKeepsItsKeysFromBecomingModern) {
   EXPECT_EQ(stores(process), "new");
 }
 
-TEST_F(PhaseChange, AOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
+TEST_F(PhaseChange, AnOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   decree("both");
   Process process = start("both", "a:1");
   // Without a decorator around it, the old store can be listed.
   process.driver =
-      std::make_shared<MigratingDriver>(oldStore, newStore, process.board, options,
+      std::make_shared<MigratingDriver>(oldStore, newStore, process.records, options,
                                         Environment{clock, std::make_shared<FakeRandom>(77), process.notes});
   ++hearts;
   EXPECT_EQ(stores(process), "old+new");
@@ -125,7 +125,7 @@ TEST_F(PhaseChange, AOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 10min, soon()})));
   pass(5min);
   EXPECT_EQ(stores(process), "old+new");
-  EXPECT_TRUE(board.look(soon()).inTheWay.has_value());
+  EXPECT_TRUE(stateStore.read(soon()).inTheWay.has_value());
   oldStore->release(outsider.claim(), soon());
   pass(options.observation + 5s);
   EXPECT_EQ(stores(process), "new");
@@ -136,7 +136,7 @@ TEST_F(PhaseChange, ASilentMemberHoldsUpTheNextStepUntilItsLocksHaveEnded) {
   decree("legacy");
   Process dead = join("legacy", "dead:1");
   const Process process = join("legacy", "a:1");
-  dead.board->down = true;
+  dead.records->down = true;
   advance("modern");
   pass(options.lease + options.maxTtl - 3s);
   EXPECT_EQ(stores(process), "old+new");
@@ -170,7 +170,7 @@ TEST_F(PhaseChange, AClaimWhoseOutcomeIsNotKnownHoldsUpTheNextStep) {
   pass(1min);
   process.oldStore->fail(Call::acquire, {Fault::replyLost});
   EXPECT_THROW(takes(process, who), OutcomeUnknown);
-  settle();
+  letChangeComplete();
   EXPECT_TRUE(std::holds_alternative<Granted>(ask(process, who, true)));
   advance("modern");
   for (int i = 0; i < 6; ++i) {
@@ -229,12 +229,12 @@ TEST_F(PhaseChange, FencesComeFromTheNewStoreAndNeverGoBack) {
   EXPECT_EQ(process.driver->promises().fence, FencePromise::whileStoreKeepsWrites);
 }
 
-TEST_F(PhaseChange, LeavesTheBoardWhenItEnds) {
+TEST_F(PhaseChange, LeavesTheMigrationWhenItEnds) {
   decree("legacy");
   Process process = join("legacy", "a:1");
-  EXPECT_EQ(board.look(soon()).members.size(), 1U);
+  EXPECT_EQ(stateStore.read(soon()).members.size(), 1U);
   end(process);
-  EXPECT_TRUE(board.look(soon()).members.empty());
+  EXPECT_TRUE(stateStore.read(soon()).members.empty());
 }
 
 }  // namespace

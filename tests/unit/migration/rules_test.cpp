@@ -81,6 +81,20 @@ TEST(Rules, RefuseWhatTheyCannotMean) {
   EXPECT_NE(refusal(std::string(9000, 'a') + " = both").find("8192"), std::string::npos);
 }
 
+TEST(Rules, NeverGrowLongerThanTheyCanBeRead) {
+  Rules rules(Phase::both);
+  const auto advanceALot = [&] {
+    for (int i = 0; i < 1000; ++i)
+      rules = rules.changedBy(Rules::parse("order:" + std::to_string(i) + " = modern"));
+  };
+  EXPECT_THROW(advanceALot(), ConfigError);
+  EXPECT_TRUE(Rules::parse(rules.text()) == rules) << "what was written before is not lost";
+
+  std::string tight = "a=both";
+  while (tight.size() < 8000) tight += ",a=both";
+  EXPECT_THROW(Rules::parse(tight), ConfigError) << "it is written with spaces";
+}
+
 TEST(Rules, AChangeTakesThePlaceOfTheRuleForTheSameKeys) {
   const Rules start = Rules::parse("* = legacy");
   const Rules share = start.changedBy(Rules::parse("25% = both"));

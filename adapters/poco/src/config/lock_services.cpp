@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "config/setting_value.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -26,21 +27,9 @@ constexpr std::array<std::pair<std::string_view, const char*>, 7> ownSchemes{{{"
                                                                               {"mysql+getlock", "mysql"},
                                                                               {"mysql+version", "mysql"}}};
 
-/// Runs `fn`; what it throws names the setting.
-template <class Fn>
-auto named(const std::string& setting, Fn&& fn) {
-  try {
-    return fn();
-  } catch (const ConfigError& error) {
-    throw ConfigError(setting + ": " + error.what());
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(setting + ": " + error.what());
-  }
-}
-
 /// Throws ConfigError unless `stores` can open it.
 void checkStore(const std::string& setting, const std::string& uri, const StoreRegistry& stores) {
-  const std::string scheme = named(setting, [&] { return StoreUri::parse(uri).scheme(); });
+  const std::string scheme = asSetting(setting + ": ", [&] { return StoreUri::parse(uri).scheme(); });
   const auto* own = std::ranges::find(ownSchemes, scheme, [](const auto& entry) { return entry.first; });
   if (stores.knows(scheme) || own == ownSchemes.end()) return;
   const std::string component = own->second;
@@ -52,7 +41,7 @@ void checkStore(const std::string& setting, const std::string& uri, const StoreR
 std::shared_ptr<LockDriver> openStore(const std::string& setting, const std::string& uri,
                                       const StoreRegistry& stores, const Environment& environment) {
   checkStore(setting, uri, stores);
-  return named(setting, [&] { return stores.open(uri, environment); });
+  return asSetting(setting + ": ", [&] { return stores.open(uri, environment); });
 }
 
 std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreRegistry& stores,
@@ -60,7 +49,8 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   const MigrationSettings& migration = settings.migration;
   checkStore("lockkeeper.store", settings.store, stores);
   checkStore("lockkeeper.migration.from", migration.from, stores);
-  if (!migration.board.empty()) checkStore("lockkeeper.migration.board", migration.board, stores);
+  if (!migration.stateStore.empty())
+    checkStore("lockkeeper.migration.stateStore", migration.stateStore, stores);
   const auto checkLease = [&](const std::string& what, std::chrono::milliseconds lease) {
     if (lease <= migration.options.maxTtl) return;
     throw ConfigError(what + " is " + formatDuration(lease) +
@@ -71,8 +61,8 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   for (const auto& [name, task] : settings.tasks) {
     checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
   }
-  return named("lockkeeper.migration", [&] {
-    return migration::open(stores, {migration.from, settings.store, migration.board}, migration.options,
+  return asSetting("lockkeeper.migration: ", [&] {
+    return migration::open(stores, {migration.from, settings.store, migration.stateStore}, migration.options,
                            environment);
   });
 }
@@ -127,7 +117,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
                     : openMigration(settings, stores, environment);
   ManagerOptions manager = settings.manager;
   manager.environment = environment;
-  locks_ = named("lockkeeper.lock", [&] { return std::make_shared<LockManager>(driver, manager); });
+  locks_ = asSetting("lockkeeper.lock: ", [&] { return std::make_shared<LockManager>(driver, manager); });
 
   const HttpSettings& http = settings.http;
   if (!http.answersStore.empty() || !http.idempotency.routes.empty()) {
@@ -135,7 +125,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
     const std::string setting = own ? "lockkeeper.http.idempotency.store" : "lockkeeper.store";
     const std::string& uri = own ? http.answersStore : settings.store;
     checkStore(setting, uri, stores);
-    answers_ = named(setting, [&] { return stores.openValues(uri, environment); });
+    answers_ = asSetting(setting + ": ", [&] { return stores.openValues(uri, environment); });
   }
 
   const bool elsewhere = !settings.limiterStore.empty();
@@ -150,7 +140,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   }
   RateLimiterOptions limiter = settings.limiter;
   limiter.environment = environment;
-  limits_ = named("lockkeeper.limiter", [&] { return std::make_shared<RateLimiter>(rates, limiter); });
+  limits_ = asSetting("lockkeeper.limiter: ", [&] { return std::make_shared<RateLimiter>(rates, limiter); });
 }
 
 const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
@@ -169,7 +159,7 @@ const std::shared_ptr<ValueStore>& LockServices::sharedAnswers() const {
 void LockServices::reload(const Settings& settings) {
   Live::Generation fresh{settings.policies(), settings.tasks};
   for (const auto& task : fresh.tasks) {
-    named("lockkeeper.tasks." + task.first, [&] { checkOptions(task.second); });
+    asSetting("lockkeeper.tasks." + task.first + ": ", [&] { checkOptions(task.second); });
   }
   const std::lock_guard guard(live_->mutex);
   live_->generations.push_back(std::move(fresh));

@@ -2,8 +2,6 @@
 #include <Poco/String.h>
 #include <Poco/Util/AbstractConfiguration.h>
 
-#include <stdexcept>
-
 #include "config/setting_table.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
@@ -54,24 +52,14 @@ void readBelow(const AbstractConfiguration& configuration, const std::string& ro
   }
 }
 
-/// Throws ConfigError for options out of range. `where` and what checkOptions() says name the setting.
-template <class Options>
-void checkRanges(const std::string& where, const Options& options) {
-  try {
-    checkOptions(options);
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(where + error.what());
-  }
-}
-
 }  // namespace
 
 Settings readSettings(const AbstractConfiguration& configuration) {
   Settings settings;
   readBelow(configuration, "lockkeeper", settings);
   settings.limiter.keyNamespace = settings.manager.keyNamespace;
-  checkRanges("lockkeeper.lock: ", settings.manager);
-  checkRanges("lockkeeper.", settings.migration.options);
+  asSetting("lockkeeper.lock: ", [&] { checkOptions(settings.manager); });
+  asSetting("lockkeeper.", [&] { checkOptions(settings.migration.options); });  // it names the rest itself
   return settings;
 }
 
@@ -79,29 +67,6 @@ std::map<std::string, RatePolicy, std::less<>> Settings::policies() const {
   std::map<std::string, RatePolicy, std::less<>> all;
   for (const auto& [name, texts] : limits) all.emplace(name, RatePolicy::parse(name, texts));
   return all;
-}
-
-RateLimitOptions RateLimitOptions::fromConfiguration(const AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
-  RateLimitOptions options = settings.http.limits;
-  options.policies = settings.policies();
-  options.clients = settings.http.clients;
-  return options;
-}
-
-RequestLockOptions RequestLockOptions::fromConfiguration(const AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
-  RequestLockOptions options = settings.http.locks;
-  options.clients = settings.http.clients;
-  return options;
-}
-
-IdempotencyOptions IdempotencyOptions::fromConfiguration(const AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
-  IdempotencyOptions options = settings.http.idempotency;
-  options.clients = settings.http.clients;
-  options.keyNamespace = settings.manager.keyNamespace;
-  return options;
 }
 
 }  // namespace lockkeeper::poco

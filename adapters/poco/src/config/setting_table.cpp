@@ -1,5 +1,6 @@
 #include "config/setting_table.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -12,7 +13,7 @@ namespace {
 
 /// A name that others see: of a namespace, of a migration.
 void parseName(const GivenValue& given, std::string& name) {
-  checkSettingName(given.setting, given.text);
+  asSetting("", [&] { checkName(given.setting, given.text); });
   name = given.text;
 }
 
@@ -115,20 +116,21 @@ constexpr std::array rows{
         "Where the process wants to be until rules are written with `lockkeeper migrate advance`.",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.rules; }),
     row(
-        "lockkeeper.migration.board", uriText, "(lockkeeper.store)",
-        "The store that keeps the board, where the new one cannot.",
-        [](Settings& s, const Names&) -> auto& { return s.migration.board; }),
+        "lockkeeper.migration.stateStore", uriText, "(lockkeeper.store)",
+        "The store that keeps the migration's state, where the new one cannot.",
+        [](Settings& s, const Names&) -> auto& { return s.migration.stateStore; }),
     SettingRow{"lockkeeper.migration.name", nameText, "migration",
-               "The board's name: one for all processes that share the keys.",
+               "The migration's name: one for all processes that share the keys.",
                [](Settings& s, const GivenValue& given) { parseName(given, s.migration.options.name); },
                nullptr},
     row(
         "lockkeeper.migration.heartbeat", durationText, "",
-        "How often the process looks at the board, and thus how soon it follows (10ms to 1m).",
+        "How often the process reads the migration's state, and thus how soon it follows (10ms to 1m).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.heartbeat; }),
     row(
         "lockkeeper.migration.lease", durationText, "",
-        "How long the process goes on in one store while the board is out of reach (at most 10m).",
+        "How long the process goes on in one store while the migration's state is out of reach (at most "
+        "10m).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.lease; }),
     row(
         "lockkeeper.migration.maxTtl", durationText, "",
@@ -138,6 +140,12 @@ constexpr std::array rows{
         "lockkeeper.migration.observation", durationText, "",
         "How long nobody else must have been seen in the old store before keys leave it (at most 24h).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.observation; }),
+};
+
+/// What had another name once, which is too far from the present one to be guessed.
+constexpr std::array renamed{
+    std::pair<std::string_view, std::string_view>{"lockkeeper.migration.board",
+                                                  "lockkeeper.migration.stateStore"},
 };
 
 /// What all settings are, those of lockkeeper.http last.
@@ -212,6 +220,9 @@ std::optional<FoundSetting> findSetting(std::string_view setting) {
 }
 
 std::string nearestSetting(std::string_view setting) {
+  const auto* const other =
+      std::ranges::find(renamed, setting, [](const auto& names) { return names.first; });
+  if (other != renamed.end()) return std::string(other->second);
   const auto given = segmentsOf(setting);
   std::string nearest;
   auto least = std::numeric_limits<std::size_t>::max();

@@ -41,7 +41,7 @@ struct FoundSetting {
 /// Empty when the setting is unknown.
 std::optional<FoundSetting> findSetting(std::string_view setting);
 
-/// The known name that is nearest to `setting`.
+/// The known name that is nearest to `setting`, or that has taken its place.
 std::string nearestSetting(std::string_view setting);
 
 }  // namespace lockkeeper::poco

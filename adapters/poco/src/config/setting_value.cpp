@@ -1,7 +1,5 @@
 #include "config/setting_value.h"
 
-#include <stdexcept>
-
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper::poco {
@@ -25,11 +23,7 @@ void parse(const GivenValue& given, Renew& value) {
 }
 
 void parse(const GivenValue& given, migration::Rules& value) {
-  try {
-    value = migration::Rules::parse(given.text);
-  } catch (const ConfigError& error) {
-    throw ConfigError(given.setting + ": " + error.what());
-  }
+  value = asSetting(given.setting + ": ", [&] { return migration::Rules::parse(given.text); });
 }
 
 std::string written(bool value) { return value ? "on" : "off"; }
@@ -37,27 +31,5 @@ std::string written(std::chrono::milliseconds value) { return formatDuration(val
 std::string written(const std::string& value) { return value; }
 std::string written(Renew value) { return value == Renew::manual ? "manual" : "automatic"; }
 std::string written(const migration::Rules& value) { return value.text(); }
-
-void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most) {
-  if (value >= least && value <= most) return;
-  throw ConfigError(what + " is " + std::to_string(value) + ": " + std::to_string(least) + " to " +
-                    std::to_string(most) + " are allowed");
-}
-
-void checkSettingName(const std::string& what, const std::string& name) {
-  try {
-    checkName(what, name);
-  } catch (const std::invalid_argument& fault) {
-    throw ConfigError(fault.what());
-  }
-}
-
-void checkLock(const std::string& what, const LockOptions& options) {
-  try {
-    checkOptions(options);
-  } catch (const std::invalid_argument& fault) {
-    throw ConfigError(what + ": " + fault.what());
-  }
-}
 
 }  // namespace lockkeeper::poco

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,18 @@ struct GivenValue {
   std::vector<std::string> names{};  ///< What stands for each `*` of its row.
   std::string text{};                ///< Not empty.
 };
+
+/// What `fn` returns. What it refuses becomes a ConfigError that begins with `prefix`.
+template <class Fn>
+auto asSetting(const std::string& prefix, Fn&& fn) {
+  try {
+    return fn();
+  } catch (const ConfigError& error) {
+    throw ConfigError(prefix + error.what());
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(prefix + error.what());
+  }
+}
 
 // Reading a value by the type of what keeps it, and writing that back. What is not understood is a
 // ConfigError that names the setting, its value and what is allowed; ranges are checked by whoever uses the
@@ -65,15 +78,5 @@ template <class T>
 std::string written(const std::optional<T>& value) {
   return value ? written(*value) : "";
 }
-
-// What was set in code, held to the same rules.
-
-void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
-
-/// Throws ConfigError that names `what` unless checkName() accepts the name.
-void checkSettingName(const std::string& what, const std::string& name);
-
-/// Throws ConfigError for options that no lock may have.
-void checkLock(const std::string& what, const LockOptions& options);
 
 }  // namespace lockkeeper::poco

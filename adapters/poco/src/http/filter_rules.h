@@ -1,25 +1,47 @@
 #pragma once
 
+#include <Poco/Net/HTTPRequestHandler.h>
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+
+#include <cstddef>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "config/setting_value.h"
 #include "http/route/client_address.h"
 #include "http/route/key_source.h"
 #include "http/route/route_list.h"
+#include "lockkeeper/lock_options.h"
+#include "lockkeeper/poco/http_filter.h"
 
 namespace lockkeeper::poco {
 
+/// Throws std::invalid_argument that names `what`, the value and what is allowed.
+void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
+
+/// Throws std::invalid_argument that names `what` for options that no lock may have.
+void checkLock(const std::string& what, const LockOptions& options);
+
+/// `part`, or std::invalid_argument that says `what` is missing.
+template <class Part>
+std::shared_ptr<Part> needed(std::shared_ptr<Part> part, const char* what) {
+  if (!part) throw std::invalid_argument(std::string("an HTTP filter needs a ") + what);
+  return part;
+}
+
 /// What a filter goes by: its options, checked, and never changed after that. A `Route` has a name, a pattern
-/// and `static Route of(given, options)`, which throws ConfigError for what is not allowed.
+/// and `static Route of(given, options)`, which throws std::invalid_argument for what is not allowed.
 template <class OptionsOfFilter, class Route>
 class FilterRules {
  public:
   using Options = OptionsOfFilter;
 
-  /// Throws ConfigError that names the setting.
+  /// Throws std::invalid_argument that names the setting.
   explicit FilterRules(Options options) : options_(std::move(options)), address_(options_.clients) {
     checkFilter(options_);
     for (const auto& given : options_.routes) routes_.push_back(Route::of(given, options_));
@@ -46,22 +68,60 @@ class FilterRules {
   std::vector<Route> routes_;
 };
 
-/// The rules that requests which come now go by. Thread-safe.
+/// Throws ConfigError for options that no filter can have. The program sets its hooks only after they were
+/// read, so they count as given.
 template <class Rules>
-class PresentRules {
+void checkConfigured(typename Rules::Options options) {
+  options.clients.user = [](const Poco::Net::HTTPServerRequest&) { return std::string(); };
+  asSetting("", [&] { const Rules rules(std::move(options)); });
+}
+
+/// Serves one request by the rules of the moment when it came.
+template <class State, class Rules>
+class FilterHandler : public Poco::Net::HTTPRequestHandler {
+ public:
+  FilterHandler(std::shared_ptr<State> state, std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers)
+      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
+
+ protected:
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<const Rules> rules_;
+  const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;  // the application's
+};
+
+template <class Handler, class State>
+class HandlerFactory final : public Poco::Net::HTTPRequestHandlerFactory {
+ public:
+  HandlerFactory(std::shared_ptr<State> state, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers)
+      : state_(std::move(state)), handlers_(std::move(handlers)) {}
+
+  Poco::Net::HTTPRequestHandler* createRequestHandler(const Poco::Net::HTTPServerRequest&) override {
+    return new Handler(state_, handlers_);
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;
+};
+
+/// What the handlers of a filter share, and the rules that requests which come now go by. `Derived` is the
+/// class that derives from it; its handlers are FilterHandlers. Thread-safe.
+template <class Derived, class Handler, class Rules>
+class FilterState : public HttpFilter<typename Rules::Options>::State,
+                    public std::enable_shared_from_this<Derived> {
  public:
   using Options = typename Rules::Options;
+  using Handlers = typename HttpFilter<Options>::Handlers;
 
   /// Throws as Rules does.
-  explicit PresentRules(Options options) : rules_(std::make_shared<const Rules>(std::move(options))) {}
+  explicit FilterState(Options options) : rules_(std::make_shared<const Rules>(std::move(options))) {}
 
   std::shared_ptr<const Rules> rules() const {
     const std::lock_guard guard(mutex_);
     return rules_;
   }
 
-  /// Hooks that the new options do not set stay. Throws as Rules does, and then the present rules stay.
-  void reload(Options options) {
+  void reload(Options options) override {
     const auto present = rules();
     const Options& old = present->options();
     if (!options.report) options.report = old.report;
@@ -73,6 +133,10 @@ class PresentRules {
     auto fresh = std::make_shared<const Rules>(std::move(options));
     const std::lock_guard guard(mutex_);
     rules_.swap(fresh);  // the old ones end with their last request
+  }
+
+  Handlers wrap(Handlers handlers) override {
+    return std::make_unique<HandlerFactory<Handler, Derived>>(this->shared_from_this(), std::move(handlers));
   }
 
  private:

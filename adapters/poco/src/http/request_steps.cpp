@@ -1,6 +1,7 @@
 #include "http/request_steps.h"
 
 #include <Poco/Exception.h>
+#include <Poco/Net/HTTPRequestHandler.h>
 #include <Poco/Timestamp.h>
 
 #include <memory>

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <Poco/Net/HTTPRequestHandler.h>
 #include <Poco/Net/HTTPRequestHandlerFactory.h>
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,22 +16,6 @@
 namespace lockkeeper::poco {
 
 // Steps that all handlers between a server and an application take.
-
-/// A factory of such handlers, which are made of what they share and of the application's own factory.
-template <class Handler, class State>
-class HandlerFactory final : public Poco::Net::HTTPRequestHandlerFactory {
- public:
-  HandlerFactory(std::shared_ptr<State> state, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), handlers_(std::move(handlers)) {}
-
-  Poco::Net::HTTPRequestHandler* createRequestHandler(const Poco::Net::HTTPServerRequest&) override {
-    return new Handler(state_, handlers_);
-  }
-
- private:
-  const std::shared_ptr<State> state_;
-  const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;
-};
 
 /// The segments of the request's path; empty when its target is not valid.
 std::optional<std::vector<std::string>> pathOf(const Poco::Net::HTTPServerRequest& request);

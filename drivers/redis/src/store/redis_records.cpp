@@ -17,17 +17,18 @@ constexpr std::size_t repliesPerRecord = 3;
 constexpr std::string_view recordPermissions =
     "+@connection +info +time +eval +evalsha +hget +hgetall +hset +hdel, on its keys";
 
+// "board" is what a table was called when the first fleets were deployed: the name of the key stays.
 std::string tableKey(std::string_view table) {
   return std::string(table).append(reservedMark).append("board");
 }
 
 const Script& recordsScript() {
-  static const Script& script = *new Script(scripts::notices);
+  static const Script& script = *new Script(scripts::records);
   return script;
 }
 
 const Script& replaceScript() {
-  static const Script& script = *new Script(scripts::replace_notice);
+  static const Script& script = *new Script(scripts::replace_record);
   return script;
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <future>
+#include <optional>
 #include <sstream>
 
 #include "idempotency_fixture.h"
@@ -310,6 +311,35 @@ TEST_F(IdempotencyTest, AnswersAreForgottenAfterTheirTime) {
   EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1");
   EXPECT_NE(redis.command({"KEYS", ":lockkeeper:v:shop:idempotency/order/*"}), "");
   EXPECT_TRUE(waitUntil([&] { return server.post("/orders/", "k", "{}").body != "run 1"; }));
+}
+
+TEST_F(IdempotencyTest, OtherOptionsAreForRequestsThatComeThen) {
+  std::optional<poco::Idempotency> once;
+  poco::IdempotencyOptions given = options();
+  given.isFinal = [](int status) { return status == 299; };
+  const auto wrap = [&](Factory handlers) {
+    once.emplace(managerOn(redis.uri()), valuesOn(redis.uri()), given);
+    return once->wrap(std::move(handlers));
+  };
+  AppServer server(wrap, counting(299));
+  EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1");
+  EXPECT_EQ(server.post("/payments/", "k", "{}").body, "run 2") << "no route";
+
+  poco::IdempotencyOptions other = options("POST /payments/*");
+  other.routes.push_back(given.routes.front());
+  other.routes.front().name = "payment";
+  other.report = nullptr;
+  once->reload(other);
+  EXPECT_EQ(server.post("/payments/", "k", "{}").body, "run 3");
+  EXPECT_EQ(server.post("/payments/", "k", "{}").body, "run 3")
+      << "hooks that are not set stay: 299 is final";
+  EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1") << "answers that were kept stay";
+  EXPECT_EQ(count(IdempotencyEvent::replayed), 2) << "and so does the report";
+
+  other.routes.front().match = "GET /payments";
+  EXPECT_THROW(once->reload(other), std::invalid_argument);
+  EXPECT_EQ(server.post("/payments/", "k", "{}").body, "run 3") << "the old options stay";
+  EXPECT_EQ(runs, 3);
 }
 
 }  // namespace

@@ -186,8 +186,8 @@ TEST(LockServices, NamesTheComponentThatIsNotLinked) {
             "lockkeeper.limiter.store" + elsewhere);
   const std::string from = "lockkeeper.migration.from = ";
   EXPECT_EQ(refused(store + from + "redis://h\n"), "lockkeeper.migration.from" + elsewhere);
-  EXPECT_EQ(refused(store + from + "memory:\nlockkeeper.migration.board = redis://h\n"),
-            "lockkeeper.migration.board" + elsewhere);
+  EXPECT_EQ(refused(store + from + "memory:\nlockkeeper.migration.stateStore = redis://h\n"),
+            "lockkeeper.migration.stateStore" + elsewhere);
 }
 
 TEST(LockServices, NamesTheSettingThatCannotBe) {
@@ -222,10 +222,10 @@ TEST(LockServices, RefusesAMigrationThatCannotBe) {
       refused("lockkeeper.store = other://h:1/2\nlockkeeper.migration.from = other://:s3cr3t@h:1/2\n",
               stores),
       "lockkeeper.migration: the migration's old and new store are both other://h:1/2: they must be two");
-  EXPECT_EQ(
-      refused("lockkeeper.store = other:\nlockkeeper.migration.from = memory:\n", stores),
-      "lockkeeper.migration: the store other: keeps no board: name one that does, such as redis://…, in "
-      "migration.board");
+  EXPECT_EQ(refused("lockkeeper.store = other:\nlockkeeper.migration.from = memory:\n", stores),
+            "lockkeeper.migration: the store other: cannot keep a migration's state: name one that can, such "
+            "as redis://…, in "
+            "migration.stateStore");
   EXPECT_EQ(
       refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\nlockkeeper.lock.ttl = 6m\n",
               stores),

@@ -36,7 +36,7 @@ TEST(ReadSettings, TheSameFromPropertiesJsonXmlAndLayers) {
   expectShop(readSettings(*properties(file)));
   expectShop(readSettings(*json(R"({"lockkeeper": {"store": "redis://h:6379/0", "namespace": "shop",
       "lock": {"ttl": "10s"}, "limits": {"sms": {"rate": "2/s", "burst": 10}},
-      "migration": {"from": "redis+legacy://h/1?keyPrefix=lock:", "board": null}}})")));
+      "migration": {"from": "redis+legacy://h/1?keyPrefix=lock:", "stateStore": null}}})")));
   expectShop(readSettings(*xml(R"(<config><lockkeeper>
       <store> redis://h:6379/0 </store><namespace>shop</namespace><lock><ttl>10s</ttl></lock>
       <limits><sms><rate>2/s</rate><burst>10</burst></sms></limits>
@@ -54,7 +54,7 @@ TEST(ReadSettings, ReadsEachSetting) {
       "lockkeeper.lock.safetyMargin = 3s\nlockkeeper.lock.owner = me\n"
       "lockkeeper.lock.operationTimeout = 4s\nlockkeeper.limiter.store = memory:\n"
       "lockkeeper.limiter.operationTimeout = 80ms\nlockkeeper.migration.phase = a:* = both, 5% = modern\n"
-      "lockkeeper.migration.board = redis://b\nlockkeeper.migration.name = fleet\n"
+      "lockkeeper.migration.stateStore = redis://b\nlockkeeper.migration.name = fleet\n"
       "lockkeeper.migration.heartbeat = 2s\nlockkeeper.migration.lease = 9s\n"
       "lockkeeper.migration.maxTtl = 1m\nlockkeeper.migration.observation = 1h\n"
       "lockkeeper.tasks.report.atLeast = 3m\nlockkeeper.tasks.report.atMost = 4h\n"
@@ -69,7 +69,7 @@ TEST(ReadSettings, ReadsEachSetting) {
   EXPECT_EQ(settings.limiterStore, "memory:");
   EXPECT_EQ(settings.limiter.operationTimeout, 80ms);
   const MigrationSettings& migration = settings.migration;
-  EXPECT_EQ(migration.board, "redis://b");
+  EXPECT_EQ(migration.stateStore, "redis://b");
   EXPECT_EQ(migration.options.rules.text(), "a:* = both, 5% = modern");
   EXPECT_EQ(migration.options.name, "fleet");
   EXPECT_EQ(migration.options.heartbeat, 2s);
@@ -125,6 +125,7 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(unknown("tasks.report.atleast"), "tasks.report.atLeast?");
   EXPECT_EQ(unknown("task.report.atMost"), "tasks.report.atMost?");
   EXPECT_EQ(unknown("migration.phaze"), "migration.phase?");
+  EXPECT_EQ(unknown("migration.board"), "migration.stateStore?") << "as it was called once";
   EXPECT_EQ(unknown("http.routes.sms.mach"), "http.routes.sms.match?");
   EXPECT_EQ(unknown("http.route.sms.limits.total"), "http.routes.sms.limits.total?");
   EXPECT_EQ(refusal([] { readSettings(*json(R"({"lockkeeper": {"lock": {"ttl": "9s", "tlt": null}}})")); }),

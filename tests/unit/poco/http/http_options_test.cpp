@@ -6,6 +6,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/idempotency.h"
+#include "lockkeeper/poco/rate_limit_filter.h"
 #include "lockkeeper/poco/request_locks.h"
 
 namespace lockkeeper::poco {
@@ -23,14 +24,20 @@ std::shared_ptr<LockManager> manager() {
 }
 
 /// The message with which `make` refuses; empty when it does not.
-template <class Make>
+template <class Fault = std::invalid_argument, class Make>
 std::string refusalOf(Make&& make) {
   try {
     make();
     return "";
-  } catch (const ConfigError& error) {
+  } catch (const Fault& error) {
     return error.what();
   }
+}
+
+/// The message of the ConfigError with which `Options` refuse a configuration.
+template <class Options>
+std::string settingsRefusal(const std::string& text) {
+  return refusalOf<ConfigError>([&] { Options::fromConfiguration(*properties(text)); });
 }
 
 std::string lockRefusal(std::vector<LockedRoute> routes) {
@@ -105,15 +112,21 @@ TEST(RequestLockOptions, AreReadFromTheConfiguration) {
   EXPECT_EQ(route.lock.maxHold, 1min);
   EXPECT_EQ(options.maxWaiting, 3U);
   EXPECT_EQ(options.clients.trustedProxies, "10.0.0.0/8");
-  EXPECT_NAMES(refusalOf([] {
-                 RequestLockOptions::fromConfiguration(*properties("lockkeeper.http.locks.order.tll = 5s\n"));
-               }),
-               "tll");
-  EXPECT_NAMES(
-      refusalOf([] {
-        RequestLockOptions::fromConfiguration(*properties("lockkeeper.http.locks.order.ttl = soon\n"));
-      }),
-      "soon");
+  const std::string order = "lockkeeper.http.locks.order.";
+  EXPECT_NAMES(settingsRefusal<RequestLockOptions>(order + "tll = 5s\n"), "tll");
+  EXPECT_NAMES(settingsRefusal<RequestLockOptions>(order + "ttl = soon\n"), "soon");
+  EXPECT_NAMES(settingsRefusal<RequestLockOptions>(order + "match = PUT /{id}\n"), "order.by is missing");
+  const std::string whole = order + "match = PUT /{id}\n" + order + "by = user\n";
+  EXPECT_NAMES(settingsRefusal<RequestLockOptions>(whole + order + "ttl = 1ms\n"), "ttl is 1ms");
+  EXPECT_EQ(settingsRefusal<RequestLockOptions>(whole), "") << "the program may still say who its users are";
+}
+
+TEST(Filters, RefuseToBeMadeOfNothing) {
+  const auto values = std::make_shared<MemoryValues>();
+  EXPECT_NAMES(refusalOf([] { RequestLocks(nullptr, {}); }), "LockManager");
+  EXPECT_NAMES(refusalOf([&] { Idempotency(nullptr, values, {}); }), "LockManager");
+  EXPECT_NAMES(refusalOf([] { Idempotency(manager(), nullptr, {}); }), "ValueStore");
+  EXPECT_NAMES(refusalOf([] { RateLimitFilter(nullptr, {}); }), "RateLimiter");
 }
 
 TEST(IdempotencyOptions, AcceptsWhatItShould) { EXPECT_EQ(keyRefusal({.routes = {payments()}}), ""); }
@@ -134,6 +147,7 @@ TEST(IdempotencyOptions, RefusesWhatCannotBeMeant) {
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxBody = 0}), "maxBody is 0");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxAnswer = (1U << 20) + 1}), "maxAnswer is 1048577");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .keyNamespace = "a b"}), "'a b'");
+  EXPECT_NAMES(keyRefusal({.routes = {payments()}, .operationTimeout = 0ms}), "operationTimeout is 0s");
 }
 
 TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
@@ -157,11 +171,9 @@ TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
   EXPECT_EQ(options.maxAnswer, 8192U);
   EXPECT_EQ(options.maxStored, 100'000U);
   EXPECT_EQ(options.keyNamespace, "shop");
-  EXPECT_NAMES(
-      refusalOf([] {
-        IdempotencyOptions::fromConfiguration(*properties("lockkeeper.http.idempotency.route.x = 1\n"));
-      }),
-      "route");
+  const std::string root = "lockkeeper.http.idempotency.";
+  EXPECT_NAMES(settingsRefusal<IdempotencyOptions>(root + "route.x = 1\n"), "route");
+  EXPECT_NAMES(settingsRefusal<IdempotencyOptions>(root + "maxAnswer = 5\n"), "maxAnswer is 5");
 }
 
 }  // namespace

@@ -84,10 +84,10 @@ TEST_F(KeySourceTest, HashesWhatIsLongOrCouldPassForSomethingElse) {
 
 TEST_F(KeySourceTest, RefusesWhatItDoesNotKnow) {
   for (const char* source : {"", "ip", "address X", "header", "header ", "json", "path shop", "body phone"}) {
-    EXPECT_THROW(key(source, FakeRequest("POST", "/")), ConfigError) << source;
+    EXPECT_THROW(key(source, FakeRequest("POST", "/")), std::invalid_argument) << source;
   }
   user_ = nullptr;
-  EXPECT_THROW(key("user", FakeRequest("POST", "/")), ConfigError);
+  EXPECT_THROW(key("user", FakeRequest("POST", "/")), std::invalid_argument);
 }
 
 }  // namespace

@@ -12,10 +12,8 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/http_filter.h"
 
-namespace Poco::Net {
-class HTTPRequestHandlerFactory;
-}
 namespace Poco::Util {
 class AbstractConfiguration;
 }
@@ -89,7 +87,7 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   std::function<void(const IdempotencyReport& report)> report{};
 
   /// Reads `lockkeeper.http` and `lockkeeper.namespace`; docs/configuration.md lists the settings. Throws
-  /// what readSettings() throws.
+  /// ConfigError that names the first setting that is unknown or not allowed.
   static IdempotencyOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
 };
 
@@ -106,31 +104,20 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
 /// A server that dies, or loses its lock or its store, before it has kept the answer leaves no trace: the
 /// request is carried out again when it is repeated. At least once, then; exactly once takes a handler that
 /// writes the key, or currentLock()->fence(), in its own transaction.
-class LOCKKEEPER_POCO_EXPORT Idempotency {
+///
+/// Handlers of its routes get a request and a response in memory: the same to use, but not Poco's own
+/// HTTPServerRequestImpl. Wrap it around RequestLocks and inside RateLimitFilter.
+class LOCKKEEPER_POCO_EXPORT Idempotency final : public HttpFilter<IdempotencyOptions> {
  public:
-  /// `answers` may be on another store than the locks, see LockServices::sharedAnswers(). Throws ConfigError,
-  /// naming the setting, for a route that no request can match and for everything else that is not allowed.
+  /// `answers` may be on another store than the locks, see LockServices::sharedAnswers(). Throws
+  /// std::invalid_argument, naming the setting, for a route that no request can match and for everything else
+  /// that is not allowed.
   Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers,
               IdempotencyOptions options);
-  Idempotency(Idempotency&&) noexcept;
-  Idempotency& operator=(Idempotency&&) noexcept;
-  ~Idempotency();
-
-  /// Works by other options from now on. Requests that are on their way keep the old ones; answers that were
-  /// kept stay for their time. Hooks that are empty in `options` (`clients.user`, `report`, `isFinal`,
-  /// `clock`) stay as they are. Throws like the constructor, and then the old options stay.
-  void reload(IdempotencyOptions options);
-
-  /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`; the others get
-  /// a request and a response in memory: the same to use, but not Poco's own HTTPServerRequestImpl. Put it
-  /// around RequestLocks and inside RateLimitFilter. This object need not outlive the factory.
-  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
-      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
 
  private:
   class State;
   class Handler;
-  std::shared_ptr<State> state_;
 };
 
 }  // namespace lockkeeper::poco

@@ -11,12 +11,10 @@
 
 #include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/http_filter.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 
-namespace Poco::Net {
-class HTTPRequestHandlerFactory;
-}
 namespace Poco::Util {
 class AbstractConfiguration;
 }
@@ -58,8 +56,8 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   /// Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const RateLimitReport& report)> report{};
 
-  /// Reads `lockkeeper.http` and `lockkeeper.limits`; docs/configuration.md lists the settings. Throws what
-  /// readSettings() throws, and ConfigError for a limit that is not one.
+  /// Reads `lockkeeper.http` and `lockkeeper.limits`; docs/configuration.md lists the settings. Throws
+  /// ConfigError that names the first setting that is unknown or not allowed.
   static RateLimitOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
 };
 
@@ -72,30 +70,18 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
 /// A request must keep all limits of its route; one that is refused charges none. It is answered with 429, or
 /// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits: on a
 /// leaky-queue it lets only requests through that need not wait. Thread-safe.
-class LOCKKEEPER_POCO_EXPORT RateLimitFilter {
+///
+/// A route with a limit by "json" gives its handlers a request whose body has been read into memory: the same
+/// to read, but not Poco's own HTTPServerRequestImpl.
+class LOCKKEEPER_POCO_EXPORT RateLimitFilter final : public HttpFilter<RateLimitOptions> {
  public:
-  /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
-  /// that is not allowed.
+  /// Throws std::invalid_argument, naming the setting, for a route that no request can match and for
+  /// everything else that is not allowed.
   RateLimitFilter(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options);
-  RateLimitFilter(RateLimitFilter&&) noexcept;
-  RateLimitFilter& operator=(RateLimitFilter&&) noexcept;
-  ~RateLimitFilter();
-
-  /// Works by other options from now on. Requests that are on their way keep the old ones; what is used of a
-  /// limit stays used. Hooks that are empty in `options` (`clients.user`, `report`) stay as they are. Throws
-  /// like the constructor, and then the old options stay.
-  void reload(RateLimitOptions options);
-
-  /// A factory for Poco::Net::HTTPServer whose handlers ask the filter, and then those of `handlers`. The
-  /// filter need not outlive it. A route with a limit by "json" gives its handlers a request whose body has
-  /// been read into memory: the same to read, but not Poco's own HTTPServerRequestImpl.
-  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
-      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
 
  private:
   class State;
   class Handler;
-  std::shared_ptr<State> state_;
 };
 
 }  // namespace lockkeeper::poco

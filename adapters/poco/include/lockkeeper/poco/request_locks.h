@@ -9,10 +9,8 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/http_filter.h"
 
-namespace Poco::Net {
-class HTTPRequestHandlerFactory;
-}
 namespace Poco::Util {
 class AbstractConfiguration;
 }
@@ -69,7 +67,8 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   /// Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const RequestLockReport& report)> report{};
 
-  /// Reads `lockkeeper.http`; docs/configuration.md lists the settings. Throws what readSettings() throws.
+  /// Reads `lockkeeper.http`; docs/configuration.md lists the settings. Throws ConfigError that names the
+  /// first setting that is unknown or not allowed.
   static RequestLockOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
 };
 
@@ -81,29 +80,15 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
 /// long the other request will take; a store that is down with 503. A handler that throws is answered with
 /// 500 (LockLost: 503), unless its answer was sent already; the exception then goes on to the server's error
 /// handler. A lock that is lost while the handler runs changes nothing about its answer: see currentLock().
-class LOCKKEEPER_POCO_EXPORT RequestLocks {
+class LOCKKEEPER_POCO_EXPORT RequestLocks final : public HttpFilter<RequestLockOptions> {
  public:
-  /// Throws ConfigError, naming the setting, for a route that no request can match and for everything else
-  /// that is not allowed.
+  /// Throws std::invalid_argument, naming the setting, for a route that no request can match and for
+  /// everything else that is not allowed.
   RequestLocks(std::shared_ptr<LockManager> manager, RequestLockOptions options);
-  RequestLocks(RequestLocks&&) noexcept;
-  RequestLocks& operator=(RequestLocks&&) noexcept;
-  ~RequestLocks();
-
-  /// Works by other options from now on. Requests that are on their way keep the old ones. Hooks that are
-  /// empty in `options` (`clients.user`, `report`) stay as they are. Throws like the constructor, and then
-  /// the old options stay.
-  void reload(RequestLockOptions options);
-
-  /// A factory for Poco::Net::HTTPServer. It passes requests without a route on to `handlers`, and the others
-  /// once their lock is held. This object need not outlive it.
-  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
-      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers);
 
  private:
   class State;
   class Handler;
-  std::shared_ptr<State> state_;
 };
 
 /// The lock under which the calling thread serves a request: the innermost one. Null outside of

@@ -21,8 +21,9 @@ namespace lockkeeper::poco {
 
 /// A migration to Settings::store.
 struct MigrationSettings {
-  std::string from{};   ///< Empty: there is none. May hold a password: not for messages.
-  std::string board{};  ///< Empty: the new store keeps the board. May hold a password: not for messages.
+  std::string from{};  ///< Empty: there is none. May hold a password: not for messages.
+  /// Where the migration's state is kept; empty: in the new store. May hold a password: not for messages.
+  std::string stateStore{};
   migration::MigrationOptions options{};
 };
 

@@ -15,7 +15,6 @@ namespace lockkeeper::poco {
 
 namespace {
 
-using Poco::Net::HTTPRequestHandlerFactory;
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
@@ -32,10 +31,12 @@ bool isCutOff(HTTPServerRequest& request, const Body& body) {
 
 }  // namespace
 
-class Idempotency::State : public PresentRules<IdempotencyRules> {
+class Idempotency::State final : public FilterState<State, Handler, IdempotencyRules> {
  public:
   State(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers, IdempotencyOptions options)
-      : PresentRules(std::move(options)), manager_(std::move(manager)), answers_(std::move(answers)) {}
+      : FilterState(std::move(options)),
+        manager_(needed(std::move(manager), "LockManager")),
+        answers_(needed(std::move(answers), "ValueStore")) {}
 
   LockManager& manager() { return *manager_; }
   AnswerStore& answers() { return answers_; }
@@ -45,10 +46,9 @@ class Idempotency::State : public PresentRules<IdempotencyRules> {
   AnswerStore answers_;
 };
 
-class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
+class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules> {
  public:
-  Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
+  using FilterHandler::FilterHandler;
 
   void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
     const auto path = pathOf(request);
@@ -164,25 +164,10 @@ class Idempotency::Handler final : public Poco::Net::HTTPRequestHandler {
   void report(const Call& call, IdempotencyEvent event, std::string_view message = {}) const noexcept {
     tell(rules_->options().report, {.route = call.route.name, .event = event, .message = message});
   }
-
-  const std::shared_ptr<State> state_;
-  const std::shared_ptr<const IdempotencyRules> rules_;  // this request's, whatever is loaded meanwhile
-  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
 };
 
 Idempotency::Idempotency(std::shared_ptr<LockManager> manager, std::shared_ptr<ValueStore> answers,
                          IdempotencyOptions options)
-    : state_(std::make_shared<State>(std::move(manager), std::move(answers), std::move(options))) {}
-
-Idempotency::Idempotency(Idempotency&&) noexcept = default;
-Idempotency& Idempotency::operator=(Idempotency&&) noexcept = default;
-Idempotency::~Idempotency() = default;
-
-void Idempotency::reload(IdempotencyOptions options) { state_->reload(std::move(options)); }
-
-std::unique_ptr<HTTPRequestHandlerFactory> Idempotency::wrap(
-    std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
-}
+    : HttpFilter(std::make_shared<State>(std::move(manager), std::move(answers), std::move(options))) {}
 
 }  // namespace lockkeeper::poco

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "config/setting_value.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {
 
@@ -24,22 +25,24 @@ bool isKeptMethod(std::string_view method) {
 }
 
 void checkFilter(const IdempotencyOptions& options) {
-  if (!options.keyNamespace.empty()) checkSettingName("the namespace", options.keyNamespace);
+  if (!options.keyNamespace.empty()) checkName("the namespace", options.keyNamespace);
   checkRange(root + std::string(".maxBody"), options.maxBody, 1, mostBody);
   checkRange(root + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
   checkRange(root + std::string(".maxStored"), options.maxStored, 0, mostStored);
+  checkDuration<>("operationTimeout", options.operationTimeout, std::chrono::milliseconds{1},
+                  std::chrono::hours{1});
 }
 
 IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const IdempotencyOptions& options) {
-  checkSettingName(std::string("a name in ") + root + ".routes", given.name);
+  checkName(std::string("a name in ") + root + ".routes", given.name);
   const std::string here = root + std::string(".routes.") + given.name;
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   const std::string method = given.match.substr(0, given.match.find(' '));
   if (method != "*" && !isKeptMethod(method)) {
-    throw ConfigError(here + ".match is " + quoted(given.match) + ", which no request can match: " + method +
-                      " is not one of POST, PATCH, PUT and DELETE");
+    throw std::invalid_argument(here + ".match is " + quoted(given.match) + ", which no request can match: " +
+                                method + " is not one of POST, PATCH, PUT and DELETE");
   }
-  checkDuration<ConfigError>(here + ".keepFor", given.keepFor, std::chrono::milliseconds{1}, longestKept);
+  checkDuration<>(here + ".keepFor", given.keepFor, std::chrono::milliseconds{1}, longestKept);
   // Nothing is left to the manager's defaults, which were chosen for other locks.
   const LockOptions lock{.ttl = given.ttl,
                          .waitFor = std::chrono::milliseconds{0},
@@ -54,6 +57,16 @@ IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const Idempo
           .required = given.required,
           .keepFor = given.keepFor,
           .lock = lock};
+}
+
+IdempotencyOptions IdempotencyOptions::fromConfiguration(
+    const Poco::Util::AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  IdempotencyOptions options = settings.http.idempotency;
+  options.clients = settings.http.clients;
+  options.keyNamespace = settings.manager.keyNamespace;
+  checkConfigured<IdempotencyRules>(options);
+  return options;
 }
 
 }  // namespace lockkeeper::poco

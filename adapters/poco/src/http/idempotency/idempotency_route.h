@@ -17,11 +17,11 @@ struct IdempotencyRoute {
   std::chrono::milliseconds keepFor;
   LockOptions lock;
 
-  /// Throws ConfigError that names the setting.
+  /// Throws std::invalid_argument that names the setting.
   static IdempotencyRoute of(const IdempotentRoute& given, const IdempotencyOptions& options);
 };
 
-/// Throws ConfigError for what is not allowed, whatever the routes.
+/// Throws std::invalid_argument for what is not allowed, whatever the routes.
 void checkFilter(const IdempotencyOptions& options);
 
 using IdempotencyRules = FilterRules<IdempotencyOptions, IdempotencyRoute>;

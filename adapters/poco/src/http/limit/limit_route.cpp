@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "config/setting_value.h"
 #include "http/limit/rate_fields.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -19,10 +20,10 @@ void checkFilter(const RateLimitOptions& options) {
 }
 
 LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& options) {
-  checkSettingName(std::string("a name in ") + root + ".routes", given.name);
+  checkName(std::string("a name in ") + root + ".routes", given.name);
   const std::string here = root + std::string(".routes.") + given.name;
   if (given.match.empty()) {
-    throw ConfigError(here + ".match is missing, such as " + here + ".match = POST /sms");
+    throw std::invalid_argument(here + ".match is missing, such as " + here + ".match = POST /sms");
   }
   LimitRoute route{.name = given.name,
                    .pattern = RoutePattern::parse(here + ".match", given.match),
@@ -31,20 +32,29 @@ LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& opt
     const std::string setting = here + ".limits." + limit;
     const auto policy = options.policies.find(limit);
     if (policy == options.policies.end()) {
-      throw ConfigError(setting + " needs a limit of that name: lockkeeper.limits." + limit +
-                        ".rate is missing");
+      throw std::invalid_argument(setting + " needs a limit of that name: lockkeeper.limits." + limit +
+                                  ".rate is missing");
     }
     route.limits.push_back(
         {&policy->second, KeySource::parse(setting, source, route.pattern, options.clients.user)});
     appendItem(route.policyField, policyItem(policy->second));
   }
   if (route.limits.empty() || route.limits.size() > mostLimits) {
-    throw ConfigError(here + ".limits has " + std::to_string(route.limits.size()) +
-                      " limits: 1 to 16 are allowed");
+    throw std::invalid_argument(here + ".limits has " + std::to_string(route.limits.size()) +
+                                " limits: 1 to 16 are allowed");
   }
   route.needsBody =
       std::ranges::any_of(route.limits, [](const RouteLimit& limit) { return limit.source.needsBody(); });
   return route;
+}
+
+RateLimitOptions RateLimitOptions::fromConfiguration(const Poco::Util::AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  RateLimitOptions options = settings.http.limits;
+  options.policies = settings.policies();
+  options.clients = settings.http.clients;
+  checkConfigured<LimitRules>(options);
+  return options;
 }
 
 }  // namespace lockkeeper::poco

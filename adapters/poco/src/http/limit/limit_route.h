@@ -23,11 +23,11 @@ struct LimitRoute {
   bool needsBody = false;
   std::string policyField{};  ///< RateLimit-Policy of its answers.
 
-  /// Throws ConfigError that names the setting.
+  /// Throws std::invalid_argument that names the setting.
   static LimitRoute of(const LimitedRoute& given, const RateLimitOptions& options);
 };
 
-/// Throws ConfigError for what is not allowed, whatever the routes.
+/// Throws std::invalid_argument for what is not allowed, whatever the routes.
 void checkFilter(const RateLimitOptions& options);
 
 using LimitRules = FilterRules<RateLimitOptions, LimitRoute>;

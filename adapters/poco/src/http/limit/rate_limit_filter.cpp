@@ -13,7 +13,6 @@
 namespace lockkeeper::poco {
 namespace {
 
-using Poco::Net::HTTPRequestHandlerFactory;
 using Poco::Net::HTTPResponse;
 using Request = Poco::Net::HTTPServerRequest;
 using Response = Poco::Net::HTTPServerResponse;
@@ -41,10 +40,10 @@ Problem outage(const std::string& seconds) {
 
 }  // namespace
 
-class RateLimitFilter::State : public PresentRules<LimitRules> {
+class RateLimitFilter::State final : public FilterState<State, Handler, LimitRules> {
  public:
   State(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options)
-      : PresentRules(std::move(options)), limiter_(std::move(limiter)) {}
+      : FilterState(std::move(options)), limiter_(needed(std::move(limiter), "RateLimiter")) {}
 
   RateLimiter& limiter() const { return *limiter_; }
 
@@ -53,10 +52,9 @@ class RateLimitFilter::State : public PresentRules<LimitRules> {
 };
 
 /// Serves one request: asks the limits of its route, then refuses it or passes it to the application.
-class RateLimitFilter::Handler final : public Poco::Net::HTTPRequestHandler {
+class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
  public:
-  Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
+  using FilterHandler::FilterHandler;
 
   void handleRequest(Request& request, Response& response) override {
     const auto path = pathOf(request);
@@ -114,24 +112,9 @@ class RateLimitFilter::Handler final : public Poco::Net::HTTPRequestHandler {
     response.set("Retry-After", seconds);
     answer(request, response, problem);
   }
-
-  const std::shared_ptr<State> state_;
-  const std::shared_ptr<const LimitRules> rules_;  // this request's, whatever is loaded meanwhile
-  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
 };
 
 RateLimitFilter::RateLimitFilter(std::shared_ptr<RateLimiter> limiter, RateLimitOptions options)
-    : state_(std::make_shared<State>(std::move(limiter), std::move(options))) {}
-
-RateLimitFilter::RateLimitFilter(RateLimitFilter&&) noexcept = default;
-RateLimitFilter& RateLimitFilter::operator=(RateLimitFilter&&) noexcept = default;
-RateLimitFilter::~RateLimitFilter() = default;
-
-void RateLimitFilter::reload(RateLimitOptions options) { state_->reload(std::move(options)); }
-
-std::unique_ptr<HTTPRequestHandlerFactory> RateLimitFilter::wrap(
-    std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
-}
+    : HttpFilter(std::make_shared<State>(std::move(limiter), std::move(options))) {}
 
 }  // namespace lockkeeper::poco

@@ -2,7 +2,8 @@
 
 #include <Poco/StringTokenizer.h>
 
-#include "config/setting_value.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -19,16 +20,19 @@ std::vector<KeySource> sourcesOf(const std::string& what, const std::string& tex
                                  const RoutePattern& pattern, const UserOf& user) {
   const StringTokenizer parts(text, ",", StringTokenizer::TOK_TRIM);
   if (parts.count() > mostSources) {
-    throw ConfigError(what + " has " + std::to_string(parts.count()) + " parts: 1 to 4 are allowed");
+    throw std::invalid_argument(what + " has " + std::to_string(parts.count()) +
+                                " parts: 1 to 4 are allowed");
   }
   std::vector<KeySource> sources;
   for (const auto& part : parts) {
     sources.push_back(KeySource::parse(what, part, pattern, user));
     if (sources.back().needsBody()) {
-      throw ConfigError(what + " is " + quoted(text) + ": the body is not read before the lock is held");
+      throw std::invalid_argument(what + " is " + quoted(text) +
+                                  ": the body is not read before the lock is held");
     }
   }
-  if (sources.empty()) throw ConfigError(what + " is missing: it says what the key is made of, as path id");
+  if (sources.empty())
+    throw std::invalid_argument(what + " is missing: it says what the key is made of, as path id");
   return sources;
 }
 
@@ -52,9 +56,9 @@ RequestLockOptions completed(RequestLockOptions options, const LockOptions& defa
 }
 
 LockRoute LockRoute::of(const LockedRoute& given, const RequestLockOptions& options) {
-  checkSettingName(std::string("a name in ") + root, given.name);
+  checkName(std::string("a name in ") + root, given.name);
   const std::string here = root + std::string(".") + given.name;
-  if (!given.scope.empty()) checkSettingName(here + ".scope", given.scope);
+  if (!given.scope.empty()) checkName(here + ".scope", given.scope);
   checkLock(here, given.lock);
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   std::vector<KeySource> sources = sourcesOf(here + ".by", given.by, pattern, options.clients.user);
@@ -69,6 +73,15 @@ std::string LockRoute::keyFor(const RequestFacts& facts) const {
   std::string key = scope;
   for (const auto& source : sources) key.append(1, partMark).append(source.keyFor(facts));
   return key;
+}
+
+RequestLockOptions RequestLockOptions::fromConfiguration(
+    const Poco::Util::AbstractConfiguration& configuration) {
+  const Settings settings = readSettings(configuration);
+  RequestLockOptions options = settings.http.locks;
+  options.clients = settings.http.clients;
+  checkConfigured<LockRules>(completed(options, settings.manager.lock));
+  return options;
 }
 
 }  // namespace lockkeeper::poco

@@ -16,7 +16,7 @@ struct LockRoute {
   std::string scope;
   LockOptions lock;
 
-  /// From completed() options. Throws ConfigError that names the setting.
+  /// From completed() options. Throws std::invalid_argument that names the setting.
   static LockRoute of(const LockedRoute& given, const RequestLockOptions& options);
 
   /// SCOPE/VALUE, and more values likewise.
@@ -27,7 +27,7 @@ struct LockRoute {
 /// LockedRoute::lock says.
 RequestLockOptions completed(RequestLockOptions options, const LockOptions& defaults);
 
-/// Throws ConfigError for what is not allowed, whatever the routes.
+/// Throws std::invalid_argument for what is not allowed, whatever the routes.
 void checkFilter(const RequestLockOptions& options);
 
 using LockRules = FilterRules<RequestLockOptions, LockRoute>;

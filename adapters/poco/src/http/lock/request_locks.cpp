@@ -13,20 +13,19 @@ namespace lockkeeper::poco {
 
 namespace {
 
-using Poco::Net::HTTPRequestHandlerFactory;
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
 }  // namespace
 
-class RequestLocks::State : public PresentRules<LockRules> {
+class RequestLocks::State final : public FilterState<State, Handler, LockRules> {
  public:
   State(std::shared_ptr<LockManager> manager, RequestLockOptions options)
-      : PresentRules(completed(std::move(options), manager->defaults())), manager_(std::move(manager)) {}
+      : FilterState(completed(std::move(options), manager->defaults())), manager_(std::move(manager)) {}
 
-  void reload(RequestLockOptions options) {
-    PresentRules::reload(completed(std::move(options), manager_->defaults()));
+  void reload(RequestLockOptions options) override {
+    FilterState::reload(completed(std::move(options), manager_->defaults()));
   }
 
   LockManager& manager() { return *manager_; }
@@ -54,10 +53,9 @@ class RequestLocks::State : public PresentRules<LockRules> {
   std::atomic<std::size_t> waiting_ = 0;
 };
 
-class RequestLocks::Handler final : public Poco::Net::HTTPRequestHandler {
+class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
  public:
-  Handler(std::shared_ptr<State> state, std::shared_ptr<HTTPRequestHandlerFactory> handlers)
-      : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
+  using FilterHandler::FilterHandler;
 
   void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
     const auto path = pathOf(request);
@@ -135,24 +133,9 @@ class RequestLocks::Handler final : public Poco::Net::HTTPRequestHandler {
               std::string_view message = {}) const noexcept {
     tell(rules_->options().report, {.route = route.name, .key = key, .fault = fault, .message = message});
   }
-
-  const std::shared_ptr<State> state_;
-  const std::shared_ptr<const LockRules> rules_;  // this request's, whatever is loaded meanwhile
-  const std::shared_ptr<HTTPRequestHandlerFactory> handlers_;
 };
 
 RequestLocks::RequestLocks(std::shared_ptr<LockManager> manager, RequestLockOptions options)
-    : state_(std::make_shared<State>(std::move(manager), std::move(options))) {}
-
-RequestLocks::RequestLocks(RequestLocks&&) noexcept = default;
-RequestLocks& RequestLocks::operator=(RequestLocks&&) noexcept = default;
-RequestLocks::~RequestLocks() = default;
-
-void RequestLocks::reload(RequestLockOptions options) { state_->reload(std::move(options)); }
-
-std::unique_ptr<HTTPRequestHandlerFactory> RequestLocks::wrap(
-    std::unique_ptr<HTTPRequestHandlerFactory> handlers) {
-  return std::make_unique<HandlerFactory<Handler, State>>(state_, std::move(handlers));
-}
+    : HttpFilter(std::make_shared<State>(needed(std::move(manager), "LockManager"), std::move(options))) {}
 
 }  // namespace lockkeeper::poco

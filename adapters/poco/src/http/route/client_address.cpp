@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -65,8 +65,8 @@ std::vector<std::string> forwardedFor(const HTTPServerRequest& request) {
 
 ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
   if (ipv6Prefix_ < 1 || ipv6Prefix_ > 128) {
-    throw ConfigError("lockkeeper.http.ipv6Prefix is " + std::to_string(ipv6Prefix_) +
-                      ": 1 to 128 are allowed");
+    throw std::invalid_argument("lockkeeper.http.ipv6Prefix is " + std::to_string(ipv6Prefix_) +
+                                ": 1 to 128 are allowed");
   }
   for (const auto& entry : StringTokenizer(options.trustedProxies, ",",
                                            StringTokenizer::TOK_TRIM | StringTokenizer::TOK_IGNORE_EMPTY)) {
@@ -79,8 +79,8 @@ ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options
           Poco::NumberParser::tryParseUnsigned(entry.substr(slash + 1), prefix) && prefix <= bits(*address);
     }
     if (!valid) {
-      throw ConfigError("lockkeeper.http.trustedProxies has " + quoted(entry) +
-                        ": addresses and networks are allowed, such as 10.0.0.0/8 or ::1");
+      throw std::invalid_argument("lockkeeper.http.trustedProxies has " + quoted(entry) +
+                                  ": addresses and networks are allowed, such as 10.0.0.0/8 or ::1");
     }
     proxies_.push_back({masked(*address, prefix), IPAddress(prefix, address->family())});
   }

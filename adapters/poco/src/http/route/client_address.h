@@ -15,7 +15,7 @@ namespace lockkeeper::poco {
 /// at. Thread-safe.
 class ClientAddress {
  public:
-  /// Throws ConfigError for a trusted proxy that is not an address or a network.
+  /// Throws std::invalid_argument for a trusted proxy that is not an address or a network.
   explicit ClientAddress(const ClientOptions& options);
 
   /// The address of the client, such as "192.0.2.7" or "2001:db8::/64".

@@ -6,9 +6,9 @@
 #include <Poco/URI.h>
 
 #include <map>
+#include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -76,9 +76,10 @@ KeySource KeySource::parse(const std::string& what, const std::string& text, con
   const auto& kinds = hasName ? named : plain;
   const auto kind = kinds.find(text.substr(0, space));
   if (kind == kinds.end()) {
-    throw ConfigError(what + " is " + quoted(text) +
-                      ": all, address, user, header NAME, cookie NAME, query NAME, json NAME or path NAME "
-                      "are allowed");
+    throw std::invalid_argument(
+        what + " is " + quoted(text) +
+        ": all, address, user, header NAME, cookie NAME, query NAME, json NAME or path NAME "
+        "are allowed");
   }
   KeySource source;
   source.kind_ = kind->second;
@@ -86,11 +87,11 @@ KeySource KeySource::parse(const std::string& what, const std::string& text, con
   if (source.kind_ == Kind::path) {
     const auto position = pattern.position(source.name_);
     if (!position)
-      throw ConfigError(what + " is " + quoted(text) + ", which the route's match does not name");
+      throw std::invalid_argument(what + " is " + quoted(text) + ", which the route's match does not name");
     source.position_ = *position;
   }
   if (source.kind_ == Kind::user && !user) {
-    throw ConfigError(what + " is \"user\", but the application does not tell who its users are");
+    throw std::invalid_argument(what + " is \"user\", but the application does not tell who its users are");
   }
   return source;
 }

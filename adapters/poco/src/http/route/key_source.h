@@ -26,8 +26,8 @@ struct RequestFacts {
 /// "query NAME", "json NAME" (a field of the body), "path NAME" (a {NAME} of the route's pattern).
 class KeySource {
  public:
-  /// Throws ConfigError that names the setting `what` for anything else, for a {NAME} that `pattern` has not,
-  /// and for "user" when `user` is empty.
+  /// Throws std::invalid_argument that names the setting `what` for anything else, for a {NAME} that
+  /// `pattern` has not, and for "user" when `user` is empty.
   static KeySource parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
                          const UserOf& user);
 

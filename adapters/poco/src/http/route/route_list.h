@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "http/route/route_pattern.h"
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 
@@ -24,7 +24,7 @@ const Route* findRoute(const std::vector<Route>& routes, std::string_view method
   return found == routes.end() ? nullptr : &*found;
 }
 
-/// Throws ConfigError for a route that can never decide, because others decide all that it matches.
+/// Throws std::invalid_argument for a route that can never decide, because others decide all that it matches.
 template <class Route>
 void refuseHiddenRoutes(const std::vector<Route>& routes) {
   std::size_t longest = 0;
@@ -37,8 +37,8 @@ void refuseHiddenRoutes(const std::vector<Route>& routes) {
     if (others.contains(lockkeeper::quoted(route.name))) continue;
     std::string names;
     for (const std::string& other : others) names += (names.empty() ? "" : " and ") + other;
-    throw ConfigError("no request can match the route " + lockkeeper::quoted(route.name) +
-                      ": what it would match goes to " + names);
+    throw std::invalid_argument("no request can match the route " + lockkeeper::quoted(route.name) +
+                                ": what it would match goes to " + names);
   }
 }
 

@@ -4,9 +4,9 @@
 #include <Poco/URI.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -32,7 +32,7 @@ std::vector<std::string> split(std::string_view path) {
 
 RoutePattern RoutePattern::parse(const std::string& what, const std::string& text) {
   const auto refuse = [&](const std::string& why) -> void {
-    throw ConfigError(what + " is " + quoted(text) + ", which no request can match: " + why);
+    throw std::invalid_argument(what + " is " + quoted(text) + ", which no request can match: " + why);
   };
   RoutePattern pattern;
   const auto space = text.find(' ');

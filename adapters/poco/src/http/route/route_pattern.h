@@ -13,7 +13,7 @@ namespace lockkeeper::poco {
 /// at the end for whatever follows, be it nothing.
 class RoutePattern {
  public:
-  /// Throws ConfigError, naming the setting `what`, for a pattern that no request can match.
+  /// Throws std::invalid_argument, naming the setting `what`, for a pattern that no request can match.
   static RoutePattern parse(const std::string& what, const std::string& text);
 
   bool matches(std::string_view method, const std::vector<std::string>& path) const;

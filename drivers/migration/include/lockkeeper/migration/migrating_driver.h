@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
@@ -20,27 +19,27 @@ namespace lockkeeper::migration {
 class Membership;
 
 /// Moves a live fleet from one lock store to another: takes each lock in the old store, in both, or in the
-/// new one, by rules that change while the processes run. Processes agree through shared records (the board),
-/// so that no two of them ever hold a key in stores that do not overlap: docs/migrating.md for users,
-/// docs/adr/0021 for why.
+/// new one, by rules that change while the processes run. Processes agree through a store that keeps the
+/// migration's state, so that no two of them ever hold a key in stores that do not overlap: docs/migrating.md
+/// for users, docs/adr/0021 for why.
 ///
 /// A lock keeps the phase it was taken in until it is released. In `both` a claim holds the key when both
 /// stores have granted it, and has lost it when either has. Fences are the new store's; locks taken in the
 /// old store alone have none, so that a fence never goes back when phases change.
 ///
-/// The first lock joins the board and starts one thread, which sends heartbeats. Blocks as its parts do, two
-/// of them one after the other within one deadline. Thread-safe. After fork() the child's copy throws
+/// The first lock joins the migration and starts one thread, which sends heartbeats. Blocks as its parts do,
+/// two of them one after the other within one deadline. Thread-safe. After fork() the child's copy throws
 /// ForkedError.
 class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, public LossReporting {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument when a part is missing or both stores are the same
   /// object, or for options out of range.
   MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
-                  std::shared_ptr<SharedRecords> board, MigrationOptions options = {},
+                  std::shared_ptr<SharedRecords> records, MigrationOptions options = {},
                   Environment environment = {});
   MigratingDriver(const MigratingDriver&) = delete;
   MigratingDriver& operator=(const MigratingDriver&) = delete;
-  /// Leaves the board, unless locks in a single store may still live.
+  /// Leaves the migration, unless locks in a single store may still live.
   ~MigratingDriver() override;
 
   /// Throws std::invalid_argument for a ttl above MigrationOptions::maxTtl.
@@ -60,8 +59,6 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   void* findCapability(const std::type_info& type) noexcept override;
 
  private:
-  bool inherited() const noexcept;
-  void refuseInherited() const;
   AcquireResult acquireIn(Phase phase, const AcquireRequest& request);
   AcquireResult acquireOld(const AcquireRequest& request);
   AcquireResult acquireBoth(const AcquireRequest& request);
@@ -69,11 +66,11 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   void checkApart(const AcquireRequest& request);
   void lookWhoHolds(const AcquireRequest& request);
 
+  const ForkGuard forkGuard_;
   const MigrationOptions options_;
   const Environment environment_;
   const std::shared_ptr<LockDriver> oldStore_;
   const std::shared_ptr<LockDriver> newStore_;
-  const pid_t madeBy_;
   std::atomic<bool> apart_{false};  // the stores are known to be two
   std::unique_ptr<Membership> membership_;
 };

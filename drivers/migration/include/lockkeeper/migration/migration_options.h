@@ -11,20 +11,20 @@ namespace lockkeeper::migration {
 /// How a process takes part in a migration. All processes of one migration should have the same values; the
 /// protocol is also safe when they differ, since the more careful value wins.
 struct MigrationOptions {
-  /// Where the process wants to go until somebody has written rules to the board (`lockkeeper migrate
-  /// advance`). Written rules count for all processes, whatever they are configured for.
+  /// Where the process wants to go until somebody has written rules (`lockkeeper migrate advance`). Written
+  /// rules count for all processes, whatever they are configured for.
   Rules rules{Phase::legacy};
 
-  /// The board's name, 1 to 64 characters of [A-Za-z0-9_.-]: one for all processes that share the keys.
+  /// The migration's name, 1 to 64 characters of [A-Za-z0-9_.-]: one for all processes that share the keys.
   std::string name = "migration";
 
-  /// How often the process looks at the board, and thus how soon it follows: 10 ms to 1 min, and at most a
-  /// third of `lease`.
+  /// How often the process reads the migration's state, and thus how soon it follows: 10 ms to 1 min, and at
+  /// most a third of `lease`.
   std::chrono::milliseconds heartbeat{std::chrono::seconds{1}};
 
   /// For how long after a heartbeat the process takes and renews locks in only one of the stores: up to 10
-  /// min. While the board is out of reach for longer, it takes them in both. Longer rides out longer outages
-  /// of the board; shorter lets a migration go on sooner after a process has died.
+  /// min. While the state store is out of reach for longer, it takes them in both. Longer rides out longer
+  /// outages of that store; shorter lets a migration go on sooner after a process has died.
   std::chrono::milliseconds lease{std::chrono::seconds{15}};
 
   /// The longest ttl that a lock may have, up to 24 h; longer ones are refused. Each step of the migration

@@ -14,22 +14,21 @@ namespace lockkeeper::migration {
 
 /// The stores of a migration, by URI. They may hold passwords: not for messages.
 struct MigrationStores {
-  std::string from;   ///< The old store.
-  std::string to;     ///< The new store.
-  std::string board;  ///< A store that keeps the board (memory:, redis:); empty: the new store keeps it.
+  std::string from;        ///< The old store.
+  std::string to;          ///< The new store.
+  std::string stateStore;  ///< Keeps the migration's state (memory:, redis:); empty: the new store does.
 };
 
-/// Opens both stores and the board. Connects nowhere yet. Throws ConfigError when the two URIs name the same
-/// store, when the board's store cannot keep shared records, or for what StoreRegistry::open() or
-/// MigrationOptions refuse.
+/// Opens both stores and the one that keeps the state. Connects nowhere yet. Throws ConfigError when the two
+/// URIs name the same store, when the state store cannot keep shared records, or for what
+/// StoreRegistry::open() or MigrationOptions refuse.
 LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<MigratingDriver> open(const StoreRegistry& registry,
                                                                   const MigrationStores& stores,
                                                                   const MigrationOptions& options = {},
                                                                   const Environment& environment = {});
 
-/// Only the board, for programs that look at a migration and take no locks.
-LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<SharedRecords> openBoard(const StoreRegistry& registry,
-                                                                     const MigrationStores& stores,
-                                                                     const Environment& environment = {});
+/// Only the state store, for programs that look at a migration and take no locks.
+LOCKKEEPER_MIGRATION_EXPORT std::shared_ptr<SharedRecords> openStateStore(
+    const StoreRegistry& registry, const MigrationStores& stores, const Environment& environment = {});
 
 }  // namespace lockkeeper::migration

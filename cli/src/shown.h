@@ -9,4 +9,8 @@ namespace lockkeeper::cli {
 /// command line, but quoted when it could control the terminal or look like another line.
 std::string shown(std::string_view text);
 
+/// A message, which may have come from a server: a space in the place of each byte that could control the
+/// terminal or begin another line.
+std::string oneLine(std::string_view text);
+
 }  // namespace lockkeeper::cli

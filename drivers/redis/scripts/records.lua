@@ -1,5 +1,5 @@
--- Pins the text ARGV[2] to the board KEYS[1] under the name ARGV[1], for ARGV[3] ms (0: for ever), if these are given.
--- Returns name, age in ms and text of each notice. A notice is a field of a hash: "<pinned at, ms> <ends at, ms> <text>".
+-- Writes the text ARGV[2] into the table KEYS[1] under the name ARGV[1], for ARGV[3] ms (0: for ever), if these are given.
+-- Returns name, age in ms and text of each record. A record is a field of a hash: "<written at, ms> <ends at, ms> <text>".
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[1] then

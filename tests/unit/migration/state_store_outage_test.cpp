@@ -5,33 +5,43 @@
 namespace lockkeeper::migration {
 namespace {
 
-using BoardOutage = Fleet;
+using StateStoreOutage = Fleet;
 
-TEST_F(BoardOutage, AProcessOutOfTouchTakesItsLocksInBothStores) {
+TEST_F(StateStoreOutage, AProcessOutOfTouchTakesItsLocksInBothStores) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease - 2s);
   EXPECT_EQ(stores(process), "old") << "a short outage changes nothing";
   pass(3s);
   EXPECT_EQ(stores(process), "old+new");
-  EXPECT_TRUE(process.notes->mention("the board is out of reach")) << process.notes->all();
-  process.board->down = false;
+  EXPECT_TRUE(process.notes->mention("the migration's state is out of reach")) << process.notes->all();
+  process.records->down = false;
   pass(1s);
   EXPECT_EQ(stores(process), "old");
 }
 
-TEST_F(BoardOutage, AProcessThatHasNeverReachedTheBoardTakesItsLocksInBothStores) {
+TEST_F(StateStoreOutage, AProcessThatHasNeverReachedTheStateStoreTakesItsLocksInBothStores) {
   decree("legacy");
   const Process process = start("legacy", "a:1");
-  process.board->down = true;
+  process.records->down = true;
   EXPECT_EQ(stores(process), "old+new");
 }
 
-TEST_F(BoardOutage, AnAcquireWaitsForABoardThatHangsUntilItsDeadlineOnly) {
+TEST_F(StateStoreOutage, AStoreThatThrowsWhatIsNotAnErrorOfOursIsOutOfReach) {
+  decree("legacy");
+  Process process = join("legacy", "a:1");
+  process.records->broken = true;
+  pass(options.lease + 1s);
+  EXPECT_EQ(stores(process), "old+new");
+  EXPECT_TRUE(process.notes->mention("broken, says the test")) << process.notes->all();
+  end(process);
+}
+
+TEST_F(StateStoreOutage, AnAcquireWaitsForAStateStoreThatHangsUntilItsDeadlineOnly) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
-  std::unique_lock hanging(process.board->stalled);
+  std::unique_lock hanging(process.records->stalled);
   const Claimant who{"k", "another:2"};
   const Instant deadline = soon();
   auto taken = std::async(std::launch::async, [&] { process.driver->acquire({who.claim(), ttl, deadline}); });
@@ -42,12 +52,12 @@ TEST_F(BoardOutage, AnAcquireWaitsForABoardThatHangsUntilItsDeadlineOnly) {
   taken.get();
 }
 
-TEST_F(BoardOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {
+TEST_F(StateStoreOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
   const Claimant who{"k", "a:1"};
   ASSERT_TRUE(takes(process, who));
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease - 2s);
   EXPECT_EQ(renew(process, who), RenewOutcome::renewed);
   pass(3s);
@@ -55,7 +65,7 @@ TEST_F(BoardOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {
   EXPECT_EQ(process.driver->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
-TEST_F(BoardOutage, ARenewalThatWasSentAfterTheLeaseDoesNotCount) {
+TEST_F(StateStoreOutage, ARenewalThatWasSentAfterTheLeaseDoesNotCount) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
   const Claimant who{"k", "a:1"};
@@ -64,23 +74,23 @@ TEST_F(BoardOutage, ARenewalThatWasSentAfterTheLeaseDoesNotCount) {
   auto outcome = std::async(std::launch::async, [&] { return renew(process, who); });
   process.oldStore->awaitHanging();
   // As in a process that is stopped between its decision and its request.
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease + 1s);
   process.oldStore->resume();
   EXPECT_EQ(outcome.get(), RenewOutcome::unknown);
 }
 
-TEST_F(BoardOutage, ALockInBothStoresIsRenewedOutOfTouch) {
+TEST_F(StateStoreOutage, ALockInBothStoresIsRenewedOutOfTouch) {
   decree("both");
   const Process process = join("both", "a:1");
   const Claimant who{"k", "a:1"};
   ASSERT_TRUE(takes(process, who));
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease + 5s);
   EXPECT_EQ(renew(process, who), RenewOutcome::renewed);
 }
 
-TEST_F(BoardOutage, AGrantThatWasAskedForAfterTheLeaseIsGivenBack) {
+TEST_F(StateStoreOutage, AGrantThatWasAskedForAfterTheLeaseIsGivenBack) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
   process.oldStore->hang(Call::acquire);
@@ -88,35 +98,35 @@ TEST_F(BoardOutage, AGrantThatWasAskedForAfterTheLeaseIsGivenBack) {
   auto result = std::async(std::launch::async, [&] { return takes(process, late); });
   process.oldStore->awaitHanging();
   // As in a process that is stopped between its decision and its request.
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease + 1s);
   process.oldStore->resume();
   EXPECT_THROW(result.get(), StoreUnavailable);
   EXPECT_EQ(held("k"), "");
 }
 
-TEST_F(BoardOutage, AGrantThatWasDecidedOnInAnEarlierLeaseIsGivenBack) {
+TEST_F(StateStoreOutage, AGrantThatWasDecidedOnInAnEarlierLeaseIsGivenBack) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
   process.oldStore->hang(Call::acquire);
   const Claimant late{"k", "a:1"};
   auto result = std::async(std::launch::async, [&] { return takes(process, late); });
   process.oldStore->awaitHanging();
-  process.board->down = true;
+  process.records->down = true;
   pass(options.lease + 1s);
-  process.board->down = false;
+  process.records->down = false;
   pass(2s);
   process.oldStore->resume();
   EXPECT_THROW(result.get(), StoreUnavailable);
   EXPECT_EQ(held("k"), "");
 }
 
-TEST_F(BoardOutage, ABoardThatHasLostItsMemoryGetsItBackFromTheSurvivors) {
+TEST_F(StateStoreOutage, AStateThatWasLostIsWrittenBackByTheSurvivors) {
   decree("modern");
   const Process survivor = join("legacy", "a:1");
   EXPECT_EQ(stores(survivor), "new");
-  for (const SharedRecord& notice : records->read(options.name, soon())) {
-    records->remove(options.name, notice.name, soon());
+  for (const SharedRecord& record : records->read(options.name, soon())) {
+    records->remove(options.name, record.name, soon());
   }
   pass(1s);
   EXPECT_EQ(stores(survivor), "old+new");
@@ -125,24 +135,24 @@ TEST_F(BoardOutage, ABoardThatHasLostItsMemoryGetsItBackFromTheSurvivors) {
   pass(options.observation + 5s);
   EXPECT_EQ(stores(survivor), "new") << "what the operator wrote counts, not the configuration";
   EXPECT_EQ(stores(newcomer), "new");
-  EXPECT_TRUE(survivor.notes->mention("has lost its memory")) << survivor.notes->all();
+  EXPECT_TRUE(survivor.notes->mention("state was lost")) << survivor.notes->all();
 }
 
-TEST_F(BoardOutage, ABoardThatHasFallenBackToOlderRulesIsNotFollowed) {
+TEST_F(StateStoreOutage, AStateThatHasFallenBackToOlderRulesIsNotFollowed) {
   decree("legacy");
-  const BoardState before = board.look(soon());
+  const MigrationState before = stateStore.read(soon());
   decree("modern");
   const Process process = join("modern", "a:1");
-  const BoardState after = board.look(soon());
+  const MigrationState after = stateStore.read(soon());
   // As after a failover that has lost the last writes.
-  ASSERT_TRUE(board.change(after, before.version, before.settled, before.target, soon()));
+  ASSERT_TRUE(stateStore.change(after, before.version, before.current, before.target, soon()));
   pass(1s);
   EXPECT_EQ(stores(process), "old+new");
-  EXPECT_GT(board.look(soon()).version, after.version);
-  EXPECT_TRUE(process.notes->mention("has lost its memory")) << process.notes->all();
+  EXPECT_GT(stateStore.read(soon()).version, after.version);
+  EXPECT_TRUE(process.notes->mention("state was lost")) << process.notes->all();
 }
 
-TEST_F(BoardOutage, ANoticeThatCannotBeReadIsNotTakenForConsent) {
+TEST_F(StateStoreOutage, ARecordThatCannotBeReadIsNotTakenForConsent) {
   decree("legacy");
   const Process process = join("legacy", "a:1");
   records->write(options.name, "member of another kind", "hello", std::nullopt, soon());

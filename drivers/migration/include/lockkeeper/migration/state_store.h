@@ -21,9 +21,9 @@ struct LOCKKEEPER_MIGRATION_EXPORT Member {
   std::uint64_t version = 0;        ///< Of the rules that it follows; 0: of none yet.
   Rules target;                     ///< Where it wants to go.
   bool drained = true;              ///< It holds no lock in a phase other than `both` and that of the target.
-  std::chrono::milliseconds lease{};   ///< How long after a heartbeat it takes locks in one store only.
-  std::chrono::milliseconds settle{};  ///< How long after a heartbeat such locks may live.
-  std::chrono::milliseconds silent{};  ///< Since its last heartbeat, on the board's clock.
+  std::chrono::milliseconds lease{};  ///< How long after a heartbeat it takes locks in one store only.
+  std::chrono::milliseconds locksEndAfter{};  ///< How long after a heartbeat such locks may live.
+  std::chrono::milliseconds silent{};         ///< Since its last heartbeat, on the store's clock.
 
   /// Its labels, or its id where it has none.
   std::string name() const;
@@ -35,57 +35,56 @@ struct Sighting {
   std::chrono::milliseconds ago{};
 };
 
-/// The board at one moment.
-struct LOCKKEEPER_MIGRATION_EXPORT BoardState {
+/// What the processes of a migration have agreed on, at one moment.
+struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::uint64_t version = 0;          ///< Grows with each change of the rules; 0: nobody has written any.
-  Rules settled{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
+  Rules current{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
   std::optional<Rules> target;        ///< What the operator wants; empty: what each member is configured for.
   std::chrono::milliseconds since{};  ///< The last change.
   std::vector<Member> members;
   std::optional<Sighting> sighting;      ///< The last one, of any key.
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
-  std::optional<std::string> rulesText;  ///< As it stands on the board.
+  std::optional<std::string> rulesText;  ///< As it stands in the store.
 
   /// Whether a member has this label.
   bool knows(std::string_view label) const;
 };
 
-/// Where the processes of a migration agree on its rules: shared records in a store, called the board. Each
-/// call is one attempt; errors are LockDriver's, and ProtocolError for records that are not ours.
-/// Thread-safe.
-class LOCKKEEPER_MIGRATION_EXPORT MigrationBoard {
+/// Where the processes of a migration keep its state: records in a table of a store. Each call is one
+/// attempt; errors are LockDriver's, and ProtocolError for records that are not ours. Thread-safe.
+class LOCKKEEPER_MIGRATION_EXPORT StateStore {
  public:
   /// `name` is that of MigrationOptions.
-  MigrationBoard(std::shared_ptr<SharedRecords> board, std::string name);
+  StateStore(std::shared_ptr<SharedRecords> records, std::string name);
 
-  /// Writes the member's record and reads the board, in one step.
-  BoardState beat(const Member& self, Instant deadline);
-  /// Reads the board and changes nothing.
-  BoardState look(Instant deadline);
+  /// Writes the member's record and reads the state, in one step.
+  MigrationState heartbeat(const Member& self, Instant deadline);
+  /// Reads the state and changes nothing.
+  MigrationState read(Instant deadline);
 
-  /// Writes the next version if the board's rules are still those of `seen`; false when they are not.
-  bool change(const BoardState& seen, std::uint64_t version, const Rules& settled,
+  /// Writes the next version if the rules are still those of `seen`; false when they are not.
+  bool change(const MigrationState& seen, std::uint64_t version, const Rules& current,
               const std::optional<Rules>& target, Instant deadline);
 
   /// Records that somebody who is no member holds `key`; `inTheWay`: the key is on its way to modern.
   void sighted(std::string_view key, bool inTheWay, Instant deadline);
   /// Removes the record of the member `id`.
-  void leave(const std::string& id, Instant deadline);
+  void remove(const std::string& id, Instant deadline);
 
  private:
-  const std::shared_ptr<SharedRecords> board_;
+  const std::shared_ptr<SharedRecords> records_;
   const std::string name_;
 };
 
-/// Something that keeps the target from becoming the settled rules.
+/// Something that keeps the target from becoming the current rules.
 struct Blocker {
   std::string what;
   std::optional<std::chrono::milliseconds> left;  ///< After this time it ends by itself; empty: it does not.
 };
 
-/// Why the rules of `state` may not settle on `target` yet; empty when they may. `observation` is how long no
-/// legacy holder must have been seen before keys become modern.
-LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const BoardState& state, const Rules& target,
+/// Why `target` may not become the current rules of `state` yet; empty when it may. `observation` is how long
+/// no legacy holder must have been seen before keys become modern.
+LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
                                                             std::chrono::milliseconds observation);
 
 }  // namespace lockkeeper::migration

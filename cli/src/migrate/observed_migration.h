@@ -4,7 +4,7 @@
 #include <string>
 
 #include "command_line.h"
-#include "lockkeeper/migration/board.h"
+#include "lockkeeper/migration/state_store.h"
 #include "settings.h"
 
 namespace lockkeeper::cli {
@@ -18,18 +18,18 @@ int advanceMigration(const CommandLine& line);
 /// A migration, for those who look at it and take no locks.
 struct ObservedMigration {
   poco::MigrationSettings settings;
-  migration::MigrationBoard board;
-  migration::BoardState state;
+  migration::StateStore stateStore;
+  migration::MigrationState state;
 };
 
-/// Reads the board of the migration that the settings name. Throws ConfigError when they name none.
+/// Reads the state of the migration that the settings name. Throws ConfigError when they name none.
 ObservedMigration observe(const Settings& settings);
 
 /// "3m 12s" and the like: for people, to the second.
 std::string rough(std::chrono::milliseconds length);
 
-/// Prints what keeps `target` from settling, or that nothing does.
-void printBlockers(const migration::BoardState& state, const migration::Rules& target,
+/// Prints what keeps `target` from becoming the current rules, or that nothing does.
+void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
                    std::chrono::milliseconds observation);
 
 }  // namespace lockkeeper::cli

@@ -1,10 +1,11 @@
-#include "migrate/migrate_board.h"
+#include "migrate/observed_migration.h"
 
 #include <iostream>
 
 #include "commands.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -17,10 +18,11 @@ ObservedMigration observe(const Settings& settings) {
   if (settings.migration.from.empty()) {
     throw ConfigError("there is no migration: the file of --config has no lockkeeper.migration.from");
   }
-  const migration::MigrationStores stores{settings.migration.from, settings.store, settings.migration.board};
-  migration::MigrationBoard board(openBoard(knownStores(), stores), settings.migration.options.name);
-  migration::BoardState state = board.look(saturatingAdd(systemClock()->now(), lookBound));
-  return {settings.migration, std::move(board), std::move(state)};
+  const migration::MigrationStores stores{settings.migration.from, settings.store,
+                                          settings.migration.stateStore};
+  migration::StateStore stateStore(openStateStore(knownStores(), stores), settings.migration.options.name);
+  migration::MigrationState state = stateStore.read(saturatingAdd(systemClock()->now(), lookBound));
+  return {settings.migration, std::move(stateStore), std::move(state)};
 }
 
 std::string rough(std::chrono::milliseconds length) {
@@ -34,7 +36,7 @@ std::string rough(std::chrono::milliseconds length) {
   return two(seconds / 86400, "d", seconds % 86400 / 3600, "h");
 }
 
-void printBlockers(const migration::BoardState& state, const migration::Rules& target,
+void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
                    std::chrono::milliseconds observation) {
   const auto blockers = blockersOf(state, target, observation);
   if (blockers.empty()) {
@@ -43,7 +45,7 @@ void printBlockers(const migration::BoardState& state, const migration::Rules& t
   }
   std::cout << "next step: blocked\n";
   for (const migration::Blocker& blocker : blockers) {
-    std::cout << "  - " << blocker.what;
+    std::cout << "  - " << oneLine(blocker.what);
     if (blocker.left) std::cout << " (for " << rough(*blocker.left + std::chrono::milliseconds{999}) << ")";
     std::cout << "\n";
   }

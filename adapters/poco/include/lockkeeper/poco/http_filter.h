@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+namespace Poco::Net {
+class HTTPRequestHandlerFactory;
+}
+
+namespace lockkeeper::poco {
+
+/// What RateLimitFilter, RequestLocks and Idempotency have in common: they stand between a Poco HTTP server
+/// and its handlers, by options that can be replaced. Thread-safe.
+template <class Options>
+class HttpFilter {
+ public:
+  /// Those of an application, and what stands before them.
+  using Handlers = std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory>;
+
+  /// Implemented by the library.
+  class State {
+   public:
+    virtual ~State() = default;
+    /// As HttpFilter::reload().
+    virtual void reload(Options options) = 0;
+    /// As HttpFilter::wrap().
+    virtual Handlers wrap(Handlers handlers) = 0;
+  };
+
+  HttpFilter(HttpFilter&&) noexcept = default;
+  HttpFilter& operator=(HttpFilter&&) noexcept = default;
+
+  /// Works by other options from now on. Requests that are on their way keep the old ones. What is used of a
+  /// limit stays used, and answers that were kept stay for their time. Hooks that are empty in `options`
+  /// (`clients.user`, `report`, those of Idempotency) stay as they are. Throws like the constructor, and then
+  /// the old options stay.
+  void reload(Options options) { state_->reload(std::move(options)); }
+
+  /// A factory for Poco::Net::HTTPServer, whose handlers do the filter's work and then call those of
+  /// `handlers`. Requests without a route are passed on at once. The filter need not outlive the factory.
+  Handlers wrap(Handlers handlers) { return state_->wrap(std::move(handlers)); }
+
+ protected:
+  /// By this state from now on.
+  explicit HttpFilter(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  ~HttpFilter() = default;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,160 @@
+#include "lockkeeper/migration/state_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::migration {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view rulesRecord = "rules";
+constexpr std::string_view memberRecords = "member ";
+constexpr std::string_view sightingRecord = "sighting";
+constexpr std::string_view inTheWayRecord = "sighting in the way";
+
+// A record is lines of text, whose meaning is their order.
+class Lines {
+ public:
+  Lines(std::string_view record, std::string_view text) : record_(record), rest_(text) {}
+
+  std::string_view next() {
+    const auto end = std::min(rest_.find('\n'), rest_.size());
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(std::min(end + 1, rest_.size()));
+    return line;
+  }
+
+  std::uint64_t number() {
+    const std::string_view line = next();
+    std::uint64_t value = 0;
+    const auto [end, fault] = std::from_chars(line.data(), line.data() + line.size(), value);
+    if (fault != std::errc{} || end != line.data() + line.size()) refuse();
+    return value;
+  }
+
+  milliseconds length() {
+    const std::uint64_t value = number();
+    if (value > std::uint64_t{milliseconds(std::chrono::days{366}).count()}) refuse();
+    return milliseconds(value);
+  }
+
+  Rules rules() {
+    try {
+      return Rules::parse(next());
+    } catch (const ConfigError&) {
+      refuse();
+    }
+  }
+
+  [[noreturn]] void refuse() const {
+    throw ProtocolError("the migration's state has a record " + quoted(record_) +
+                        " that this version cannot read");
+  }
+
+ private:
+  const std::string_view record_;
+  std::string_view rest_;
+};
+
+void readRules(const SharedRecord& record, MigrationState& state) {
+  Lines lines(record.name, record.text);
+  state.version = lines.number();
+  state.current = lines.rules();
+  if (lines.number() == 1) state.target = lines.rules();
+  state.since = record.age;
+  state.rulesText = record.text;
+}
+
+std::string rulesText(std::uint64_t version, const Rules& current, const std::optional<Rules>& target) {
+  std::string text = std::to_string(version) + "\n" + current.text();
+  return target ? text + "\n1\n" + target->text() : text + "\n0";
+}
+
+Member readMember(const SharedRecord& record) {
+  Lines lines(record.name, record.text);
+  Member member;
+  member.id = record.name.substr(memberRecords.size());
+  member.version = lines.number();
+  member.target = lines.rules();
+  member.drained = lines.number() == 1;
+  member.lease = lines.length();
+  member.locksEndAfter = lines.length();
+  member.silent = record.age;
+  for (std::string_view label = lines.next(); !label.empty(); label = lines.next()) {
+    member.labels.emplace_back(label);
+  }
+  return member;
+}
+
+std::string memberText(const Member& member) {
+  std::string text = std::to_string(member.version) + "\n" + member.target.text() + "\n" +
+                     (member.drained ? "1" : "0") + "\n" + std::to_string(member.lease.count()) + "\n" +
+                     std::to_string(member.locksEndAfter.count());
+  for (const std::string& label : member.labels) text.append("\n").append(label);
+  return text;
+}
+
+MigrationState stateOf(const std::vector<SharedRecord>& records) {
+  MigrationState state;
+  for (const SharedRecord& record : records) {
+    if (record.name == rulesRecord) {
+      readRules(record, state);
+    } else if (record.name.starts_with(memberRecords)) {
+      state.members.push_back(readMember(record));
+    } else if (record.name == sightingRecord) {
+      state.sighting = Sighting{record.text, record.age};
+    } else if (record.name == inTheWayRecord) {
+      state.inTheWay = Sighting{record.text, record.age};
+    }
+  }
+  std::sort(state.members.begin(), state.members.end(),
+            [](const Member& a, const Member& b) { return a.name() < b.name(); });
+  return state;
+}
+
+}  // namespace
+
+std::string Member::name() const {
+  if (labels.empty()) return id;
+  std::string all;
+  for (const std::string& label : labels) all.append(all.empty() ? "" : ",").append(label);
+  return all;
+}
+
+bool MigrationState::knows(std::string_view label) const {
+  return std::any_of(members.begin(), members.end(), [&](const Member& member) {
+    return std::find(member.labels.begin(), member.labels.end(), label) != member.labels.end();
+  });
+}
+
+StateStore::StateStore(std::shared_ptr<SharedRecords> records, std::string name)
+    : records_(std::move(records)), name_(std::move(name)) {}
+
+MigrationState StateStore::heartbeat(const Member& self, Instant deadline) {
+  const std::string record = std::string(memberRecords) + self.id;
+  return stateOf(records_->write(name_, record, memberText(self), self.locksEndAfter, deadline));
+}
+
+MigrationState StateStore::read(Instant deadline) { return stateOf(records_->read(name_, deadline)); }
+
+bool StateStore::change(const MigrationState& seen, std::uint64_t version, const Rules& current,
+                        const std::optional<Rules>& target, Instant deadline) {
+  return records_->replace(name_, rulesRecord, seen.rulesText, rulesText(version, current, target), deadline);
+}
+
+void StateStore::sighted(std::string_view key, bool inTheWay, Instant deadline) {
+  records_->write(name_, sightingRecord, key, std::nullopt, deadline);
+  if (inTheWay) records_->write(name_, inTheWayRecord, key, std::nullopt, deadline);
+}
+
+void StateStore::remove(const std::string& id, Instant deadline) {
+  records_->remove(name_, std::string(memberRecords) + id, deadline);
+}
+
+}  // namespace lockkeeper::migration
