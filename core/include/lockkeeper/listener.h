@@ -61,7 +61,7 @@ enum class EventKind {
   renewed,        ///< The store confirmed a full lease. Began when the renewal was sent.
   renewalFailed,  ///< For the reason in `error` and `text`; the lease still runs for `remaining`.
   lost,      ///< For the reason in `loss`; `released` is not told then. Began when the lock was acquired.
-  released,  ///< The holder has released it, whether or not the store confirmed that. Began likewise.
+  released,  ///< The holder has released it, whether or not the store confirmed that. Began as `lost`.
 
   // Rate limits.
   decided,  ///< One limit was asked and `decision` is what it alone says: one event for each limit of a

@@ -30,7 +30,7 @@ enum class ReleaseResult {
   notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
   unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease
                 ///< ends.
-  unknown,      ///< Sent, but the answer was not seen; likewise.
+  unknown,      ///< Sent, but the answer was not seen: the manager goes on trying, too.
   notHeld,      ///< Nothing to do: released before, moved from, or inherited through fork().
 };
 
@@ -64,7 +64,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   [[nodiscard]] LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
-  /// the manager's threads; four slow ones at a time delay the next loss.
+  /// the manager's threads, whoever has found the loss; four slow ones at a time delay the next loss.
   [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.

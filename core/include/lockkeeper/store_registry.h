@@ -48,8 +48,8 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
   /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
   void addFences(std::string scheme, FenceFactory factory);
 
-  /// Registers a store of values, likewise apart from those of locks. Throws std::invalid_argument when the
-  /// scheme is taken.
+  /// Registers a store of values. Its schemes are apart from those of locks. Throws std::invalid_argument
+  /// when the scheme is taken.
   void addValues(std::string scheme, ValueFactory factory);
 
   /// Whether open() has a driver for URIs of this scheme.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,8 +54,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// One call of acquire(), as events tell of it.
   struct Call;
 
+  Instant latestEnd(const Call& call) const;
   bool claim(Lease& lease, Call& call);
-  AcquireResult attempt(const AcquireRequest& request, const Call& call);
+  AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, const Call& call);
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   ReleaseResult sendRelease(Lease& lease, bool wasValid);
@@ -72,7 +72,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::string store_;   // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
-  std::atomic<bool> storeFails_ = false;  // the latest attempt, of whatever key, got no answer
   const std::shared_ptr<LeaseKeeper> keeper_;
 };
 

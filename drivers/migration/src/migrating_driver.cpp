@@ -1,7 +1,5 @@
 #include "lockkeeper/migration/migrating_driver.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <tuple>
@@ -22,8 +20,7 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
     : options_(std::move(options)),
       environment_(std::move(environment)),
       oldStore_(std::move(oldStore)),
-      newStore_(std::move(newStore)),
-      madeBy_(::getpid()) {
+      newStore_(std::move(newStore)) {
   if (!oldStore_ || !newStore_ || !board) {
     throw std::invalid_argument("a migration needs an old store, a new store and a board");
   }
@@ -38,17 +35,11 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
 
 MigratingDriver::~MigratingDriver() {
   // The thread is not here and the mutexes may be held by it for ever: leaking them is right.
-  if (inherited()) static_cast<void>(membership_.release());
-}
-
-bool MigratingDriver::inherited() const noexcept { return ::getpid() != madeBy_; }
-
-void MigratingDriver::refuseInherited() const {
-  if (inherited()) throw ForkedError("this migration belongs to the parent process: open the stores again");
+  if (forkGuard_.inherited()) static_cast<void>(membership_.release());
 }
 
 AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
-  refuseInherited();
+  forkGuard_.check();
   if (request.ttl > options_.maxTtl) {
     throw std::invalid_argument("ttl is " + formatDuration(request.ttl) + ": during the migration at most " +
                                 formatDuration(options_.maxTtl) + " (maxTtl) is allowed");
@@ -164,7 +155,7 @@ void MigratingDriver::lookWhoHolds(const AcquireRequest& request) {
 }
 
 void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   PairedRenewals pairs;
   for (Renewal& each : renewals) {
     if (const auto phase = membership_->beginRenewal(each.claim)) {
@@ -192,7 +183,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
 }
 
 ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   const Phase phase = membership_->phaseOf(claim).value_or(Phase::both);
   ReleaseOutcome outcome = ReleaseOutcome::released;
   switch (phase) {
@@ -211,7 +202,7 @@ ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {
 }
 
 std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant deadline) {
-  refuseInherited();
+  forkGuard_.check();
   const Phase phase = membership_->phaseNow(key);
   if (phase != Phase::legacy) {
     auto found = newStore_->holder(key, deadline);
@@ -225,7 +216,7 @@ std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant dead
 std::string MigratingDriver::name() const { return "migration " + options_.name; }
 
 void MigratingDriver::addLossListener(std::weak_ptr<LossListener> listener) {
-  refuseInherited();
+  forkGuard_.check();
   for (const auto& store : {oldStore_, newStore_}) {
     if (auto* reporting = capability<LossReporting>(*store)) reporting->addLossListener(listener);
   }
@@ -237,7 +228,7 @@ void* MigratingDriver::findCapability(const std::type_info& type) noexcept {
 }
 
 Promises MigratingDriver::promises() const {
-  refuseInherited();
+  forkGuard_.check();
   const Promises before = oldStore_->promises();
   const Promises after = newStore_->promises();
   return {.fence = membership_->mayUse(Phase::legacy) ? FencePromise::none : after.fence,

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -10,6 +8,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
@@ -59,8 +58,6 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   void* findCapability(const std::type_info& type) noexcept override;
 
  private:
-  bool inherited() const noexcept;
-  void refuseInherited() const;
   AcquireResult acquireIn(Phase phase, const AcquireRequest& request);
   AcquireResult acquireOld(const AcquireRequest& request);
   AcquireResult acquireBoth(const AcquireRequest& request);
@@ -72,7 +69,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   const Environment environment_;
   const std::shared_ptr<LockDriver> oldStore_;
   const std::shared_ptr<LockDriver> newStore_;
-  const pid_t madeBy_;
+  const ForkGuard forkGuard_;
   std::atomic<bool> apart_{false};  // the stores are known to be two
   std::unique_ptr<Membership> membership_;
 };
