@@ -130,6 +130,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
 }
 
 void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error) const {
+  if (!options_.environment.listener) return;
   Event event{.kind = kind,
               .key = key,
               .store = store_,
@@ -265,21 +266,22 @@ void Engine::renew(Lease& lease) {
   throw OutcomeUnknown("the lock was perhaps renewed: its old lease runs on at least");
 }
 
-ReleaseResult Engine::release(Lease& lease) noexcept {
+ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
-  const bool wasValid = wasAlive && now() < lease.validUntil.load(std::memory_order_relaxed);
-  const ReleaseResult result = sendRelease(lease, wasValid);
+  const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
+  const ReleaseResult result = sendRelease(lease, began, wasValid);
   if (wasAlive) letGo(lease, result == ReleaseResult::notOwner && wasValid);
   return result;
 }
 
-ReleaseResult Engine::releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept {
+ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
+                                     std::chrono::milliseconds atLeast) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const auto rest =
-      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - now());
-  if (rest <= rest.zero()) return release(lease);
+      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - began);
+  if (rest <= rest.zero()) return release(lease, began);
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
   const ReleaseResult result =
@@ -314,6 +316,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
 
 void Engine::letGo(Lease& lease, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
+  if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
                              .key = lease.key,
                              .store = store_,
@@ -323,9 +326,8 @@ void Engine::letGo(Lease& lease, bool foundLost) {
                              .loss = lease.lossReason});
 }
 
-ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
-  const Instant began = now();
-  const Instant deadline = callEnd();
+ReleaseResult Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
+  const Instant deadline = began + options_.operationTimeout;
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);

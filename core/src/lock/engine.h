@@ -32,8 +32,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads.
   static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
 
-  ReleaseResult release(Lease& lease) noexcept;
-  ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
+  /// The call `began` just now.
+  ReleaseResult release(Lease& lease, Instant began) noexcept;
+  ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
 
   /// Ends all waits of acquire(), and those that come.
   void stop() noexcept;
@@ -59,7 +60,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, const Call& call);
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
-  ReleaseResult sendRelease(Lease& lease, bool wasValid);
+  ReleaseResult sendRelease(Lease& lease, Instant began, bool wasValid);
   ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
   void letGo(Lease& lease, bool foundLost);
   void giveBack(const Lease& lease);

@@ -1,5 +1,7 @@
 #include "lock/local_queue.h"
 
+#include <utility>
+
 namespace lockkeeper::detail {
 
 LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Instant answerBy,
@@ -25,12 +27,15 @@ LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Insta
     held.lock();
     while (!waiter.turn && !waiter.answer && !stop.stop_requested()) {
       const Instant now = clock_->now();
-      waiter.outOfTime = now >= until;
-      if (waiter.outOfTime && (line.answer || now >= answerBy)) break;
+      if (now >= until) {
+        if (line.answer || now >= answerBy) break;
+        if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
+      }
       clock_->wait(held, waiter.wakeUp, waiter.outOfTime ? answerBy : until);
     }
     if (!waiter.turn && !waiter.answer) {
       waiter.answer = line.answer.value_or(Answer::none);
+      if (waiter.outOfTime) --line.outOfTime;
       line.waiters.erase(place);
     }
     held.unlock();
@@ -43,7 +48,8 @@ void LocalQueue::tell(std::string_view key, std::optional<Answer> answer) noexce
   const std::lock_guard guard(mutex_);
   Line& line = lines_.find(key)->second;
   line.answer = answer;
-  if (!answer) return;
+  if (!answer || line.outOfTime == 0) return;
+  line.outOfTime = 0;
   std::erase_if(line.waiters, [&](Waiter* waiter) {
     if (!waiter->outOfTime) return false;
     waiter->answer = answer;
@@ -63,6 +69,7 @@ void LocalQueue::leave(std::string_view key) noexcept {
   line->second.answer.reset();
   Waiter* next = waiters.front();
   waiters.pop_front();
+  if (next->outOfTime) --line->second.outOfTime;
   next->turn = true;
   next->wakeUp.notify_one();
 }

@@ -73,6 +73,7 @@ class LocalQueue {
   };
   struct Line {
     std::list<Waiter*> waiters;
+    int outOfTime = 0;             // of them
     std::optional<Answer> answer;  // empty while an attempt is under way
   };
 
