@@ -64,7 +64,8 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   [[nodiscard]] LockState state() const noexcept;
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
-  /// the manager's threads; four slow callbacks at the same time delay the next loss.
+  /// the manager's threads, whoever has found the loss; four slow callbacks at the same time delay the next
+  /// loss.
   [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.

@@ -76,6 +76,10 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// defaults name it), or when options.stop or stop() was triggered. Throws std::invalid_argument for a bad
   /// key or options, and LockDriver's errors when the store failed until the end of the wait. Blocks for
   /// waitFor plus one operationTimeout plus one I/O timeout at most.
+  ///
+  /// Busy is what the store says, or that this manager holds the key. So a call whose time is up behind
+  /// another one's unanswered attempt waits for that attempt as for one of its own, and throws
+  /// StoreUnavailable when no answer comes.
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
   /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/internal/string_map.h"
 #include "memory/memory_rates.h"
 
 namespace lockkeeper::detail {
@@ -42,10 +42,7 @@ class LocalLimits {
     RateLaw store;
     RateLaw local;
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-  using Uncharged = std::unordered_map<std::string, Laws, Hash, std::equal_to<>>;
+  using Uncharged = StringMap<Laws>;
 
   Uncharged::node_type extract(std::string_view key);
   void putBack(Uncharged::node_type use);

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "limit/yielder.h"
 #include "lockkeeper/driver/rate_driver.h"
+#include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::detail {
 
@@ -87,7 +87,7 @@ class RateRecords {
     RateLaw law;
     std::int64_t count = 0;
     std::int64_t remaining = 0;  // in the store, when it was last asked
-    Instant resetAt{};           // likewise
+    Instant resetAt{};           // as the store has said then
     std::chrono::nanoseconds idle{};
     Instant idleAt{};
     bool watched = false;  // somebody calls takeIdle()
@@ -100,13 +100,10 @@ class RateRecords {
 
     bool inUse() const noexcept { return underWay > 0 || !line.empty() || units.watched; }
   };
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
   struct Shard {
     std::mutex mutex;
     std::atomic<int> refusals = 0;  // of all records: where there are none, a look costs no lock
-    std::unordered_map<std::string, Record, Hash, std::equal_to<>> records;
+    StringMap<Record> records;
 
     Record* find(std::string_view key);
     Record& recordOf(std::string_view key);
@@ -114,7 +111,7 @@ class RateRecords {
     void makeRoom(const Record& present, Instant now);
   };
 
-  Shard& shardOf(std::string_view key) { return shards_[Hash{}(key) % shardCount]; }
+  Shard& shardOf(std::string_view key) { return shards_[StringHash{}(key) % shardCount]; }
   std::shared_ptr<Batch> join(Record& record, const RateCharge& charge, Instant deadline) const;
   bool waitToLead(Batch& batch, Instant deadline);
   std::exception_ptr send(RateCharge& question, Instant deadline);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 #include "base/either_stop.h"
 #include "lockkeeper/driver/key.h"
@@ -37,6 +38,11 @@ struct Engine::Call {
   const Instant waitUntil;
   int attempts = 0;
 };
+
+// `call` ends by then, give or take one I/O timeout.
+Instant Engine::latestEnd(const Call& call) const {
+  return saturatingAdd(call.waitUntil, options_.operationTimeout);
+}
 
 Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
     : options_(completed(std::move(options))),
@@ -87,13 +93,13 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   const EitherStop stop(terms.stop, stop_.get_token());
   Call call{terms, stop.token(), began,
             terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor)};
-  std::optional<LocalQueue::Turn> turn;
-  if (!stopped()) turn = queue_.enter(full, call.waitUntil, call.stop);
-  if (turn) {
+  LocalQueue::Entered entered;
+  if (!stopped()) entered = queue_.enter(full, call.waitUntil, latestEnd(call), call.stop);
+  if (entered.turn) {
     const std::size_t prefix = full.size() - key.size();
     const Token token = Token::generate(*options_.environment.random);
     auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, token, terms);
-    lease->turn = std::move(*turn);
+    lease->turn = std::move(*entered.turn);
     try {
       if (claim(*lease, call)) {
         keeper_->add(*lease);
@@ -104,6 +110,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
                                    .ended = lease->acquiredAt,
                                    .attempts = call.attempts,
                                    .fence = lease->fence});
+        keeper_->announced(*lease);
         return Lock(shared_from_this(), std::move(lease));
       }
     } catch (const Error& error) {
@@ -112,7 +119,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
       throw;
     }
     full = lease->key;
-  } else if (storeFails_ && queue_.isBeingClaimed(full) && !call.stop.stop_requested()) {
+  } else if (entered.otherwise == LocalQueue::Answer::none && !call.stop.stop_requested()) {
     const StoreUnavailable error(
         "the store does not answer the caller of this process that is ahead for the key");
     tellEnd(EventKind::gaveUp, full, call, &error);
@@ -123,6 +130,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
 }
 
 void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error) const {
+  if (!options_.environment.listener) return;
   Event event{.kind = kind,
               .key = key,
               .store = store_,
@@ -137,9 +145,10 @@ void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, con
 bool Engine::claim(Lease& lease, Call& call) {
   const Environment& environment = options_.environment;
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
-  const Instant latest = saturatingAdd(call.waitUntil, options_.operationTimeout);
+  const Instant latest = latestEnd(call);
   std::exception_ptr failure;
-  bool sent = false;  // an earlier attempt with this token may have been applied
+  bool sent = false;   // an earlier attempt with this token may have been applied
+  bool waits = false;  // the store has said that the key is busy, and lets claims wait for it
 
   for (;;) {
     std::optional<std::chrono::milliseconds> retryAfter;
@@ -147,34 +156,55 @@ bool Engine::claim(Lease& lease, Call& call) {
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
-      const auto result = attempt({lease.claim(), lease.ttlMilliseconds(), deadline, sent}, call);
+      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent};
+      const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
-      storeFails_ = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
         if (accept(lease, *granted, call)) {
-          lease.turn.markHeld();
+          lease.turn.tell(LocalQueue::Answer::taken);
           return true;
         }
+        lease.turn.tell(LocalQueue::Answer::none);
+        waits = false;
         giveBack(lease);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
       } else {
+        lease.turn.tell(LocalQueue::Answer::taken);
         failure = nullptr;
+        // Asked first, and told to those in line: a wait in the store tells nothing until it ends.
+        const bool mayWait = waitable_ != nullptr && now() < call.waitUntil && !call.stop.stop_requested();
+        if (mayWait && !std::exchange(waits, true)) {
+          lease.token = Token::generate(*environment.random);
+          continue;
+        }
         // A store may name a time that nanoseconds do not hold.
         const auto& busy = std::get<Busy>(result);
         if (busy.retryAfter && *busy.retryAfter < options_.backoffCap) {
-          retryAfter = *busy.retryAfter + std::chrono::milliseconds{1};
+          retryAfter =
+              std::max(*busy.retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1};
         }
       }
     } catch (const Error& error) {
+      // Another error is this key's own, or this caller's.
+      if (worthRetrying(error.code())) lease.turn.tell(LocalQueue::Answer::none);
+      waits = false;
       tellFailure(lease, began, error);
       failure = std::current_exception();
       const bool firstDoubt = perhapsApplied(error.code()) && !sent;
       sent = sent || firstDoubt;
-      storeFails_ = worthRetrying(error.code());
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
-      if (firstDoubt && now() < latest && !call.stop.stop_requested()) continue;
+      if (firstDoubt && now() < latest && !call.stop.stop_requested()) {
+        lease.turn.ask();
+        continue;
+      }
+    } catch (const std::invalid_argument&) {
+      if (sent) giveBack(lease);
+      throw;
+    } catch (...) {
+      giveBack(lease);  // a driver that breaks its contract: the claim was perhaps applied
+      throw;
     }
     if (now() >= call.waitUntil || call.stop.stop_requested()) break;
     auto pause = backoff.next(*environment.random);
@@ -182,16 +212,16 @@ bool Engine::claim(Lease& lease, Call& call) {
     if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
+    if (!waits) lease.turn.ask();
   }
   if (sent) giveBack(lease);
   if (failure && !call.stop.stop_requested()) std::rethrow_exception(failure);
   return false;
 }
 
-AcquireResult Engine::attempt(const AcquireRequest& request, const Call& call) {
+AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& call) {
   const auto waitFor = std::min<std::chrono::nanoseconds>(call.waitUntil - now(), longestStoreWait);
-  if (waitable_ == nullptr || waitFor <= waitFor.zero()) return driver_->acquire(request);
-  return waitable_->acquireWaiting(request, waitFor, call.stop);
+  return waitable_->acquireWaiting(request, std::max(waitFor, waitFor.zero()), call.stop);
 }
 
 bool Engine::accept(Lease& lease, const Granted& granted, const Call& call) {
@@ -208,7 +238,7 @@ void Engine::stop() noexcept {
 }
 
 void Engine::giveBack(const Lease& lease) {
-  keeper_->abandon(lease.claim(), now() + std::max(lease.ttl, lease.length));
+  keeper_->abandon(lease.claim(), saturatingAdd(now(), std::max(lease.ttl, lease.length)));
 }
 
 void Engine::tellFailure(const Lease& lease, Instant began, const Error& error) const {
@@ -236,21 +266,22 @@ void Engine::renew(Lease& lease) {
   throw OutcomeUnknown("the lock was perhaps renewed: its old lease runs on at least");
 }
 
-ReleaseResult Engine::release(Lease& lease) noexcept {
+ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
-  const bool wasValid = wasAlive && now() < lease.validUntil.load(std::memory_order_relaxed);
-  const ReleaseResult result = sendRelease(lease, wasValid);
+  const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
+  const ReleaseResult result = sendRelease(lease, began, wasValid);
   if (wasAlive) letGo(lease, result == ReleaseResult::notOwner && wasValid);
   return result;
 }
 
-ReleaseResult Engine::releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept {
+ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
+                                     std::chrono::milliseconds atLeast) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const auto rest =
-      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - now());
-  if (rest <= rest.zero()) return release(lease);
+      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - began);
+  if (rest <= rest.zero()) return release(lease, began);
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
   const ReleaseResult result =
@@ -285,6 +316,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
 
 void Engine::letGo(Lease& lease, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
+  if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
                              .key = lease.key,
                              .store = store_,
@@ -294,9 +326,8 @@ void Engine::letGo(Lease& lease, bool foundLost) {
                              .loss = lease.lossReason});
 }
 
-ReleaseResult Engine::sendRelease(Lease& lease, bool wasValid) {
-  const Instant began = now();
-  const Instant deadline = callEnd();
+ReleaseResult Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
+  const Instant deadline = began + options_.operationTimeout;
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);

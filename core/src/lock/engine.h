@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +32,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads.
   static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
 
-  ReleaseResult release(Lease& lease) noexcept;
-  ReleaseResult releaseHeldFor(Lease& lease, std::chrono::milliseconds atLeast) noexcept;
+  /// The call `began` just now.
+  ReleaseResult release(Lease& lease, Instant began) noexcept;
+  ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
 
   /// Ends all waits of acquire(), and those that come.
   void stop() noexcept;
@@ -55,11 +55,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// One call of acquire(), as events tell of it.
   struct Call;
 
+  Instant latestEnd(const Call& call) const;
   bool claim(Lease& lease, Call& call);
-  AcquireResult attempt(const AcquireRequest& request, const Call& call);
+  AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, const Call& call);
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
-  ReleaseResult sendRelease(Lease& lease, bool wasValid);
+  ReleaseResult sendRelease(Lease& lease, Instant began, bool wasValid);
   ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
   void letGo(Lease& lease, bool foundLost);
   void giveBack(const Lease& lease);
@@ -72,7 +73,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::string store_;   // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
-  std::atomic<bool> storeFails_ = false;  // the latest attempt, of whatever key, got no answer
   const std::shared_ptr<LeaseKeeper> keeper_;
 };
 

@@ -25,8 +25,8 @@ bool Lease::valid() noexcept {
   return keeping && keeping->stillRuns(*this);
 }
 
-void Lease::leased(Instant leasedFrom, std::chrono::nanoseconds leasedFor) noexcept {
-  length = leasedFor;
+void Lease::leased(Instant leasedFrom, std::chrono::milliseconds leasedFor) noexcept {
+  length = saturated(leasedFor);
   const Instant end = saturatingAdd(leasedFrom, length - driftOf(length) - margin.value_or(length / 10));
   validUntil.store(std::min(end, holdUntil), std::memory_order_release);
   // A third leaves room for two more attempts before the end.

@@ -20,6 +20,9 @@ namespace lockkeeper::detail {
 class Engine;
 class LeaseKeeper;
 
+/// Whether a lock was told of as acquired, before which its loss is not told.
+enum class Announced : char { no, yes, lostBefore };
+
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
 /// held; validUntil and state are written under the keeper's mutex only; those below the line belong to the
 /// keeper.
@@ -41,6 +44,7 @@ struct Lease : std::enable_shared_from_this<Lease> {
   std::atomic<Instant> validUntil{Instant{}};
   std::atomic<LockState> state{LockState::held};
   std::stop_source lost;
+  std::atomic<Announced> announced{Announced::no};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
   std::chrono::nanoseconds length{};  ///< As the store gave it last.
@@ -67,7 +71,7 @@ struct Lease : std::enable_shared_from_this<Lease> {
 
   /// The store has given the lease for `leasedFor` from `leasedFrom` on: sets validUntil and the next
   /// renewal.
-  void leased(Instant leasedFrom, std::chrono::nanoseconds leasedFor) noexcept;
+  void leased(Instant leasedFrom, std::chrono::milliseconds leasedFor) noexcept;
 };
 
 }  // namespace lockkeeper::detail

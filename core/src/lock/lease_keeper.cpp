@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 namespace lockkeeper::detail {
 
@@ -55,17 +56,6 @@ class LeaseKeeper::LossInbox final : public LossListener {
   LeaseKeeper* keeper_;
 };
 
-void LeaseKeeper::Loss::tell(const Environment& environment, std::string_view store) const {
-  lease->lost.request_stop();
-  environment.tell({.kind = EventKind::lost,
-                    .key = lease->key,
-                    .store = store,
-                    .began = lease->acquiredAt,
-                    .ended = environment.clock->now(),
-                    .fence = lease->fence,
-                    .loss = lease->lossReason});
-}
-
 LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
                          std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
     : driver_(std::move(driver)),
@@ -78,7 +68,7 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environ
       watchmen_(mutex_, *environment_.clock, mostWatchmen,
                 {.due = [this] { return nextLoss(); },
                  .doIt = [this](auto& held) { tellNextLoss(held); },
-                 .last = [](auto&) {}}),
+                 .last = [this](auto& held) { tellUntold(held); }}),
       renewers_(mutex_, *environment_.clock, mostRenewers,
                 {.due = [this] { return std::min(nextRenewal(), abandoned_.due()); },
                  .doIt = [this](auto& held) { renewDue(held); },
@@ -96,6 +86,13 @@ void LeaseKeeper::start() {
 void LeaseKeeper::add(Lease& lease) {
   const std::lock_guard held(mutex_);
   schedule(lease);
+}
+
+void LeaseKeeper::announced(Lease& lease) {
+  if (lease.announced.exchange(Announced::yes) == Announced::no) return;
+  const std::lock_guard held(mutex_);
+  untold_.push_back(lease.shared_from_this());
+  watchmen_.wakeUpAt(nextLoss());
 }
 
 bool LeaseKeeper::remove(Lease& lease) {
@@ -122,16 +119,14 @@ void LeaseKeeper::unschedule(Lease& lease) {
 
 bool LeaseKeeper::stillRuns(Lease& lease) {
   // A renewal may be setting validUntil right now: decide under the mutex, once and for ever.
-  std::unique_lock held(mutex_);
+  const std::lock_guard held(mutex_);
   if (!lease.alive()) return false;
   if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
-  const Loss loss = lose(lease, LossReason::leaseEnded);
-  held.unlock();
-  loss.tell(environment_, store_);
+  lose(lease, LossReason::leaseEnded);
   return false;
 }
 
-LeaseKeeper::Loss LeaseKeeper::lose(Lease& lease, LossReason reason) {
+void LeaseKeeper::lose(Lease& lease, LossReason reason) {
   const bool heldTooLong =
       reason == LossReason::leaseEnded && lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil;
   lease.lossReason = heldTooLong ? LossReason::maxHold : reason;
@@ -139,7 +134,9 @@ LeaseKeeper::Loss LeaseKeeper::lose(Lease& lease, LossReason reason) {
   unschedule(lease);
   // The next caller of this process may go to the store from now on: it is the store that excludes it.
   { const LocalQueue::Turn ended = std::move(lease.turn); }
-  return {lease.shared_from_this()};
+  if (lease.announced.exchange(Announced::lostBefore) != Announced::yes) return;
+  untold_.push_back(lease.shared_from_this());
+  watchmen_.wakeUpAt(nextLoss());
 }
 
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
@@ -153,9 +150,7 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
     const LossReason reason = now >= end                          ? LossReason::leaseEnded
                               : outcome == RenewOutcome::notOwner ? LossReason::notOwner
                                                                   : LossReason::ownershipUncertain;
-    const Loss loss = lose(lease, reason);
-    held.unlock();
-    loss.tell(environment_, store_);
+    lose(lease, reason);
     return false;
   }
   const bool done = outcome == RenewOutcome::renewed;
@@ -182,12 +177,10 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
 
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   const std::lock_guard held(mutex_);
-  std::vector<Lease*> gone;
-  for (const auto& [end, lease] : ends_) {
-    if (std::ranges::find(tokens, lease->token) != tokens.end()) gone.push_back(lease);
+  for (auto each = ends_.begin(); each != ends_.end();) {
+    Lease& lease = *(each++)->second;
+    if (std::ranges::find(tokens, lease.token) != tokens.end()) lose(lease, LossReason::notOwner);
   }
-  for (Lease* lease : gone) untold_.push_back(lose(*lease, LossReason::notOwner));
-  watchmen_.wakeUpAt(nextLoss());
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) {
@@ -216,13 +209,25 @@ Instant LeaseKeeper::nextRenewal() const {
 }
 
 void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
-  if (untold_.empty()) untold_.push_back(lose(*ends_.begin()->second, LossReason::leaseEnded));
-  Loss loss = std::move(untold_.back());
-  untold_.pop_back();
+  if (untold_.empty()) lose(*ends_.begin()->second, LossReason::leaseEnded);
+  if (untold_.empty()) return;
+  auto lease = std::move(untold_.front());
+  untold_.pop_front();
   held.unlock();
-  loss.tell(environment_, store_);
-  loss = {};  // It may be the last of the lease: not under the mutex.
+  lease->lost.request_stop();
+  environment_.tell({.kind = EventKind::lost,
+                     .key = lease->key,
+                     .store = store_,
+                     .began = lease->acquiredAt,
+                     .ended = environment_.clock->now(),
+                     .fence = lease->fence,
+                     .loss = lease->lossReason});
+  lease.reset();  // It may be the last owner: not under the mutex.
   held.lock();
+}
+
+void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {
+  while (!untold_.empty()) tellNextLoss(held);
 }
 
 void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {

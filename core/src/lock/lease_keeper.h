@@ -1,11 +1,11 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/relay.h"
 #include "lock/abandoned_claims.h"
@@ -29,8 +29,11 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.
   void start();
 
-  /// Starts to renew and watch the lease, which lives at least until remove().
+  /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet.
   void add(Lease& lease);
+
+  /// Others have heard of the lock: from now on they may hear of its loss.
+  void announced(Lease& lease);
 
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease);
@@ -38,7 +41,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
   bool stillRuns(Lease& lease);
 
-  /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew.
+  /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew; a
+  /// loss is told by a watchman, so that no callback of lost() holds up a thread that renews.
   bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
   /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
@@ -50,7 +54,6 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void shutDown(Instant until);
 
  private:
-  struct Loss;
   class EventGate;
   class LossInbox;
   using ByTime = std::set<std::pair<Instant, Lease*>>;
@@ -59,7 +62,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   Instant nextRenewal() const;
   void tellNextLoss(std::unique_lock<std::mutex>& held);
   void renewDue(std::unique_lock<std::mutex>& held);
-  Loss lose(Lease& lease, LossReason reason);
+  void tellUntold(std::unique_lock<std::mutex>& held);
+  void lose(Lease& lease, LossReason reason);
   void claimsLost(std::span<const Token> tokens) noexcept;
   void schedule(Lease& lease);
   void unschedule(Lease& lease);
@@ -71,21 +75,14 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const std::chrono::nanoseconds operationTimeout_;
 
   std::mutex mutex_;
-  ByTime ends_;      // all leases that are alive, by validUntil
-  ByTime renewals_;  // those of them that fall due, by renewAt
-  std::vector<Loss> untold_;
+  ByTime ends_;                                // all leases that are alive, by validUntil
+  ByTime renewals_;                            // those of them that fall due, by renewAt
+  std::deque<std::shared_ptr<Lease>> untold_;  // lost ones
   AbandonedClaims abandoned_;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
   Relay watchmen_;
   Relay renewers_;
-};
-
-/// A loss that is decided, to be told outside the mutex.
-struct LeaseKeeper::Loss {
-  std::shared_ptr<Lease> lease;
-
-  void tell(const Environment& environment, std::string_view store) const;
 };
 
 }  // namespace lockkeeper::detail

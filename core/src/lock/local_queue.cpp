@@ -1,20 +1,22 @@
 #include "lock/local_queue.h"
 
+#include <utility>
+
 namespace lockkeeper::detail {
 
-std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant until,
-                                                  const std::stop_token& stop) {
+LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Instant answerBy,
+                                      const std::stop_token& stop) {
   std::unique_lock held(mutex_);
   const auto found = lines_.find(key);
-  if (found == lines_.end()) return Turn(*this, lines_.try_emplace(std::string(key)).first->first);
-  if (clock_->now() >= until) return std::nullopt;
+  if (found == lines_.end()) return {Turn(*this, lines_.try_emplace(std::string(key)).first->first)};
+  if (found->second.answer && clock_->now() >= until) return {{}, *found->second.answer};
 
   // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
   // erased.
   const std::string& name = found->first;
-  auto& waiters = found->second.waiters;
+  Line& line = found->second;
   Waiter waiter;
-  const auto place = waiters.insert(waiters.end(), &waiter);
+  const auto place = line.waiters.insert(line.waiters.end(), &waiter);
   held.unlock();
   {
     // Made and ended outside the mutex, which it takes.
@@ -23,24 +25,37 @@ std::optional<LocalQueue::Turn> LocalQueue::enter(std::string_view key, Instant 
       waiter.wakeUp.notify_one();
     });
     held.lock();
-    while (!waiter.turn && !stop.stop_requested() && clock_->now() < until) {
-      clock_->wait(held, waiter.wakeUp, until);
+    while (!waiter.turn && !waiter.answer && !stop.stop_requested()) {
+      const Instant now = clock_->now();
+      if (now >= until) {
+        if (line.answer || now >= answerBy) break;
+        if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
+      }
+      clock_->wait(held, waiter.wakeUp, waiter.outOfTime ? answerBy : until);
     }
-    if (!waiter.turn) waiters.erase(place);
+    if (!waiter.turn && !waiter.answer) {
+      waiter.answer = line.answer.value_or(Answer::none);
+      if (waiter.outOfTime) --line.outOfTime;
+      line.waiters.erase(place);
+    }
     held.unlock();
   }
-  return waiter.turn ? std::optional(Turn(*this, name)) : std::nullopt;
+  if (waiter.turn) return {Turn(*this, name)};
+  return {{}, *waiter.answer};
 }
 
-bool LocalQueue::isBeingClaimed(std::string_view key) const {
+void LocalQueue::tell(std::string_view key, std::optional<Answer> answer) noexcept {
   const std::lock_guard guard(mutex_);
-  const auto line = lines_.find(key);
-  return line != lines_.end() && !line->second.held;
-}
-
-void LocalQueue::markHeld(std::string_view key) noexcept {
-  const std::lock_guard guard(mutex_);
-  lines_.find(key)->second.held = true;
+  Line& line = lines_.find(key)->second;
+  line.answer = answer;
+  if (!answer || line.outOfTime == 0) return;
+  line.outOfTime = 0;
+  std::erase_if(line.waiters, [&](Waiter* waiter) {
+    if (!waiter->outOfTime) return false;
+    waiter->answer = answer;
+    waiter->wakeUp.notify_one();
+    return true;
+  });
 }
 
 void LocalQueue::leave(std::string_view key) noexcept {
@@ -51,9 +66,10 @@ void LocalQueue::leave(std::string_view key) noexcept {
     lines_.erase(line);
     return;
   }
-  line->second.held = false;
+  line->second.answer.reset();
   Waiter* next = waiters.front();
   waiters.pop_front();
+  if (next->outOfTime) --line->second.outOfTime;
   next->turn = true;
   next->wakeUp.notify_one();
 }

@@ -19,6 +19,12 @@ class LocalQueue {
  public:
   explicit LocalQueue(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
 
+  /// What whoever is first in line knows of the key.
+  enum class Answer {
+    taken,  ///< It holds the key, or the store said last that somebody else does.
+    none,   ///< The store has not answered.
+  };
+
   /// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it.
   class Turn {
    public:
@@ -32,8 +38,10 @@ class LocalQueue {
       if (queue_ != nullptr) queue_->leave(key_);
     }
 
-    /// The store has granted the key: who waits now waits for its holder.
-    void markHeld() noexcept { queue_->markHeld(key_); }
+    /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
+    void tell(Answer answer) noexcept { queue_->tell(key_, answer); }
+    /// The next attempt begins.
+    void ask() noexcept { queue_->tell(key_, std::nullopt); }
 
    private:
     friend class LocalQueue;
@@ -47,27 +55,33 @@ class LocalQueue {
     std::string_view key_;  // points into the queue's map
   };
 
-  /// Waits for the caller's turn, until `until` or `stop`; then empty.
-  std::optional<Turn> enter(std::string_view key, Instant until, const std::stop_token& stop);
+  struct Entered {
+    std::optional<Turn> turn;
+    Answer otherwise = Answer::taken;
+  };
 
-  /// Whether the one whose turn it is has not got the key from the store yet.
-  bool isBeingClaimed(std::string_view key) const;
+  /// Waits for the caller's turn, until `until` or `stop`. Without one, says what the first in line knows: an
+  /// attempt that is under way then is waited for, until `answerBy`, since it asks what the caller would.
+  Entered enter(std::string_view key, Instant until, Instant answerBy, const std::stop_token& stop);
 
  private:
   struct Waiter {
     std::condition_variable wakeUp;
+    bool outOfTime = false;  // waits for the answer only
     bool turn = false;
+    std::optional<Answer> answer{};
   };
   struct Line {
     std::list<Waiter*> waiters;
-    bool held = false;
+    int outOfTime = 0;             // of them
+    std::optional<Answer> answer;  // empty while an attempt is under way
   };
 
   void leave(std::string_view key) noexcept;
-  void markHeld(std::string_view key) noexcept;
+  void tell(std::string_view key, std::optional<Answer> answer) noexcept;
 
   const std::shared_ptr<Clock> clock_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   StringMap<Line> lines_;
 };
 

@@ -56,8 +56,9 @@ void Lock::renew() {
 ReleaseResult Lock::release() noexcept {
   if (!engine_) return ReleaseResult::notHeld;
   auto engine = std::exchange(engine_, nullptr);
-  const Instant until = engine->callEnd();
-  const ReleaseResult result = engine->release(*lease_);
+  const Instant began = engine->now();
+  const ReleaseResult result = engine->release(*lease_, began);
+  const Instant until = began + engine->options().operationTimeout;
   detail::Engine::leave(std::move(engine), until);
   return result;
 }
@@ -65,8 +66,9 @@ ReleaseResult Lock::release() noexcept {
 ReleaseResult Lock::releaseHeldFor(std::chrono::milliseconds atLeast) noexcept {
   if (!engine_) return ReleaseResult::notHeld;
   auto engine = std::exchange(engine_, nullptr);
-  const Instant until = engine->callEnd();
-  const ReleaseResult result = engine->releaseHeldFor(*lease_, atLeast);
+  const Instant began = engine->now();
+  const ReleaseResult result = engine->releaseHeldFor(*lease_, began, atLeast);
+  const Instant until = began + engine->options().operationTimeout;
   detail::Engine::leave(std::move(engine), until);
   return result;
 }

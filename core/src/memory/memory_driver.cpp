@@ -4,6 +4,7 @@
 #include <list>
 #include <mutex>
 
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/string_map.h"
 #include "lockkeeper/store_registry.h"
@@ -34,6 +35,7 @@ struct MemoryDriver::State {
   explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), shared(clock), rates(clock) {}
 
   const std::shared_ptr<Clock> clock;
+  const ForkGuard forkGuard{};  // in a forked child, another thread of the parent may hold the mutex for ever
   detail::MemoryRecords shared;  // with a mutex of its own, as rates
   detail::MemoryRates rates;
   LossListeners lossListeners;
@@ -41,6 +43,11 @@ struct MemoryDriver::State {
   StringMap<Record> records;
   Fence lastFence = 0;  // one counter for all keys: it increases for each of them
   std::size_t sweepAt = 1024;
+
+  std::unique_lock<std::mutex> enter() {
+    forkGuard.check();
+    return std::unique_lock(mutex);
+  }
 
   Granted grant(Record& record, const AcquireRequest& request) {
     const Instant now = clock->now();
@@ -108,15 +115,19 @@ struct MemoryDriver::State {
 MemoryDriver::MemoryDriver(std::shared_ptr<Clock> clock)
     : state_(std::make_unique<State>(std::move(clock))) {}
 
-MemoryDriver::~MemoryDriver() = default;
+MemoryDriver::~MemoryDriver() {
+  // Another thread of the parent may have been changing it: leaking it is right.
+  if (state_->forkGuard.inherited()) static_cast<void>(state_.release());
+}
 
 AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->enter();
   return state_->acquire(request);
 }
 
 AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                            std::stop_token stop) {
+  state_->forkGuard.check();
   const Instant waitUntil = saturatingAdd(state_->clock->now(), waitFor);
   Waiter waiter{request, {}, {}};
   const std::stop_callback onStop(stop, [&] {
@@ -144,7 +155,7 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
 }
 
 void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->enter();
   for (Renewal& renewal : renewals) {
     Record* record = state_->current(renewal.claim.key);
     const bool owner = record != nullptr && record->token == renewal.claim.token;
@@ -157,7 +168,7 @@ void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
 }
 
 ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->enter();
   const Record* record = state_->current(claim.key);
   if (record == nullptr || record->token != claim.token) return ReleaseOutcome::notOwner;
   state_->free(claim.key);
@@ -165,7 +176,7 @@ ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
 }
 
 std::optional<Holder> MemoryDriver::holder(std::string_view key, Instant /*deadline*/) {
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->enter();
   const Record* record = state_->current(key);
   if (record == nullptr) return std::nullopt;
   const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(record->end - state_->clock->now());
@@ -181,7 +192,7 @@ void MemoryDriver::list(std::string_view prefix,
                         Instant /*deadline*/) {
   std::list<std::pair<std::string, Holder>> found;
   {
-    const std::lock_guard held(state_->mutex);
+    const auto held = state_->enter();
     const Instant now = state_->clock->now();
     for (const auto& [key, record] : state_->records) {
       if (!key.starts_with(prefix) || record.end <= now) continue;
@@ -197,7 +208,7 @@ void MemoryDriver::list(std::string_view prefix,
 }
 
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->enter();
   const Record* record = state_->current(key);
   if (record == nullptr || (shown != nullptr && record->fence != shown->fence)) return false;
   const Token lost = record->token;

@@ -71,7 +71,10 @@ struct MemoryValues::State {
 MemoryValues::MemoryValues(std::shared_ptr<Clock> clock, std::size_t mostBytes)
     : state_(new State{.clock = std::move(clock), .mostBytes = mostBytes}) {}
 
-MemoryValues::~MemoryValues() = default;
+MemoryValues::~MemoryValues() {
+  // Another thread of the parent may have been changing it: leaking it is right.
+  if (state_->process.inherited()) static_cast<void>(state_.release());
+}
 
 std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*deadline*/) {
   checkKey(key);

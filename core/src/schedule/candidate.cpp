@@ -86,7 +86,7 @@ std::optional<Lock> Candidate::campaign(Backoff& backoff) {
       restsUntil_ = Instant::max();
     }
     return won;
-  } catch (const std::exception&) {
+  } catch (...) {
     // The manager has told of it.
     const Guard held(mutex_);
     restsUntil_ = now() + backoff.next(*environment_.random);
@@ -99,7 +99,7 @@ void Candidate::serve(Lock won) {
   Term term{};
   {
     const Guard held(mutex_);
-    if (stopped_.stop_requested()) return;
+    if (stopped_.stop_requested() || !won.valid()) return;
     termEnded_ = std::stop_source();
     term = {++terms_, won.fence(), termEnded_.get_token()};
     lock_.emplace(std::move(won));
@@ -122,7 +122,7 @@ void Candidate::serve(Lock won) {
 
   Guard held(mutex_);
   while (phase_ != Phase::ended) wait(held, Instant::max());
-  std::optional<Lock> over = takeLock(held);
+  std::optional<Lock> over = std::exchange(lock_, std::nullopt);
   held.unlock();
   over.reset();  // A lost one, too: the others need not wait for the end of its lease.
   held.lock();
@@ -198,15 +198,8 @@ void Candidate::reportLateness() {
 }
 
 bool Candidate::leads() {
-  Guard held(mutex_);
-  if (phase_ != Phase::leading || !lock_) return false;
-  // Outside the mutex: valid() may find the loss, and tells it then.
-  ++readers_;
-  held.unlock();
-  const bool valid = lock_->valid();
-  held.lock();
-  if (--readers_ == 0) changed_.notify_all();
-  return valid && phase_ == Phase::leading;
+  const Guard held(mutex_);
+  return phase_ == Phase::leading && lock_ && lock_->valid();
 }
 
 std::optional<Fence> Candidate::fence() {
@@ -268,18 +261,13 @@ bool Candidate::awaitCallbacks(Guard& held, const std::function<bool()>& over) {
 }
 
 void Candidate::releaseEarly(Guard& held, const char* who) {
-  std::optional<Lock> over = takeLock(held);
+  std::optional<Lock> over = std::exchange(lock_, std::nullopt);
   held.unlock();
   if (over) {
     over.reset();
     tell(EventKind::callbackLate,
          std::string("a callback still ran when its time was up: ") + who + " has let others be elected");
   }
-}
-
-std::optional<Lock> Candidate::takeLock(Guard& held) {
-  while (readers_ > 0) wait(held, Instant::max());
-  return std::exchange(lock_, std::nullopt);
 }
 
 void Candidate::tell(EventKind kind, std::string_view text) const {

@@ -41,7 +41,6 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   void endTerm();
   bool call(const Callback& callback, const Term& term, const char* name);
   void reportLateness();
-  std::optional<Lock> takeLock(Guard& held);
   bool awaitCallbacks(Guard& held, const std::function<bool()>& over);
   void releaseEarly(Guard& held, const char* who);
   bool inOwnCallback() const;
@@ -63,7 +62,6 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   std::thread::id endingThread_;  // which tells that a term has ended, while it does
   Phase phase_ = Phase::campaigning;
   std::optional<Lock> lock_;  // while a term lasts
-  int readers_ = 0;           // threads that look at lock_ outside the mutex
   std::uint64_t terms_ = 0;
   std::stop_source termEnded_;
   Instant restsUntil_ = Instant::min();

@@ -61,7 +61,7 @@ TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
       const bool stopped = stop.stop_requested() || manager_->stopped();
       outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     tell(TaskOutcome::storeFailed, began, error.what());
     return TaskOutcome::storeFailed;
   }

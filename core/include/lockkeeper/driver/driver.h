@@ -66,7 +66,7 @@ enum class RenewOutcome {
 /// One lease to renew, and what came of it.
 struct Renewal {
   Claim claim;
-  std::chrono::milliseconds ttl;
+  std::chrono::milliseconds ttl;  ///< From now on; shorter than what is left makes the lease end sooner.
   RenewOutcome outcome = RenewOutcome::unknown;
   Instant leasedFrom{};  ///< As in Granted; written with the outcome `renewed`.
   std::chrono::milliseconds leasedFor{0};
@@ -128,8 +128,10 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// Frees the key if, and only if, the claim holds it.
   virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
 
-  /// A release whose outcome nobody waits for: returns as soon as the request no longer needs this thread.
-  /// Throws as release() does when it could not be sent. By default waits for the reply.
+  /// A release whose outcome nobody waits for: what is left behind when a manager ends, thousands perhaps,
+  /// one call after the other. Override it where a request can be sent on its way without its reply being
+  /// awaited; the driver must still read that reply. Throws as release() does when it could not be sent. By
+  /// default waits for the reply.
   virtual void handOverRelease(const Claim& claim, Instant deadline) {
     static_cast<void>(release(claim, deadline));
   }

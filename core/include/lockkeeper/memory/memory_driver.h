@@ -12,7 +12,8 @@ namespace lockkeeper {
 class StoreRegistry;
 
 /// `memory:`, the embedded store: locks and rate limits of this process, in its memory, on the given clock.
-/// Waiters are served first come, first served, fences increase while the object lives. Thread-safe.
+/// Waiters are served first come, first served, fences increase while the object lives. Thread-safe. After
+/// fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Waitable,
                                                   public Browsable,

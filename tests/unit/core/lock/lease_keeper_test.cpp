@@ -1,4 +1,6 @@
 #include <atomic>
+#include <latch>
+#include <list>
 #include <thread>
 
 #include "contract_drivers.h"
@@ -34,6 +36,63 @@ TEST_F(LeaseKeeperTest, ThousandsOfRenewalsAreUnderWayAtOnceWhenTheStoreIsSlow) 
   listener->await("renewed", 4000);
   EXPECT_EQ(network->calls(Call::renew), 4);
   for (const Lock& lock : held) EXPECT_EQ(lock.remaining(), 30s - 302ms - 3s);
+}
+
+/// A store that answers each renewal, of however many leases, after so long a time.
+class SlowToRenew final : public Decorator {
+ public:
+  SlowToRenew(std::shared_ptr<LockDriver> inner, std::shared_ptr<Clock> clock, std::chrono::milliseconds time)
+      : Decorator(std::move(inner)), clock_(std::move(clock)), time_(time) {}
+
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    ++underWay;
+    std::mutex mutex;
+    std::condition_variable wakeUp;
+    std::unique_lock held(mutex);
+    const Instant answers = clock_->now() + time_;
+    while (clock_->now() < answers) clock_->wait(held, wakeUp, answers);
+    inner_->renew(renewals, deadline);
+    renewed += renewals.size();
+    --underWay;
+  }
+
+  std::atomic<std::size_t> underWay = 0;
+  std::atomic<std::size_t> renewed = 0;
+
+ private:
+  const std::shared_ptr<Clock> clock_;
+  const std::chrono::milliseconds time_;
+};
+
+TEST_F(LeaseKeeperTest, TenThousandLocksSurviveAStoreThatTakesASecondForEachAnswer) {
+  constexpr std::size_t count = 10'000;
+  for (const std::chrono::milliseconds time : {200ms, 500ms, 1000ms}) {
+    const auto slow = std::make_shared<SlowToRenew>(store, clock, time);
+    std::atomic<std::size_t> told = 0;
+    std::atomic<int> troubles = 0;
+    ManagerOptions counted = options(seed + 2);
+    counted.environment.listener = std::make_shared<Hearing>([&](const Event& event) {
+      if (event.kind == EventKind::renewed) ++told;
+      if (event.kind == EventKind::lost || event.kind == EventKind::renewalFailed) ++troubles;
+    });
+    LockManager many(slow, counted);
+    std::vector<Lock> held;
+    for (std::size_t i = 0; i < count; ++i) held.push_back(many.lock(std::to_string(i), {.ttl = 30s}));
+
+    // From one wake-up to the next, once all threads have done what they had to: the watchman waits, those
+    // that have asked the store, and of up to four renewers the one that is next.
+    const auto idle = [&] {
+      const std::size_t asking = slow->underWay;
+      return told == slow->renewed && clock->waiters() == 1 + std::min<std::size_t>(4, asking + 1);
+    };
+    for (const Instant end = clock->now() + 40s; clock->now() < end;) {
+      while (!idle()) std::this_thread::yield();
+      clock->advance(clock->wakeUps().front() - clock->now());
+    }
+    EXPECT_EQ(troubles, 0) << "at " << time.count() << " ms";
+    EXPECT_GE(told, 3 * count);
+    for (const Lock& lock : held) ASSERT_TRUE(lock.valid());
+  }
 }
 
 TEST_F(LeaseKeeperTest, AShortLeaseDoesNotCutTheOthersRenewalShort) {
@@ -77,6 +136,68 @@ TEST_F(LeaseKeeperTest, ASlowCallbackOfOneLossDoesNotDelayTheNext) {
   EXPECT_TRUE(second.lost().stop_requested());
   network->resume();
   listener->await("released other");
+}
+
+TEST_F(LeaseKeeperTest, ASlowCallbackOfALossThatARenewalFindsHoldsUpNoOtherRenewal) {
+  const auto first = manager.lock("first", {.ttl = 30s});
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10s));
+  advanceTo(start + 1ms);
+  const auto second = manager.lock("second", {.ttl = 30s});
+  ASSERT_TRUE(store->breakLock("first", {}));
+  std::promise<void> entered, leave;
+  const std::stop_callback slow(first.lost(), [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 10s));
+  advanceTo(start + 10s + 1ms);  // for both, in one call
+  entered.get_future().wait();
+  listener->await("renewed second");
+  EXPECT_EQ(network->calls(Call::renew), 1);
+  leave.set_value();
+}
+
+TEST_F(LeaseKeeperTest, CallbacksOfALossRunOnTheManagersThreadsWhoeverFindsIt) {
+  std::latch entered(4);
+  std::promise<void> leave;
+  const auto left = leave.get_future().share();
+  const auto block = [&] {
+    entered.count_down();
+    left.wait();
+  };
+  std::vector<Lock> brief;
+  std::list<std::stop_callback<std::function<void()>>> blocks;
+  for (const char* key : {"a", "b", "c", "d"}) {
+    brief.push_back(manager.lock(key, {.ttl = 1s, .renew = Renew::manual}));
+    blocks.emplace_back(brief.back().lost(), block);
+  }
+  auto held = manager.lock("order", {.ttl = 2s, .renew = Renew::manual});
+  auto taken = manager.lock("taken", {.ttl = 30s, .renew = Renew::manual});
+  std::promise<std::thread::id> lost, broken;
+  const std::stop_callback onLost(held.lost(), [&] { lost.set_value(std::this_thread::get_id()); });
+  const std::stop_callback onBroken(taken.lost(), [&] { broken.set_value(std::this_thread::get_id()); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s - 12ms - 100ms));
+  advanceTo(start + 1s);
+  entered.wait();  // the watchmen have no time to look
+  advanceTo(start + 2s);
+  EXPECT_FALSE(held.valid());
+  ASSERT_TRUE(store->breakLock("taken", {}));
+  EXPECT_THROW(taken.renew(), LockLost);
+  leave.set_value();
+  EXPECT_NE(lost.get_future().get(), std::this_thread::get_id());
+  EXPECT_NE(broken.get_future().get(), std::this_thread::get_id());
+}
+
+TEST_F(LeaseKeeperTest, ALossIsToldThoughItsLockAndItsManagerEndAtOnce) {
+  std::optional<LockManager> brief(std::in_place, network, options(seed + 2));
+  std::optional<Lock> held(brief->lock("order", {.renew = Renew::manual}));
+  std::atomic<bool> lost = false;
+  const std::stop_callback onLost(held->lost(), [&] { lost = true; });
+  ASSERT_TRUE(store->breakLock("order", {}));
+  EXPECT_THROW(held->renew(), LockLost);
+  held.reset();
+  brief.reset();
+  EXPECT_TRUE(lost);
 }
 
 /// A store that does not answer a release until its deadline, and in the background not at all.
@@ -202,28 +323,60 @@ TEST_F(LeaseKeeperTest, NoLengthIsTooLong) {
   EXPECT_EQ(store->holder("kept", {})->remaining, 24h);
 }
 
-/// Busy for ever, as a foreign key with the longest PTTL of Redis is.
-class BusyForEver final : public Decorator {
+/// Leases of such a length, and a holder who has one.
+class AnyLength final : public Decorator {
  public:
-  using Decorator::Decorator;
-  AcquireResult acquire(const AcquireRequest& /*request*/) override {
+  AnyLength(std::shared_ptr<LockDriver> inner, std::chrono::milliseconds length)
+      : Decorator(std::move(inner)), length_(length) {}
+
+  AcquireResult acquire(const AcquireRequest& request) override {
     ++asked;
-    return Busy{std::chrono::milliseconds{9'000'000'000'000'000}};
+    AcquireResult result = inner_->acquire(request);
+    if (auto* granted = std::get_if<Granted>(&result)) {
+      granted->leasedFor = length_;
+    } else {
+      std::get<Busy>(result).retryAfter = length_;
+    }
+    return result;
   }
   void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
+
   std::atomic<int> asked = 0;
+
+ private:
+  const std::chrono::milliseconds length_;
 };
 
-TEST_F(LeaseKeeperTest, AHolderForEverIsNotAskedWithoutAPause) {
-  const auto busy = std::make_shared<BusyForEver>(store);
-  LockManager waits(busy, options(seed + 2));
-  std::stop_source stop;
-  auto result = std::async(std::launch::async,
-                           [&] { return waits.tryLock("order", {.waitFor = 1h, .stop = stop.get_token()}); });
-  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1)) << "it pauses";
-  EXPECT_EQ(busy->asked, 1);
-  stop.request_stop();
-  EXPECT_FALSE(result.get());
+TEST_F(LeaseKeeperTest, AHolderForEverOrForNoTimeIsNotAskedWithoutAPause) {
+  using std::chrono::milliseconds;
+  const Lock holder = other.lock("order");
+  // The longest PTTL of Redis among them.
+  for (const milliseconds length : {milliseconds{9'000'000'000'000'000}, milliseconds::max(), milliseconds{0},
+                                    milliseconds{-5}, milliseconds::min()}) {
+    const auto busy = std::make_shared<AnyLength>(store, length);
+    LockManager waits(busy, options(seed + 2));
+    std::stop_source stop;
+    auto result = std::async(std::launch::async, [&] {
+      return waits.tryLock("order", {.waitFor = 1h, .stop = stop.get_token()});
+    });
+    ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1)) << "it pauses: " << length.count();
+    EXPECT_EQ(busy->asked, 1);
+    stop.request_stop();
+    EXPECT_FALSE(result.get());
+  }
+}
+
+TEST_F(LeaseKeeperTest, ALeaseForEverNeverEndsAndOneForNoTimeIsGivenBack) {
+  using std::chrono::milliseconds;
+  for (const milliseconds length : {milliseconds{9'000'000'000'000'000}, milliseconds::max()}) {
+    LockManager endless(std::make_shared<AnyLength>(store, length), options(seed + 2));
+    const Lock held = endless.lock("order");
+    EXPECT_GT(held.remaining(), std::chrono::years{200});
+  }
+  for (const milliseconds length : {milliseconds{0}, milliseconds{-5}, milliseconds::min()}) {
+    LockManager none(std::make_shared<AnyLength>(store, length), options(seed + 2));
+    EXPECT_THROW((void)none.tryLock("order"), OutcomeUnknown);
+  }
 }
 
 TEST(Saturation, NothingOverflows) {

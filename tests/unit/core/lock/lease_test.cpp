@@ -242,6 +242,8 @@ TEST_F(LeaseTest, RenewByHandFindsThatTheKeyIsGone) {
   auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
   store->breakLock("order", {});
   EXPECT_THROW(held.renew(), LockLost);
+  EXPECT_FALSE(held.valid());
+  listener->await("lost: not the owner any more order");
   EXPECT_TRUE(held.lost().stop_requested());
 }
 

@@ -116,6 +116,27 @@ TEST_F(ListenerTest, TheNextOneOfThisProcessNeedNotWaitForTheListener) {
   EXPECT_TRUE(got);
 }
 
+TEST_F(ListenerTest, ALossIsNotToldBeforeTheLockItself) {
+  std::mutex mutex;
+  std::vector<EventKind> heard;
+  std::promise<void> lost;
+  LockManager made(store, heardBy(seed + 3, [&](const Event& event) {
+                     if (event.kind == EventKind::acquired) {
+                       store->breakLock("order", {});  // which the manager learns of at once
+                       std::this_thread::sleep_for(50ms);
+                     }
+                     {
+                       const std::lock_guard guard(mutex);
+                       heard.push_back(event.kind);
+                     }
+                     if (event.kind == EventKind::lost) lost.set_value();
+                   }));
+  const Lock held = made.lock("order");
+  lost.get_future().wait();
+  EXPECT_FALSE(held.valid());
+  EXPECT_EQ(heard, (std::vector{EventKind::acquired, EventKind::lost}));
+}
+
 TEST_F(ListenerTest, ABusyLockAndAStoppedCallerAreToldApart) {
   const auto held = other.lock("order");
   EXPECT_FALSE(watched.tryLock("order"));

@@ -116,27 +116,6 @@ TEST_F(LockManagerTest, LockWaitsUntilItHasTheLockAndTryLockDoesNot) {
   EXPECT_TRUE(waiting.get());
 }
 
-TEST_F(LockManagerTest, AForeignLeaseWithoutMeasureDoesNotMakeItsWaitersHurry) {
-  struct Foreign final : LockDriver {
-    AcquireResult acquire(const AcquireRequest&) override {
-      ++calls;
-      return Busy{std::chrono::milliseconds{9'000'000'000'000'000}};
-    }
-    void renew(std::span<Renewal>, Instant) override {}
-    ReleaseOutcome release(const Claim&, Instant) override { return ReleaseOutcome::notOwner; }
-    std::optional<Holder> holder(std::string_view, Instant) override { return std::nullopt; }
-    Promises promises() const override { return {}; }
-    std::atomic<int> calls = 0;
-  };
-  const auto foreign = std::make_shared<Foreign>();
-  LockManager patient(foreign, options(seed + 5));
-  auto waiting = std::async(std::launch::async, [&] { return patient.tryLock("order", {.waitFor = 1s}); });
-  ASSERT_TRUE(clock->awaitWaiters(1));
-  EXPECT_EQ(waiting.wait_for(50ms), std::future_status::timeout);
-  EXPECT_EQ(foreign->calls, 1) << "the clock stands still";
-  while (waiting.wait_for(1ms) != std::future_status::ready) clock->advance(50ms);
-}
-
 TEST_F(LockManagerTest, StopEndsAllWaitsAndThoseThatComeButNoLockThatIsHeld) {
   const Lock held = manager.lock("held");
   const Lock busy = other.lock("busy");
@@ -246,6 +225,84 @@ TEST_F(LockManagerTest, AStoreThatIsDownIsNotBusyToThoseWhoQueueBehindAnotherCal
   EXPECT_TRUE(first.get());
 }
 
+TEST_F(LockManagerTest, WhoQueuesBehindAnAttemptThatGetsNoAnswerIsNotToldBusy) {
+  const Instant start = clock->now();
+  network->hang(Call::acquire);
+  auto ahead = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  network->awaitHanging();
+  auto once = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  auto patient = std::async(std::launch::async, [&] { return manager.lock("k", {.waitFor = 1s}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 2s)) << "as long as an attempt of its own might take";
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s));
+  clock->advance(2s);
+  EXPECT_THROW(once.get(), StoreUnavailable);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 3s));
+  clock->advance(1s);
+  EXPECT_THROW((void)patient.get(), StoreUnavailable);
+  network->resume();
+  EXPECT_TRUE(ahead.get());
+}
+
+TEST_F(LockManagerTest, WhoQueuesBehindAnAttemptIsToldWhatCameOfIt) {
+  struct {
+    std::optional<Fault> fault;
+    bool busy;
+  } const cases[] = {{std::nullopt, false}, {std::nullopt, true}, {Fault::unavailable, false}};
+  for (const auto& [fault, busy] : cases) {
+    const Lock held = busy ? other.lock("k") : Lock();
+    network->hang(Call::acquire);
+    auto ahead = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+    network->awaitHanging();
+    auto behind = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+    ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 2s));
+    if (fault) network->fail(Call::acquire, {*fault});
+    const int asked = network->calls(Call::acquire);
+    network->resume();
+    if (fault) {
+      EXPECT_THROW(behind.get(), StoreUnavailable);
+      EXPECT_THROW(ahead.get(), StoreUnavailable);
+    } else {
+      EXPECT_FALSE(behind.get());
+      EXPECT_EQ(ahead.get().has_value(), !busy);
+    }
+    EXPECT_EQ(network->calls(Call::acquire), asked) << "one question was enough for both";
+  }
+}
+
+TEST_F(LockManagerTest, WhoQueuesBehindAnErrorThatIsNoOutageAsksForHimself) {
+  network->hang(Call::acquire);
+  auto ahead = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  network->awaitHanging();
+  auto behind = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 2s));
+  network->fail(Call::acquire, {Fault::config});
+  network->resume();
+  EXPECT_THROW(ahead.get(), ConfigError);
+  EXPECT_TRUE(behind.get());
+}
+
+TEST_F(LockManagerTest, StopEndsTheWaitForAnAttemptOfAnother) {
+  network->hang(Call::acquire);
+  auto ahead = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  network->awaitHanging();
+  auto behind = std::async(std::launch::async, [&] { return manager.tryLock("k"); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 2s));
+  manager.stop();
+  EXPECT_FALSE(behind.get());
+  network->resume();
+  EXPECT_TRUE(ahead.get());
+}
+
+TEST_F(LockManagerTest, WhoQueuesBehindAWaitInTheStoreIsToldBusyAtOnce) {
+  LockManager waits(store, options(seed + 6));
+  Lock held = other.lock("k");
+  auto ahead = std::async(std::launch::async, [&] { return waits.tryLock("k", {.waitFor = 1h}); });
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+  EXPECT_FALSE(waits.tryLock("k"));
+  held.release();
+  EXPECT_TRUE(ahead.get());
+}
+
 TEST_F(LockManagerTest, AWaitOutlivesAnOutage) {
   network->fail(Call::acquire, {Fault::unavailable, Fault::unavailable});
   auto waiting = std::async(std::launch::async, [&] { return manager.tryLock("order", {.waitFor = 1h}); });
@@ -341,6 +398,23 @@ TEST_F(LockManagerTest, ConfigurationFaultsAreNotRetried) {
   network->failAlways(Call::acquire, Fault::config);
   EXPECT_THROW((void)manager.tryLock("order", {.waitFor = 1h}), ConfigError);
   EXPECT_EQ(network->calls(Call::acquire), 1);
+}
+
+TEST_F(LockManagerTest, WhatADriverHadTakenWhenItThrewSomethingElseIsGivenBack) {
+  network->onAcquired = [] { throw std::runtime_error("none of ours, says the test"); };
+  EXPECT_THROW((void)manager.tryLock("order"), std::runtime_error);
+  network->awaitCalls(Call::release, 1);
+  EXPECT_TRUE(other.tryLock("order"));
+  network->onAcquired = [] { throw 1; };
+  EXPECT_THROW((void)manager.lock("another"), int);
+  network->awaitCalls(Call::release, 2);
+  EXPECT_TRUE(other.tryLock("another"));
+
+  network->onAcquired = [] { throw std::invalid_argument("nothing was sent, says the test"); };
+  EXPECT_THROW((void)manager.tryLock("bad"), std::invalid_argument);
+  network->onAcquired = [] {};
+  EXPECT_TRUE(manager.tryLock("order")) << "and its line has moved on";
+  EXPECT_EQ(network->calls(Call::release), 3) << "that lock's own";
 }
 
 TEST_F(LockManagerTest, WithLockRunsUnderTheLockAndReturnsTheResult) {

@@ -108,6 +108,14 @@ TEST_F(ExclusiveTaskTest, AStoreThatIsDownIsReportedAndNothingRuns) {
   EXPECT_EQ(a->run(), TaskOutcome::done);
 }
 
+TEST_F(ExclusiveTaskTest, AnExceptionOfTheStoreThatIsNoneOfOursIsReportedLikeAnyOther) {
+  const auto a = instance(here, {}, counting());
+  network->onAcquired = [] { throw std::runtime_error("none of ours"); };
+  EXPECT_EQ(a->run(), TaskOutcome::storeFailed);
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(messages, std::vector<std::string>{"none of ours"});
+}
+
 TEST_F(ExclusiveTaskTest, AtLeastIsKeptThoughTheInstanceDiesOrLosesItsStore) {
   const TaskOptions options{.atLeast = 60s, .ttl = 10s};
   const auto a = instance(here, options, counting());

@@ -1,0 +1,94 @@
+#include "lockkeeper/memory/memory_driver.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A clock in which one caller stays, with whatever mutex it has taken before it asked for the time.
+class HeldClock final : public Clock {
+ public:
+  Instant now() const noexcept override {
+    if (holdsNext.exchange(false)) {
+      inside.set_value();
+      leave.get_future().wait();
+    }
+    return Instant{1h};
+  }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant) override {
+    wakeUp.wait(held);
+  }
+
+  mutable std::atomic<bool> holdsNext = false;
+  mutable std::promise<void> inside;
+  mutable std::promise<void> leave;
+};
+
+/// Forks while another thread is inside `call`. The exit status of the child, which makes the same call: 0
+/// when that is refused there; -1 when it does not return.
+int forkedWithin(HeldClock& clock, const std::function<void()>& call) {
+  clock.holdsNext = true;
+  std::thread other(call);
+  clock.inside.get_future().wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(5);
+    try {
+      call();
+    } catch (const ForkedError&) {
+      _exit(0);
+    } catch (...) {
+    }
+    _exit(1);
+  }
+  clock.leave.set_value();
+  other.join();
+  int status = -1;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+TEST(MemoryDriver, AForkedChildDoesNotWaitForThreadsThatAreNotThere) {
+  FakeRandom random(1);
+  const Claim claim{"order", Token::generate(random), "tester"};
+  const RateLaw law{.limit = 1, .period = 1000};
+  const std::function<void(MemoryDriver&)> calls[] = {
+      [&](MemoryDriver& store) {
+        (void)store.acquire({claim, 1s, {}});
+      },
+      [&](MemoryDriver& store) {
+        (void)store.acquireWaiting({claim, 1s, {}}, 1s, {});
+      },
+      [&](MemoryDriver& store) {
+        RateCharge charge{.key = "sms", .law = &law, .cost = 1};
+        store.take({&charge, 1}, {});
+      },
+      [](MemoryDriver& store) {
+        (void)capability<SharedRecords>(store)->write("table", "name", "text", 1s, {});
+      }};
+  int number = 0;
+  for (const auto& call : calls) {
+    const auto clock = std::make_shared<HeldClock>();
+    MemoryDriver store(clock);
+    EXPECT_EQ(forkedWithin(*clock, [&] { call(store); }), 0) << "call " << number;
+    ++number;
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
