@@ -241,7 +241,7 @@ TEST_P(LegacyLoss, ALegacyClientThatDeletesOurKeyIsFoundBeforeWeReleaseTheNextHo
   EXPECT_EQ(php("lock", {"k"}), "true");
   const std::string theirs = valueOf("k");
   EXPECT_THROW(lock.renew(), LockLost);
-  EXPECT_TRUE(told()) << witness->text();
+  EXPECT_TRUE(waitUntil([&] { return told(); })) << witness->text();
   EXPECT_EQ(lock.release(), ReleaseResult::notOwner);
   EXPECT_EQ(valueOf("k"), theirs);
 }

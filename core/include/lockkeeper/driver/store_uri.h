@@ -42,6 +42,7 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
 
   /// Throws ConfigError that names the first parameter not in `known`, and all of `known`.
   void allowOnly(std::span<const std::string_view> known) const;
+  /// The same for names in braces.
   void allowOnly(std::initializer_list<std::string_view> known) const {
     allowOnly(std::span(known.begin(), known.size()));
   }

@@ -85,13 +85,14 @@ TEST_F(LeaseKeeperTest, TenThousandLocksSurviveAStoreThatTakesASecondForEachAnsw
       const std::size_t asking = slow->underWay;
       return told == slow->renewed && clock->waiters() == 1 + std::min<std::size_t>(4, asking + 1);
     };
-    for (const Instant end = clock->now() + 40s; clock->now() < end;) {
+    for (const Instant end = clock->now() + 38s;;) {
       while (!idle()) std::this_thread::yield();
+      if (clock->now() >= end && slow->underWay == 0) break;
       clock->advance(clock->wakeUps().front() - clock->now());
     }
     EXPECT_EQ(troubles, 0) << "at " << time.count() << " ms";
     EXPECT_GE(told, 3 * count);
-    for (const Lock& lock : held) ASSERT_TRUE(lock.valid());
+    EXPECT_TRUE(std::ranges::all_of(held, &Lock::valid));
   }
 }
 

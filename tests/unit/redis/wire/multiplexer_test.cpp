@@ -266,7 +266,7 @@ TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
 }
 
 struct Notes final : Listener {
-  void on(const Event& event) override { texts.push_back(event.text); }
+  void on(const Event& event) override { texts.emplace_back(event.text); }
   std::vector<std::string> texts;
 };
 

@@ -27,7 +27,9 @@ class HttpFilter {
     virtual Handlers wrap(Handlers handlers) = 0;
   };
 
+  /// A filter that was moved from can only be assigned to or destroyed.
   HttpFilter(HttpFilter&&) noexcept = default;
+  /// The filter that was there before goes on in what wrap() has made of it.
   HttpFilter& operator=(HttpFilter&&) noexcept = default;
 
   /// Works by other options from now on. Requests that are on their way keep the old ones. What is used of a
