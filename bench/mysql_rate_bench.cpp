@@ -9,7 +9,7 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/store_registry.h"
-#include "rate_statements.h"
+#include "limit/rate_statements.h"
 #include "ratio_report.h"
 #include "raw_session.h"
 

@@ -272,7 +272,7 @@ ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
   const ReleaseResult result = sendRelease(lease, began, wasValid);
-  if (wasAlive) letGo(lease, result == ReleaseResult::notOwner && wasValid);
+  if (wasAlive) endRelease(lease, result == ReleaseResult::notOwner && wasValid);
   return result;
 }
 
@@ -286,7 +286,7 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
   const ReleaseResult result =
       sendLastRenewal(lease, std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl));
-  letGo(lease, result == ReleaseResult::notOwner);
+  endRelease(lease, result == ReleaseResult::notOwner);
   return result;
 }
 
@@ -314,7 +314,7 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
   return ReleaseResult::unknown;
 }
 
-void Engine::letGo(Lease& lease, bool foundLost) {
+void Engine::endRelease(Lease& lease, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
   if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,

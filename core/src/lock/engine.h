@@ -62,7 +62,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   ReleaseResult sendRelease(Lease& lease, Instant began, bool wasValid);
   ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
-  void letGo(Lease& lease, bool foundLost);
+  void endRelease(Lease& lease, bool foundLost);
   void giveBack(const Lease& lease);
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 

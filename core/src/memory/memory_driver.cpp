@@ -70,7 +70,7 @@ struct MemoryDriver::State {
     return true;
   }
 
-  // Settles an expired lease first, so that callers see the truth. Null when the key is free.
+  // Ends an expired lease first, so that callers see the truth. Null when the key is free.
   Record* current(std::string_view key) {
     const auto found = records.find(key);
     if (found == records.end()) return nullptr;

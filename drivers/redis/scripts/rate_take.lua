@@ -112,7 +112,7 @@ end
 local reply = {now}
 
 -- Answers for a key what was decided, and writes it if it `charges`.
-local function settle(index, key, charges, fits, first, second, full, rest)
+local function record(index, key, charges, fits, first, second, full, rest)
   local at, kind, expiry = 7 * index - 5, ARGV[7 * index - 5], nil
   if charges and (full ~= first or rest ~= second) then
     if kind == 'w' then
@@ -144,14 +144,14 @@ local function settle(index, key, charges, fits, first, second, full, rest)
 end
 
 local function charge(index, key)
-  settle(index, key, true, decide(index, key))
+  record(index, key, true, decide(index, key))
 end
 
 if ARGV[1] == 'each' then
   for index, key in ipairs(KEYS) do
     local done, fault = pcall(charge, index, key)
     if not done then
-      settle(index, key, false, type(fault) == 'table' and fault or {err = fault}, 0, 0, 0, 0)
+      record(index, key, false, type(fault) == 'table' and fault or {err = fault}, 0, 0, 0, 0)
     end
   end
   return reply
@@ -162,6 +162,6 @@ for index, key in ipairs(KEYS) do
   allFit = allFit and decided[index][1] == tonumber(ARGV[7 * index - 4])
 end
 for index, key in ipairs(KEYS) do
-  settle(index, key, ARGV[1] == 'take' and allFit, unpack(decided[index]))
+  record(index, key, ARGV[1] == 'take' and allFit, unpack(decided[index]))
 end
 return reply

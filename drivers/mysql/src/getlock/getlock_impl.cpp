@@ -61,7 +61,7 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
     auto place = sessions_.forClaim(name, request.claim.token, idleTimeout(request.ttl), request.deadline);
     if (const Busy* busy = std::get_if<Busy>(&place)) return *busy;
     Use& use = std::get<Use>(place);
-    if (!settle(use, request.deadline)) continue;
+    if (!readPendingReply(use, request.deadline)) continue;
     AcquireResult result = Busy{};
     if (sessions_.holds(*use, name, request.claim.token)) {
       result = regrant(use, name, request, request.deadline);
@@ -150,7 +150,7 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
 ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline) {
   const std::string name = lockName(claim.key);
   auto use = sessions_.holding(name, claim.token, deadline);
-  if (!use || !settle(*use, deadline)) return ReleaseOutcome::notOwner;
+  if (!use || !readPendingReply(*use, deadline)) return ReleaseOutcome::notOwner;
   LockSession& session = **use;
   sessions_.prepare(session, seconds{0});
   // A lease that has ended is freed by the preamble, but was not the claim's any more.
@@ -179,7 +179,7 @@ std::optional<Holder> GetLockDriver::Impl::holder(std::string_view key, Instant 
   const std::string name = lockName(key);
   for (int looks = 0;;) {
     Use use = sessions_.forLooking(name, deadline);
-    if (!settle(use, deadline)) continue;
+    if (!readPendingReply(use, deadline)) continue;
     sessions_.prepare(*use, seconds{0});
     statements::addLook(use->batch, name, fences_.has_value(), looks > 0);
     try {
@@ -220,7 +220,7 @@ Promises GetLockDriver::Impl::promises() const {
   return {opener_.fencePromise(), locks + "; fences: " + opener_.durability()};
 }
 
-bool GetLockDriver::Impl::settle(Use& use, Instant deadline) {
+bool GetLockDriver::Impl::readPendingReply(Use& use, Instant deadline) {
   LockSession& session = *use;
   if (!session.replyDue) return true;
   if (!session.server->await(deadline)) {
@@ -284,7 +284,7 @@ void GetLockDriver::Impl::giveBack(const std::string& name, const Token& token) 
   const Instant end = now() + ioTimeout();
   try {
     auto use = sessions_.holding(name, token, end);
-    if (use && settle(*use, end)) giveBack(*use, name, token);
+    if (use && readPendingReply(*use, end)) giveBack(*use, name, token);
   } catch (const Error&) {
     // The session has other things to do: its next batch frees the name, as one whose lease has ended.
     sessions_.endLease(name, token);

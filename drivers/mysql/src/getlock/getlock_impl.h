@@ -42,7 +42,7 @@ class GetLockDriver::Impl {
 
   /// Reads the reply that an earlier call left behind, and keeps what it brought. False when the session is
   /// lost, and closed. Throws StoreUnavailable when the reply does not come.
-  bool settle(Use& use, Instant deadline);
+  bool readPendingReply(Use& use, Instant deadline);
 
   /// Sends the session's batch and reads the reply; null when none has come by the deadline. Throws
   /// StoreUnavailable (nothing was sent), and OutcomeUnknown when the session is lost, and closed.

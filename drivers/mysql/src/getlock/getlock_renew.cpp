@@ -83,7 +83,7 @@ void GetLockDriver::Impl::send(Heartbeat& beat, Instant deadline) {
   if (!beat.use) return beat.all(RenewOutcome::notOwner);
   LockSession& session = **beat.use;
   if (session.replyDue && !session.server->readable()) return beat.use.reset();
-  if (!settle(*beat.use, deadline)) {
+  if (!readPendingReply(*beat.use, deadline)) {
     beat.all(RenewOutcome::notOwner);
     return beat.use.reset();
   }

@@ -31,7 +31,7 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   // granted in its turn, and must not keep the name for that long.
   const seconds idleTimeout = std::chrono::ceil<seconds>(std::min(request.ttl, ioTimeout()));
   auto use = sessions_.forWaiting(idleTimeout, request.deadline);
-  if (!use || !settle(*use, request.deadline)) return Busy{};
+  if (!use || !readPendingReply(*use, request.deadline)) return Busy{};
   const std::string name = lockName(request.claim.key);
   sessions_.prepare(**use, idleTimeout);
   if (!(*use)->batch.empty()) {  // Its preamble would be answered before the wait begins.
@@ -70,7 +70,7 @@ bool GetLockDriver::Impl::cancel(Use& waiting) {
   const Instant end = now() + ioTimeout();
   try {
     Use other = sessions_.forLooking("", end);
-    if (settle(other, end) && other->server->reaches(*waiting->server)) {
+    if (readPendingReply(other, end) && other->server->reaches(*waiting->server)) {
       sessions_.prepare(*other, seconds{0});
       other->batch += statements::cancel(waiting->server->id());
       static_cast<void>(exchange(other, end));

@@ -75,9 +75,9 @@ TEST_F(RateOutage, LocallyThisProcessEnforcesItsShare) {
   clock->advance(30min);
   EXPECT_TRUE(limiter.take("k", sms)) << "two an hour";
   EXPECT_FALSE(limiter.take("k", sms));
-  const Decision tooDear = limiter.take("k", sms, 6);
-  EXPECT_FALSE(tooDear.allowed) << "more than the share";
-  EXPECT_GT(tooDear.retryAfter, 0us);
+  const Decision aboveShare = limiter.take("k", sms, 6);
+  EXPECT_FALSE(aboveShare.allowed) << "more than the share";
+  EXPECT_GT(aboveShare.retryAfter, 0us);
 }
 
 TEST_F(RateOutage, WhatWasAllowedLocallyIsChargedWhenTheStoreIsBack) {
@@ -92,7 +92,7 @@ TEST_F(RateOutage, WhatWasAllowedLocallyIsChargedWhenTheStoreIsBack) {
     clock->advance(longestPause);
     const Decision first = limiter.take(mine, sms);
     EXPECT_FALSE(first.outage);
-    EXPECT_EQ(first.remaining, 20 - 6 - 1) << toString(kind) << ": settled before the first answer";
+    EXPECT_EQ(first.remaining, 20 - 6 - 1) << toString(kind) << ": charged before the first answer";
     EXPECT_EQ(other.peek(others, sms).remaining, 16) << toString(kind) << ": and soon after it, all keys";
     EXPECT_EQ(limiter.take(others, sms).remaining, 15) << toString(kind) << ": once";
   }

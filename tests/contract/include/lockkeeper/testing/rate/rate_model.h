@@ -24,7 +24,7 @@ class RateModel {
 
   /// True when something was used.
   bool refund(std::int64_t cost, std::int64_t now) {
-    settle(now);
+    refillUntil(now);
     if (isBucket(law_.kind)) {
       if (available_ == capacity()) return false;
       available_ = std::min(capacity(), available_ + Wide{cost} * law_.period);
@@ -51,7 +51,7 @@ class RateModel {
 
   Wide capacity() const { return Wide{law_.limit} * law_.period; }
 
-  void settle(std::int64_t now) {
+  void refillUntil(std::int64_t now) {
     if (now <= time_) return;
     if (isBucket(law_.kind)) available_ = std::min(capacity(), available_ + Wide{now - time_} * law_.parts);
     time_ = now;
@@ -98,7 +98,7 @@ class RateModel {
   }
 
   RateOutcome decide(std::int64_t cost, std::int64_t times, std::int64_t now, bool charges) {
-    settle(now);
+    refillUntil(now);
     RateOutcome outcome;
     outcome.granted = cost == 0 ? times : std::min(times, remaining(now) / cost);
     if (charges && cost > 0 && outcome.granted > 0) {
