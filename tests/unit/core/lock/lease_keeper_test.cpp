@@ -38,64 +38,6 @@ TEST_F(LeaseKeeperTest, ThousandsOfRenewalsAreUnderWayAtOnceWhenTheStoreIsSlow) 
   for (const Lock& lock : held) EXPECT_EQ(lock.remaining(), 30s - 302ms - 3s);
 }
 
-/// A store that answers each renewal, of however many leases, after so long a time.
-class SlowToRenew final : public Decorator {
- public:
-  SlowToRenew(std::shared_ptr<LockDriver> inner, std::shared_ptr<Clock> clock, std::chrono::milliseconds time)
-      : Decorator(std::move(inner)), clock_(std::move(clock)), time_(time) {}
-
-  void renew(std::span<Renewal> renewals, Instant deadline) override {
-    ++underWay;
-    std::mutex mutex;
-    std::condition_variable wakeUp;
-    std::unique_lock held(mutex);
-    const Instant answers = clock_->now() + time_;
-    while (clock_->now() < answers) clock_->wait(held, wakeUp, answers);
-    inner_->renew(renewals, deadline);
-    renewed += renewals.size();
-    --underWay;
-  }
-
-  std::atomic<std::size_t> underWay = 0;
-  std::atomic<std::size_t> renewed = 0;
-
- private:
-  const std::shared_ptr<Clock> clock_;
-  const std::chrono::milliseconds time_;
-};
-
-TEST_F(LeaseKeeperTest, TenThousandLocksSurviveAStoreThatTakesASecondForEachAnswer) {
-  constexpr std::size_t count = 10'000;
-  for (const std::chrono::milliseconds time : {200ms, 500ms, 1000ms}) {
-    const auto slow = std::make_shared<SlowToRenew>(store, clock, time);
-    std::atomic<std::size_t> told = 0;
-    std::atomic<int> troubles = 0;
-    ManagerOptions counted = options(seed + 2);
-    counted.environment.listener = std::make_shared<Hearing>([&](const Event& event) {
-      if (event.kind == EventKind::renewed) ++told;
-      if (event.kind == EventKind::lost || event.kind == EventKind::renewalFailed) ++troubles;
-    });
-    LockManager many(slow, counted);
-    std::vector<Lock> held;
-    for (std::size_t i = 0; i < count; ++i) held.push_back(many.lock(std::to_string(i), {.ttl = 30s}));
-
-    // From one wake-up to the next, once all threads have done what they had to: the watchman waits, those
-    // that have asked the store, and of up to four renewers the one that is next.
-    const auto idle = [&] {
-      const std::size_t asking = slow->underWay;
-      return told == slow->renewed && clock->waiters() == 1 + std::min<std::size_t>(4, asking + 1);
-    };
-    for (const Instant end = clock->now() + 38s;;) {
-      while (!idle()) std::this_thread::yield();
-      if (clock->now() >= end && slow->underWay == 0) break;
-      clock->advance(clock->wakeUps().front() - clock->now());
-    }
-    EXPECT_EQ(troubles, 0) << "at " << time.count() << " ms";
-    EXPECT_GE(told, 3 * count);
-    EXPECT_TRUE(std::ranges::all_of(held, &Lock::valid));
-  }
-}
-
 TEST_F(LeaseKeeperTest, AShortLeaseDoesNotCutTheOthersRenewalShort) {
   const auto lasting = manager.lock("lasting", {.ttl = 30300ms});
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 10100ms));
