@@ -293,7 +293,7 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
 ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
   Renewal renewal{.claim = lease.claim(), .ttl = rest};
   try {
-    driver_->renew({&renewal, 1}, callEnd());
+    driver_->renew({&renewal, 1}, callEnd(now()));
   } catch (...) {
     // A driver that breaks its contract: the outcome that it did not write is unknown.
   }
@@ -327,7 +327,7 @@ void Engine::endRelease(Lease& lease, bool foundLost) {
 }
 
 ReleaseResult Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
-  const Instant deadline = began + options_.operationTimeout;
+  const Instant deadline = callEnd(began);
   for (bool again = false;; again = true) {
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
@@ -352,7 +352,7 @@ ReleaseResult Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
 
 std::optional<Holder> Engine::holder(std::string_view key) {
   refuseInherited();
-  return driver_->holder(fullKey(key), callEnd());
+  return driver_->holder(fullKey(key), callEnd(now()));
 }
 
 }  // namespace lockkeeper::detail

@@ -45,8 +45,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ManagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
   Instant now() const noexcept { return options_.environment.clock->now(); }
-  /// By when a call that begins now ends.
-  Instant callEnd() const noexcept { return now() + options_.operationTimeout; }
+  /// By when a call that began then ends.
+  Instant callEnd(Instant began) const noexcept { return began + options_.operationTimeout; }
 
  private:
   void refuseInherited() const;

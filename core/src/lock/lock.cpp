@@ -58,7 +58,7 @@ ReleaseResult Lock::release() noexcept {
   auto engine = std::exchange(engine_, nullptr);
   const Instant began = engine->now();
   const ReleaseResult result = engine->release(*lease_, began);
-  const Instant until = began + engine->options().operationTimeout;
+  const Instant until = engine->callEnd(began);
   detail::Engine::leave(std::move(engine), until);
   return result;
 }
@@ -68,7 +68,7 @@ ReleaseResult Lock::releaseHeldFor(std::chrono::milliseconds atLeast) noexcept {
   auto engine = std::exchange(engine_, nullptr);
   const Instant began = engine->now();
   const ReleaseResult result = engine->releaseHeldFor(*lease_, began, atLeast);
-  const Instant until = began + engine->options().operationTimeout;
+  const Instant until = engine->callEnd(began);
   detail::Engine::leave(std::move(engine), until);
   return result;
 }

@@ -23,7 +23,7 @@ LockManager& LockManager::operator=(LockManager&& other) noexcept {
 
 LockManager::~LockManager() {
   if (engine_ == nullptr) return;
-  const Instant until = engine_->callEnd();
+  const Instant until = engine_->callEnd(engine_->now());
   detail::Engine::leave(std::move(engine_), until);
 }
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <list>
-#include <mutex>
 
-#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/string_map.h"
 #include "lockkeeper/store_registry.h"
 #include "memory/memory_rates.h"
 #include "memory/memory_records.h"
+#include "memory/process_mutex.h"
 
 namespace lockkeeper {
 
@@ -35,19 +34,13 @@ struct MemoryDriver::State {
   explicit State(std::shared_ptr<Clock> c) : clock(std::move(c)), shared(clock), rates(clock) {}
 
   const std::shared_ptr<Clock> clock;
-  const ForkGuard forkGuard{};  // in a forked child, another thread of the parent may hold the mutex for ever
   detail::MemoryRecords shared;  // with a mutex of its own, as rates
   detail::MemoryRates rates;
   LossListeners lossListeners;
-  std::mutex mutex;
+  detail::ProcessMutex mutex;
   StringMap<Record> records;
   Fence lastFence = 0;  // one counter for all keys: it increases for each of them
   std::size_t sweepAt = 1024;
-
-  std::unique_lock<std::mutex> enter() {
-    forkGuard.check();
-    return std::unique_lock(mutex);
-  }
 
   Granted grant(Record& record, const AcquireRequest& request) {
     const Instant now = clock->now();
@@ -117,24 +110,24 @@ MemoryDriver::MemoryDriver(std::shared_ptr<Clock> clock)
 
 MemoryDriver::~MemoryDriver() {
   // Another thread of the parent may have been changing it: leaking it is right.
-  if (state_->forkGuard.inherited()) static_cast<void>(state_.release());
+  if (state_->mutex.inherited()) static_cast<void>(state_.release());
 }
 
 AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
-  const auto held = state_->enter();
+  const auto held = state_->mutex.lock();
   return state_->acquire(request);
 }
 
 AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                            std::stop_token stop) {
-  state_->forkGuard.check();
   const Instant waitUntil = saturatingAdd(state_->clock->now(), waitFor);
   Waiter waiter{request, {}, {}};
   const std::stop_callback onStop(stop, [&] {
-    const std::lock_guard held(state_->mutex);
+    if (state_->mutex.inherited()) return;  // the one who waits is in the parent
+    const auto held = state_->mutex.lock();
     waiter.wakeUp.notify_one();
   });
-  std::unique_lock held(state_->mutex);
+  auto held = state_->mutex.lock();
   AcquireResult result = state_->acquire(request);
   if (std::holds_alternative<Granted>(result)) return result;
 
@@ -155,7 +148,7 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
 }
 
 void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
-  const auto held = state_->enter();
+  const auto held = state_->mutex.lock();
   for (Renewal& renewal : renewals) {
     Record* record = state_->current(renewal.claim.key);
     const bool owner = record != nullptr && record->token == renewal.claim.token;
@@ -168,7 +161,7 @@ void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
 }
 
 ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
-  const auto held = state_->enter();
+  const auto held = state_->mutex.lock();
   const Record* record = state_->current(claim.key);
   if (record == nullptr || record->token != claim.token) return ReleaseOutcome::notOwner;
   state_->free(claim.key);
@@ -176,7 +169,7 @@ ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
 }
 
 std::optional<Holder> MemoryDriver::holder(std::string_view key, Instant /*deadline*/) {
-  const auto held = state_->enter();
+  const auto held = state_->mutex.lock();
   const Record* record = state_->current(key);
   if (record == nullptr) return std::nullopt;
   const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(record->end - state_->clock->now());
@@ -192,7 +185,7 @@ void MemoryDriver::list(std::string_view prefix,
                         Instant /*deadline*/) {
   std::list<std::pair<std::string, Holder>> found;
   {
-    const auto held = state_->enter();
+    const auto held = state_->mutex.lock();
     const Instant now = state_->clock->now();
     for (const auto& [key, record] : state_->records) {
       if (!key.starts_with(prefix) || record.end <= now) continue;
@@ -208,7 +201,7 @@ void MemoryDriver::list(std::string_view prefix,
 }
 
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
-  const auto held = state_->enter();
+  const auto held = state_->mutex.lock();
   const Record* record = state_->current(key);
   if (record == nullptr || (shown != nullptr && record->fence != shown->fence)) return false;
   const Token lost = record->token;

@@ -12,19 +12,19 @@ std::size_t familyOf(RateKind kind) {
 }  // namespace
 
 void MemoryRates::take(std::span<RateCharge> charges, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   const std::int64_t present = now();
   if (charges.size() > 1 && !lookAtAll(charges, present)) return;
   for (RateCharge& each : charges) charge(each, present);
 }
 
 void MemoryRates::peek(std::span<RateCharge> charges, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   lookAtAll(charges, now());
 }
 
 bool MemoryRates::refund(const RateRefund& refund, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   const RateLaw& law = *refund.law;
   Cells& cells = cellsOf(law.kind);
   const auto found = cells.find(refund.key);
@@ -35,7 +35,7 @@ bool MemoryRates::refund(const RateRefund& refund, Instant /*deadline*/) {
 }
 
 void MemoryRates::reset(std::string_view key, RateKind kind, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   Cells& cells = cellsOf(kind);
   const auto found = cells.find(key);
   if (found != cells.end()) cells.erase(found);

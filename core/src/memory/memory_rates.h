@@ -3,14 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/internal/string_map.h"
+#include "memory/process_mutex.h"
 
 namespace lockkeeper::detail {
 
@@ -39,14 +38,8 @@ class MemoryRates final : public RateDriver {
   void charge(RateCharge& charge, std::int64_t now);
   void sweep(Cells& cells, std::int64_t now);
 
-  std::unique_lock<std::mutex> enter() {
-    forkGuard_.check();
-    return std::unique_lock(mutex_);
-  }
-
   const std::shared_ptr<Clock> clock_;
-  const ForkGuard forkGuard_;  // in a forked child, another thread of the parent may hold the mutex for ever
-  std::mutex mutex_;
+  ProcessMutex mutex_;
   std::array<Cells, 3> cells_;  // of buckets, sliding windows, fixed windows
   std::array<std::size_t, 3> sweepAt_{1024, 1024, 1024};
 };

@@ -21,7 +21,7 @@ std::vector<SharedRecord> MemoryRecords::write(std::string_view table, std::stri
                                                std::string_view text,
                                                std::optional<std::chrono::milliseconds> keep,
                                                Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   Table& found = current(table);
   const Instant now = clock_->now();
   const Instant end = keep ? saturatingAdd(now, *keep) : Instant::max();
@@ -30,14 +30,14 @@ std::vector<SharedRecord> MemoryRecords::write(std::string_view table, std::stri
 }
 
 std::vector<SharedRecord> MemoryRecords::read(std::string_view table, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   return contents(current(table));
 }
 
 bool MemoryRecords::replace(std::string_view table, std::string_view name,
                             const std::optional<std::string>& expected, std::string_view text,
                             Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   Table& records = current(table);
   const auto found = records.find(name);
   const bool same =
@@ -48,7 +48,7 @@ bool MemoryRecords::replace(std::string_view table, std::string_view name,
 }
 
 void MemoryRecords::remove(std::string_view table, std::string_view name, Instant /*deadline*/) {
-  const auto held = enter();
+  const auto held = mutex_.lock();
   Table& records = current(table);
   if (const auto found = records.find(name); found != records.end()) records.erase(found);
 }

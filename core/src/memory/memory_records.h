@@ -2,15 +2,14 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/shared_records.h"
+#include "memory/process_mutex.h"
 
 namespace lockkeeper::detail {
 
@@ -37,14 +36,8 @@ class MemoryRecords final : public SharedRecords {
   Table& current(std::string_view table);
   std::vector<SharedRecord> contents(const Table& table) const;
 
-  std::unique_lock<std::mutex> enter() {
-    forkGuard_.check();
-    return std::unique_lock(mutex_);
-  }
-
   const std::shared_ptr<Clock> clock_;
-  const ForkGuard forkGuard_;  // in a forked child, another thread of the parent may hold the mutex for ever
-  std::mutex mutex_;
+  ProcessMutex mutex_;
   std::map<std::string, Table, std::less<>> tables_;
 };
 

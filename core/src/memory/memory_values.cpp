@@ -1,13 +1,12 @@
 #include <map>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "memory/process_mutex.h"
 
 namespace lockkeeper {
 
@@ -61,8 +60,7 @@ struct MemoryValues::State {
 
   const std::shared_ptr<Clock> clock;
   const std::size_t mostBytes;
-  const ForkGuard process{};  // in a forked child, another thread of the parent may hold the mutex for ever
-  std::mutex mutex{};
+  detail::ProcessMutex mutex{};
   Entries entries{};
   Ends ends{};
   std::size_t bytes = 0;
@@ -73,13 +71,12 @@ MemoryValues::MemoryValues(std::shared_ptr<Clock> clock, std::size_t mostBytes)
 
 MemoryValues::~MemoryValues() {
   // Another thread of the parent may have been changing it: leaking it is right.
-  if (state_->process.inherited()) static_cast<void>(state_.release());
+  if (state_->mutex.inherited()) static_cast<void>(state_.release());
 }
 
 std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*deadline*/) {
   checkKey(key);
-  state_->process.check();
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->mutex.lock();
   state_->dropEnded();
   const auto found = state_->entries.find(key);
   return found == state_->entries.end() ? std::nullopt : std::optional(found->second.value);
@@ -88,8 +85,7 @@ std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*dea
 void MemoryValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                        Instant /*deadline*/) {
   checkValue(key, value, ttl);
-  state_->process.check();
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->mutex.lock();
   state_->dropEnded();
   state_->insert(key, value, ttl);
 }
@@ -97,8 +93,7 @@ void MemoryValues::put(std::string_view key, std::string_view value, std::chrono
 bool MemoryValues::add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                        Instant /*deadline*/) {
   checkValue(key, value, ttl);
-  state_->process.check();
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->mutex.lock();
   state_->dropEnded();
   if (state_->entries.contains(key)) return false;
   state_->insert(key, value, ttl);
@@ -107,8 +102,7 @@ bool MemoryValues::add(std::string_view key, std::string_view value, std::chrono
 
 bool MemoryValues::erase(std::string_view key, Instant /*deadline*/) {
   checkKey(key);
-  state_->process.check();
-  const std::lock_guard held(state_->mutex);
+  const auto held = state_->mutex.lock();
   state_->dropEnded();
   const auto found = state_->entries.find(key);
   if (found == state_->entries.end()) return false;

@@ -1,3 +1,4 @@
+#include <functional>
 #include <future>
 
 #include "fleet_fixture.h"
@@ -5,7 +6,22 @@
 namespace lockkeeper::migration {
 namespace {
 
-using StateStoreOutage = Fleet;
+class StateStoreOutage : public Fleet {
+ protected:
+  /// A lock that the old store grants only after `meanwhile` is given back.
+  void expectGivenBack(const std::function<void(const Process& process)>& meanwhile) {
+    decree("legacy");
+    const Process process = join("legacy", "a:1");
+    process.oldStore->hang(Call::acquire);
+    const Claimant late{"k", "a:1"};
+    auto result = std::async(std::launch::async, [&] { return takes(process, late); });
+    process.oldStore->awaitHanging();
+    meanwhile(process);
+    process.oldStore->resume();
+    EXPECT_THROW(result.get(), StoreUnavailable);
+    EXPECT_EQ(held("k"), "");
+  }
+};
 
 TEST_F(StateStoreOutage, AProcessOutOfTouchTakesItsLocksInBothStores) {
   decree("legacy");
@@ -91,34 +107,20 @@ TEST_F(StateStoreOutage, ALockInBothStoresIsRenewedOutOfTouch) {
 }
 
 TEST_F(StateStoreOutage, AGrantThatWasAskedForAfterTheLeaseIsGivenBack) {
-  decree("legacy");
-  const Process process = join("legacy", "a:1");
-  process.oldStore->hang(Call::acquire);
-  const Claimant late{"k", "a:1"};
-  auto result = std::async(std::launch::async, [&] { return takes(process, late); });
-  process.oldStore->awaitHanging();
   // As in a process that is stopped between its decision and its request.
-  process.records->down = true;
-  pass(options.lease + 1s);
-  process.oldStore->resume();
-  EXPECT_THROW(result.get(), StoreUnavailable);
-  EXPECT_EQ(held("k"), "");
+  expectGivenBack([&](const Process& process) {
+    process.records->down = true;
+    pass(options.lease + 1s);
+  });
 }
 
 TEST_F(StateStoreOutage, AGrantThatWasDecidedOnInAnEarlierLeaseIsGivenBack) {
-  decree("legacy");
-  const Process process = join("legacy", "a:1");
-  process.oldStore->hang(Call::acquire);
-  const Claimant late{"k", "a:1"};
-  auto result = std::async(std::launch::async, [&] { return takes(process, late); });
-  process.oldStore->awaitHanging();
-  process.records->down = true;
-  pass(options.lease + 1s);
-  process.records->down = false;
-  pass(2s);
-  process.oldStore->resume();
-  EXPECT_THROW(result.get(), StoreUnavailable);
-  EXPECT_EQ(held("k"), "");
+  expectGivenBack([&](const Process& process) {
+    process.records->down = true;
+    pass(options.lease + 1s);
+    process.records->down = false;
+    pass(2s);
+  });
 }
 
 TEST_F(StateStoreOutage, AStateThatWasLostIsWrittenBackByTheSurvivors) {

@@ -1,14 +1,16 @@
 #include "text/printable.h"
 
+#include "lockkeeper/internal/hex.h"
+
 namespace lockkeeper::poco {
 
 std::string printable(std::string_view text, std::size_t most) {
-  static constexpr char digits[] = "0123456789abcdef";
   std::string shown;
   for (const char c : text.substr(0, most)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte >= 0x7f) {
-      shown += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      shown += "\\x";
+      appendHex(shown, byte);
     } else {
       if (c == '\\') shown += c;
       shown += c;

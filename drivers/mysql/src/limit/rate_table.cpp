@@ -82,13 +82,14 @@ class RateTable::Impl {
         sessions_(opener_, mostSessions),
         places_(mostAtOneRow, opener_.clock()) {}
 
-  /// Runs a transaction that takes these rows. Throws LockTimeout when others keep one: the store is well.
+  /// Runs a transaction on these rows, which it gets in order. Throws LockTimeout when others keep one: the
+  /// store is well.
   template <class Transaction>
   auto onRows(std::vector<RowName> rows, Transaction transaction, Instant deadline);
   void chargeOne(RateCharge& charge, Instant deadline);
-  void chargeAll(std::span<RateCharge> charges, Instant deadline);
+  void chargeAll(std::span<RateCharge> charges, std::span<const RowName> names, Instant deadline);
   void peek(std::span<RateCharge> charges, Instant deadline);
-  bool refund(const RateRefund& refund, Instant deadline);
+  bool refund(const RateRefund& refund, const RowName& name, Instant deadline);
   void reset(const RowName& name, Instant deadline);
   void sweepNowAndThen(Instant deadline);
 
@@ -132,7 +133,7 @@ auto RateTable::Impl::onRows(std::vector<RowName> rows, Transaction transaction,
   };
   while (true) {
     try {
-      return transaction();
+      return transaction(std::span<const RowName>(rows));
     } catch (const RowDeadlock& deadlock) {
       // Rows that are removed while others wait to charge them make those wait for each other. What was
       // undone is as if it had never been asked for, and one of them has gone on: again, at once.
@@ -175,9 +176,8 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   use.keep();
 }
 
-void RateTable::Impl::chargeAll(std::span<RateCharge> charges, Instant deadline) {
-  std::vector<RowName> names = rowsOf(charges);
-  std::ranges::sort(names);
+void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
+                                Instant deadline) {
   Use use(sessions_, deadline);
   const Reply& reply = ask(use, rates::hold(names), deadline);
   std::vector<Row> rows;
@@ -210,8 +210,7 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
   use.keep();
 }
 
-bool RateTable::Impl::refund(const RateRefund& refund, Instant deadline) {
-  const RowName name = rates::rowOf(refund.key, refund.law->kind);
+bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Instant deadline) {
   Use use(sessions_, deadline);
   const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
   Row row = rowIn(reply, name);
@@ -270,8 +269,9 @@ void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
   const bool inOneStatement = charges.size() == 1 && charges.front().law->kind != RateKind::slidingWindow;
   impl_->onRows(
       rowsOf(charges),
-      [&] {
-        inOneStatement ? impl_->chargeOne(charges.front(), deadline) : impl_->chargeAll(charges, deadline);
+      [&](std::span<const RowName> rows) {
+        inOneStatement ? impl_->chargeOne(charges.front(), deadline)
+                       : impl_->chargeAll(charges, rows, deadline);
       },
       deadline);
   impl_->sweepNowAndThen(deadline);
@@ -285,15 +285,15 @@ void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {
 bool RateTable::refund(const RateRefund& refund, Instant deadline) {
   impl_->forkGuard.check();
   return impl_->onRows(
-      {rates::rowOf(refund.key, refund.law->kind)}, [&] { return impl_->refund(refund, deadline); },
-      deadline);
+      {rates::rowOf(refund.key, refund.law->kind)},
+      [&](std::span<const RowName> rows) { return impl_->refund(refund, rows.front(), deadline); }, deadline);
 }
 
 void RateTable::reset(std::string_view key, RateKind kind, Instant deadline) {
   impl_->forkGuard.check();
-  const RowName row = rates::rowOf(key, kind);
   impl_->onRows(
-      {row}, [&] { impl_->reset(row, deadline); }, deadline);
+      {rates::rowOf(key, kind)}, [&](std::span<const RowName> rows) { impl_->reset(rows.front(), deadline); },
+      deadline);
 }
 
 }  // namespace lockkeeper::mysql

@@ -46,6 +46,14 @@ class IdempotencyTest : public ::testing::Test {
     };
   }
 
+  /// Answers each run with so many bytes.
+  Serve answeringWith(std::size_t bytes) {
+    return [this, bytes](HTTPServerRequest&, HTTPServerResponse& response) {
+      ++runs;
+      reply(response, 201, std::string(bytes, 'b'));
+    };
+  }
+
   long count(IdempotencyEvent event) const {
     const std::lock_guard held(mutex_);
     return std::ranges::count(events_, event);

@@ -272,10 +272,7 @@ TEST_F(IdempotencyTest, WholeAnswersTakeNoMoreOfTheStoreThanTheyMay) {
   poco::IdempotencyOptions given = options();
   given.maxStored = 300'000;
   given.routes.front().keepFor = 1h;
-  AppServer server(once(given), [&](HTTPServerRequest&, HTTPServerResponse& response) {
-    ++runs;
-    reply(response, 201, std::string(100'000, 'b'));
-  });
+  AppServer server(once(given), answeringWith(100'000));
   for (int i = 0; i < 10; ++i) EXPECT_EQ(server.post("/orders/", std::to_string(i), "{}").status, 201);
   EXPECT_EQ(server.post("/orders/", "0", "{}").status, 201) << "those that came first are kept";
   EXPECT_EQ(server.post("/orders/", "9", "{}").status, 409) << "of the others it is known that they ran";
@@ -290,10 +287,7 @@ TEST_F(IdempotencyTest, WhatHasEndedMakesRoomForOtherAnswers) {
   poco::IdempotencyOptions given = options();
   given.maxStored = 150'000;
   given.routes.front().keepFor = 300ms;
-  AppServer server(once(given), [&](HTTPServerRequest&, HTTPServerResponse& response) {
-    ++runs;
-    reply(response, 201, std::string(100'000, 'b'));
-  });
+  AppServer server(once(given), answeringWith(100'000));
   const auto isKeptWhole = [&] {
     const std::string key = "k" + std::to_string(runs);
     EXPECT_EQ(server.post("/orders/", key, "{}").status, 201);

@@ -94,6 +94,16 @@ class Failover : public ::testing::TestWithParam<const char*> {
     name.leadTo(replica.port());
   }
 
+  // False as long as no master is found.
+  static bool renews(Lock& held) {
+    try {
+      held.renew();
+      return true;
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }
+
   const RedisServer master{replicatesAtOnce};
   const RedisServer replica{{.arguments = replicaOf(master)}};
   FaultProxy name{master.port()};
@@ -105,14 +115,7 @@ TEST_P(Failover, AHolderFollowsTheRoleToTheNewMaster) {
   Lock held = locks.lock("k", manual);
   ASSERT_TRUE(waitUntil([&] { return replica.command({"EXISTS", "k"}) == "1"; }));
   swapRoles();
-  EXPECT_TRUE(waitUntil([&] {
-    try {
-      held.renew();
-      return true;
-    } catch (const StoreUnavailable&) {
-      return false;
-    }
-  }));
+  EXPECT_TRUE(waitUntil([&] { return renews(held); }));
   EXPECT_EQ(held.release(), ReleaseResult::released);
   EXPECT_EQ(replica.command({"EXISTS", "k"}), "0");
 }
@@ -124,14 +127,7 @@ TEST_P(Failover, AHolderLeavesAFormerMasterThatDoesNotReachTheNewOne) {
   replica.command({"REPLICAOF", "NO", "ONE"});
   master.command({"REPLICAOF", "127.0.0.1", "1"});  // nobody listens there
   name.leadTo(replica.port());
-  EXPECT_TRUE(waitUntil([&] {
-    try {
-      held.renew();
-      return true;
-    } catch (const StoreUnavailable&) {
-      return false;
-    }
-  }));
+  EXPECT_TRUE(waitUntil([&] { return renews(held); }));
   EXPECT_EQ(held.release(), ReleaseResult::released);
 }
 

@@ -113,19 +113,18 @@ TEST(MultiplexerWriter, AWriterThatLeavesInTheMidstLeavesTheRestToOthers) {
 // The writer wants no reply, so it leaves as soon as it may. While it sends its own command another caller
 // adds one, and while it sends that one too, a third caller does, whose command somebody else has to send.
 TEST(MultiplexerWriter, AWriterThatHasWhatItCameForLeavesNothingUnsent) {
-  constexpr int rounds = 40;
+  constexpr std::size_t rounds = 40;
+  constexpr std::size_t waiters = 2;
   std::counting_semaphore<> arrived(0);
   ScriptedServer server([&](Peer& peer, int) {
     peer.logIn();
     peer.say(bulk(peer.command()[1]));
-    // Nobody gets a reply that would wake him before the last command is here.
+    // Nobody gets a reply that would wake him before all commands are here, whoever comes last.
     std::vector<std::string> texts;
-    for (int thirds = 0; thirds < rounds;) {
+    while (texts.size() < waiters + 3 * rounds) {
       texts.push_back(peer.command()[1]);
       if (texts.back() == "give up") break;
-      if (texts.back() != "third") continue;
-      ++thirds;
-      arrived.release();
+      if (texts.back() == "third") arrived.release();
     }
     for (std::size_t command = 0; command < texts.size(); ++command) peer.say("+OK\r\n");
   });
@@ -134,11 +133,12 @@ TEST(MultiplexerWriter, AWriterThatHasWhatItCameForLeavesNothingUnsent) {
   client.ask("connect", 1h);
   const auto ask = [&](const std::string& text) { return client.ask(text, 1h).text; };
   std::vector<std::future<std::string>> asked;
-  for (int waiter = 0; waiter < 2; ++waiter) asked.push_back(std::async(std::launch::async, ask, "waiter"));
+  for (std::size_t waiter = 0; waiter < waiters; ++waiter)
+    asked.push_back(std::async(std::launch::async, ask, "waiter"));
   ASSERT_TRUE(clock->awaitWaiters(1)) << "one of the two polls, the other one waits for it";
 
   const std::string large(1 << 19, 'x');  // takes a moment to send, and fits into the socket's buffers
-  for (int round = 0; round < rounds; ++round) {
+  for (std::size_t round = 0; round < rounds; ++round) {
     std::promise<void> second;
     std::promise<void> third;
     bool secondBegun = false;

@@ -19,7 +19,7 @@ struct LockRoute {
   /// From completed() options. Throws std::invalid_argument that names the setting.
   static LockRoute of(const LockedRoute& given, const RequestLockOptions& options);
 
-  /// SCOPE/VALUE, and more values likewise.
+  /// SCOPE/VALUE; with several sources SCOPE/VALUE/VALUE….
   std::string keyFor(const RequestFacts& facts) const;
 };
 

@@ -57,8 +57,9 @@ class Node {
   /// It has refused the commands for a reason that passes: sends them again a little later.
   void deliverLater(std::shared_ptr<const std::string> commands, Instant now);
 
-  std::shared_ptr<Connection> connection;  // shared with those that are in a system call on it
-  std::shared_ptr<Dial> dial;              // likewise
+  // Shared with those that are in a system call on them.
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<Dial> dial;
 
  private:
   void keep(std::shared_ptr<const std::string> commands);
