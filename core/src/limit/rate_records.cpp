@@ -77,17 +77,17 @@ struct RateRecords::Batch {
   }
 };
 
-RateRecords::Record* RateRecords::Shard::find(std::string_view key) {
+RateRecords::Record* RateRecords::Shard::find(const HashedString& key) {
   const auto found = records.find(key);
   return found == records.end() ? nullptr : &found->second;
 }
 
-RateRecords::Record& RateRecords::Shard::recordOf(std::string_view key) {
+RateRecords::Record& RateRecords::Shard::recordOf(const HashedString& key) {
   Record* const found = find(key);
-  return found != nullptr ? *found : records.try_emplace(std::string(key)).first->second;
+  return found != nullptr ? *found : records.try_emplace(std::string(key.text)).first->second;
 }
 
-void RateRecords::Shard::dropIfEmpty(std::string_view key) {
+void RateRecords::Shard::dropIfEmpty(const HashedString& key) {
   const auto found = records.find(key);
   if (found == records.end() || found->second.inUse() || !found->second.refusals.empty()) return;
   records.erase(found);
@@ -118,9 +118,10 @@ void RateRecords::Shard::makeRoom(const Record& present, Instant now) {
 }
 
 bool RateRecords::takeUnit(RateCharge& charge, Instant now) {
-  Shard& shard = shardOf(charge.key);
+  const HashedString key(charge.key);
+  Shard& shard = shardOf(key);
   const std::lock_guard guard(shard.mutex);
-  Record* const record = shard.find(charge.key);
+  Record* const record = shard.find(key);
   if (record == nullptr) return false;
   Units& units = record->units;
   if (units.count == 0 || units.law != *charge.law) return false;
@@ -134,10 +135,11 @@ bool RateRecords::takeUnit(RateCharge& charge, Instant now) {
 }
 
 bool RateRecords::isRefused(RateCharge& charge, Instant now) {
-  Shard& shard = shardOf(charge.key);
+  const HashedString key(charge.key);
+  Shard& shard = shardOf(key);
   if (shard.refusals.load(std::memory_order_acquire) == 0) return false;
   const std::lock_guard guard(shard.mutex);
-  const Record* const record = shard.find(charge.key);
+  const Record* const record = shard.find(key);
   if (record == nullptr) return false;
   for (const Refusal& each : record->refusals) {
     if (each.certainUntil <= now || each.cost != charge.cost || each.law != *charge.law) continue;
@@ -150,9 +152,10 @@ bool RateRecords::isRefused(RateCharge& charge, Instant now) {
 }
 
 bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant deadline) {
-  Shard& shard = shardOf(charge.key);
+  const HashedString key(charge.key);
+  Shard& shard = shardOf(key);
   std::unique_lock held(shard.mutex);
-  Record& record = shard.recordOf(charge.key);
+  Record& record = shard.recordOf(key);
   std::shared_ptr<Batch> batch;
   std::int64_t place = 0;
   if (record.underWay > 0 || !record.line.empty()) {
@@ -186,7 +189,7 @@ bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant dead
   if (!failure && spare > 0) addUnits(record.units, question, spare, prefetch.idle, received);
   if (!failure && spare < 0 && asked == generation()) addRefusal(shard, record, question, sent, received);
   const bool newUnits = record.units.count > 0 && !std::exchange(record.units.watched, true);
-  shard.dropIfEmpty(charge.key);
+  shard.dropIfEmpty(key);
   held.unlock();
   if (batch) batch->answer(question.outcome, failure);
   if (failure) std::rethrow_exception(failure);
@@ -250,9 +253,10 @@ void RateRecords::addUnits(Units& units, const RateCharge& answered, std::int64_
 }
 
 void RateRecords::remember(const RateCharge& charge, Instant sent, Generation asked) {
-  Shard& shard = shardOf(charge.key);
+  const HashedString key(charge.key);
+  Shard& shard = shardOf(key);
   const std::lock_guard guard(shard.mutex);
-  if (asked == generation()) addRefusal(shard, shard.recordOf(charge.key), charge, sent, clock_->now());
+  if (asked == generation()) addRefusal(shard, shard.recordOf(key), charge, sent, clock_->now());
 }
 
 void RateRecords::addRefusal(Shard& shard, Record& record, const RateCharge& refused, Instant sent,
@@ -281,9 +285,10 @@ void RateRecords::addRefusal(Shard& shard, Record& record, const RateCharge& ref
             .resetAt = now + refused.outcome.resetAfter};
 }
 
-void RateRecords::forgetRefusals(std::string_view key) {
+void RateRecords::forgetRefusals(std::string_view text) {
   // First, so that no older answer is remembered after what follows.
   generation_.fetch_add(1, std::memory_order_acq_rel);
+  const HashedString key(text);
   Shard& shard = shardOf(key);
   const std::lock_guard guard(shard.mutex);
   Record* const record = shard.find(key);
@@ -293,13 +298,15 @@ void RateRecords::forgetRefusals(std::string_view key) {
   shard.dropIfEmpty(key);
 }
 
-void RateRecords::dropUnits(std::string_view key) {
+void RateRecords::dropUnits(std::string_view text) {
+  const HashedString key(text);
   Shard& shard = shardOf(key);
   const std::lock_guard guard(shard.mutex);
   if (Record* const record = shard.find(key)) record->units.count = 0;
 }
 
-RateRecords::IdleUnits RateRecords::takeIdle(std::string_view key, Instant now) {
+RateRecords::IdleUnits RateRecords::takeIdle(std::string_view text, Instant now) {
+  const HashedString key(text);
   Shard& shard = shardOf(key);
   const std::lock_guard guard(shard.mutex);
   Record* const record = shard.find(key);

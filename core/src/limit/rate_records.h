@@ -105,13 +105,13 @@ class RateRecords {
     std::atomic<int> refusals = 0;  // of all records: where there are none, a look costs no lock
     StringMap<Record> records;
 
-    Record* find(std::string_view key);
-    Record& recordOf(std::string_view key);
-    void dropIfEmpty(std::string_view key);
+    Record* find(const HashedString& key);
+    Record& recordOf(const HashedString& key);
+    void dropIfEmpty(const HashedString& key);
     void makeRoom(const Record& present, Instant now);
   };
 
-  Shard& shardOf(std::string_view key) { return shards_[StringHash{}(key) % shardCount]; }
+  Shard& shardOf(const HashedString& key) { return shards_[key.hash % shardCount]; }
   std::shared_ptr<Batch> join(Record& record, const RateCharge& charge, Instant deadline) const;
   bool waitToLead(Batch& batch, Instant deadline);
   std::exception_ptr send(RateCharge& question, Instant deadline);

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/time_heap.h"
 #include "lock/local_queue.h"
 #include "lock/options.h"
 #include "lockkeeper/driver/driver.h"
@@ -47,9 +48,11 @@ struct Lease : std::enable_shared_from_this<Lease> {
   std::atomic<Announced> announced{Announced::no};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
-  std::chrono::nanoseconds length{};  ///< As the store gave it last.
-  Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
-  LocalQueue::Turn turn;              ///< Kept while held, so that the process's next caller waits.
+  std::chrono::nanoseconds length{};   ///< As the store gave it last.
+  Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
+  LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
+  std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
+  std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
         const LockTerms& terms);

@@ -70,7 +70,7 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environ
                  .doIt = [this](auto& held) { tellNextLoss(held); },
                  .last = [this](auto& held) { tellUntold(held); }}),
       renewers_(mutex_, *environment_.clock, mostRenewers,
-                {.due = [this] { return std::min(nextRenewal(), abandoned_.due()); },
+                {.due = [this] { return std::min(renewals_.firstTime(), abandoned_.due()); },
                  .doIt = [this](auto& held) { renewDue(held); },
                  .last = [this](auto& held) { abandoned_.handOver(held); }}) {}
 
@@ -105,16 +105,16 @@ bool LeaseKeeper::remove(Lease& lease) {
 
 void LeaseKeeper::schedule(Lease& lease) {
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
-  ends_.emplace(end, &lease);
+  ends_.add(lease, end);
   watchmen_.wakeUpAt(end);
   if (lease.renewAt == Instant::max()) return;
-  renewals_.emplace(lease.renewAt, &lease);
+  renewals_.add(lease, lease.renewAt);
   renewers_.wakeUpAt(lease.renewAt);
 }
 
 void LeaseKeeper::unschedule(Lease& lease) {
-  ends_.erase({lease.validUntil.load(std::memory_order_relaxed), &lease});
-  renewals_.erase({lease.renewAt, &lease});
+  ends_.remove(lease);
+  renewals_.remove(lease);
 }
 
 bool LeaseKeeper::stillRuns(Lease& lease) {
@@ -177,9 +177,15 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
 
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   const std::lock_guard held(mutex_);
-  for (auto each = ends_.begin(); each != ends_.end();) {
-    Lease& lease = *(each++)->second;
-    if (std::ranges::find(tokens, lease.token) != tokens.end()) lose(lease, LossReason::notOwner);
+  // Backwards: what is taken out makes place for one that was looked at, and moves others only to its place.
+  for (std::size_t left = ends_.size(); left > 0;) {
+    Lease& lease = ends_.at(left - 1);
+    if (std::ranges::find(tokens, lease.token) != tokens.end()) {
+      lose(lease, LossReason::notOwner);
+      left = std::min(left, ends_.size());
+    } else {
+      --left;
+    }
   }
 }
 
@@ -201,15 +207,11 @@ void LeaseKeeper::shutDown(Instant until) {
 
 Instant LeaseKeeper::nextLoss() const {
   if (!untold_.empty()) return Instant::min();
-  return ends_.empty() ? Instant::max() : ends_.begin()->first;
-}
-
-Instant LeaseKeeper::nextRenewal() const {
-  return renewals_.empty() ? Instant::max() : renewals_.begin()->first;
+  return ends_.firstTime();
 }
 
 void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
-  if (untold_.empty()) lose(*ends_.begin()->second, LossReason::leaseEnded);
+  if (untold_.empty()) lose(ends_.first(), LossReason::leaseEnded);
   if (untold_.empty()) return;
   auto lease = std::move(untold_.front());
   untold_.pop_front();
@@ -232,15 +234,15 @@ void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {
 
 void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   const Instant now = environment_.clock->now();
-  if (now < nextRenewal()) return abandoned_.release(held);
+  if (now < renewals_.firstTime()) return abandoned_.release(held);
   std::vector<std::shared_ptr<Lease>> leases;
   std::vector<Renewal> renewals;
   Instant lastEnd = now;
   while (!renewals_.empty() && leases.size() < largestGroup) {
-    Lease& lease = *renewals_.begin()->second;
+    Lease& lease = renewals_.first();
     // Those due soon come along: one round trip for all.
     if (lease.renewAt - lease.length / 30 > now) break;
-    renewals_.erase(renewals_.begin());
+    renewals_.remove(lease);
     lease.renewAt = Instant::max();
     lastEnd = std::max(lastEnd, lease.validUntil.load(std::memory_order_relaxed));
     leases.push_back(lease.shared_from_this());

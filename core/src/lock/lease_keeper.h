@@ -3,11 +3,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
-#include <utility>
 
 #include "base/relay.h"
+#include "base/time_heap.h"
 #include "lock/abandoned_claims.h"
 #include "lock/lease.h"
 #include "lockkeeper/driver/capabilities.h"
@@ -56,10 +55,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
  private:
   class EventGate;
   class LossInbox;
-  using ByTime = std::set<std::pair<Instant, Lease*>>;
 
   Instant nextLoss() const;
-  Instant nextRenewal() const;
   void tellNextLoss(std::unique_lock<std::mutex>& held);
   void renewDue(std::unique_lock<std::mutex>& held);
   void tellUntold(std::unique_lock<std::mutex>& held);
@@ -75,9 +72,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const std::chrono::nanoseconds operationTimeout_;
 
   std::mutex mutex_;
-  ByTime ends_;                                // all leases that are alive, by validUntil
-  ByTime renewals_;                            // those of them that fall due, by renewAt
-  std::deque<std::shared_ptr<Lease>> untold_;  // lost ones
+  TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
+  TimeHeap<Lease, &Lease::renewalPlace> renewals_;  // those of them that fall due, by renewAt
+  std::deque<std::shared_ptr<Lease>> untold_;       // lost ones
   AbandonedClaims abandoned_;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;

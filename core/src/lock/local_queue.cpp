@@ -6,22 +6,24 @@ namespace lockkeeper::detail {
 
 LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
-  std::unique_lock held(mutex_);
-  const auto found = lines_.find(key);
-  if (found == lines_.end()) return {Turn(*this, lines_.try_emplace(std::string(key)).first->first)};
+  const HashedString hashed(key);
+  Shard& shard = shards_[hashed.hash % shardCount];
+  std::unique_lock held(shard.mutex);
+  const auto found = shard.lines.find(hashed);
+  if (found == shard.lines.end()) return {Turn(shard, *shard.lines.try_emplace(std::string(key)).first)};
   if (found->second.answer && clock_->now() >= until) return {{}, *found->second.answer};
 
   // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
   // erased.
-  const std::string& name = found->first;
-  Line& line = found->second;
+  Lines::value_type& entry = *found;
+  Line& line = entry.second;
   Waiter waiter;
   const auto place = line.waiters.insert(line.waiters.end(), &waiter);
   held.unlock();
   {
     // Made and ended outside the mutex, which it takes.
     const std::stop_callback onStop(stop, [&] {
-      const std::lock_guard guard(mutex_);
+      const std::lock_guard guard(shard.mutex);
       waiter.wakeUp.notify_one();
     });
     held.lock();
@@ -40,13 +42,13 @@ LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Insta
     }
     held.unlock();
   }
-  if (waiter.turn) return {Turn(*this, name)};
+  if (waiter.turn) return {Turn(shard, entry)};
   return {{}, *waiter.answer};
 }
 
-void LocalQueue::tell(std::string_view key, std::optional<Answer> answer) noexcept {
-  const std::lock_guard guard(mutex_);
-  Line& line = lines_.find(key)->second;
+void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
+  const std::lock_guard held(shard_->mutex);
+  Line& line = line_->second;
   line.answer = answer;
   if (!answer || line.outOfTime == 0) return;
   line.outOfTime = 0;
@@ -58,18 +60,17 @@ void LocalQueue::tell(std::string_view key, std::optional<Answer> answer) noexce
   });
 }
 
-void LocalQueue::leave(std::string_view key) noexcept {
-  const std::lock_guard held(mutex_);
-  const auto line = lines_.find(key);
-  auto& waiters = line->second.waiters;
-  if (waiters.empty()) {
-    lines_.erase(line);
+void LocalQueue::Turn::leave() noexcept {
+  const std::lock_guard held(shard_->mutex);
+  Line& line = line_->second;
+  if (line.waiters.empty()) {
+    shard_->lines.erase(shard_->lines.find(line_->first));
     return;
   }
-  line->second.answer.reset();
-  Waiter* next = waiters.front();
-  waiters.pop_front();
-  if (next->outOfTime) --line->second.outOfTime;
+  line.answer.reset();
+  Waiter* next = line.waiters.front();
+  line.waiters.pop_front();
+  if (next->outOfTime) --line.outOfTime;
   next->turn = true;
   next->wakeUp.notify_one();
 }

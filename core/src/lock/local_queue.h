@@ -1,11 +1,15 @@
 #pragma once
 
+#include <array>
+#include <condition_variable>
+#include <cstddef>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/internal/string_map.h"
@@ -25,46 +29,16 @@ class LocalQueue {
     none,   ///< The store has not answered.
   };
 
-  /// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it.
-  class Turn {
-   public:
-    Turn() = default;
-    Turn(Turn&& other) noexcept { swap(other); }
-    Turn& operator=(Turn&& other) noexcept {
-      Turn(std::move(other)).swap(*this);
-      return *this;
-    }
-    ~Turn() {
-      if (queue_ != nullptr) queue_->leave(key_);
-    }
-
-    /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
-    void tell(Answer answer) noexcept { queue_->tell(key_, answer); }
-    /// The next attempt begins.
-    void ask() noexcept { queue_->tell(key_, std::nullopt); }
-
-   private:
-    friend class LocalQueue;
-    Turn(LocalQueue& queue, std::string_view key) : queue_(&queue), key_(key) {}
-    void swap(Turn& other) noexcept {
-      std::swap(queue_, other.queue_);
-      std::swap(key_, other.key_);
-    }
-
-    LocalQueue* queue_ = nullptr;
-    std::string_view key_;  // points into the queue's map
-  };
-
-  struct Entered {
-    std::optional<Turn> turn;
-    Answer otherwise = Answer::taken;
-  };
+  class Turn;
+  struct Entered;
 
   /// Waits for the caller's turn, until `until` or `stop`. Without one, says what the first in line knows: an
   /// attempt that is under way then is waited for, until `answerBy`, since it asks what the caller would.
   Entered enter(std::string_view key, Instant until, Instant answerBy, const std::stop_token& stop);
 
  private:
+  static constexpr std::size_t shardCount = 16;
+
   struct Waiter {
     std::condition_variable wakeUp;
     bool outOfTime = false;  // waits for the answer only
@@ -76,13 +50,52 @@ class LocalQueue {
     int outOfTime = 0;             // of them
     std::optional<Answer> answer;  // empty while an attempt is under way
   };
-
-  void leave(std::string_view key) noexcept;
-  void tell(std::string_view key, std::optional<Answer> answer) noexcept;
+  using Lines = StringMap<Line>;
+  /// Of the keys of one hash, so that keys that differ seldom wait for each other.
+  struct Shard {
+    std::mutex mutex;
+    Lines lines;
+  };
 
   const std::shared_ptr<Clock> clock_;
-  std::mutex mutex_;
-  StringMap<Line> lines_;
+  std::array<Shard, shardCount> shards_;
+};
+
+/// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it.
+class LocalQueue::Turn {
+ public:
+  Turn() = default;
+  Turn(Turn&& other) noexcept { swap(other); }
+  Turn& operator=(Turn&& other) noexcept {
+    Turn(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Turn() {
+    if (shard_ != nullptr) leave();
+  }
+
+  /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
+  void tell(Answer answer) noexcept { set(answer); }
+  /// The next attempt begins.
+  void ask() noexcept { set(std::nullopt); }
+
+ private:
+  friend class LocalQueue;
+  Turn(Shard& shard, Lines::value_type& line) : shard_(&shard), line_(&line) {}
+  void swap(Turn& other) noexcept {
+    std::swap(shard_, other.shard_);
+    std::swap(line_, other.line_);
+  }
+  void set(std::optional<Answer> answer) noexcept;
+  void leave() noexcept;
+
+  Shard* shard_ = nullptr;
+  Lines::value_type* line_ = nullptr;  // stays where it is while somebody has the turn
+};
+
+struct LocalQueue::Entered {
+  std::optional<Turn> turn;
+  Answer otherwise = Answer::taken;
 };
 
 }  // namespace lockkeeper::detail

@@ -54,6 +54,13 @@ class FaultyDriver final : public LockDriver {
     hanging_ = {};
     changed_.notify_all();
   }
+  /// Lets those through that hang now; later ones hang as before.
+  void answerHanging() {
+    const std::lock_guard guard(mutex_);
+    ++answered_;
+    inside_ = 0;
+    changed_.notify_all();
+  }
   void awaitHanging(int count = 1) {
     std::unique_lock guard(mutex_);
     changed_.wait(guard, [&] { return inside_ >= count; });
@@ -140,8 +147,12 @@ class FaultyDriver final : public LockDriver {
     ++calls_[index(call)];
     ++inside_;
     changed_.notify_all();
-    changed_.wait(guard, [&] { return !hanging_[index(call)]; });
-    --inside_;
+    changed_.wait(guard, [&, before = answered_] {
+      if (answered_ != before) return true;
+      if (hanging_[index(call)]) return false;
+      --inside_;
+      return true;
+    });
     auto& queue = faults_[index(call)];
     if (queue.empty()) return always_[index(call)];
     const Fault fault = queue.front();
@@ -165,6 +176,7 @@ class FaultyDriver final : public LockDriver {
   std::array<int, 3> calls_{};
   std::array<int, 3> ended_{};
   int inside_ = 0;
+  int answered_ = 0;
   Instant renewDeadline_{};
 };
 

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+
+namespace lockkeeper::detail {
+
+/// The place of what is in no TimeHeap.
+inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+
+/// Items by a time, the earliest first: a binary heap in which each item knows its place, so that none has to
+/// be searched for and nothing is allocated for one more. `place` is the member that this heap keeps its
+/// places in; it begins as `nowhere`. Not thread-safe.
+template <class Item, std::size_t Item::*place>
+class TimeHeap {
+ public:
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+
+  /// Instant::max() when it is empty.
+  Instant firstTime() const { return entries_.empty() ? Instant::max() : entries_.front().time; }
+  Item& first() const { return *entries_.front().item; }
+  /// In no order.
+  Item& at(std::size_t index) const { return *entries_[index].item; }
+
+  /// Of an item that is not in it.
+  void add(Item& item, Instant time) {
+    entries_.push_back({time, &item});
+    rise(entries_.size() - 1);
+  }
+
+  /// Nothing for one that is not in it.
+  void remove(Item& item) {
+    const std::size_t hole = std::exchange(item.*place, nowhere);
+    if (hole == nowhere) return;
+    const Entry last = entries_.back();
+    entries_.pop_back();
+    if (last.item == &item) return;
+    put(hole, last);
+    rise(hole);
+    sink(last.item->*place);
+  }
+
+ private:
+  struct Entry {
+    Instant time;
+    Item* item;
+  };
+
+  void put(std::size_t index, const Entry& entry) {
+    entries_[index] = entry;
+    entry.item->*place = index;
+  }
+
+  void rise(std::size_t index) {
+    const Entry entry = entries_[index];
+    for (; index > 0 && entry.time < entries_[(index - 1) / 2].time; index = (index - 1) / 2) {
+      put(index, entries_[(index - 1) / 2]);
+    }
+    put(index, entry);
+  }
+
+  void sink(std::size_t index) {
+    const Entry entry = entries_[index];
+    for (std::size_t child; (child = 2 * index + 1) < entries_.size(); index = child) {
+      if (child + 1 < entries_.size() && entries_[child + 1].time < entries_[child].time) ++child;
+      if (entry.time <= entries_[child].time) break;
+      put(index, entries_[child]);
+    }
+    put(index, entry);
+  }
+
+  std::vector<Entry> entries_;
+};
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,56 @@
+#include "base/time_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <random>
+#include <vector>
+
+namespace lockkeeper::detail {
+namespace {
+
+struct Item {
+  Instant time{};
+  std::size_t place = nowhere;
+};
+using Heap = TimeHeap<Item, &Item::place>;
+
+TEST(TimeHeap, GivesTheEarliestFirstWhateverIsTakenOut) {
+  std::mt19937 random(7);
+  std::vector<Item> items(200);
+  std::multimap<Instant, Item*> expected;
+  Heap heap;
+  for (int step = 0; step < 20'000; ++step) {
+    Item& item = items[random() % items.size()];
+    if (item.place == nowhere) {
+      item.time = Instant(std::chrono::nanoseconds(random() % 50));
+      heap.add(item, item.time);
+      expected.emplace(item.time, &item);
+    } else {
+      heap.remove(item);
+      std::erase_if(expected, [&](const auto& entry) { return entry.second == &item; });
+      EXPECT_EQ(item.place, nowhere);
+    }
+    ASSERT_EQ(heap.size(), expected.size());
+    ASSERT_EQ(heap.firstTime(), expected.empty() ? Instant::max() : expected.begin()->first);
+  }
+  while (!heap.empty()) {
+    ASSERT_EQ(heap.first().time, heap.firstTime());
+    ASSERT_EQ(heap.firstTime(), expected.begin()->first);
+    expected.erase(expected.begin());
+    heap.remove(heap.first());
+  }
+}
+
+TEST(TimeHeap, WhatIsInNoHeapNeedNotBeTakenOut) {
+  Item in{.time = Instant(std::chrono::seconds(1))};
+  Item out;
+  Heap heap;
+  heap.add(in, in.time);
+  heap.remove(out);
+  EXPECT_EQ(&heap.first(), &in);
+}
+
+}  // namespace
+}  // namespace lockkeeper::detail
