@@ -71,10 +71,13 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
       if (fences_ && sessions_.names(*use).empty()) {
         statements::addFencedClaim(use->batch, request.claim, request.resend, use->server->id());
       } else {
-        statements::addClaim(use->batch, name, seconds{0});
+        statements::addClaim(use->batch, name);
       }
       const Instant sentAt = now();
-      result = outcome(use, exchange(use, request.deadline), name, request, sentAt);
+      const Reply* const reply = exchange(use, request.deadline);
+      if (reply != nullptr && isInterrupted(reply->error))
+        failGranted(use, *reply, name, request.claim.token);
+      result = outcome(use, reply, name, request, sentAt);
     }
     const auto* granted = std::get_if<Granted>(&result);
     return granted ? withFence(std::move(use), name, request, *granted, request.deadline) : result;
@@ -238,7 +241,7 @@ bool GetLockDriver::Impl::readPendingReply(Use& use, Instant deadline) {
     // Its lease counts as ended: the claim itself may still take it up, everything else frees it.
     sessions_.add(
         {unseen->name, unseen->token, unseen->owner, reply.number(3), now(), &session, session.server->id()});
-  } else if (reply.error != 0 && reply.answered > 0) {
+  } else if (reply.error != 0 && (reply.answered > 0 || isInterrupted(reply.error))) {
     session.toFree.push_back(unseen->name);
   }
   return true;

@@ -24,8 +24,7 @@ seconds serverWait(std::chrono::nanoseconds length) {
 AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
                                                   std::chrono::nanoseconds waitFor, std::stop_token stop) {
   const Instant waitUntil = saturatingAdd(now(), waitFor);
-  const AcquireResult atOnce = acquire(request);
-  if (std::holds_alternative<Granted>(atOnce) || stop.stop_requested() || now() >= waitUntil) return atOnce;
+  if (stop.stop_requested() || now() >= waitUntil) return Busy{};
 
   // As long as it takes to take up a grant, not the ttl: a host that vanishes while its claim waits is
   // granted in its turn, and must not keep the name for that long.
@@ -39,7 +38,7 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
     if (exchange(*use, request.deadline) == nullptr) return Busy{};
     sessions_.prepare(**use, idleTimeout);
   }
-  statements::addClaim((*use)->batch, name, serverWait(waitUntil - now()));
+  statements::addWait((*use)->batch, name, serverWait(waitUntil - now()));
 
   const WakeUp wakeUp(stop);
   const Instant sentAt = now();

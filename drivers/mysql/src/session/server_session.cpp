@@ -94,6 +94,21 @@ void addResult(Reply& reply, MYSQL_RES* result) {
   while (const MYSQL_ROW row = mysql_fetch_row(result)) addRow(reply, result, row);
 }
 
+// It refers to the parameter.
+MYSQL_BIND bound(const ServerSession::Parameter& parameter) {
+  MYSQL_BIND value{};
+  if (const auto* number = std::get_if<std::int64_t>(&parameter)) {
+    value.buffer_type = MYSQL_TYPE_LONGLONG;
+    value.buffer = const_cast<std::int64_t*>(number);
+    return value;
+  }
+  const std::string_view bytes = std::get<std::string_view>(parameter);
+  value.buffer_type = MYSQL_TYPE_BLOB;
+  value.buffer = const_cast<char*>(bytes.data());
+  value.buffer_length = bytes.size();
+  return value;
+}
+
 }  // namespace
 
 bool Reply::lost() const {
@@ -115,6 +130,8 @@ std::string Reply::text(std::size_t column) const {
 }
 
 void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(handle); }
+
+void ServerSession::Close::operator()(st_mysql_stmt* statement) const { mysql_stmt_close(statement); }
 
 ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, SocketWatch& watch,
                              Instant deadline)
@@ -209,7 +226,7 @@ const Reply& ServerSession::receive(Instant until) {
     const int more = mysql_next_result(handle);
     // The library takes some replies that break off for whole ones without rows: then the connection is at
     // its end.
-    if (more < 0) return readable() ? failed() : reply_;
+    if (more < 0) return reply_.rows.empty() && readable() ? failed() : reply_;
     if (more > 0) return failed();
   }
 }
@@ -224,12 +241,39 @@ const Reply& ServerSession::answer(Instant until) {
   return reply_;
 }
 
-const Reply& ServerSession::failed() {
-  reply_.error = mysql_errno(handle_.get());
-  reply_.reason = mysql_error(handle_.get());
-  // The library's own way of saying that something is wrong with the connection.
-  if (reply_.error == 0) reply_.error = CR_SERVER_LOST;
+const Reply& ServerSession::execute(const std::string& statement, std::span<const Parameter> parameters,
+                                    Instant until) {
+  const SocketWatch::Guard guard(watch_, socket_, until);
+  reply_ = {};
+  Prepared& prepared = prepared_[statement];
+  const bool isNew = !prepared;
+  if (isNew) prepared.reset(mysql_stmt_init(handle_.get()));
+  MYSQL_STMT* const handle = prepared.get();
+  if (handle == nullptr) throw std::bad_alloc();
+  std::vector<MYSQL_BIND> values;
+  values.reserve(parameters.size());
+  for (const Parameter& each : parameters) values.push_back(bound(each));
+  if ((!isNew || mysql_stmt_prepare(handle, statement.data(), statement.size()) == 0) &&
+      !mysql_stmt_bind_param(handle, values.data()) && mysql_stmt_execute(handle) == 0) {
+    reply_.answered = 1;
+    reply_.changed = mysql_stmt_affected_rows(handle);
+    reply_.insertId = mysql_stmt_insert_id(handle);
+    return reply_;
+  }
+  setError(mysql_stmt_errno(handle), mysql_stmt_error(handle));
+  if (isNew) prepared_.erase(statement);
   return reply_;
+}
+
+const Reply& ServerSession::failed() {
+  setError(mysql_errno(handle_.get()), mysql_error(handle_.get()));
+  return reply_;
+}
+
+void ServerSession::setError(unsigned number, const char* words) {
+  // Without a number, it is the library's own way of saying that something is wrong with the connection.
+  reply_.error = number != 0 ? number : CR_SERVER_LOST;
+  reply_.reason = words;
 }
 
 }  // namespace lockkeeper::mysql

@@ -3,17 +3,22 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
 #include "session/socket_watch.h"
 
 struct st_mysql;
+struct st_mysql_stmt;
 
 namespace lockkeeper::mysql {
 
@@ -93,16 +98,25 @@ class ServerSession {
   /// send() and answer().
   const Reply& query(std::string_view statements, Instant until);
 
+  /// As query(), for one statement without a result whose values stand as '?' in its text: the server parses
+  /// it once for this session, and not at each call.
+  using Parameter = std::variant<std::string_view, std::int64_t>;
+  const Reply& execute(const std::string& statement, std::span<const Parameter> parameters, Instant until);
+
  private:
   struct Close {
     void operator()(st_mysql* handle) const;
+    void operator()(st_mysql_stmt* statement) const;
   };
+  using Prepared = std::unique_ptr<st_mysql_stmt, Close>;
 
   const Reply& failed();
+  void setError(unsigned number, const char* words);
 
   const std::shared_ptr<Clock> clock_;
   SocketWatch& watch_;
   std::unique_ptr<st_mysql, Close> handle_;
+  std::map<std::string, Prepared, std::less<>> prepared_;  // by their texts
   int socket_ = -1;
   std::uint64_t id_ = 0;
   std::string server_;

@@ -72,17 +72,21 @@ const Reply& SessionPool::Use::ask(std::string_view statements, Instant deadline
   return checked(session_->query(statements, deadline), statements, deadline);
 }
 
+const Reply& SessionPool::Use::execute(const std::string& statement,
+                                       std::span<const ServerSession::Parameter> parameters,
+                                       Instant deadline) {
+  return checked(session_->execute(statement, parameters, deadline), statement, deadline);
+}
+
 const Reply& SessionPool::Use::askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,
                                            SessionPool& cancelling) {
-  const bool sent = session_->send(statements);
-  Instant until = sent ? deadline : clock().now();
-  if (!sent || session_->await(cancelAt)) return checked(session_->answer(until), statements, deadline);
+  if (!session_->send(statements)) return checked(session_->answer(clock().now()), statements, deadline);
+  if (session_->await(cancelAt)) return checked(session_->receive(deadline), statements, deadline);
   // What is to end this statement may come too late, and end the next one of the session.
   mayBeHit_ = true;
   const bool cancelled = cancelling.cancel(*session_, cancelAt + (deadline - cancelAt) / 2);
   // Then the server is well, and its answer on the way.
-  if (cancelled) until = deadline + pool_.opener_.options().ioTimeout;
-  const Reply& reply = session_->answer(until);
+  const Reply& reply = session_->answer(cancelled ? deadline + pool_.opener_.options().ioTimeout : deadline);
   if (cancelled && reply.error != 0) mayBeHit_ = false;
   return checked(reply, statements, deadline);
 }

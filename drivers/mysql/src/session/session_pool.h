@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +41,10 @@ class SessionPool {
     /// transaction is rolled back and the session kept, unless it is lost. One that found its server a
     /// replica is closed, and so are all idle ones, so that the next callers look for the primary.
     const Reply& ask(std::string_view statements, Instant deadline);
+
+    /// As ask(), for one statement without a result that is used again and again.
+    const Reply& execute(const std::string& statement, std::span<const ServerSession::Parameter> parameters,
+                         Instant deadline);
 
     /// As ask(), but ends statements that have no answer at `cancelAt`, by a session of `cancelling`: a
     /// server whose client has left goes on waiting for a row on his behalf, and others queue behind. The

@@ -1,5 +1,6 @@
 #include "version/lock_table.h"
 
+#include <array>
 #include <charconv>
 #include <set>
 
@@ -13,6 +14,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 using std::chrono::microseconds;
+using Parameter = ServerSession::Parameter;
 
 constexpr const char* tableInSchema = "lockkeeper_locks";
 constexpr int keysOfPage = 500;
@@ -37,6 +39,24 @@ std::string literal(std::string_view bytes) {
 
 std::string endAfter(std::chrono::milliseconds ttl) {
   return "UTC_TIMESTAMP(6) + INTERVAL " + std::to_string(microseconds(ttl).count()) + " MICROSECOND";
+}
+
+// The assignments are made from left to right: each sees the new values of those before it.
+std::string claimText(const std::string& table) {
+  const std::string held = isHeld;
+  return "INSERT INTO " + table +
+         " (lock_key, version, token, owner, expires_at) VALUES (?, LAST_INSERT_ID(" + microsecondsNow +
+         "), ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND) " + "ON DUPLICATE KEY UPDATE version = IF(" +
+         held + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
+         std::to_string(busyMark) + " + " + remaining + ")), LAST_INSERT_ID(version + 1)), token = IF(" +
+         held +
+         ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), owner), "
+         "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
+}
+
+std::string releaseText(const std::string& table) {
+  return "UPDATE " + table + " SET " + freed +
+         " WHERE lock_key = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)";
 }
 
 std::string heldBy(const Claim& claim) {
@@ -87,25 +107,21 @@ std::string LockTable::schema(const std::string& table) {
   return text.replace(text.find(quotedName), quotedName.size(), "`" + table + "`");
 }
 
+LockTable::Texts::Texts(const std::string& itsTable)
+    : table("`" + itsTable + "`"), claim(claimText(table)), release(releaseText(table)) {}
+
 std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl) {
-  // The assignments are made from left to right: each sees the new values of those before it.
-  const std::string held = isHeld;
-  const Reply& reply =
-      ask("INSERT INTO " + table_ + " (lock_key, version, token, owner, expires_at) VALUES (" +
-          literal(claim.key) + ", LAST_INSERT_ID(" + microsecondsNow + "), '" + claim.token.hex() + "', " +
-          literal(claim.owner) + ", " + endAfter(ttl) + ") ON DUPLICATE KEY UPDATE version = IF(" + held +
-          ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " + std::to_string(busyMark) +
-          " + " + remaining + ")), LAST_INSERT_ID(version + 1)), token = IF(" + held +
-          ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), owner), "
-          "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)");
+  const std::string token = claim.token.hex();
+  const Reply& reply = session_.execute(
+      texts_.claim, std::array<Parameter, 4>{claim.key, token, claim.owner, microseconds(ttl).count()},
+      deadline_);
   if (reply.insertId < busyMark) return Fence{reply.insertId};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
 }
 
 bool LockTable::release(const Claim& claim) {
-  return ask("UPDATE " + table_ + " SET " + freed + " WHERE " + heldBy(claim) +
-             " AND expires_at > UTC_TIMESTAMP(6)")
-             .changed == 1;
+  const std::string token = claim.token.hex();
+  return session_.execute(texts_.release, std::array<Parameter, 2>{claim.key, token}, deadline_).changed == 1;
 }
 
 void LockTable::renew(std::span<Renewal* const> renewals, SessionPool& cancelling) {
@@ -149,15 +165,16 @@ void LockTable::renewUnkept(std::span<Renewal* const> renewals) {
 }
 
 std::string LockTable::update(std::span<Renewal* const> renewals) const {
-  return "UPDATE " + table_ + " SET expires_at = " + endAfter(renewals.front()->ttl) + heldByAnyOf(renewals);
+  return "UPDATE " + texts_.table + " SET expires_at = " + endAfter(renewals.front()->ttl) +
+         heldByAnyOf(renewals);
 }
 
 std::string LockTable::select(std::span<Renewal* const> renewals) const {
-  return "SELECT token FROM " + table_ + heldByAnyOf(renewals);
+  return "SELECT token FROM " + texts_.table + heldByAnyOf(renewals);
 }
 
 std::optional<Holder> LockTable::holder(std::string_view key) {
-  const Reply& reply = ask(std::string("SELECT owner, version, ") + remaining + " FROM " + table_ +
+  const Reply& reply = ask(std::string("SELECT owner, version, ") + remaining + " FROM " + texts_.table +
                            " WHERE lock_key = " + literal(key) + " AND " + isHeld);
   if (reply.rows.empty()) return std::nullopt;
   return holderIn(reply.rows.front(), 0);
@@ -167,7 +184,7 @@ std::vector<std::pair<std::string, Holder>> LockTable::page(std::string_view pre
                                                             const std::string& after) {
   const std::string last = std::string(prefix) + std::string(maxKeyBytes, '\xff');
   const Reply& reply =
-      ask(std::string("SELECT lock_key, owner, version, ") + remaining + " FROM " + table_ +
+      ask(std::string("SELECT lock_key, owner, version, ") + remaining + " FROM " + texts_.table +
           " WHERE lock_key > " + literal(after) + " AND lock_key BETWEEN " + literal(prefix) + " AND " +
           literal(last) + " AND " + isHeld + " ORDER BY lock_key LIMIT " + std::to_string(keysOfPage));
   std::vector<std::pair<std::string, Holder>> found;
@@ -176,8 +193,8 @@ std::vector<std::pair<std::string, Holder>> LockTable::page(std::string_view pre
 }
 
 bool LockTable::breakLock(std::string_view key, std::optional<Fence> version) {
-  return ask("UPDATE " + table_ + " SET " + freed + " WHERE lock_key = " + literal(key) + " AND " + isHeld +
-             (version ? " AND version = " + std::to_string(*version) : ""))
+  return ask("UPDATE " + texts_.table + " SET " + freed + " WHERE lock_key = " + literal(key) + " AND " +
+             isHeld + (version ? " AND version = " + std::to_string(*version) : ""))
              .changed == 1;
 }
 

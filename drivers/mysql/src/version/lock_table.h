@@ -19,12 +19,22 @@ namespace lockkeeper::mysql {
 /// transaction of its own. All throw what SessionPool::Use::ask() does.
 class LockTable {
  public:
+  /// What they say of one table.
+  struct Texts {
+    explicit Texts(const std::string& itsTable);
+
+    const std::string table;  ///< Its name, quoted.
+    const std::string claim;
+    const std::string release;
+  };
+
   /// Byte strings, no gap locks, short waits for rows.
   static const char* const setUp;
   static std::string schema(const std::string& table);
 
-  LockTable(SessionPool::Use& session, const std::string& table, Instant deadline)
-      : session_(session), table_("`" + table + "`"), deadline_(deadline) {}
+  /// `texts` must outlive it.
+  LockTable(SessionPool::Use& session, const Texts& texts, Instant deadline)
+      : session_(session), texts_(texts), deadline_(deadline) {}
 
   /// The fence, when the claim holds the key now; else how long the present lease goes on.
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl);
@@ -53,7 +63,7 @@ class LockTable {
   const Reply& ask(const std::string& statement) { return session_.ask(statement, deadline_); }
 
   SessionPool::Use& session_;
-  const std::string table_;
+  const Texts& texts_;
   const Instant deadline_;
 };
 

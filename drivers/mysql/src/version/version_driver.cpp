@@ -17,7 +17,7 @@ namespace lockkeeper::mysql {
 class VersionDriver::Impl {
  public:
   Impl(const VersionOptions& options, const Environment& environment)
-      : table_(options.table),
+      : texts_(options.table),
         opener_(options,
                 {.setUp = LockTable::setUp,
                  .schema = LockTable::schema(options.table),
@@ -41,7 +41,7 @@ class VersionDriver::Impl {
   const ForkGuard forkGuard;
 
  private:
-  const std::string table_;
+  const LockTable::Texts texts_;
   SessionOpener opener_;
   SessionPool pool_;
   SessionPool cancelling_;
@@ -52,7 +52,7 @@ auto VersionDriver::Impl::onTable(Instant deadline, Call call) {
   forkGuard.check();
   if (clock().now() >= deadline) throw StoreUnavailable(opener_.display() + ": no time was left to ask");
   SessionPool::Use session(pool_, deadline);
-  LockTable table(session, table_, deadline);
+  LockTable table(session, texts_, deadline);
   auto result = call(table);
   session.keep();
   return result;

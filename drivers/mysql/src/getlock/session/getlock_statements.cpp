@@ -68,8 +68,14 @@ std::string lastFence(std::string_view name) {
   return statement;
 }
 
-void addClaim(std::string& batch, std::string_view name, seconds wait) {
-  // GET_LOCK stands alone, so that the answer tells what the server is after the wait.
+void addClaim(std::string& batch, std::string_view name) {
+  batch.append("SELECT ").append(whoAnswers).append(",");
+  addGetLock(batch, name, seconds{0});
+}
+
+void addWait(std::string& batch, std::string_view name, seconds wait) {
+  // GET_LOCK stands alone, so that the answer tells what the server is after the wait, and an error whether
+  // it has ended.
   batch += "SET @lockkeeper=";
   addGetLock(batch, name, wait);
   batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper");

@@ -29,10 +29,15 @@ std::string lastFence(std::string_view name);
 
 // All of these answer, before anything else, who they are: CONNECTION_ID() and @@read_only.
 
-/// Claims the name, waiting for `wait`: answers GET_LOCK's result.
-void addClaim(std::string& batch, std::string_view name, std::chrono::seconds wait);
+/// Claims the name at once: answers GET_LOCK's result. When it is broken off, nobody knows that.
+void addClaim(std::string& batch, std::string_view name);
 
-/// Likewise, at once, and draws the fence when that is granted: answers it, too.
+/// Claims the name, waiting for `wait`: answers GET_LOCK's result. An error of the second statement comes
+/// after a grant.
+void addWait(std::string& batch, std::string_view name, std::chrono::seconds wait);
+
+/// Claims the name at once, and draws the fence when that is granted: answers both. An error of the second
+/// statement comes after a grant.
 void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint64_t session);
 
 /// Answers RELEASE_LOCK's result.
