@@ -148,7 +148,7 @@ bool Engine::claim(Lease& lease, Call& call) {
   const Instant latest = latestEnd(call);
   std::exception_ptr failure;
   bool sent = false;   // an earlier attempt with this token may have been applied
-  bool waits = false;  // the store has said that the key is busy, and lets claims wait for it
+  bool waits = false;  // the store has just said that the key is busy, and lets claims wait for it
 
   for (;;) {
     std::optional<std::chrono::milliseconds> retryAfter;
@@ -172,9 +172,11 @@ bool Engine::claim(Lease& lease, Call& call) {
       } else {
         lease.turn.tell(LocalQueue::Answer::taken);
         failure = nullptr;
-        // Asked first, and told to those in line: a wait in the store tells nothing until it ends.
-        const bool mayWait = waitable_ != nullptr && now() < call.waitUntil && !call.stop.stop_requested();
-        if (mayWait && !std::exchange(waits, true)) {
+        // Asked first, and told to those in line: a wait in the store tells nothing until it ends. One that
+        // ends too soon has found no place in the store's queue.
+        const bool hasWaited = waits;
+        waits = waitable_ != nullptr && !hasWaited && now() < call.waitUntil && !call.stop.stop_requested();
+        if (waits) {
           lease.token = Token::generate(*environment.random);
           continue;
         }
@@ -212,7 +214,7 @@ bool Engine::claim(Lease& lease, Call& call) {
     if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
     if (!sent) lease.token = Token::generate(*environment.random);
-    if (!waits) lease.turn.ask();
+    lease.turn.ask();
   }
   if (sent) giveBack(lease);
   if (failure && !call.stop.stop_requested()) std::rethrow_exception(failure);

@@ -24,8 +24,8 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
 
   /// Like LockDriver::acquire, but waits in the store's queue: until granted, for `waitFor` at most (then
   /// Busy) or until `stop` is triggered (then Busy). Core calls it for a key that acquire() has just found
-  /// busy. `request.deadline` is for what comes before the wait;
-  /// what must be asked after it is bounded by one I/O timeout.
+  /// busy, and polls with acquire() when there is no place in the queue (Busy at once). `request.deadline` is
+  /// for what comes before the wait; what must be asked after it is bounded by one I/O timeout.
   virtual AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                        std::stop_token stop) = 0;
 };
