@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "contract_drivers.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -53,6 +54,39 @@ TEST_F(LockManagerTest, NamespacesKeepApplicationsApart) {
   EXPECT_EQ(held.key(), "order");
   EXPECT_TRUE(manager.tryLock("order"));
   EXPECT_FALSE(manager.tryLock("shop:order"));
+}
+
+/// A store whose queue has no place left.
+class FullQueue final : public Decorator, public Waitable {
+ public:
+  using Decorator::Decorator;
+  AcquireResult acquireWaiting(const AcquireRequest& /*request*/, std::chrono::nanoseconds /*waitFor*/,
+                               std::stop_token /*stop*/) override {
+    ++refused;
+    return Busy{};
+  }
+
+  int refused = 0;
+
+ private:
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Waitable>(*this, type);
+  }
+};
+
+TEST_F(LockManagerTest, PollsWhereTheStoresQueueHasNoPlace) {
+  auto held = other.lock("order");
+  const auto full = std::make_shared<FullQueue>(store);
+  LockManager many(full, options(seed + 2));
+  auto got =
+      std::async(std::launch::async, [&] { return many.tryLock("order", {.waitFor = 1h}).has_value(); });
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+  EXPECT_EQ(full->refused, 1);
+  held.release();
+  clock->advance(1s);
+  EXPECT_EQ(got.wait_for(5s), std::future_status::ready);
+  clock->advance(1h);
+  EXPECT_TRUE(got.get());
 }
 
 TEST_F(LockManagerTest, WaitsExactlyTheJitteredBackoffBetweenAttempts) {
