@@ -27,7 +27,7 @@ RateFactory memoryOnFakeClock() {
   const auto clock = std::make_shared<FakeClock>();
   RateFactory factory = memory("FakeClock", clock);
   factory.advance = [clock](std::chrono::microseconds length) { clock->advance(length); };
-  factory.arrivals = 1'000'000;
+  factory.arrivals = 250'000;
   return factory;
 }
 
@@ -37,7 +37,7 @@ constexpr const char* leastPrivileges =
     "+ltrim "
     "+rpush +eval +evalsha";
 
-RateFactory redis(const char* name, test::RedisOptions options, std::string login) {
+RateFactory redis(const char* name, test::RedisOptions options, std::string login, int arrivals) {
   // The server starts with the first client, lives as long as the factory, and serves all of its tests.
   const auto server = std::make_shared<std::unique_ptr<test::RedisServer>>();
   const auto open = [options, login, server](std::shared_ptr<Clock> clock) {
@@ -49,7 +49,7 @@ RateFactory redis(const char* name, test::RedisOptions options, std::string logi
     return registry.openRates("redis://" + login + "127.0.0.1:" + std::to_string((*server)->port()),
                               environment);
   };
-  return {.name = name, .open = open};
+  return {.name = name, .open = open, .arrivals = arrivals};
 }
 
 /// As a user of the database who may do what the driver says that it needs, and nothing else.
@@ -79,8 +79,9 @@ const std::vector<RateFactory>& stores() {
   static const std::vector<RateFactory> factories{
       memoryOnFakeClock(),
       memory("SystemClock", systemClock()),
-      redis("Redis", {}, ""),
-      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@"),
+      redis("Redis", {}, "", 20'000),
+      // The same scripts, which only have to be permitted.
+      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000),
       mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
       mysql("Mysql", test::Brand::mysql, "mysql+version")};
   return factories;
