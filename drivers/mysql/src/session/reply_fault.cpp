@@ -52,10 +52,14 @@ FaultKind kindOf(unsigned error) {
     case 1205:  // lock wait timeout
     case 1213:  // deadlock
     case 1317:  // somebody sent KILL QUERY
+    case 1461:  // max_prepared_stmt_count is reached
+    case 1615:  // the table changes faster than a statement on it can be prepared
     case 1969:  // MariaDB: the statement took longer than max_statement_time
     case 3024:  // MySQL: longer than max_execution_time
       return FaultKind::contention;
     case 1053:  // server shutdown in progress
+    case 1243:  // it knows a prepared statement no more: another session of it answers, not set up as ours
+                // was
     case 1927:  // connection was killed
     case 2006:  // server has gone away
     case 2013:  // lost connection during query

@@ -104,7 +104,8 @@ MYSQL_BIND bound(const ServerSession::Parameter& parameter) {
   }
   const std::string_view bytes = std::get<std::string_view>(parameter);
   value.buffer_type = MYSQL_TYPE_BLOB;
-  value.buffer = const_cast<char*>(bytes.data());
+  // Without a buffer, the library would send NULL.
+  value.buffer = const_cast<char*>(bytes.empty() ? "" : bytes.data());
   value.buffer_length = bytes.size();
   return value;
 }
@@ -223,10 +224,11 @@ const Reply& ServerSession::receive(Instant until) {
       reply_.insertId = mysql_insert_id(handle);
     }
     ++reply_.answered;
+    const bool announced = mysql_more_results(handle) != 0;
     const int more = mysql_next_result(handle);
-    // The library takes some replies that break off for whole ones without rows: then the connection is at
-    // its end.
-    if (more < 0) return reply_.rows.empty() && readable() ? failed() : reply_;
+    // The library takes some replies that break off for whole ones without rows, or without the results that
+    // were to follow: then the connection is at its end.
+    if (more < 0) return announced || (reply_.rows.empty() && readable()) ? failed() : reply_;
     if (more > 0) return failed();
   }
 }
@@ -261,7 +263,7 @@ const Reply& ServerSession::execute(const std::string& statement, std::span<cons
     return reply_;
   }
   setError(mysql_stmt_errno(handle), mysql_stmt_error(handle));
-  if (isNew) prepared_.erase(statement);
+  prepared_.erase(statement);  // The server may not know it any more.
   return reply_;
 }
 

@@ -49,7 +49,7 @@ struct Reply {
 
 /// One session with a MySQL or MariaDB server, through the client library itself and not Poco: a lock cannot
 /// do without its error numbers, its way to send now and read later, unix sockets and TLS. Statements are
-/// text in batches. Never reconnects. One thread at a time.
+/// text in batches, or prepared one by one. Never reconnects. One thread at a time.
 class ServerSession {
  public:
   /// Connects and logs in. Blocks until `deadline` plus one second (the library counts whole ones). Throws

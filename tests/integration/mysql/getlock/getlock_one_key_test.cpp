@@ -60,11 +60,23 @@ TEST_P(GetLockOneKey, AWaiterWhoseHostVanishedDoesNotKeepTheKeyForItsTtl) {
   }
 }
 
+const std::string interrupted("\x12\x00\x00\x01\xff\x25\x05#70100interrupt", 22);  // error 1317
+
+TEST_P(GetLockOneKey, AClaimThatIsBrokenOffLeavesNoNameBehind) {
+  const auto driver = store.openProxied("fence=off");
+  const Claimant before{};
+  ASSERT_TRUE(granted(driver->acquire(before.request())));
+  const Claimant who{};
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = interrupted});
+  EXPECT_THROW((void)driver->acquire(who.request()), StoreUnavailable);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_TRUE(store.isFree(who.key));
+}
+
 TEST_P(GetLockOneKey, AnErrorWhileAGrantIsExtendedLeavesNoNameBehind) {
   const auto driver = store.openProxied("fence=off");
   const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
-  const std::string interrupted("\x12\x00\x00\x01\xff\x25\x05#70100interrupt", 22);  // error 1317
   store.proxy.set({.kind = ProxyFault::Kind::replace, .text = interrupted});
   EXPECT_THROW((void)driver->acquire(who.request(soon(), true)), StoreUnavailable);
   EXPECT_EQ(store.proxy.fired(), 1U);

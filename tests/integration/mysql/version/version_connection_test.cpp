@@ -71,6 +71,37 @@ TEST_P(VersionConnection, LocksAndFencesSurviveARestartOfTheServer) {
   EXPECT_GT(other.lock("k").fence(), fence);
 }
 
+/// What a server says of a prepared statement instead of executing it.
+std::string refusalOf(std::uint16_t error) {
+  const std::string text = "#HY000refused";
+  std::string packet = {static_cast<char>(text.size() + 3), 0, 0, 1, '\xff'};
+  packet += static_cast<char>(error & 0xff);
+  packet += static_cast<char>(error >> 8);
+  return packet + text;
+}
+
+TEST_P(VersionConnection, AStatementThatIsRefusedAsSuchIsPreparedAgain) {
+  constexpr std::uint16_t unknown = 1243;      // a proxy has put another session behind ours
+  constexpr std::uint16_t notPrepared = 1615;  // a schema change is under way
+  constexpr std::uint16_t tooMany = 1461;
+  const auto driver = store.openProxied("connections=1");
+  const Claimant who{};
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  const auto claimRefusedBy = [&](std::uint16_t error) {
+    store.proxy.set({.kind = ProxyFault::Kind::replace, .text = refusalOf(error)});
+    (void)driver->acquire(who.request(soon(), true));
+  };
+  EXPECT_THROW(claimRefusedBy(unknown), OutcomeUnknown);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
+  EXPECT_THROW(claimRefusedBy(notPrepared), StoreUnavailable);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
+  EXPECT_THROW(claimRefusedBy(tooMany), StoreUnavailable);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
+}
+
 TEST_P(VersionConnection, ManyThreadsShareAsManySessionsAsTheUriSays) {
   constexpr int most = 3;
   store.server.killSessions();

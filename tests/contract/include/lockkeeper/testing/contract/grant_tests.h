@@ -67,6 +67,13 @@ TEST_P(DriverContract, ReleaseFreesTheKey) {
   EXPECT_TRUE(grant({key}));
 }
 
+TEST_P(DriverContract, AClaimNeedsNoOwnersName) {
+  const Claimant owner{key};
+  const Claim nameless{.key = owner.key, .token = owner.token};
+  ASSERT_TRUE(std::holds_alternative<Granted>(driver->acquire({nameless, longTtl, deadline()})));
+  EXPECT_EQ(driver->release(nameless, deadline()), ReleaseOutcome::released);
+}
+
 TEST_P(DriverContract, OnlyTheOwnerReleases) {
   const Claimant owner{key};
   ASSERT_TRUE(grant(owner));
