@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -12,7 +13,7 @@ namespace lockkeeper::detail {
 inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
 /// Items by a time, the earliest first: a binary heap in which each item knows its place, so that none has to
-/// be searched for and nothing is allocated for one more. `place` is the member that this heap keeps its
+/// be searched for. `place` is the member that this heap keeps its
 /// places in; it begins as `nowhere`. Not thread-safe.
 template <class Item, std::size_t Item::*place>
 class TimeHeap {
@@ -25,6 +26,11 @@ class TimeHeap {
   Item& first() const { return *entries_.front().item; }
   /// In no order.
   Item& at(std::size_t index) const { return *entries_[index].item; }
+
+  /// Makes room for so many items: it allocates nothing while there are no more.
+  void reserve(std::size_t count) {
+    if (count > entries_.capacity()) entries_.reserve(std::max(count, 2 * entries_.capacity()));
+  }
 
   /// Of an item that is not in it.
   void add(Item& item, Instant time) {

@@ -102,7 +102,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
     lease->turn = std::move(*entered.turn);
     try {
       if (claim(*lease, call)) {
-        keeper_->add(*lease);
+        keep(*lease);
         options_.environment.tell({.kind = EventKind::acquired,
                                    .key = lease->key,
                                    .store = store_,
@@ -127,6 +127,15 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   }
   tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, full, call);
   return std::nullopt;
+}
+
+void Engine::keep(Lease& lease) {
+  try {
+    keeper_->add(lease);
+  } catch (...) {
+    giveBack(lease);  // nobody would renew it
+    throw;
+  }
 }
 
 void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error) const {

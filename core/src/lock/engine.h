@@ -63,6 +63,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ReleaseResult sendRelease(Lease& lease, Instant began, bool wasValid);
   ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
   void endRelease(Lease& lease, bool foundLost);
+  void keep(Lease& lease);
   void giveBack(const Lease& lease);
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 

@@ -18,6 +18,10 @@ Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Tok
       margin(terms.margin),
       renew(terms.renew) {}
 
+Lease::~Lease() {
+  if (forkGuard.inherited()) turn.forget();
+}
+
 bool Lease::valid() noexcept {
   if (forkGuard.inherited() || !alive()) return false;
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;

@@ -56,6 +56,7 @@ struct Lease : std::enable_shared_from_this<Lease> {
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
         const LockTerms& terms);
+  ~Lease();
 
   Claim claim() const { return {key, token, owner}; }
   std::chrono::milliseconds ttlMilliseconds() const {

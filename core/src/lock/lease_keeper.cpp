@@ -85,6 +85,10 @@ void LeaseKeeper::start() {
 
 void LeaseKeeper::add(Lease& lease) {
   const std::lock_guard held(mutex_);
+  // All at once, so that neither this nor a renewal can fail in the midst.
+  const std::size_t count = ends_.size() + 1;
+  ends_.reserve(count);
+  renewals_.reserve(count);
   schedule(lease);
 }
 

@@ -28,7 +28,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.
   void start();
 
-  /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet.
+  /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet. When
+  /// there is no memory for that, throws and has done nothing.
   void add(Lease& lease);
 
   /// Others have heard of the lock: from now on they may hear of its loss.

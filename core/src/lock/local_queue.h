@@ -74,6 +74,9 @@ class LocalQueue::Turn {
     if (shard_ != nullptr) leave();
   }
 
+  /// Leaves nothing: in a forked child, the line is the parent's.
+  void forget() noexcept { shard_ = nullptr; }
+
   /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
   void tell(Answer answer) noexcept { set(answer); }
   /// The next attempt begins.

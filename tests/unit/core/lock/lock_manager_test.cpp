@@ -562,6 +562,7 @@ TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
     }
     const bool right = refused && !held.valid() && held.release() == ReleaseResult::notHeld;
     { const LockManager gone = std::move(manager); }
+    { const Lock ended = std::move(held); }
     _exit(right ? 0 : 1);
   }
   int status = -1;
