@@ -55,7 +55,8 @@ struct Prepared {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
+  // Whoever runs the tests may ignore these, as nohup does, or a shell for what it runs in the background.
+  for (const int number : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT}) ::signal(number, SIG_DFL);
   if (::getppid() == prepared.parent && redirect(prepared.input, O_RDONLY, STDIN_FILENO) &&
       redirect(prepared.output, written, STDOUT_FILENO) &&
       redirect(prepared.errors, written, STDERR_FILENO)) {

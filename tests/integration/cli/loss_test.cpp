@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <string>
@@ -53,6 +54,25 @@ TEST_F(LossOfTheLock, EndsProcessOneOfAContainerAsWell) {
   ASSERT_TRUE(fileAppears("up"));
   EXPECT_EQ(redis.command({"DEL", "k"}), "1");
   EXPECT_EQ(container.waitFor(std::chrono::seconds{20}), 76);
+}
+
+/// While it lives, this process takes what is left of a process whose parent has ended, and reaps none of it.
+class NegligentParent {
+ public:
+  NegligentParent() { EXPECT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0); }
+  NegligentParent(const NegligentParent&) = delete;
+  NegligentParent& operator=(const NegligentParent&) = delete;
+  ~NegligentParent() { ::prctl(PR_SET_CHILD_SUBREAPER, 0); }
+};
+
+TEST_F(LossOfTheLock, EndsAlsoBelowAParentThatReapsNoOrphans) {
+  const NegligentParent parent;
+  writeFile(folder / "leader", "trap '' TERM\nsh -c 'sleep 60 & exec sleep 60' &\ntouch " + file("up") +
+                                   "\nwhile :; do sleep 0.02; done\n");
+  Process holder = start({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")});
+  ASSERT_TRUE(fileAppears("up"));
+  EXPECT_EQ(redis.command({"DEL", "k"}), "1");
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 76) << "what has ended counts as alive for ever";
 }
 
 TEST_F(LossOfTheLock, IsToldEvenWhenTheCommandHasJustEnded) {

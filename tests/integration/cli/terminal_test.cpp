@@ -86,6 +86,23 @@ TEST_F(OnATerminal, BreakFreesTheKeyAfterAYes) {
   EXPECT_TRUE(isFree("k"));
 }
 
+TEST_F(OnATerminal, BreakShowsAHolderWhoseNameControlsNothing) {
+  const std::string owner = "\x1b[31mred";
+  const auto hold = [&](char token) {
+    redis.command({"SET", "k", std::string(32, token) + "@" + owner, "PX", "60000"});
+  };
+  const auto errors = [&] { return readFile(folder / "errors"); };
+  hold('a');
+  Process process(commandLine({"break", "k"}), onTerminal());
+  ASSERT_TRUE(waitUntil([&] { return errors().find("[y/N]") != std::string::npos; }));
+  hold('b');
+  type("y\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 75);
+  EXPECT_EQ(errors().find('\x1b'), std::string::npos) << errors();
+  EXPECT_NE(errors().find("k is held by '\\x1b[31mred'"), std::string::npos) << errors();
+  EXPECT_NE(errors().find("k is now held by '\\x1b[31mred'"), std::string::npos) << errors();
+}
+
 TEST_F(OnATerminal, BreakLeavesAHolderThatItHasNotShown) {
   holdForeign("k");
   Process process(commandLine({"break", "k"}), onTerminal());

@@ -115,6 +115,10 @@ TEST_P(HeldCommits, ACommitThatTakesLongIsWaitedFor) {
   proxy.endConnections(Ending::rst);
   EXPECT_TRUE(waitUntil([&] { return shop.rowLockWaits() == 1; }))
       << "it waits for what becomes of the order";
+  const std::size_t connections = proxy.connections();
+  proxy.endConnections(Ending::rst);
+  EXPECT_TRUE(waitUntil([&] { return proxy.connections() > connections; }))
+      << "and asks again when that connection is lost as well";
   backup << "BACKUP STAGE END", now;
   EXPECT_EQ(result.get(), Deduction::deducted);
   EXPECT_EQ(shop.level("pen"), 9);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "limited_server.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -121,6 +122,21 @@ TEST(RateLimitFilter, ARefusedUploadThatDoesNotComeKeepsNoThread) {
     EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 429") << upload;
     EXPECT_NE(answer.find("Connection: Close"), std::string::npos) << answer;
   }
+}
+
+TEST(RateLimitFilter, ARefusedUploadThatTricklesInKeepsNoThreadEither) {
+  const LimitedServer server("memory:", perAddress);
+  EXPECT_EQ(server.get("/").status, 200);
+  Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
+  socket.sendBytes(head.data(), static_cast<int>(head.size()));
+  ASSERT_TRUE(waitUntil([&] {
+    socket.sendBytes("x", 1);
+    return socket.poll({0, 50'000}, Poco::Net::Socket::SELECT_READ);
+  })) << "the server waits for the rest";
+  char part[12];
+  ASSERT_EQ(socket.receiveBytes(part, sizeof part), 12);
+  EXPECT_EQ(std::string(part, sizeof part), "HTTP/1.1 429");
 }
 
 TEST(RateLimitFilter, OfAQueueItLetsThroughWhatItAnnounces) {

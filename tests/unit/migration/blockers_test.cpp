@@ -55,6 +55,8 @@ TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
   EXPECT_TRUE(waits("a? = modern, * = both", "a* = modern, * = both"));
   EXPECT_TRUE(waits("a* = both, * = modern", "b* = both, * = modern"));
   EXPECT_FALSE(waits("* = modern", "order:* = both, * = modern")) << "nobody leaves it";
+  EXPECT_FALSE(waits("order:* = both, * = modern", "order:* = both, x:* = both, * = modern"))
+      << "what was in both stays there";
   EXPECT_FALSE(waits("50% = modern, * = both", "25% = modern, * = both"));
   EXPECT_FALSE(waits("a* = modern, b* = legacy, * = both", "a* = modern, * = both"));
 }

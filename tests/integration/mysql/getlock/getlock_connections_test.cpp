@@ -33,12 +33,12 @@ void holdsAThousand(GetLockStore& store, const std::string& query, int most) {
       threads.emplace_back([&, i] {
         for (int j = 0; j < locksOfEach; ++j) {
           const std::string key = "many:" + std::to_string(i) + ":" + std::to_string(j);
-          held[static_cast<std::size_t>(i)].push_back(manager.lock(key, {.ttl = 3s, .waitFor = 1min}));
+          held[static_cast<std::size_t>(i)].push_back(manager.lock(key, {.ttl = 5s, .waitFor = 1min}));
         }
       });
     }
   }
-  const Instant later = in(4s);
+  const Instant later = in(6s);
   while (now() < later) {
     sessions = std::max<int>(sessions, store.server.sessions());
     for (const auto& locks : held) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "captured_log.h"
 #include "idempotency_fixture.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/request_locks.h"
@@ -42,6 +43,23 @@ TEST_F(IdempotencyTest, WhileTheStoreIsDownNothingIsCarriedOut) {
   EXPECT_EQ(answer.header("content-type"), "application/problem+json");
   EXPECT_EQ(runs, 0);
   EXPECT_EQ(count(IdempotencyEvent::storeDown), 1);
+}
+
+TEST_F(IdempotencyTest, TheLogSaysWhyAStoreCannotBeAsked) {
+  const CapturedLog log("lockkeeper.http");
+  const RedisServer guarded({.password = "right"});
+  const std::string uri = "redis://:wr0ng@127.0.0.1:" + std::to_string(guarded.port());
+  poco::IdempotencyOptions given = options();
+  given.report = nullptr;
+  AppServer server(
+      [&](Factory handlers) {
+        return poco::Idempotency(managerOn(uri), valuesOn(uri), given).wrap(std::move(handlers));
+      },
+      counting());
+  EXPECT_EQ(server.post("/orders/", "k", "{}").status, 503);
+  EXPECT_NE(log.text().find("route order: a request was refused: "), std::string::npos) << log.text();
+  EXPECT_NE(log.text().find("refused the user name or the password"), std::string::npos) << log.text();
+  EXPECT_EQ(log.text().find("wr0ng"), std::string::npos) << log.text();
 }
 
 TEST_F(IdempotencyTest, AnAnswerThatCannotBeKeptIsStillSent) {

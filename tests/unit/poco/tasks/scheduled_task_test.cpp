@@ -81,8 +81,8 @@ TEST_F(ScheduledTaskTest, OneInstanceRunsItAtEachTickThoughTheyWereStartedAtOthe
   {
     std::array<Poco::Util::Timer, 3> instances;
     for (auto& timer : instances) {
-      poco::schedule(timer, task(work, {.atLeast = 700ms}), period);
-      std::this_thread::sleep_for(period / 3);  // so that they are apart
+      poco::schedule(timer, task(work, {.atLeast = 600ms}), period);
+      std::this_thread::sleep_for(period / 3);  // apart, so that atLeast alone would let each other one run
     }
     EXPECT_TRUE(waitUntil([&] {
       const std::lock_guard guard(mutex);

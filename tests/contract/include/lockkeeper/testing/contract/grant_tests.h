@@ -69,7 +69,7 @@ TEST_P(DriverContract, ReleaseFreesTheKey) {
 
 TEST_P(DriverContract, AClaimNeedsNoOwnersName) {
   const Claimant owner{key};
-  const Claim nameless{.key = owner.key, .token = owner.token};
+  const Claim nameless{.key = owner.key, .token = owner.token, .owner = {}};
   ASSERT_TRUE(std::holds_alternative<Granted>(driver->acquire({nameless, longTtl, deadline()})));
   EXPECT_EQ(driver->release(nameless, deadline()), ReleaseOutcome::released);
 }
