@@ -71,7 +71,7 @@ TEST_F(ScheduledTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {
 }
 
 TEST_F(ScheduledTaskTest, OneInstanceRunsItAtEachTickThoughTheyWereStartedAtOtherTimes) {
-  constexpr auto period = 1s;
+  constexpr std::chrono::milliseconds period = 1s;
   std::mutex mutex;
   std::vector<long> ticks;
   const auto work = [&](const Lock&, const std::stop_token&) {
@@ -82,7 +82,8 @@ TEST_F(ScheduledTaskTest, OneInstanceRunsItAtEachTickThoughTheyWereStartedAtOthe
     std::array<Poco::Util::Timer, 3> instances;
     for (auto& timer : instances) {
       poco::schedule(timer, task(work, {.atLeast = 600ms}), period);
-      std::this_thread::sleep_for(period / 3);  // apart, so that atLeast alone would let each other one run
+      // Apart: of ticks that are not in step, each third one would come after atLeast.
+      std::this_thread::sleep_for(period / 3);
     }
     EXPECT_TRUE(waitUntil([&] {
       const std::lock_guard guard(mutex);
