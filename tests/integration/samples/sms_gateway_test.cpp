@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "curl.h"
@@ -240,8 +241,11 @@ TEST_F(SmsGateway, DoesNotSendAgainWhatItKnowsToHaveSent) {
   const auto server = start(redis.uri(), {"--serve"});
   std::vector<std::string> ids{accepted(0), accepted(1), accepted(2)};
   const auto worker = start("redis://127.0.0.1:" + std::to_string(proxy.port()) + "/0", {"--work"});
-  // It has sent one, holds the next and knows when to send it.
+  // It has sent one, holds the next and knows when to send it: nothing is on its way to it.
+  std::size_t passed = 0;
   EXPECT_TRUE(waitUntil([&] {
+    const std::size_t before = std::exchange(passed, proxy.replyBytes());
+    if (passed != before) return false;
     std::istringstream keys(redis.command({"KEYS", "*sending:all*"}));
     std::string queue;
     std::getline(keys, queue);
@@ -250,7 +254,7 @@ TEST_F(SmsGateway, DoesNotSendAgainWhatItKnowsToHaveSent) {
   }));
   proxy.set({.kind = ProxyFault::Kind::blackhole});  // that it is done does not get through
   EXPECT_TRUE(waitUntil([&] { return output("errors").find("worker:") != std::string::npos; }));
-  EXPECT_EQ(sent().size(), 2U);
+  EXPECT_TRUE(waitUntil([&] { return sent().size() == 2; }));
   proxy.passThrough();
   EXPECT_EQ(expectNoneLostAndNoneTwiceUnmarked(ids), 0);
 }

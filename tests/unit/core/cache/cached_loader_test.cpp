@@ -71,13 +71,13 @@ class CachedLoaderTest : public ManagerFixture {
     return static_cast<int>(std::count(heard.begin(), heard.end(), event));
   }
 
+  std::mutex mutex;  // with what it guards, before the managers, which tell to their end
+  std::vector<std::string> heard;
   const std::shared_ptr<FaultyValues> values =
       std::make_shared<FaultyValues>(std::make_shared<MemoryValues>(clock));
   const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, told(seed + 2));
   const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, told(seed + 3));
   std::atomic<int> loads = 0;
-  std::mutex mutex;
-  std::vector<std::string> heard;
 };
 
 TEST_F(CachedLoaderTest, LoadsOnceAndServesItForFreshForInOneRequestEach) {

@@ -33,13 +33,13 @@ class ExclusiveTaskTest : public ManagerFixture {
     };
   }
 
+  std::mutex mutex;  // with what it guards, before the managers, which tell to their end
+  Outcomes outcomes;
+  std::vector<std::string> messages;
   const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, told(seed + 2));
   const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, told(seed + 3));
   const Instant start = clock->now();
   std::atomic<int> runs = 0;
-  std::mutex mutex;
-  Outcomes outcomes;
-  std::vector<std::string> messages;
 };
 
 TEST_F(ExclusiveTaskTest, RunsOnceATickThoughTheClocksOfTheInstancesAreApart) {
