@@ -77,9 +77,7 @@ RateFactory mysql(const char* name, test::Brand brand, std::string scheme) {
 // Made once: GoogleTest asks again for each test, and each answer would start servers of its own.
 const std::vector<RateFactory>& stores() {
   static const std::vector<RateFactory> factories{
-      memoryOnFakeClock(),
-      memory("SystemClock", systemClock()),
-      redis("Redis", {}, "", 20'000),
+      memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, "", 20'000),
       // The same scripts, which only have to be permitted.
       redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000),
       mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
