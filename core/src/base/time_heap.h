@@ -13,8 +13,8 @@ namespace lockkeeper::detail {
 inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
 /// Items by a time, the earliest first: a binary heap in which each item knows its place, so that none has to
-/// be searched for. `place` is the member that this heap keeps its
-/// places in; it begins as `nowhere`. Not thread-safe.
+/// be searched for. `place` is the member that this heap keeps its places in; it begins as `nowhere`. Not
+/// thread-safe.
 template <class Item, std::size_t Item::*place>
 class TimeHeap {
  public:
