@@ -32,7 +32,7 @@ RateOutcome take(RateDriver& driver, std::string_view key, const RatePolicy& pol
 
 TEST(RateStore, ABucketTakesAtMost110Bytes) {
   const RedisServer server;
-  RateLimiter limiter(openRates(server), {.keyNamespace = "shop"});
+  RateLimiter limiter(openRates(server), {.keyNamespace = "shop", .operationTimeout = 10s});
   // All at once, so that the bucket is not full again before we look.
   const auto bytes = [&](std::string_view rate, std::int64_t burst) {
     const RatePolicy policy("sms", {.rate = Rate::parse("rate", rate), .burst = burst});
@@ -76,7 +76,7 @@ TEST(RateStore, EveryStateLivesUntilItMeansNothingAndNoLonger) {
 
 TEST(RateStore, WhatIsLeftAfterARefundStillGoesByItself) {
   const RedisServer server;
-  RateLimiter limiter(openRates(server));
+  RateLimiter limiter(openRates(server), {.operationTimeout = 10s});
   const auto left = [&](RateKind kind) {
     const RatePolicy policy("p", {.kind = kind, .rate = {10, 24h}});
     EXPECT_TRUE(limiter.take("k", policy, 2));
@@ -197,7 +197,7 @@ TEST(RateCrowd, AKeyWithANumberThatIsNoTimeFailsAloneAndTheOthersAreExact) {
 TEST(RateCrowd, AKeyOfAnotherTypeIsNoOutageOfTheStoreForALimiter) {
   const RedisServer server;
   server.command({"RPUSH", std::string(reservedMark) + "b::p:7", "foreign"});
-  RateLimiter limiter(openRates(server));
+  RateLimiter limiter(openRates(server), {.operationTimeout = 10s});
   const RatePolicy policy = limit(RateKind::tokenBucket, "20/day");
   std::atomic<int> outages = 0, allowed = 0;
   {

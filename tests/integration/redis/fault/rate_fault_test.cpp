@@ -41,7 +41,7 @@ TEST_F(RateFaults, ForgottenScriptsAreLoadedAgainUnderLoad) {
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 4; ++thread) {
       threads.emplace_back([&] {
-        RateLimiter own(openRates(server.port()));
+        RateLimiter own(openRates(server.port()), {.operationTimeout = 10s});
         for (int call = 0; call < 1000; ++call) {
           const Decision decision = own.take("k", policy);
           if (decision.allowed) ++allowed;
@@ -78,10 +78,10 @@ TEST_F(RateFaults, ARestartIsAnOutageAndThenALimitAgain) {
 TEST(RateDurability, WithAnAppendOnlyFileALimitSurvivesACrash) {
   RedisServer server({.arguments = {"--appendonly", "yes", "--appendfsync", "always"}});
   const RatePolicy policy = sms("1/day", {.burst = 3});
-  RateLimiter limiter(openRates(server.port()));
+  RateLimiter limiter(openRates(server.port()), {.operationTimeout = 10s});
   EXPECT_TRUE(limiter.take("k", policy, 2));
   server.restart();
-  RateLimiter after(openRates(server.port()));
+  RateLimiter after(openRates(server.port()), {.operationTimeout = 10s});
   EXPECT_TRUE(after.take("k", policy));
   EXPECT_FALSE(after.take("k", policy));
 }
@@ -133,14 +133,14 @@ TEST(RateFailover, WhatWasNotReplicatedIsAllThatCanBeAdmittedTwice) {
   };
   ASSERT_TRUE(waitUntil(linked));
   const RatePolicy policy = sms("1/day", {.burst = 100});
-  RateLimiter before(openRates(master.port()));
+  RateLimiter before(openRates(master.port()), {.operationTimeout = 10s});
   EXPECT_TRUE(before.take("k", policy, 60));
   ASSERT_TRUE(waitUntil([&] { return replica.command({"EXISTS", ":lockkeeper:b::sms:k"}) == "1"; }));
   replica.pause();
   EXPECT_TRUE(before.take("k", policy, 30)) << "this the replica will not have";
   replica.resume();
   replica.command({"REPLICAOF", "NO", "ONE"});
-  RateLimiter after(openRates(replica.port()));
+  RateLimiter after(openRates(replica.port()), {.operationTimeout = 10s});
   const std::int64_t remaining = after.peek("k", policy).remaining;
   EXPECT_TRUE(remaining == 40 || remaining == 10) << remaining;
 }
@@ -214,7 +214,7 @@ TEST(RateRights, AUserWithoutThemIsToldWhichAreNeeded) {
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("+pexpireat"), std::string::npos) << error.what();
   }
-  RateLimiter limiter(driver);
+  RateLimiter limiter(driver, {.operationTimeout = 10s});
   EXPECT_EQ(limiter.take("k", policy).outage, ErrorCode::config);
 }
 
