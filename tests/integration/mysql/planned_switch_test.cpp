@@ -27,9 +27,16 @@ using namespace std::chrono_literals;
 
 class PlannedSwitch : public ::testing::TestWithParam<Brand> {
  protected:
+  void SetUp() override {
+    ASSERT_EQ(database, same);
+    for (const DatabaseServer* const server : {&former, &next}) {
+      server->execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
+      server->execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
+    }
+  }
+  // Of a user without rights on the whole server: one that has them writes on a server that is read-only.
   std::string uri(const std::string& scheme, const std::string& query = "") const {
-    const std::string plain = DatabaseServer::uri(database, name.port());
-    return scheme + plain.substr(plain.find("://")) + query;
+    return scheme + "://clerk:clerk@127.0.0.1:" + std::to_string(name.port()) + "/" + database + query;
   }
   std::shared_ptr<LockDriver> open(const std::string& scheme, const std::string& query = "") const {
     StoreRegistry registry;
@@ -128,7 +135,7 @@ TEST_P(PlannedSwitch, AChargeThatIsGivenUpEndsNothingOnTheOtherServer) {
   using Poco::Data::Keywords::into;
   Poco::Data::Session keeping("MySQL", former.connectionString(database), 10);
   std::int64_t number = 0;
-  keeping << "SELECT id FROM information_schema.processlist WHERE user = 'shop'", into(number),
+  keeping << "SELECT id FROM information_schema.processlist WHERE user = 'clerk'", into(number),
       Poco::Data::Keywords::now;
   keeping.begin();
   keeping << "UPDATE lockkeeper_rates SET granted = 0", Poco::Data::Keywords::now;
