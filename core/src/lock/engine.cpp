@@ -156,8 +156,9 @@ bool Engine::claim(Lease& lease, Call& call) {
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
   const Instant latest = latestEnd(call);
   std::exception_ptr failure;
-  bool sent = false;   // an earlier attempt with this token may have been applied
-  bool waits = false;  // the store has just said that the key is busy, and lets claims wait for it
+  bool sent = false;    // an earlier attempt with this token may have been applied
+  bool queued = false;  // an earlier wait with it may have left it in the store's queue
+  bool waits = false;   // the store has just said that the key is busy, and lets claims wait for it
 
   for (;;) {
     std::optional<std::chrono::milliseconds> retryAfter;
@@ -165,7 +166,7 @@ bool Engine::claim(Lease& lease, Call& call) {
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
-      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent};
+      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent || queued};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
@@ -175,6 +176,7 @@ bool Engine::claim(Lease& lease, Call& call) {
         }
         lease.turn.tell(LocalQueue::Answer::none);
         waits = false;
+        queued = false;
         giveBack(lease);
         failure = std::make_exception_ptr(
             OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
@@ -184,9 +186,11 @@ bool Engine::claim(Lease& lease, Call& call) {
         // Asked first, and told to those in line: a wait in the store tells nothing until it ends. One that
         // ends too soon has found no place in the store's queue.
         const bool hasWaited = waits;
+        if (hasWaited) queued = false;
         waits = waitable_ != nullptr && !hasWaited && now() < call.waitUntil && !call.stop.stop_requested();
         if (waits) {
-          lease.token = Token::generate(*environment.random);
+          // With its old token it finds the place that it has.
+          if (!queued) lease.token = Token::generate(*environment.random);
           continue;
         }
         // A store may name a time that nanoseconds do not hold.
@@ -199,11 +203,13 @@ bool Engine::claim(Lease& lease, Call& call) {
     } catch (const Error& error) {
       // Another error is this key's own, or this caller's.
       if (worthRetrying(error.code())) lease.turn.tell(LocalQueue::Answer::none);
-      waits = false;
       tellFailure(lease, began, error);
       failure = std::current_exception();
-      const bool firstDoubt = perhapsApplied(error.code()) && !sent;
-      sent = sent || firstDoubt;
+      const bool doubt = perhapsApplied(error.code());
+      const bool firstDoubt = doubt && !sent && !queued;
+      sent = sent || doubt;
+      queued = queued || (doubt && waits);
+      waits = false;
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
       if (firstDoubt && now() < latest && !call.stop.stop_requested()) {
@@ -211,7 +217,7 @@ bool Engine::claim(Lease& lease, Call& call) {
         continue;
       }
     } catch (const std::invalid_argument&) {
-      if (sent) giveBack(lease);
+      if (sent || queued) giveBack(lease);
       throw;
     } catch (...) {
       giveBack(lease);  // a driver that breaks its contract: the claim was perhaps applied
@@ -222,10 +228,10 @@ bool Engine::claim(Lease& lease, Call& call) {
     if (retryAfter) pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter);
     if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
     // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
-    if (!sent) lease.token = Token::generate(*environment.random);
+    if (!sent && !queued) lease.token = Token::generate(*environment.random);
     lease.turn.ask();
   }
-  if (sent) giveBack(lease);
+  if (sent || queued) giveBack(lease);
   if (failure && !call.stop.stop_requested()) std::rethrow_exception(failure);
   return false;
 }

@@ -1,5 +1,5 @@
--- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free or holds that value already (a request that was
--- sent twice). Returns {1, fence} or {0, remaining ms of the present holder}.
+-- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free, holds that value already (a request that was sent
+-- twice), or is offered to it (scripts/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
 --
 -- KEYS[2], the fence counter, is given when grants carry a fence. A fence is one more than the last one, and not less
 -- than the server's present second in microseconds (below 2^53 until 2255). So a counter that was lost, or is behind
@@ -22,7 +22,12 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   return {1, KEYS[2] and nextFence() or 0}
 end
 -- pcall, because a key of another type is somebody else's lock and no fault.
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then
+local value = redis.pcall('GET', KEYS[1])
+if value == ARGV[1] .. '@' then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return {1, KEYS[2] and nextFence() or 0}
+end
+if value ~= ARGV[1] then
   return {0, redis.call('PTTL', KEYS[1])}
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])

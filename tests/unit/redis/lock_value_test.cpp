@@ -16,6 +16,14 @@ TEST(LockValue, IsTheTokenAndTheLabel) {
   EXPECT_EQ(ownerIn(lockValue({"key", token, ""})), "");
 }
 
+TEST(LockValue, ShowsWhomTheKeyIsOfferedTo) {
+  const std::string token(32, 'a');
+  EXPECT_EQ(ownerIn(token + "@host:1@"), "host:1");
+  EXPECT_EQ(ownerIn(token + "@"), "");
+  EXPECT_EQ(withoutOffer(token + "@host:1@"), token + "@host:1");
+  EXPECT_EQ(withoutOffer(token + "@host:1"), token + "@host:1");
+}
+
 TEST(LockValue, ValuesOfOtherClientsHaveNoOwner) {
   const std::string token(32, 'a');
   for (const std::string& foreign :

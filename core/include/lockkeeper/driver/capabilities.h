@@ -25,7 +25,9 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
   /// Like LockDriver::acquire, but waits in the store's queue: until granted, for `waitFor` at most (then
   /// Busy) or until `stop` is triggered (then Busy). Core calls it for a key that acquire() has just found
   /// busy, and polls with acquire() when there is no place in the queue (Busy at once). `request.deadline` is
-  /// for what comes before the wait; what must be asked after it is bounded by one I/O timeout.
+  /// for what comes before the wait; what must be asked after it is bounded by one I/O timeout. After
+  /// OutcomeUnknown the claim may still be in the queue: core calls again with the same token, which finds
+  /// its place, or releases it.
   virtual AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                        std::stop_token stop) = 0;
 };

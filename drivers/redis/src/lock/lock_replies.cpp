@@ -35,12 +35,15 @@ bool isHolderReply(const Reply& reply) {
 
 std::optional<Holder> holderIn(const Reply& holderReply) {
   if (holderReply.kind == ReplyKind::nil) return std::nullopt;
-  const std::optional<std::string> owner = ownerIn(holderReply.items[0].text);
+  const std::string_view value = holderReply.items[0].text;
+  const std::string_view grant = withoutOffer(value);
+  const std::optional<std::string> owner = ownerIn(value);
   Holder holder;
   holder.owner = owner.value_or("");
   holder.remaining = remainingIn(holderReply.items[1]);
-  holder.grantId = sha1(holderReply.items[0].text);
-  if (owner && holderReply.items[2].kind == ReplyKind::bulk)
+  holder.grantId = sha1(grant);
+  // Who is only offered the key has no fence yet.
+  if (owner && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = parseFence(holderReply.items[2].text);
   return holder;
 }

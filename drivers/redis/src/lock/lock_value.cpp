@@ -9,6 +9,7 @@ std::string lockValue(const Claim& claim) {
 }
 
 std::optional<std::string> ownerIn(std::string_view value) {
+  value = withoutOffer(value);
   constexpr std::size_t digits = Token::size * 2;
   if (value.size() < digits) return std::nullopt;
   if (value.substr(0, digits).find_first_not_of("0123456789abcdef") != std::string_view::npos)

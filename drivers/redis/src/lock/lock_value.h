@@ -12,7 +12,13 @@ namespace lockkeeper::redis {
 /// token.
 std::string lockValue(const Claim& claim);
 
-/// The label in a value that lockValue() made; empty for any other value.
+/// Without the '@' at its end, by which scripts/queue.lua marks the value of a claim that the key is only
+/// offered to.
+constexpr std::string_view withoutOffer(std::string_view value) {
+  return value.ends_with('@') ? value.substr(0, value.size() - 1) : value;
+}
+
+/// The label in a value that lockValue() made, or that is offered the key; empty for any other value.
 std::optional<std::string> ownerIn(std::string_view value);
 
 }  // namespace lockkeeper::redis

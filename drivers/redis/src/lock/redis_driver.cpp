@@ -9,6 +9,7 @@
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
 #include "lock/replica_count.h"
+#include "queue/wait_queue.h"
 #include "store/companion_key.h"
 #include "store/redis_records.h"
 #include "store/redis_store.h"
@@ -36,6 +37,8 @@ class RedisDriver::Impl : public RedisStore {
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
+  AcquireResult attempt(const AcquireRequest& request, Request& wire);
+  void checkReplicas(const AcquireRequest& request, const Request& wire);
   AcquireResult setResult(const Request& request, milliseconds ttl);
   AcquireResult scriptResult(const Request& request, milliseconds ttl);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
@@ -43,6 +46,7 @@ class RedisDriver::Impl : public RedisStore {
   RenewOutcome renewed(const Request& request, std::size_t index);
 
   ReplicaCount replicas{*this};
+  WaitQueue queue{*this};
   Rates rates{*this};
 };
 
@@ -59,39 +63,28 @@ RedisDriver::~RedisDriver() {
 
 AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
   impl_->forkGuard.check();
-  const std::string_view key = request.claim.key;
-  const std::string value = lockValue(request.claim);
-  const std::string ttl = decimal(request.ttl);
-  const bool bare = !impl_->options().fence && !request.resend;
   Request wire;
-  if (bare) {
-    wire.add({"SET", key, value, "NX", "PX", ttl});
-    impl_->execute(wire, request.deadline);
-  } else {
-    const std::string counter = companionKey(key, "fence");
-    const std::string kept = decimal(fenceKept);
-    const std::array<std::string_view, 2> keys = {key, counter};
-    const std::array<std::string_view, 3> arguments = {value, ttl, kept};
-    const std::size_t keyCount = impl_->options().fence ? 2 : 1;
-    impl_->executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
-      Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
-    });
-  }
-  const AcquireResult result =
-      bare ? impl_->setResult(wire, request.ttl) : impl_->scriptResult(wire, request.ttl);
-  const std::uint32_t least = impl_->options().minReplicas;
-  if (least == 0 || std::holds_alternative<Busy>(result)) return result;
-  const std::int64_t replicas = impl_->replicas.having(wire.connection(), request.deadline);
-  if (replicas >= least) return result;
+  const AcquireResult result = impl_->attempt(request, wire);
+  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(request, wire);
+  return result;
+}
 
-  const std::string few = impl_->name() + ": only " + std::to_string(replicas) + " of " +
-                          std::to_string(least) + " replicas acknowledged the grant";
-  try {
-    release(request.claim, saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout));
-  } catch (const Error&) {
-    throw OutcomeUnknown(few + "; giving it back failed");
-  }
-  throw StoreUnavailable(few + "; it was given back");
+AcquireResult RedisDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                                          std::stop_token stop) {
+  impl_->forkGuard.check();
+  const Instant until = saturatingAdd(impl_->clock().now(), waitFor);
+  AcquireRequest offered = request;
+  offered.resend = true;
+  Request wire;
+  const auto confirm = [&] {
+    offered.deadline = saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout);
+    wire.clear();
+    return impl_->attempt(offered, wire);
+  };
+  const AcquireResult result =
+      impl_->queue.wait(request.claim.key, lockValue(request.claim), until, stop, confirm);
+  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(offered, wire);
+  return result;
 }
 
 void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
@@ -128,14 +121,8 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
 
 ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
   impl_->forkGuard.check();
-  const std::string value = lockValue(claim);
-  const std::array<std::string_view, 1> keys = {claim.key};
-  const std::array<std::string_view, 1> arguments = {value};
-  Request wire;
-  impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    Script::release().addTo(call, by, keys, arguments);
-  });
-  return impl_->flagOf(wire) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  const bool released = impl_->queue.release(claim.key, lockValue(claim), deadline);
+  return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
@@ -156,7 +143,7 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
-  return capabilityOf<Browsable, Breakable, RateDriver>(*this, type);
+  return capabilityOf<Waitable, Browsable, Breakable, RateDriver>(*this, type);
 }
 
 void RedisDriver::list(std::string_view prefix,
@@ -173,17 +160,7 @@ void RedisDriver::listBusy(std::string_view prefix,
 
 bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   impl_->forkGuard.check();
-  Request wire;
-  if (shown == nullptr) {
-    wire.add({"DEL", key});
-    impl_->execute(wire, deadline);
-  } else {
-    const std::array<std::string_view, 1> arguments = {shown->grantId};
-    impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-      Script::breakLock().addTo(call, by, std::array{key}, arguments);
-    });
-  }
-  return impl_->flagOf(wire);
+  return impl_->queue.breakLock(key, shown != nullptr ? std::string_view(shown->grantId) : "", deadline);
 }
 
 void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
@@ -204,6 +181,45 @@ bool RedisDriver::refund(const RateRefund& refund, Instant deadline) {
 void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
   impl_->forkGuard.check();
   impl_->rates.reset(key, kind, deadline);
+}
+
+// Without a look at the replicas.
+AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request& wire) {
+  const std::string_view key = request.claim.key;
+  const std::string value = lockValue(request.claim);
+  const std::string ttl = decimal(request.ttl);
+  if (!options().fence && !request.resend) {
+    wire.add({"SET", key, value, "NX", "PX", ttl});
+    execute(wire, request.deadline);
+    return setResult(wire, request.ttl);
+  }
+  const std::string counter = companionKey(key, "fence");
+  const std::string kept = decimal(fenceKept);
+  const std::array<std::string_view, 2> keys = {key, counter};
+  const std::array<std::string_view, 3> arguments = {value, ttl, kept};
+  const std::size_t keyCount = options().fence ? 2 : 1;
+  executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
+    Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
+  });
+  return scriptResult(wire, request.ttl);
+}
+
+// Gives the grant that `wire` has brought back, and throws, when too few replicas have it.
+void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Request& wire) {
+  const std::uint32_t least = options().minReplicas;
+  if (least == 0) return;
+  const std::int64_t having = replicas.having(wire.connection(), request.deadline);
+  if (having >= least) return;
+
+  const std::string few = name() + ": only " + std::to_string(having) + " of " + std::to_string(least) +
+                          " replicas acknowledged the grant";
+  try {
+    queue.release(request.claim.key, lockValue(request.claim),
+                  saturatingAdd(clock().now(), options().ioTimeout));
+  } catch (const Error&) {
+    throw OutcomeUnknown(few + "; giving it back failed");
+  }
+  throw StoreUnavailable(few + "; it was given back");
 }
 
 // To the bare SET … NX.

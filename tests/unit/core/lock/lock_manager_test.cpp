@@ -89,6 +89,55 @@ TEST_F(LockManagerTest, PollsWhereTheStoresQueueHasNoPlace) {
   EXPECT_TRUE(got.get());
 }
 
+/// A store whose queue takes the first claim and does not answer in time.
+class LateQueue final : public Decorator, public Waitable {
+ public:
+  using Decorator::Decorator;
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds /*waitFor*/,
+                               std::stop_token /*stop*/) override {
+    tokens.push_back(request.claim.token);
+    onWait();
+    if (tokens.size() == 1) throw OutcomeUnknown("no answer in time, says the test");
+    return acquire(request);
+  }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    released.set_value(claim.token);
+    return Decorator::release(claim, deadline);
+  }
+
+  std::vector<Token> tokens;
+  std::function<void()> onWait;
+  std::promise<Token> released;
+
+ private:
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Waitable>(*this, type);
+  }
+};
+
+TEST_F(LockManagerTest, AWaitThatWasNotAnsweredGoesOnInItsPlace) {
+  auto held = other.lock("order");
+  const auto late = std::make_shared<LateQueue>(store);
+  late->onWait = [&] {
+    if (late->tokens.size() == 2) held.release();
+  };
+  LockManager waits(late, options(seed + 2));
+  EXPECT_TRUE(waits.tryLock("order", {.waitFor = 1h}));
+  ASSERT_EQ(late->tokens.size(), 2U);
+  EXPECT_EQ(late->tokens[0], late->tokens[1]) << "another token has another place";
+}
+
+TEST_F(LockManagerTest, AWaitThatWasNotAnsweredBeforeTheEndIsGivenBack) {
+  const auto held = other.lock("order");
+  const auto late = std::make_shared<LateQueue>(store);
+  late->onWait = [&] { clock->advance(1s); };
+  LockManager waits(late, options(seed + 2));
+  EXPECT_FALSE(waits.tryLock("order", {.waitFor = 1s}));
+  auto released = late->released.get_future();
+  ASSERT_EQ(released.wait_for(5s), std::future_status::ready) << "it may still be in the store's queue";
+  EXPECT_EQ(released.get(), late->tokens[0]);
+}
+
 TEST_F(LockManagerTest, WaitsExactlyTheJitteredBackoffBetweenAttempts) {
   const auto held = other.lock("order");
   const Instant start = clock->now();

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string_view>
 
 #include "lockkeeper/driver/capabilities.h"
@@ -18,15 +20,16 @@ namespace lockkeeper::redis {
 
 /// Locks and rate limits on one Redis server (6 or later) or Valkey. A lock is the plain string `key`, set by
 /// `SET key value NX PX ttl`, so that any other client that does the same excludes and is excluded by us; the
-/// value is the token in hexadecimal, then '@' and the owner's label. The fence counter is a companion key in
-/// the same hash slot.
+/// value is the token in hexadecimal, then '@' and the owner's label. The fence counter and the queue of
+/// those who wait are companion keys in the same hash slot.
 ///
-/// All threads share one connection, made by the first call and made again when it is lost; there is no
-/// background thread. A connection is used only for a master that evicts nothing (see
-/// RedisOptions::allowEviction). Thread-safe.
+/// All threads share one connection, made by the first call and made again when it is lost, and those who
+/// wait another one, on which they are woken up; there is no background thread. A connection is used only for
+/// a master that evicts nothing (see RedisOptions::allowEviction). Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
+                                                  public Waitable,
                                                   public Browsable,
                                                   public Breakable,
                                                   public RateDriver {
@@ -38,6 +41,12 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   ~RedisDriver() override;
 
   AcquireResult acquire(const AcquireRequest& request) override;
+
+  /// Waits in a queue beside the lock, first come first served among all clients that do the same. Where the
+  /// server does not permit it to our user, Busy at once.
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               std::stop_token stop) override;
+
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;

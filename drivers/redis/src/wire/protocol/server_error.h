@@ -23,6 +23,11 @@ bool isRefusal(const Reply& reply);
 inline constexpr std::string_view lockPermissions =
     "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait, on its keys";
 
+/// What it needs beyond that for queues of those who wait.
+inline constexpr std::string_view queuePermissions =
+    "+exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe, on {KEY}:lockkeeper:* and on "
+    "the channels lockkeeper:*";
+
 /// What an error reply means to a caller.
 struct ServerFault {
   ErrorCode code;

@@ -55,6 +55,18 @@ struct DriverFactory {
   /// How many claims wait in the store's queue, for stores that are Waitable and can tell. Without it the
   /// suite cannot check the order in which they are served.
   std::function<std::size_t()> queued{};
+
+  /// For stores whose waiters are in several processes and are woken up by messages; tests that need what is
+  /// not given are skipped. The drivers of such a store bound what a lost message costs: `longestPause`.
+  /// @{
+  /// Puts a waiter in the queue of `key`, behind the others, whose process has just died.
+  std::function<void(const std::string& key)> addDeadWaiter{};
+  /// Ends all connections on which waiters are woken up.
+  std::function<void()> endWakeUps{};
+  /// How many requests the store has had from drivers.
+  std::function<std::size_t()> requests{};
+  std::chrono::milliseconds longestPause{0};
+  /// @}
 };
 
 /// For GoogleTest's messages: the name.

@@ -109,9 +109,10 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   }
 
   /// Waits in the store's queue, on a thread of its own. `who` must outlive the result.
-  Waiting waitFor(const Claimant& who, Instant until) {
-    return Waiting([this, &who, length = until - now()](std::stop_token stop) {
-      return capability<Waitable>(*driver)->acquireWaiting(
+  Waiting waitFor(const Claimant& who, Instant until) { return waitFor(*driver, who, until); }
+  Waiting waitFor(LockDriver& at, const Claimant& who, Instant until) {
+    return Waiting([this, &at, &who, length = until - now()](std::stop_token stop) {
+      return capability<Waitable>(at)->acquireWaiting(
           {.claim = who.claim(), .ttl = longTtl, .deadline = deadline()}, length, std::move(stop));
     });
   }

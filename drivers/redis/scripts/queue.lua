@@ -1,0 +1,179 @@
+-- Those who wait for the lock KEYS[1], first come, first served. KEYS[2] is a sorted set of their values by ticket, KEYS[3] a
+-- hash of the same: "<looks> <number> <channel>". A waiter looks again by `looks`, in ms on this server's clock, and counts as
+-- dead five seconds after that. Its number is published to its channel to wake it up. A waiter that no message can reach has
+-- an empty channel; it polls.
+--
+-- A lock that becomes free is offered to the first of them that is alive: KEYS[1] is its value and an '@' behind it, for a
+-- second, within which scripts/acquire.lua makes a grant of it. An offer that lapses costs the others that second; who let it
+-- lapse may come back with its old ticket, to its old place.
+--
+-- ARGV: the operation and the value of the caller.
+--   wait     ARGV[3] its number, ARGV[4] its channel, ARGV[5] its ticket if it has one, else ''. Returns {1} when the key is
+--            offered to it, or its own; else {0, ms until it should look again, its ticket, 1 if it was not in the queue}.
+--   release  takes it out of the queue, and frees the key if it holds it or is offered it. Returns 1 when it was so, else 0.
+--   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value. Returns 1 when it was so, else 0.
+
+local value = redis.pcall('GET', KEYS[1])
+-- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
+if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
+  return redis.call('GET', KEYS[1])
+end
+local own = value == ARGV[2] or value == ARGV[2] .. '@'
+
+local function isOfAnotherType(reply)
+  return type(reply) == 'table' and string.find(reply.err, 'WRONGTYPE')
+end
+
+-- Keys of another type in its place are somebody else's, and no queue.
+local function hasQueue()
+  return redis.call('EXISTS', KEYS[2]) == 1 and not isOfAnotherType(redis.pcall('ZSCORE', KEYS[2], ARGV[2])) and
+    not isOfAnotherType(redis.pcall('HGET', KEYS[3], ARGV[2]))
+end
+
+-- What most releases find: nobody waits.
+if ARGV[1] == 'release' and not hasQueue() then
+  return own and redis.call('DEL', KEYS[1]) or 0
+end
+
+local offerFor, lookAfter, pollAfter, grace = 1000, 4000, 250, 5000
+-- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
+local mayRemove = 100
+
+local function present()
+  local time = redis.call('TIME')
+  return time[1] * 1000000 + time[2]
+end
+
+-- Not by pcall: who cannot take out an entry would find the same one again and again.
+local function remove(waiter)
+  redis.call('ZREM', KEYS[2], waiter)
+  redis.call('HDEL', KEYS[3], waiter)
+  mayRemove = mayRemove - 1
+end
+
+local function entry(looks, number, channel)
+  return string.format('%.0f %s %s', looks, number, channel)
+end
+
+-- The first that is alive at `now`, in ms, with what is known of it. Those before it are taken out. Nil when there is nobody,
+-- or nobody has been found yet.
+local function first(now)
+  while mayRemove > 0 do
+    local waiter = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    if not waiter then
+      return nil
+    end
+    local looks, number, channel = string.match(redis.call('HGET', KEYS[3], waiter) or '', '^(%d+) (%d+) (.*)$')
+    if looks and now <= looks + grace then
+      return waiter, tonumber(looks), number, channel
+    end
+    remove(waiter)
+  end
+end
+
+-- False when nobody listens: the process has died, or has lost its connection and will look when it has another one. By
+-- pcall, since a user who may not publish still hands over: the first one finds its offer by looking.
+local function tell(channel, text)
+  return channel == '' or redis.pcall('PUBLISH', channel, text) ~= 0
+end
+
+-- Makes the first one look within `length` ms.
+local function wakeFirst(now, length)
+  local waiter, looks, number, channel = first(now)
+  while waiter and looks > now + length do
+    if tell(channel, number .. ' ' .. length) then
+      -- By pcall: the lock has perhaps changed hands, and that must be reported.
+      redis.pcall('HSET', KEYS[3], waiter, entry(now + length, number, channel))
+      return
+    end
+    remove(waiter)
+    waiter, looks, number, channel = first(now)
+  end
+end
+
+-- Offers the key to the first one; the caller, if that is `caller`, need not be told. False when there is nobody.
+local function handOver(now, caller)
+  local waiter, _, number, channel = first(now)
+  while waiter do
+    remove(waiter)
+    if waiter == caller or tell(channel, number) then
+      redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
+      -- The one behind it looks when the offer has lapsed.
+      wakeFirst(now, offerFor + 1)
+      return true
+    end
+    waiter, _, number, channel = first(now)
+  end
+  return false
+end
+
+local micros = present()
+local now = math.floor(micros / 1000)
+
+if ARGV[1] == 'release' then
+  remove(ARGV[2])
+  if own then
+    return handOver(now) and 1 or redis.call('DEL', KEYS[1])
+  end
+  -- It was perhaps the first, and the one behind it does not look as often as the first must.
+  wakeFirst(now, pollAfter)
+  return 0
+end
+
+if ARGV[1] == 'break' then
+  if not value then
+    return 0
+  end
+  local shown = type(value) == 'string' and string.gsub(value, '@$', '') or ''
+  if ARGV[2] ~= '' and redis.sha1hex(shown) ~= ARGV[2] then
+    return 0
+  end
+  if not hasQueue() then
+    return redis.call('DEL', KEYS[1])
+  end
+  -- A claim that is broken may be in the queue too, after a reply that was lost.
+  remove(shown)
+  return handOver(now) and 1 or redis.call('DEL', KEYS[1])
+end
+
+if own then
+  return {1}
+end
+-- Both are read before anything is written: either may be of another type.
+local ticket = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[2]) or nil)
+redis.call('HGET', KEYS[3], ARGV[2])
+local new = not ticket
+if new then
+  local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
+  ticket = tonumber(ARGV[5]) or math.max(micros, last + 1)
+  redis.call('ZADD', KEYS[2], string.format('%.0f', ticket), ARGV[2])
+end
+redis.call('HSET', KEYS[3], ARGV[2], entry(now, ARGV[3], ARGV[4]))
+-- Free: its lease has ended, or somebody who knows nothing of queues has deleted it.
+if not value then
+  handOver(now, ARGV[2])
+  value = redis.call('GET', KEYS[1])
+  if value == ARGV[2] .. '@' then
+    return {1}
+  end
+end
+local isFirst = first(now) == ARGV[2]
+local isSecond = redis.call('ZRANGE', KEYS[2], 1, 1)[1] == ARGV[2]
+local isOffered = type(value) == 'string' and string.sub(value, -1) == '@'
+local wait = new and offerFor or lookAfter
+if mayRemove == 0 then
+  wait = 1
+elseif ARGV[4] == '' or isFirst then
+  wait = pollAfter
+end
+-- The second one too, since the first may be dead.
+if isFirst or isSecond or isOffered then
+  local remaining = redis.call('PTTL', KEYS[1])
+  if remaining >= 0 then
+    wait = math.min(wait, remaining + 1)
+  end
+end
+redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+redis.call('PEXPIRE', KEYS[2], lookAfter + grace)
+redis.call('PEXPIRE', KEYS[3], lookAfter + grace)
+return {0, wait, string.format('%.0f', ticket), new and 1 or 0}

@@ -1,0 +1,262 @@
+#include "queue/subscription.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "lockkeeper/driver/token.h"
+#include "lockkeeper/error.h"
+#include "wire/protocol/server_error.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
+constexpr std::chrono::minutes refusalPause{1};
+
+// Those of the command connection tell its listener about the server already.
+Environment silent(Environment environment) {
+  environment.listener = nullptr;
+  return environment;
+}
+
+std::optional<std::uint64_t> numberIn(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Subscription::Waiter::Waiter(Subscription& subscription) : subscription_(subscription) {
+  Lock lock(subscription_.mutex_);
+  number_ = ++subscription_.lastNumber_;
+  subscription_.waiters_.emplace(number_, this);
+  // What came while nobody waited, such as the end of the connection, is taken in first.
+  if (subscription_.leading_) return;
+  subscription_.attend(lock, subscription_.clock_.now());
+  subscription_.passOn();
+}
+
+Subscription::Waiter::~Waiter() {
+  const Lock lock(subscription_.mutex_);
+  subscription_.waiters_.erase(number_);
+  // One that nobody attends to would time out.
+  if (subscription_.waiters_.empty()) subscription_.dial_.reset();
+}
+
+std::string Subscription::Waiter::channel() {
+  const Lock lock(subscription_.mutex_);
+  heard_ = subscription_.live_;
+  news_.channelChanged = false;
+  return heard_ ? subscription_.channel_ : std::string();
+}
+
+Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_token& stop) {
+  Subscription& all = subscription_;
+  const std::stop_callback onStop(stop, [&] {
+    if (all.forkGuard_.inherited()) return;  // the one who waits is in the parent
+    const Lock lock(all.mutex_);
+    wakeUp_.notify_one();
+    all.interruptLeader();
+  });
+  Lock lock(all.mutex_);
+  const auto over = [&] {
+    return news_.offered || news_.lookIn || news_.channelChanged || stop.stop_requested() ||
+           all.clock_.now() >= until;
+  };
+  while (!over()) {
+    if (!all.leading_) {
+      all.attend(lock, until);
+      continue;
+    }
+    all.sleeping_.push_back(this);
+    all.clock_.wait(lock, wakeUp_, until);
+    std::erase(all.sleeping_, this);
+  }
+  all.passOn();
+  const News news = std::exchange(news_, {});
+  const bool tell = std::exchange(all.tellRefusal_, false);
+  lock.unlock();
+  if (tell) {
+    all.environment_.tell(
+        {.kind = EventKind::noted,
+         .store = all.dialer_.store(),
+         .text = "SUBSCRIBE or PUBLISH is not permitted on the channels lockkeeper:*: who waits "
+                 "for a lock polls, four times a second"});
+  }
+  return news;
+}
+
+Subscription::Subscription(const RedisOptions& options, const Environment& environment)
+    : environment_(environment),
+      clock_(*environment_.clock),
+      dialer_(options, silent(environment)),
+      channel_("lockkeeper:" + Token::generate(*environment_.random).hex()),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      backoff_(firstBackoff) {
+  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+Subscription::~Subscription() { ::close(wake_); }
+
+void Subscription::suspect() {
+  const Lock lock(mutex_);
+  if (!live_) return;
+  answerBy_ = clock_.now();  // so that who polls drops the connection
+  setLive(false);
+  interruptLeader();
+}
+
+// Polls once, until `until` at most, and deals with what has come. Lets go of the mutex meanwhile.
+void Subscription::attend(Lock& lock, Instant until) {
+  const Instant began = clock_.now();
+  bool connected = false;
+  bool broken = false;
+  try {
+    if (!stream_ && !dial_ && began >= nextDial_) dial_ = std::make_unique<Dial>(dialer_, began);
+    std::array<pollfd, 2> polled{{{wake_, POLLIN, 0}, {-1, 0, 0}}};
+    until = std::min(until, awaited(polled[1]));
+    leading_ = true;
+    lock.unlock();
+    const bool fresh = dial_ && polled[1].fd < 0;
+    const auto left = std::chrono::ceil<milliseconds>(until - began).count();
+    const int timeout = fresh ? 0 : static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
+    if (::poll(polled.data(), polled.size(), timeout) > 0 && polled[0].revents != 0) {
+      std::uint64_t count = 0;
+      (void)!::read(wake_, &count, sizeof count);
+    }
+    const Instant now = clock_.now();
+    const bool due = dial_ && dial_->actBy() <= now;
+    if (fresh || due || polled[1].revents != 0) connected = use(now);
+  } catch (const std::exception&) {
+    broken = true;  // what is wrong with the server, its callers hear by the command connection
+  }
+  if (!lock.owns_lock()) lock.lock();
+  leading_ = false;
+  const Instant now = clock_.now();
+  try {
+    if (connected) greet(now);
+    if (!broken && stream_) takeIn(now);
+  } catch (const std::exception&) {
+    broken = true;
+  }
+  if (broken || (stream_ && !live_ && now >= answerBy_)) drop(now);
+}
+
+// Until when nothing has to be done unless there is something.
+Instant Subscription::awaited(pollfd& polled) const {
+  if (dial_) {
+    polled = dial_->awaited();
+    return dial_->actBy();
+  }
+  if (!stream_) return nextDial_;
+  polled = out_.empty() ? stream_->toReceive() : stream_->toSend();
+  return live_ ? Instant::max() : answerBy_;
+}
+
+// Outside the mutex: system calls. True when the dial is done.
+bool Subscription::use(Instant now) {
+  if (dial_) return dial_->advance(now);
+  std::size_t received = 0;
+  do {
+    received = stream_->receive(reader_->room());
+    reader_->filled(received);
+  } while (received > 0 && stream_->secure());
+  return false;
+}
+
+void Subscription::greet(Instant now) {
+  stream_ = dial_->take();
+  dial_.reset();
+  reader_ = std::make_unique<ReplyReader>();
+  refused_ = false;
+  // The first only asks whether it is permitted: those who release locks publish.
+  appendCommand(out_, {"PUBLISH", channel_, "0"});
+  appendCommand(out_, {"SUBSCRIBE", channel_});
+  answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
+}
+
+void Subscription::takeIn(Instant now) {
+  if (!out_.empty()) {
+    out_.erase(0, stream_->send(out_));
+    if (!out_.empty()) return;
+  }
+  Reply reply;
+  while (reader_->next(reply)) accept(reply);
+  if (!refused_) return;
+  drop(now);
+  nextDial_ = saturatingAdd(now, refusalPause);
+}
+
+void Subscription::accept(const Reply& reply) {
+  if (reply.kind == ReplyKind::error) {
+    if (!isError(reply, "NOPERM")) throw StoreUnavailable("the server does not subscribe us");
+    refused_ = true;
+    tellRefusal_ = tellRefusal_ || !std::exchange(refusalNoted_, true);
+    return;
+  }
+  if (reply.items.empty()) return;  // the number of those who heard our first PUBLISH
+  const std::string& kind = reply.items[0].text;
+  if (kind == "message" && reply.items.size() == 3) {
+    deliver(reply.items[2].text);
+  } else if (kind == "subscribe" && !refused_) {
+    backoff_ = firstBackoff;
+    setLive(true);
+  }
+}
+
+// "<number>": the key is offered to it. "<number> <ms>": it should look then.
+void Subscription::deliver(const std::string& message) {
+  const std::size_t space = message.find(' ');
+  const auto number = numberIn(std::string_view(message).substr(0, space));
+  const auto waiter = waiters_.find(number.value_or(0));
+  if (waiter == waiters_.end()) return;  // has left
+  News& news = waiter->second->news_;
+  if (space == std::string::npos) {
+    news.offered = true;
+  } else if (const auto length = numberIn(std::string_view(message).substr(space + 1))) {
+    news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
+  }
+  waiter->second->wakeUp_.notify_one();
+}
+
+void Subscription::drop(Instant now) {
+  dial_.reset();
+  stream_.reset();
+  reader_.reset();
+  out_.clear();
+  nextDial_ = saturatingAdd(now, backoff_.next(*environment_.random));
+  setLive(false);
+}
+
+void Subscription::setLive(bool live) {
+  live_ = live;
+  for (const auto& [number, waiter] : waiters_) {
+    // Once it is there again too: what was published meanwhile has not been heard.
+    if (!live && !waiter->heard_) continue;
+    waiter->news_.channelChanged = true;
+    waiter->wakeUp_.notify_one();
+  }
+}
+
+void Subscription::interruptLeader() const {
+  const std::uint64_t one = 1;
+  if (leading_) (void)!::write(wake_, &one, sizeof one);
+}
+
+void Subscription::passOn() {
+  if (!leading_ && !sleeping_.empty()) sleeping_.back()->wakeUp_.notify_one();
+}
+
+}  // namespace lockkeeper::redis

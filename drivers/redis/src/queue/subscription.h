@@ -1,0 +1,117 @@
+#pragma once
+
+#include <poll.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/internal/backoff.h"
+#include "lockkeeper/redis/redis_options.h"
+#include "wire/dial/dialer.h"
+#include "wire/protocol/resp.h"
+
+namespace lockkeeper::redis {
+
+/// A connection of its own on which one server wakes up those of this process who wait in its queues: it is
+/// subscribed to one channel, of a random name. Made when the first one comes to wait, and again when it is
+/// lost; kept when nobody waits. There is no thread behind it: of those who wait, one polls it for all.
+///
+/// A message is a hint and may get lost, so nobody waits for one without an end. Thread-safe.
+class Subscription {
+ public:
+  /// What a waiter has heard; all may be empty.
+  struct News {
+    bool offered = false;                               ///< The key is offered to it, for a second.
+    std::optional<std::chrono::milliseconds> lookIn{};  ///< It should look then.
+    bool channelChanged = false;                        ///< Waiter::channel() is not what it was.
+  };
+
+  /// One who waits, and has a number. Must end before the subscription; one thread at a time.
+  class Waiter {
+   public:
+    explicit Waiter(Subscription& subscription);
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    ~Waiter();
+
+    std::uint64_t number() const { return number_; }
+
+    /// Where the number is to be published to wake this one up; empty while messages would not be heard.
+    std::string channel();
+
+    /// Blocks until there is news, `until`, or `stop`.
+    News wait(Instant until, const std::stop_token& stop);
+
+   private:
+    friend class Subscription;
+
+    Subscription& subscription_;
+    std::uint64_t number_ = 0;
+    News news_;
+    bool heard_ = false;  // channel() was not empty
+    std::condition_variable wakeUp_;
+  };
+
+  Subscription(const RedisOptions& options, const Environment& environment);
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+  ~Subscription();
+
+  /// A message seems to have got lost, or the server is no master any more: the connection is made again, and
+  /// everybody polls until then.
+  void suspect();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void attend(Lock& lock, Instant until);
+  Instant awaited(pollfd& polled) const;
+  bool use(Instant now);
+  void greet(Instant now);
+  void takeIn(Instant now);
+  void accept(const Reply& reply);
+  void deliver(const std::string& message);
+  void drop(Instant now);
+  void setLive(bool live);
+  void interruptLeader() const;
+  void passOn();
+
+  const ForkGuard forkGuard_;
+  const Environment environment_;
+  Clock& clock_;
+  Dialer dialer_;
+  const std::string channel_;
+  int wake_;  // readable: who polls must look at what has changed
+
+  std::mutex mutex_;
+  std::map<std::uint64_t, Waiter*> waiters_;
+  std::vector<Waiter*> sleeping_;
+  std::uint64_t lastNumber_ = 0;
+  bool live_ = false;     // subscribed
+  bool refused_ = false;  // the server does not permit it
+  bool refusalNoted_ = false;
+  bool tellRefusal_ = false;
+  bool leading_ = false;
+
+  // Of the one who polls.
+  std::unique_ptr<Dial> dial_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ReplyReader> reader_;
+  std::string out_;
+  Instant answerBy_{};
+  Instant nextDial_ = Instant::min();
+  Backoff backoff_;
+};
+
+}  // namespace lockkeeper::redis

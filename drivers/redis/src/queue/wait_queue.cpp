@@ -1,0 +1,211 @@
+#include "queue/wait_queue.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+
+#include "scripts.h"
+#include "store/companion_key.h"
+#include "wire/protocol/script.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::minutes refusalPause{1};
+
+const Script& queueScript() {
+  static const Script& script = *new Script(scripts::queue);
+  return script;
+}
+
+}  // namespace
+
+/// A lock and the two keys of its queue, in the name of one claim.
+struct WaitQueue::Place {
+  explicit Place(std::string_view lock, std::string_view itsValue = {})
+      : key(lock),
+        order(companionKey(lock, "queue")),
+        waiters(companionKey(lock, "waiters")),
+        value(itsValue) {}
+
+  void addTo(Request& request, Script::By by, std::initializer_list<std::string_view> arguments) const {
+    const std::array<std::string_view, 3> keys = {key, order, waiters};
+    queueScript().addTo(request, by, keys, std::span(arguments.begin(), arguments.size()));
+  }
+
+  const std::string_view key;
+  const std::string order;
+  const std::string waiters;
+  const std::string_view value;
+};
+
+/// What one look at the queue has found.
+struct WaitQueue::Look {
+  bool possible = true;  // there can be a queue
+  bool offered = false;
+  Instant next{};        // when to look again
+  std::string ticket{};  // the place in the queue
+  bool isNew = false;    // it was not there before
+};
+
+WaitQueue::WaitQueue(RedisStore& store)
+    : store_(store), subscription_(store.options(), store.environment()) {}
+
+AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Instant until,
+                              const std::stop_token& stop, const std::function<AcquireResult()>& confirm) {
+  if (!permitted() || stop.stop_requested()) return Busy{};
+  const Place place(key, value);
+  Subscription::Waiter waiter(subscription_);
+  std::string ticket;
+  bool told = true;  // to look
+  do {
+    const Look found = look(place, waiter, ticket);
+    if (!found.possible) {
+      if (!ticket.empty()) tryToLeave(place);
+      return Busy{};
+    }
+    Subscription::News news{.offered = found.offered};
+    if (!found.offered) {
+      // It was offered the key, or passed over because it could not be reached, and has not heard of it.
+      if (!told && found.isNew) subscription_.suspect();
+      ticket = found.ticket;
+      news = waitForNews(waiter, std::min(found.next, until), stop);
+    }
+    told = news.offered || news.channelChanged;
+    if (!news.offered || stop.stop_requested()) continue;
+    try {
+      const AcquireResult result = confirm();
+      if (std::holds_alternative<Granted>(result)) return result;
+    } catch (const StoreUnavailable& error) {
+      stillQueued(error);
+    }
+  } while (!stop.stop_requested() && store_.clock().now() < until);
+  leave(place);
+  return Busy{};
+}
+
+Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,
+                                          const std::stop_token& stop) const {
+  while (true) {
+    const Subscription::News news = waiter.wait(until, stop);
+    if (!news.lookIn || news.offered || news.channelChanged) return news;
+    until = std::min(until, saturatingAdd(store_.clock().now(), *news.lookIn));
+  }
+}
+
+WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket) {
+  Request request;
+  const std::string number = std::to_string(waiter.number());
+  const std::string channel = waiter.channel();
+  try {
+    store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
+      place.addTo(call, by, {"wait", place.value, number, channel, ticket});
+    });
+    const Reply& reply = request.reply(0);
+    if (isError(reply, "NOPERM")) noteRefusal();
+    // Or the keys of the queue hold something else.
+    if (isError(reply, "NOPERM") || isError(reply, "WRONGTYPE")) return {.possible = false};
+    if (isError(reply, "READONLY") || isError(reply, "MASTERDOWN")) subscription_.suspect();
+    if (reply.kind == ReplyKind::error) store_.refuse(reply);
+  } catch (const StoreUnavailable& error) {
+    if (ticket.empty()) throw;
+    stillQueued(error);
+  }
+  const auto& items = request.reply(0).items;
+  if (items.size() == 1 && items[0].isInteger(1)) return {.offered = true};
+  const bool known = items.size() == 4 && items[0].isInteger(0) && items[1].kind == ReplyKind::integer &&
+                     items[2].kind == ReplyKind::bulk;
+  if (!known) store_.unexpected(request);
+  const milliseconds wait(std::clamp<std::int64_t>(items[1].integer, 1, 60'000));
+  return {.next = saturatingAdd(store_.clock().now(), wait),
+          .ticket = items[2].text,
+          .isNew = items[3].isInteger(1)};
+}
+
+void WaitQueue::leave(const Place& place) {
+  try {
+    release(place.key, place.value, oneTimeout());
+  } catch (const StoreUnavailable& error) {
+    stillQueued(error);
+  }
+}
+
+// As far as that is permitted; what is left of it dies in the queue.
+void WaitQueue::tryToLeave(const Place& place) {
+  Request request;
+  try {
+    store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
+      place.addTo(call, by, {"release", place.value});
+    });
+  } catch (const Error&) {
+  }
+}
+
+void WaitQueue::stillQueued(const StoreUnavailable& error) {
+  throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
+}
+
+bool WaitQueue::release(std::string_view key, std::string_view value, Instant deadline) {
+  Request request;
+  if (change(Place(key), request, deadline, {"release", value})) return store_.flagOf(request);
+  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
+    Script::release().addTo(call, by, std::array{key}, std::array{value});
+  });
+  return withoutQueue(request);
+}
+
+bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {
+  Request request;
+  if (change(Place(key), request, deadline, {"break", grantId})) return store_.flagOf(request);
+  if (grantId.empty()) {
+    request.add({"DEL", key});
+    store_.execute(request, deadline);
+  } else {
+    store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
+      Script::breakLock().addTo(call, by, std::array{key}, std::array{grantId});
+    });
+  }
+  return withoutQueue(request);
+}
+
+// False when that is not permitted with queues; nothing was done then, and the request can be used again.
+bool WaitQueue::change(const Place& place, Request& request, Instant deadline,
+                       std::initializer_list<std::string_view> arguments) {
+  if (!permitted()) return false;
+  store_.executeScripts(request, deadline,
+                        [&](Request& call, Script::By by) { place.addTo(call, by, arguments); });
+  if (!isError(request.reply(0), "NOPERM")) return true;
+  request.clear();
+  return false;
+}
+
+// A refusal was for the queue only if the same is permitted without.
+bool WaitQueue::withoutQueue(const Request& request) {
+  const bool done = store_.flagOf(request);
+  noteRefusal();
+  return done;
+}
+
+bool WaitQueue::permitted() const { return store_.clock().now() >= refusedUntil_.load(); }
+
+void WaitQueue::noteRefusal() {
+  if (!permitted()) return;  // nobody has asked
+  refusedUntil_ = saturatingAdd(store_.clock().now(), refusalPause);
+  if (refusalNoted_.exchange(true)) return;
+  store_.environment().tell(
+      {.kind = EventKind::noted,
+       .store = store_.name(),
+       .text = "queues are not permitted, so who waits for a lock polls, in no order; they "
+               "need " +
+               std::string(queuePermissions)});
+}
+
+Instant WaitQueue::oneTimeout() const {
+  return saturatingAdd(store_.clock().now(), store_.options().ioTimeout);
+}
+
+}  // namespace lockkeeper::redis

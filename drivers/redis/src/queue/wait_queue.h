@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <initializer_list>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/error.h"
+#include "queue/subscription.h"
+#include "store/redis_store.h"
+
+namespace lockkeeper::redis {
+
+/// The queues of one server: those who wait for a lock, first come, first served, whichever process they are
+/// in. A release offers the lock to the first one that is alive and wakes it up (scripts/queue.lua). What is
+/// lost on the way, and whatever frees the key without knowing of queues, is found out by looking: the first
+/// one looks four times a second and when the present lease ends, all of them every four seconds. A user
+/// without a right to queues does without them for a minute, and is told so once. Thread-safe.
+class WaitQueue {
+ public:
+  explicit WaitQueue(RedisStore& store);
+
+  /// Waits for `key`, in `value`'s name, until it is granted, `until`, or `stop`. `confirm` makes a grant of
+  /// an offer, or says Busy when that has lapsed. Busy at once where queues are not permitted, or other data
+  /// is in the place of this one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may
+  /// still be in the queue, or the key offered to it.
+  AcquireResult wait(std::string_view key, std::string_view value, Instant until, const std::stop_token& stop,
+                     const std::function<AcquireResult()>& confirm);
+
+  /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it
+  /// did not have it.
+  bool release(std::string_view key, std::string_view value, Instant deadline);
+
+  /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
+  bool breakLock(std::string_view key, std::string_view grantId, Instant deadline);
+
+ private:
+  struct Place;
+  struct Look;
+
+  Look look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket);
+  Subscription::News waitForNews(Subscription::Waiter& waiter, Instant until,
+                                 const std::stop_token& stop) const;
+  void leave(const Place& place);
+  void tryToLeave(const Place& place);
+  [[noreturn]] static void stillQueued(const StoreUnavailable& error);
+  bool change(const Place& place, Request& request, Instant deadline,
+              std::initializer_list<std::string_view> arguments);
+  bool withoutQueue(const Request& request);
+  bool permitted() const;
+  void noteRefusal();
+  Instant oneTimeout() const;
+
+  RedisStore& store_;
+  Subscription subscription_;
+  std::atomic<Instant> refusedUntil_ = Instant::min();
+  std::atomic<bool> refusalNoted_ = false;
+};
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,279 @@
+#include <thread>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "queue/queue_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using HandOver = RedisQueueTest;
+
+TEST_F(HandOver, NoWakeUpIsLostWhenReleasesRaceWithWaitersThatCome) {
+  constexpr int turns = 400;
+  LockManager first(openRedis(server.port()));
+  LockManager second(openRedis(server.port()));
+  std::atomic<int> inside = 0;
+  std::atomic<int> slow = 0;
+  const auto play = [&](LockManager& manager) {
+    for (int turn = 0; turn < turns; ++turn) {
+      const Instant asked = now();
+      const Lock lock = manager.lock("k", {.waitFor = 60s});
+      if (since(asked) > 900ms) ++slow;
+      EXPECT_EQ(++inside, 1);
+      if (turn % 7 == 0) std::this_thread::yield();
+      --inside;
+    }
+  };
+  {
+    const std::jthread one([&] { play(first); });
+    const std::jthread other([&] { play(second); });
+  }
+  EXPECT_LE(slow, 2) << "a wake-up that is lost costs a second";
+}
+
+TEST_F(HandOver, AProcessWaitsForManyKeysOnOneChannelAndOnceForEachKey) {
+  constexpr std::size_t keys = 6;
+  constexpr std::size_t callersPerKey = 3;
+  LockManager holders(direct);
+  LockManager waiters(openRedis(server.port()));
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Lock> held;
+    std::vector<std::jthread> threads;
+    std::atomic<std::size_t> granted = 0;
+    for (std::size_t i = 0; i < keys; ++i) held.push_back(holders.lock("k" + std::to_string(i)));
+    for (std::size_t i = 0; i < keys * callersPerKey; ++i) {
+      threads.emplace_back([&, key = "k" + std::to_string(i % keys)] {
+        if (waiters.tryLock(key, {.waitFor = 60s})) ++granted;
+      });
+    }
+    for (std::size_t i = 0; i < keys; ++i) {
+      const std::string queue = "{k" + std::to_string(i) + "}:lockkeeper:queue";
+      EXPECT_TRUE(waitUntil([&] { return server.command({"ZCARD", queue}) == "1"; }));
+    }
+    EXPECT_TRUE(waitUntil([&] { return channelsIn({"PUBSUB", "CHANNELS"}) == 1; }));
+    held.clear();
+    threads.clear();
+    EXPECT_EQ(granted, keys * callersPerKey);
+  }
+}
+
+TEST_F(HandOver, LeavesNothingBehindButTheFence) {
+  for (const char* query : {"fence=on", "fence=off"}) {
+    LockManager manager(openRedis(server.port(), query));
+    std::optional<Lock> held = manager.lock("k");
+    Member waits = wait(query);
+    Member givesUp = wait(query, 100ms);
+    EXPECT_FALSE(givesUp.take());
+    ASSERT_TRUE(queued(1));
+    held.reset();
+    std::optional<Lock> next = waits.take();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->release(), ReleaseResult::released);
+    EXPECT_EQ(server.command({"EXISTS", "k", queueKey, waitersKey}), "0");
+  }
+}
+
+TEST_F(HandOver, AnOfferKeepsPlainClientsOutAndShowsWhoseItIs) {
+  LockManager manager(direct);
+  Lock held = manager.lock("k");
+  const Process waits = process("one");
+  ASSERT_TRUE(subscribed(1));
+  waits.pause();
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(value().ends_with("@")) << value();
+  EXPECT_EQ(server.command({"SET", "k", "foreign", "NX", "PX", "60000"}), "(nil)");
+  EXPECT_FALSE(manager.tryLock("k"));
+  const auto holder = direct->holder("k", soon());
+  ASSERT_TRUE(holder);
+  EXPECT_NE(holder->owner, "");
+  EXPECT_FALSE(holder->owner.ends_with("@"));
+  EXPECT_LE(holder->remaining, 1s);
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock("k", soon(), &*holder));
+  waits.resume();
+}
+
+TEST_F(HandOver, APlainClientsDeletionIsFoundByLooking) {
+  ASSERT_EQ(server.command({"SET", "k", "foreign", "NX", "PX", "60000"}), "OK");
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(1));
+  ASSERT_EQ(server.command({"DEL", "k"}), "1");
+  Instant freed = now();
+  std::optional<Lock> lock = waits.take();
+  ASSERT_TRUE(lock);
+  EXPECT_LT(since(freed), 1500ms) << "whoever holds it like this will not hand it over";
+
+  Member next = wait();
+  ASSERT_TRUE(subscribed(1));
+  ASSERT_EQ(server.command({"DEL", "k"}), "1");
+  freed = now();
+  EXPECT_TRUE(next.take());
+  EXPECT_LT(since(freed), 1500ms) << "the first one looks four times a second, whoever holds it";
+}
+
+TEST_F(HandOver, AHoldersEndIsFoundWhenItsLeaseEnds) {
+  Process holder = process("holder", 1, 60s);
+  ASSERT_TRUE(waitUntil([&] { return journaled("in holder"); }));
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(1));
+  holder.signal(SIGKILL);
+  const Instant died = now();
+  EXPECT_TRUE(waits.take());
+  EXPECT_LT(since(died), 4s) << "its ttl is two seconds";
+}
+
+TEST_F(HandOver, ATimeoutComesWhenItIsDueWhoeverComesAndGoes) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  const Instant began = now();
+  Member timesOut = wait("", 1500ms);
+  ASSERT_TRUE(queued(1));
+  for (int i = 0; i < 5; ++i) {
+    Member guest = wait("", 100ms);
+    EXPECT_FALSE(guest.take());
+  }
+  EXPECT_FALSE(timesOut.take());
+  EXPECT_GE(since(began), 1500ms);
+  EXPECT_LT(since(began), 2500ms);
+  EXPECT_EQ(queued(), 0U);
+}
+
+TEST_F(HandOver, EntriesThatAreGoneWhileTheirWaitersLiveComeBackToTheirPlaces) {
+  LockManager manager(direct);
+  std::optional<Lock> held = manager.lock("k");
+  Member first = wait();
+  ASSERT_TRUE(subscribed(1));
+  Member second = wait();
+  ASSERT_TRUE(subscribed(2));
+  const std::string order = server.command({"ZRANGE", queueKey, "0", "-1"});
+  ASSERT_EQ(server.command({"DEL", queueKey, waitersKey}), "2");
+  // The second one has to connect anew, and so finds out first that it has no entry.
+  const std::string clients = server.command({"CLIENT", "LIST", "TYPE", "pubsub"});
+  const std::string last = std::to_string(std::stoul(clients.substr(clients.rfind("id=") + 3)));
+  ASSERT_EQ(server.command({"CLIENT", "KILL", "ID", last}), "1");
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(queued(2)) << "when they have looked";
+  EXPECT_EQ(server.command({"ZRANGE", queueKey, "0", "-1"}), order);
+  ASSERT_TRUE(subscribed(2));
+  held.reset();
+  std::optional<Lock> next = first.take();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(second.lock.wait_for(0s), std::future_status::timeout);
+  next.reset();
+  EXPECT_TRUE(second.take());
+}
+
+TEST_F(HandOver, AWaiterThatIsKilledDelaysNobody) {
+  LockManager manager(direct);
+  std::optional<Lock> held = manager.lock("k");
+  std::vector<Process> killed;
+  for (const char* name : {"one", "two", "three"}) killed.push_back(process(name));
+  ASSERT_TRUE(subscribed(3));
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(4));
+  for (const Process& each : killed) each.signal(SIGKILL);
+  ASSERT_TRUE(waitUntil([&] { return channelsIn({"PUBSUB", "CHANNELS"}) == 1; }));
+  held.reset();
+  const Instant released = now();
+  EXPECT_TRUE(waits.take());
+  EXPECT_LT(since(released), 900ms) << "nobody listens at their channels";
+}
+
+TEST_F(HandOver, AWaiterThatStandsStillDelaysTheNextByASecondAndComesBackToItsPlace) {
+  LockManager manager(direct);
+  std::optional<Lock> held = manager.lock("k");
+  Process frozen = process("frozen", 1, 50ms);
+  ASSERT_TRUE(subscribed(1));
+  Member second = wait();
+  ASSERT_TRUE(subscribed(2));
+  Member third = wait();
+  ASSERT_TRUE(subscribed(3));
+  // They have all looked, a second after they came, and would not look again for four seconds.
+  std::this_thread::sleep_for(1200ms);
+  frozen.pause();
+  held.reset();
+  const Instant released = now();
+  std::optional<Lock> next = second.take();
+  ASSERT_TRUE(next);
+  EXPECT_GE(since(released), 900ms) << "the key was offered to the first one";
+  EXPECT_LT(since(released), 2500ms);
+  EXPECT_FALSE(journaled("in frozen"));
+
+  frozen.resume();
+  ASSERT_TRUE(queued(2));
+  EXPECT_FALSE(journaled("in frozen")) << "its offer has lapsed";
+  next.reset();
+  EXPECT_TRUE(third.take());
+  EXPECT_TRUE(journaled("out frozen")) << "it came first";
+}
+
+TEST_F(HandOver, SeveralWaitersThatStandStillCostFourSecondsAndOneForEach) {
+  LockManager manager(direct);
+  std::optional<Lock> held = manager.lock("k");
+  std::vector<Process> frozen;
+  for (const char* name : {"one", "two", "three"}) {
+    frozen.push_back(process(name));
+    ASSERT_TRUE(subscribed(frozen.size()));
+  }
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(4));
+  for (const Process& each : frozen) each.pause();
+  held.reset();
+  const Instant released = now();
+  EXPECT_TRUE(waits.take());
+  EXPECT_LT(since(released), 7500ms);
+}
+
+TEST_F(HandOver, TheEndOfALeaseIsFoundBehindADeadWaiter) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k", {.ttl = 2s, .renew = Renew::manual});
+  const Instant began = now();
+  // It is not known to be dead yet: it should look in four seconds, and polls.
+  const std::string addWaiter =
+      "redis.call('ZADD', KEYS[1], 1, 'dead') return redis.call('HSET', KEYS[2], 'dead', "
+      "string.format('%.0f 1 ', redis.call('TIME')[1] * 1000 + 4000))";
+  ASSERT_EQ(server.command({"EVAL", addWaiter, "2", queueKey, waitersKey}), "1");
+  Member waits = wait();
+  EXPECT_TRUE(waits.take());
+  EXPECT_LT(since(began), 3700ms) << "the lease, and a second for the dead one";
+}
+
+TEST_F(HandOver, ABrokenLockIsNotOfferedToTheOneThatHadIt) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  ASSERT_EQ(server.command({"ZADD", queueKey, "1", value()}), "1");
+  ASSERT_EQ(server.command({"HSET", waitersKey, value(), "9999999999999 1 "}), "1");
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock("k", soon()));
+  EXPECT_EQ(value(), "(nil)");
+  EXPECT_EQ(queued(), 0U);
+}
+
+TEST_F(HandOver, AWaiterThatDiesBetweenOfferAndConfirmationCostsASecond) {
+  LockManager manager(direct);
+  std::optional<Lock> held = manager.lock("k");
+  Process dies = process("dies");
+  ASSERT_TRUE(subscribed(1));
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(2));
+  dies.pause();
+  held.reset();
+  const Instant released = now();
+  ASSERT_TRUE(value().ends_with("@"));
+  dies.signal(SIGKILL);
+  EXPECT_TRUE(waits.take());
+  EXPECT_LT(since(released), 2500ms);
+}
+
+TEST_F(HandOver, AStoppedWaiterLeavesTheQueueAtOnce) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(1));
+  waits.manager->stop();
+  EXPECT_FALSE(waits.take(5s));
+  EXPECT_EQ(queued(), 0U);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
