@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,8 @@ class GetLockDriver::Impl {
   template <class Step>
   void attempt(Heartbeat& beat, Step step);
   void send(Heartbeat& beat, Instant deadline);
+  /// Until the reply of one can be read, or until `wakeUp` can.
+  void awaitAny(std::span<Heartbeat* const> sent, Instant deadline, int wakeUp);
   void collect(Heartbeat& beat, Instant deadline);
 
   /// What the reply to a claim comes to, with the fence where that was drawn at once; null: it has not come.

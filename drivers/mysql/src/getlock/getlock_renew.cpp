@@ -1,4 +1,5 @@
-// Renewals: one statement keeps all locks of a session, and those of all sessions are under way at once.
+// Renewals: one statement keeps all locks of a session, and those of all sessions are under way at once. Each
+// session's outcomes are told as soon as its reply is there.
 
 #include <algorithm>
 #include <map>
@@ -7,6 +8,7 @@
 #include "getlock/getlock_impl.h"
 #include "getlock/session/getlock_statements.h"
 #include "getlock/session/lock_name.h"
+#include "getlock/session/wake_up.h"
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
 
@@ -28,6 +30,12 @@ struct GetLockDriver::Impl::Heartbeat {
       entry.renewal->cause = cause;
     }
   }
+
+  void tell() const {
+    for (const Entry& entry : entries) {
+      if (entry.renewal->told) entry.renewal->told(*entry.renewal);
+    }
+  }
 };
 
 void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
@@ -43,25 +51,36 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
     beat.entries.push_back({&each, std::move(name)});
   }
   std::vector<LockSession*> wanted;
-  for (const auto& [session, beat] : beats) wanted.push_back(session);
-  // In the order in which they are free: one that hangs, or that somebody else uses, holds up no other.
-  while (!wanted.empty()) {
-    auto taken = sessions_.takeAny(wanted, deadline);
-    if (!taken) break;
-    std::erase(wanted, taken->first);
-    Heartbeat& beat = beats.at(taken->first);
+  for (auto& [session, beat] : beats) {
     beat.all(RenewOutcome::unavailable, display() + ": the session had no time left to renew it");
-    if (taken->second) beat.use.emplace(std::move(*taken->second));
-    attempt(beat, [&] { send(beat, deadline); });
+    wanted.push_back(session);
   }
-  for (auto& each : beats) {
-    Heartbeat& beat = each.second;
-    if (beat.use) attempt(beat, [&] { collect(beat, deadline); });
-    beat.use.reset();
-    // At once, since the next session may hang.
-    for (const auto& [renewal, name] : beat.entries) {
-      if (renewal->told) renewal->told(*renewal);
+  // Whatever comes first, a session that is free or a reply: one that hangs, or that somebody else uses,
+  // holds up no other.
+  std::vector<Heartbeat*> sent;
+  for (;;) {
+    // From before the look at which are free, so that none comes back unseen.
+    const WakeUp returned(wanted.empty() ? std::stop_token() : sessions_.nextReturn());
+    while (auto taken = sessions_.takeAny(wanted)) {
+      std::erase(wanted, taken->first);
+      Heartbeat& beat = beats.at(taken->first);
+      if (taken->second) beat.use.emplace(std::move(*taken->second));
+      attempt(beat, [&] { send(beat, deadline); });
+      if (beat.use) {
+        sent.push_back(&beat);
+      } else {
+        beat.tell();
+      }
     }
+    if (sent.empty() && (wanted.empty() || now() >= deadline)) return;
+    awaitAny(sent, deadline, returned.file());
+    std::erase_if(sent, [&](Heartbeat* beat) {
+      if (now() < deadline && !(*beat->use)->server->readable()) return false;
+      attempt(*beat, [&] { collect(*beat, deadline); });
+      beat->use.reset();
+      beat->tell();
+      return true;
+    });
   }
 }
 
@@ -91,6 +110,12 @@ void GetLockDriver::Impl::send(Heartbeat& beat, Instant deadline) {
   statements::addTouch(session.batch);
   beat.sentAt = now();
   send(*beat.use, deadline);
+}
+
+void GetLockDriver::Impl::awaitAny(std::span<Heartbeat* const> sent, Instant deadline, int wakeUp) {
+  std::vector<const ServerSession*> sessions;
+  for (const Heartbeat* each : sent) sessions.push_back((*each->use)->server.get());
+  ServerSession::awaitAny(sessions, opener_.clock(), deadline, wakeUp);
 }
 
 void GetLockDriver::Impl::collect(Heartbeat& beat, Instant deadline) {

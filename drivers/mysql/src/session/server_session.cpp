@@ -26,6 +26,16 @@ using std::chrono::seconds;
 // So that a look at the clock is never far away: poll() sleeps through the suspension of the machine.
 constexpr milliseconds longestPoll{500};
 
+// Until one of the sources can be read.
+void pollUntil(std::span<pollfd> sources, const Clock& clock, Instant until) {
+  for (;;) {
+    const Instant now = clock.now();
+    const auto left = until <= now ? milliseconds{0} : std::chrono::ceil<milliseconds>(until - now);
+    const int timeout = static_cast<int>(std::min(left, longestPoll).count());
+    if (::poll(sources.data(), sources.size(), timeout) > 0 || now >= until) return;
+  }
+}
+
 MYSQL* newHandle() {
   static std::once_flag initialised;
   std::call_once(initialised, [] { mysql_library_init(0, nullptr, nullptr); });
@@ -193,14 +203,16 @@ bool ServerSession::send(std::string_view statements) {
 }
 
 bool ServerSession::await(Instant until, int wakeUp) {
-  for (;;) {
-    const Instant now = clock_->now();
-    const auto left = until <= now ? milliseconds{0} : std::chrono::ceil<milliseconds>(until - now);
-    pollfd sources[] = {{socket_, POLLIN, 0}, {wakeUp, POLLIN, 0}};
-    ::poll(sources, 2, static_cast<int>(std::min(left, longestPoll).count()));
-    if (sources[0].revents != 0) return true;
-    if (sources[1].revents != 0 || now >= until) return false;
-  }
+  pollfd sources[] = {{socket_, POLLIN, 0}, {wakeUp, POLLIN, 0}};
+  pollUntil(sources, *clock_, until);
+  return sources[0].revents != 0;
+}
+
+void ServerSession::awaitAny(std::span<const ServerSession* const> sessions, const Clock& clock,
+                             Instant until, int wakeUp) {
+  std::vector<pollfd> sources{{wakeUp, POLLIN, 0}};
+  for (const ServerSession* each : sessions) sources.push_back({each->socket_, POLLIN, 0});
+  pollUntil(sources, clock, until);
 }
 
 bool ServerSession::readable() const {

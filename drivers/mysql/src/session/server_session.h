@@ -88,6 +88,11 @@ class ServerSession {
   /// Whether await() would return at once.
   bool readable() const;
 
+  /// Waits until one of the sessions, which may be none, is readable(), or until `until`, or as soon as
+  /// `wakeUp` can be read.
+  static void awaitAny(std::span<const ServerSession* const> sessions, const Clock& clock, Instant until,
+                       int wakeUp);
+
   /// Reads the reply to send(). Blocks for the rest of it; the session is cut off at `until`. The result
   /// lives until the next call.
   const Reply& receive(Instant until);

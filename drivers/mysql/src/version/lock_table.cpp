@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "lockkeeper/driver/key.h"
@@ -37,8 +38,8 @@ std::string literal(std::string_view bytes) {
   return text;
 }
 
-std::string endAfter(std::chrono::milliseconds ttl) {
-  return "UTC_TIMESTAMP(6) + INTERVAL " + std::to_string(microseconds(ttl).count()) + " MICROSECOND";
+std::string inMicroseconds(std::chrono::milliseconds ttl) {
+  return std::to_string(microseconds(ttl).count());
 }
 
 // The assignments are made from left to right: each sees the new values of those before it.
@@ -69,6 +70,21 @@ std::string heldByAnyOf(std::span<Renewal* const> renewals) {
     text.append(each == renewals.front() ? "(" : " OR (").append(heldBy(each->claim)).append(")");
   }
   return text + ")";
+}
+
+// The ttl of each in microseconds, as an expression: as a rule, all have one.
+std::string ttls(std::span<Renewal* const> renewals) {
+  std::map<std::chrono::milliseconds, std::string> tokensOf;
+  for (const Renewal* each : renewals) {
+    std::string& tokens = tokensOf[each->ttl];
+    tokens.append(tokens.empty() ? "'" : ",'").append(each->claim.token.hex()).append("'");
+  }
+  if (tokensOf.size() == 1) return inMicroseconds(tokensOf.begin()->first);
+  std::string text = "CASE";
+  for (const auto& [ttl, tokens] : tokensOf) {
+    text.append(" WHEN token IN (").append(tokens).append(") THEN ").append(inMicroseconds(ttl));
+  }
+  return text + " END";
 }
 
 using Tokens = std::set<std::string>;
@@ -165,8 +181,8 @@ void LockTable::renewUnkept(std::span<Renewal* const> renewals) {
 }
 
 std::string LockTable::update(std::span<Renewal* const> renewals) const {
-  return "UPDATE " + texts_.table + " SET expires_at = " + endAfter(renewals.front()->ttl) +
-         heldByAnyOf(renewals);
+  return "UPDATE " + texts_.table + " SET expires_at = UTC_TIMESTAMP(6) + INTERVAL " + ttls(renewals) +
+         " MICROSECOND" + heldByAnyOf(renewals);
 }
 
 std::string LockTable::select(std::span<Renewal* const> renewals) const {

@@ -77,19 +77,14 @@ AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
 
 void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
-  std::vector<Renewal*> byTtl;
-  byTtl.reserve(renewals.size());
+  std::vector<Renewal*> all;
+  all.reserve(renewals.size());
   for (Renewal& each : renewals) {
     each.outcome = RenewOutcome::unavailable;
-    byTtl.push_back(&each);
+    all.push_back(&each);
   }
-  std::ranges::stable_sort(byTtl, {}, [](const Renewal* each) { return each->ttl; });
-  std::span<Renewal*> rest(byTtl);
-  while (!rest.empty()) {
-    const auto otherTtl =
-        std::ranges::find_if(rest, [&](const Renewal* each) { return each->ttl != rest.front()->ttl; });
-    const auto ofOneTtl = static_cast<std::size_t>(otherTtl - rest.begin());
-    const auto batch = rest.first(std::min(ofOneTtl, LockTable::renewalsAtOnce));
+  for (std::span<Renewal*> rest(all); !rest.empty();) {
+    const auto batch = rest.first(std::min(rest.size(), LockTable::renewalsAtOnce));
     rest = rest.subspan(batch.size());
     try {
       impl_->onTable(deadline, [&](LockTable& table) {

@@ -1,6 +1,7 @@
 #include "getlock/session/lock_sessions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lockkeeper/error.h"
 
@@ -73,17 +74,21 @@ LockSessions::Use LockSessions::forLooking(std::string_view name, Instant deadli
 }
 
 std::optional<std::pair<LockSession*, std::optional<LockSessions::Use>>> LockSessions::takeAny(
-    std::span<LockSession* const> wanted, Instant deadline) {
-  for (Lock held(mutex_);;) {
-    for (LockSession* const each : wanted) {
-      const bool exists =
-          std::ranges::any_of(sessions_, [each](const auto& session) { return session.get() == each; });
-      if (!exists || (!each->inUse && closeIfDead(*each))) return std::pair(each, std::nullopt);
-      if (!each->inUse) return std::pair(each, std::optional(begin(*each)));
-    }
-    if (now() >= deadline) return std::nullopt;
-    opener_.clock().wait(held, returned_, deadline);
+    std::span<LockSession* const> wanted) {
+  const Lock held(mutex_);
+  for (LockSession* const each : wanted) {
+    const bool exists =
+        std::ranges::any_of(sessions_, [each](const auto& session) { return session.get() == each; });
+    if (!exists || (!each->inUse && closeIfDead(*each))) return std::pair(each, std::nullopt);
+    if (!each->inUse) return std::pair(each, std::optional(begin(*each)));
   }
+  return std::nullopt;
+}
+
+std::stop_token LockSessions::nextReturn() {
+  const std::lock_guard held(mutex_);
+  if (!nextReturn_.stop_possible()) nextReturn_ = std::stop_source();
+  return nextReturn_.get_token();
 }
 
 std::optional<HeldName> LockSessions::look(std::string_view name) {
@@ -172,21 +177,16 @@ void LockSessions::prepare(LockSession& session, seconds idleTimeout) {
 }
 
 void LockSessions::giveBack(LockSession& session) {
-  {
-    const std::lock_guard guard(mutex_);
-    session.inUse = false;
-    session.waiting = false;
-  }
-  returned_.notify_all();
+  Lock held(mutex_);
+  session.inUse = false;
+  session.waiting = false;
+  tellReturn(held);
 }
 
 void LockSessions::close(LockSession& session) {
-  std::unique_ptr<LockSession> closing;
-  {
-    const std::lock_guard guard(mutex_);
-    closing = takeOut(session);
-  }
-  returned_.notify_all();
+  Lock held(mutex_);
+  const std::unique_ptr<LockSession> closing = takeOut(session);
+  tellReturn(held);
 }
 
 std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {
@@ -285,6 +285,13 @@ LockSessions::Use LockSessions::open(Lock& held, Instant deadline, bool waiting)
 void LockSessions::awaitReturn(Lock& held, Instant deadline) {
   if (now() >= deadline) throw StoreUnavailable(display() + ": the session for this stayed in use");
   opener_.clock().wait(held, returned_, deadline);
+}
+
+void LockSessions::tellReturn(Lock& held) {
+  std::stop_source polled = std::exchange(nextReturn_, std::stop_source(std::nostopstate));
+  held.unlock();
+  returned_.notify_all();
+  polled.request_stop();
 }
 
 }  // namespace lockkeeper::mysql

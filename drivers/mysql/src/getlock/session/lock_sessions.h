@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +52,7 @@ class LockSessions {
     LockSession* session_;
   };
 
-  // All of these block until `deadline`, and the opening of a session besides; then they throw
+  // All that have a `deadline` block until then, and the opening of a session besides; then they throw
   // StoreUnavailable. A session that they give may have a reply due.
 
   /// For a claim: the session that holds the name or has an unseen claim of the token; else one that may hold
@@ -69,10 +70,12 @@ class LockSessions {
   /// For a question about a name: the session that holds it, if its lease has ended; else any.
   Use forLooking(std::string_view name, Instant deadline);
 
-  /// Whichever of these sessions is free first; its Use is empty when it is gone. Empty when none has become
-  /// free by `deadline`; does not throw.
-  std::optional<std::pair<LockSession*, std::optional<Use>>> takeAny(std::span<LockSession* const> wanted,
-                                                                     Instant deadline);
+  /// Whichever of these sessions is free; its Use is empty when it is gone. Empty when all are in use. Does
+  /// not block and does not throw.
+  std::optional<std::pair<LockSession*, std::optional<Use>>> takeAny(std::span<LockSession* const> wanted);
+
+  /// Triggered as soon as a session is given back or gone, from now on.
+  std::stop_token nextReturn();
 
   /// A copy of what is held under the name; `session` is for takeAny().
   std::optional<HeldName> look(std::string_view name);
@@ -115,6 +118,7 @@ class LockSessions {
   Use open(Lock& held, Instant deadline, bool waiting = false);
   bool full();
   void awaitReturn(Lock& held, Instant deadline);
+  void tellReturn(Lock& held);  // Unlocks.
 
   Instant now() const { return opener_.clock().now(); }
   const std::string& display() const { return opener_.display(); }
@@ -125,6 +129,7 @@ class LockSessions {
   LossListeners lossListeners_;
   std::mutex mutex_;
   std::condition_variable returned_;
+  std::stop_source nextReturn_{std::nostopstate};  // The same for those who poll, while there are any.
   std::vector<std::unique_ptr<LockSession>> sessions_;
   Names names_;
 };

@@ -103,6 +103,17 @@ TEST_P(GetLockLostSession, ALostSessionCostsOnlyItsOwnLocks) {
   EXPECT_EQ(renew(*driver, second, 20s), RenewOutcome::renewed);
 }
 
+TEST_P(GetLockLostSession, NobodyIsWaitedForWhenThereIsNoSessionToRenewOn) {
+  const Claimant who{};
+  ASSERT_TRUE(granted(store.direct->acquire(requestFor(who, 10s))));
+  store.server.execute("KILL " + store.ask("SELECT IS_USED_LOCK('" + who.key + "')"));
+  ASSERT_TRUE(waitUntil([&] { return store.isFree(who.key); }));
+  const Instant deadline = soon();
+  EXPECT_EQ(renew(*store.direct, who, 10s, deadline), RenewOutcome::notOwner);
+  EXPECT_EQ(renew(*store.direct, Claimant{}, 10s, deadline), RenewOutcome::notOwner) << "never held";
+  EXPECT_LT(now(), deadline);
+}
+
 TEST_P(GetLockLostSession, FencesWithoutALockIncreaseAndAreTheSameCounters) {
   StoreUri uri =
       StoreUri::parse("mysql://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(store.server.port()) + "/" +
