@@ -12,6 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Less than the I/O timeout that the destructors of locks may take besides the operation timeout.
+constexpr std::chrono::seconds longestLeaving{1};
+
 constexpr std::size_t mostLabels = 16;
 constexpr std::size_t mostSeen = 16;
 
@@ -32,20 +35,19 @@ Membership::Membership(std::shared_ptr<SharedRecords> records, MigrationOptions 
       stateStore_(std::move(records), options_.name),
       id_(randomId(*environment_.random)) {}
 
-Membership::~Membership() {
+void Membership::leave() {
   std::unique_lock held(mutex_);
   if (!heart_.joinable()) return;
   stopping_ = true;
   wakeUp_.notify_all();
+  const Instant until = environment_.clock->now() + longestLeaving;
+  while (!ended_ && environment_.clock->now() < until) environment_.clock->wait(held, wakeUp_, until);
+  if (!ended_) {
+    leftBehind_ = true;
+    return heart_.detach();
+  }
   held.unlock();
   heart_.join();
-  const Instant now = environment_.clock->now();
-  if (!locks_.noneAlone(now)) return;  // then its record must stay until none can live any more
-  try {
-    stateStore_.remove(id_, now + options_.lease / 3);
-  } catch (...) {
-    // The record disappears by itself.
-  }
 }
 
 Phase Membership::choose(const AcquireRequest& request) {
@@ -53,7 +55,7 @@ Phase Membership::choose(const AcquireRequest& request) {
   const bool isNew = labelIsNew(request.claim.owner);
   if (isNew || !heart_.joinable()) {
     if (isNew) labels_.emplace_back(request.claim.owner);
-    if (!heart_.joinable()) heart_ = std::thread([this] { run(); });
+    if (!heart_.joinable()) heart_ = std::thread([self = shared_from_this()] { self->run(); });
     // Before the lock is there to be seen, so that nobody takes us for an outsider.
     const std::uint64_t next = begun_ + 1;
     beatNow_ = true;
@@ -167,6 +169,20 @@ void Membership::run() {
     held.unlock();
     beat(now + options_.lease / 3);
     held.lock();
+  }
+  const bool mayLiveAlone = !locks_.noneAlone(environment_.clock->now());
+  held.unlock();
+  if (!mayLiveAlone) removeRecord();  // else it must stay until none can live any more
+  held.lock();
+  ended_ = true;
+  wakeUp_.notify_all();
+}
+
+void Membership::removeRecord() {
+  try {
+    stateStore_.remove(id_, environment_.clock->now() + options_.lease / 3);
+  } catch (...) {
+    // The record disappears by itself.
   }
 }
 
@@ -305,6 +321,11 @@ void Membership::noteOnce(std::string& last, const std::string& message) const {
 }
 
 void Membership::note(const std::string& message) const {
+  {
+    // What a listener uses may be gone by then.
+    const std::lock_guard held(mutex_);
+    if (leftBehind_) return;
+  }
   environment_.tell({.kind = EventKind::noted, .store = "migration " + options_.name, .text = message});
 }
 

@@ -18,8 +18,8 @@ namespace lockkeeper::migration {
 
 /// This process's part in a migration: says which phase a lock is taken in, and keeps in step with the other
 /// processes through the migration's state (docs/adr/0021, tests/simulation/migration.pml). One thread, which
-/// starts with the first lock, sends the heartbeats. Thread-safe.
-class Membership {
+/// starts with the first lock, sends the heartbeats; it keeps this object alive until it ends. Thread-safe.
+class Membership : public std::enable_shared_from_this<Membership> {
  public:
   /// A key in the old store, on its way to modern, whose holder is no member, if there is one now.
   using FindOutsider = std::function<std::optional<std::string>(const MigrationState& state,
@@ -29,8 +29,11 @@ class Membership {
              FindOutsider findOutsider);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
-  /// Ends the thread and leaves the migration. Blocks for two attempts at the state store at most.
-  ~Membership();
+
+  /// The last call: ends the thread, which takes this process's record away unless locks in a single phase
+  /// may still live. Blocks for a second at most: a thread that a store keeps from ending in time is left to
+  /// itself, with all that it uses, and tells the listener nothing any more.
+  void leave();
 
   /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the migration
   /// when the owner's label is new to it: waits for one heartbeat, until the request's deadline at most.
@@ -68,6 +71,7 @@ class Membership {
 
   bool labelIsNew(std::string_view label) const;
   void run();
+  void removeRecord();
   void beat(Instant deadline);
   std::optional<MigrationState> exchange(Instant deadline);
   Member record(Instant now) const;
@@ -103,6 +107,8 @@ class Membership {
   Instant lookAgainAt_ = Instant::min();
   bool beatNow_ = false;
   bool stopping_ = false;
+  bool ended_ = false;          // the thread has done its last work
+  bool leftBehind_ = false;     // nobody waits for the thread any more
   std::uint64_t begun_ = 0;     // heartbeats
   std::uint64_t answered_ = 0;  // the last one that the store has answered, or that has failed
   std::condition_variable wakeUp_;

@@ -1,6 +1,7 @@
 #include "lockkeeper/migration/migrating_driver.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -42,12 +43,16 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
                                                 Instant deadline) {
     return outsiderIn(*store, state, target, deadline);
   };
-  membership_ = std::make_unique<Membership>(std::move(records), options_, environment_, findOutsider);
+  membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, findOutsider);
 }
 
 MigratingDriver::~MigratingDriver() {
-  // The thread is not here and the mutexes may be held by it for ever: leaking them is right.
-  if (forkGuard_.inherited()) static_cast<void>(membership_.release());
+  if (forkGuard_.inherited()) {
+    // The thread is not here and the mutexes may be held by it for ever: leaking them is right.
+    new (std::nothrow) auto(membership_);
+    return;
+  }
+  membership_->leave();
 }
 
 AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
@@ -149,7 +154,7 @@ void MigratingDriver::checkApart(const AcquireRequest& request) {
   const Token token = Token::generate(*environment_.random);
   const std::string key = "lockkeeper-migration-probe-" + Token::generate(*environment_.random).hex();
   const Claim probe{key, token, request.claim.owner};
-  oldStore_->acquire({probe, request.ttl, request.deadline});
+  static_cast<void>(oldStore_->acquire({probe, request.ttl, request.deadline}));
   bool same = false;
   try {
     same = newStore_->holder(key, request.deadline).has_value();
@@ -174,7 +179,16 @@ void MigratingDriver::lookWhoHolds(const AcquireRequest& request) {
 
 void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   forkGuard_.check();
-  PairedRenewals pairs;
+  PairedRenewals pairs([this](Renewal& each, Phase phase) {
+    // Sent too late: others may have gone by our silence meanwhile.
+    const bool late = phase != Phase::both && !membership_->leasedAt(each.leasedFrom);
+    if (each.outcome == RenewOutcome::renewed && late) {
+      each.outcome = RenewOutcome::unknown;
+      each.cause = "the renewal was sent too late to count in one store alone";
+    }
+    membership_->doubt(each.claim, std::max(each.ttl, each.leasedFor));
+    if (each.told) each.told(each);
+  });
   for (Renewal& each : renewals) {
     if (const auto phase = membership_->beginRenewal(each.claim)) {
       pairs.add(each, *phase);
@@ -183,21 +197,7 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       each.cause = "the migration's state was out of reach for too long";
     }
   }
-  try {
-    pairs.renewIn(*oldStore_, *newStore_, deadline);
-  } catch (...) {
-    // A driver that breaks its contract: the outcomes that it did not write are unknown.
-  }
-  for (const PairedRenewals::Entry& entry : pairs.entries()) {
-    Renewal& each = entry.renewal;
-    // Sent too late: others may have gone by our silence meanwhile.
-    const bool late = entry.phase != Phase::both && !membership_->leasedAt(each.leasedFrom);
-    if (each.outcome == RenewOutcome::renewed && late) {
-      each.outcome = RenewOutcome::unknown;
-      each.cause = "the renewal was sent too late to count in one store alone";
-    }
-    membership_->doubt(each.claim, std::max(each.ttl, each.leasedFor));
-  }
+  pairs.renewIn(*oldStore_, *newStore_, environment_.clock->now(), deadline);
 }
 
 ReleaseOutcome MigratingDriver::release(const Claim& claim, Instant deadline) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "lockkeeper/error.h"
 
@@ -33,38 +34,65 @@ LeasePart commonLease(const LeasePart& a, const LeasePart& b) {
   return {from, std::chrono::floor<std::chrono::milliseconds>(end - from)};
 }
 
-std::vector<Renewal> PairedRenewals::renewedIn(LockDriver& store, Phase without, Instant deadline) const {
-  std::vector<Renewal> batch;
-  for (const Entry& entry : entries_) {
-    if (entry.phase == without) continue;
-    Renewal& part = batch.emplace_back(entry.renewal);
-    part.told = {};  // What one store says is not the outcome yet.
-  }
-  if (!batch.empty()) store.renew(batch, deadline);
-  return batch;
-}
-
-void PairedRenewals::renewIn(LockDriver& oldStore, LockDriver& newStore, Instant deadline) {
-  const std::vector<Renewal> inOld = renewedIn(oldStore, Phase::modern, deadline);
-  const std::vector<Renewal> inNew = renewedIn(newStore, Phase::legacy, deadline);
+// Renewing takes no key from anybody, so for those in both stores the order does not matter: each store is
+// asked once.
+void PairedRenewals::renewIn(LockDriver& oldStore, LockDriver& newStore, Instant now, Instant deadline) {
+  const bool someInOldAlone =
+      std::ranges::any_of(entries_, [](const Entry& entry) { return entry.phase == Phase::legacy; });
+  const Instant firstDeadline = someInOldAlone ? now + (deadline - now) / 2 : deadline;
+  const std::vector<Renewal> inNew = renewedIn(newStore, Phase::modern, firstDeadline);
+  const std::vector<Renewal> inOld = renewedIn(oldStore, Phase::legacy, deadline);
   auto fromOld = inOld.begin();
   auto fromNew = inNew.begin();
-  for (const Entry& entry : entries_) {
-    Renewal& each = entry.renewal;
-    if (entry.phase == Phase::both) {
-      each.outcome = worse(fromOld->outcome, fromNew->outcome, renewals);
-      std::tie(each.leasedFrom, each.leasedFor) =
-          commonLease({fromOld->leasedFrom, fromOld->leasedFor}, {fromNew->leasedFrom, fromNew->leasedFor});
-      each.cause = each.outcome == fromOld->outcome ? fromOld->cause : fromNew->cause;
-    } else {
-      const Renewal& its = entry.phase == Phase::legacy ? *fromOld : *fromNew;
-      each.outcome = its.outcome;
-      each.leasedFrom = its.leasedFrom;
-      each.leasedFor = its.leasedFor;
-    }
-    if (entry.phase != Phase::modern) ++fromOld;
-    if (entry.phase != Phase::legacy) ++fromNew;
+  for (Entry& entry : entries_) {
+    if (entry.phase != Phase::both) continue;
+    const RenewOutcome outcome = worse(fromOld->outcome, fromNew->outcome, renewals);
+    Renewal found = outcome == fromOld->outcome ? *fromOld : *fromNew;
+    std::tie(found.leasedFrom, found.leasedFor) =
+        commonLease({fromOld->leasedFrom, fromOld->leasedFor}, {fromNew->leasedFrom, fromNew->leasedFor});
+    settle(entry, found);
+    ++fromOld;
+    ++fromNew;
   }
+}
+
+// Settles those that need no other store, as soon as this one has told what became of them; returns what it
+// has said of those that need both.
+std::vector<Renewal> PairedRenewals::renewedIn(LockDriver& store, Phase alone, Instant deadline) {
+  std::vector<Renewal> batch;
+  std::vector<Entry*> asked;
+  for (Entry& entry : entries_) {
+    if (entry.phase != alone && entry.phase != Phase::both) continue;
+    Renewal& part = batch.emplace_back(entry.renewal);
+    asked.push_back(&entry);
+    part.told = {};  // What one store says is not the outcome of both yet.
+    if (entry.phase == alone) part.told = [this, &entry](const Renewal& found) { settle(entry, found); };
+  }
+  if (batch.empty()) return batch;
+  try {
+    store.renew(batch, deadline);
+  } catch (...) {
+    // A driver that breaks its contract: the outcomes that it did not write are unknown.
+  }
+  std::vector<Renewal> ofBoth;
+  for (std::size_t index = 0; index < batch.size(); ++index) {
+    if (asked[index]->phase == alone) {
+      settle(*asked[index], batch[index]);
+    } else {
+      ofBoth.push_back(std::move(batch[index]));
+    }
+  }
+  return ofBoth;
+}
+
+void PairedRenewals::settle(Entry& entry, const Renewal& found) {
+  if (std::exchange(entry.settled, true)) return;
+  Renewal& each = entry.renewal;
+  each.outcome = found.outcome;
+  each.leasedFrom = found.leasedFrom;
+  each.leasedFor = found.leasedFor;
+  each.cause = found.cause;
+  settled_(each, entry.phase);
 }
 
 ReleaseOutcome releaseBoth(LockDriver& oldStore, LockDriver& newStore, const Claim& claim, Instant deadline) {

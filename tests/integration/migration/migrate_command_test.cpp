@@ -88,7 +88,7 @@ TEST_F(MigrateCommand, WarnsOfARuleThatMatchesNothing) {
   EXPECT_NE(zero.errors.find("'0% = legacy' can match no key"), std::string::npos) << zero.errors;
   const auto held = openStore(oldUri());
   const Token token = Token::generate(*systemRandom());
-  held->acquire(
+  (void)held->acquire(
       {{"stock:1", token, "a:1"}, std::chrono::minutes{1}, systemClock()->now() + std::chrono::seconds{9}});
   EXPECT_EQ(lockkeeper({"migrate", "advance", "stock:* = legacy"}).errors.find("stock"), std::string::npos);
 }

@@ -31,11 +31,15 @@ class FaultyRecords final : public SharedRecords {
   explicit FaultyRecords(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
   std::atomic<bool> broken{false};  // throws what no store should
-  /// Held by the test: pin() does not return meanwhile.
+  /// While the test holds it, heartbeats and removals hang.
   std::mutex stalled;
+  std::atomic<int> heartbeats{0};  // begun
+  std::atomic<int> removals{0};    // ended
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    ++heartbeats;
+    heartbeats.notify_all();
     const std::lock_guard stall(stalled);
     return reached().write(table, name, text, keep, deadline);
   }
@@ -47,6 +51,14 @@ class FaultyRecords final : public SharedRecords {
     return reached().replace(table, name, expected, text, deadline);
   }
   void remove(std::string_view table, std::string_view name, Instant deadline) override {
+    struct Ended {
+      FaultyRecords& records;
+      ~Ended() {
+        ++records.removals;
+        records.removals.notify_all();
+      }
+    } ended{*this};
+    const std::lock_guard stall(stalled);
     reached().remove(table, name, deadline);
   }
 

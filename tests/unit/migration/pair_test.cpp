@@ -106,13 +106,13 @@ TEST_F(Pair, CountsTheLeaseFromTheEarlierStore) {
 
 TEST_F(Pair, CountsARenewedLeaseFromTheEarlierStore) {
   ASSERT_TRUE(takes(process, who));
-  process.newStore->hang(Call::renew);
+  process.oldStore->hang(Call::renew);
   const Instant before = clock->now();
   Renewal renewal{.claim = who.claim(), .ttl = ttl};
   auto done = std::async(std::launch::async, [&] { process.driver->renew({&renewal, 1}, soon()); });
-  process.newStore->awaitHanging();
+  process.oldStore->awaitHanging();
   clock->advance(100ms);
-  process.newStore->resume();
+  process.oldStore->resume();
   done.get();
   EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
   EXPECT_EQ(renewal.leasedFrom, before);
@@ -166,7 +166,7 @@ TEST_F(Pair, AReleaseThatHalfFailedIsUnknownAndCanBeSentAgain) {
 
 TEST_F(Pair, RefusesATtlThatTheMigrationDoesNotWaitFor) {
   try {
-    process.driver->acquire({who.claim(), 31s, soon()});
+    (void)process.driver->acquire({who.claim(), 31s, soon()});
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("31s"), std::string::npos) << error.what();

@@ -21,6 +21,20 @@ class StateStoreOutage : public Fleet {
     EXPECT_THROW(result.get(), StoreUnavailable);
     EXPECT_EQ(held("k"), "");
   }
+
+  /// Ends a process that is kept from leaving the migration.
+  void expectToEndInASecond(Process& process) {
+    const Instant until = clock->now() + 1s;
+    auto ended = std::async(std::launch::async, [&] { end(process); });
+    const bool bounded = clock->awaitWakeUpAt(until);
+    clock->advance(1s);
+    if (!bounded || ended.wait_for(20s) != std::future_status::ready) {
+      process.records->stalled.unlock();
+      ended.get();
+      process.records->stalled.lock();
+      FAIL() << "it waits as long as the store hangs";
+    }
+  }
 };
 
 TEST_F(StateStoreOutage, AProcessOutOfTouchTakesItsLocksInBothStores) {
@@ -66,6 +80,33 @@ TEST_F(StateStoreOutage, AnAcquireWaitsForAStateStoreThatHangsUntilItsDeadlineOn
   EXPECT_EQ(taken.wait_for(20s), std::future_status::ready);
   hanging.unlock();
   taken.get();
+}
+
+TEST_F(StateStoreOutage, LeavingWaitsForARemovalThatHangsForASecondOnly) {
+  decree("both");
+  Process process = join("both", "a:1");
+  std::unique_lock hanging(process.records->stalled);
+  clock->advance(500ms);  // so that the next heartbeat is due at another time
+  expectToEndInASecond(process);
+  ASSERT_EQ(stateStore.read(soon()).members.size(), 1U);
+  hanging.unlock();
+  process.records->removals.wait(0);
+  EXPECT_TRUE(stateStore.read(soon()).members.empty()) << "what is left behind still leaves the migration";
+}
+
+TEST_F(StateStoreOutage, LeavingWaitsForAHeartbeatThatHangsForASecondOnlyAndTellsNothingAfterwards) {
+  decree("both");
+  Process process = join("both", "a:1");
+  std::unique_lock hanging(process.records->stalled);
+  const int before = process.records->heartbeats;
+  clock->advance(1s);
+  process.records->heartbeats.wait(before);
+  expectToEndInASecond(process);
+  clock->advance(options.lease);
+  process.records->down = true;
+  hanging.unlock();
+  process.records->removals.wait(0);
+  EXPECT_EQ(process.notes->all(), "");
 }
 
 TEST_F(StateStoreOutage, ALockInOneStoreIsNotRenewedOutOfTouch) {

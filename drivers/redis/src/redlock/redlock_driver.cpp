@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
@@ -50,41 +51,51 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
   return impl_->busy(round.request, votes.yes);
 }
 
+// A node that stands still costs a short lease no more than its own patience, whatever other leases are
+// renewed with it. What no quorum has decided by then needs the slower nodes: it is asked once more, with the
+// patience of the longest lease.
 void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
   if (renewals.empty()) return;
-  Round round = impl_->round();
   std::vector<std::string> values;
-  auto shortest = std::chrono::milliseconds::max();
-  for (Renewal& each : renewals) {
-    values.push_back(lockValue(each.claim));
-    shortest = std::min(shortest, each.ttl);
-    Script::renew().addTo(round.request, Script::By::text, std::array{each.claim.key},
-                          std::array<std::string_view, 2>{values.back(), std::to_string(each.ttl.count())});
-    each.outcome = RenewOutcome::unavailable;
-  }
+  for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
   const Impl::Renewing renewing(*impl_, values);
-  try {
-    impl_->ask(round, impl_->patience(shortest), deadline, [&](const Answer& answer) {
-      Vote vote = flagVote(answer);
-      for (std::size_t index = 1; index < renewals.size() && vote != Vote::malformed; ++index) {
-        if (flagVote(answer, index) == Vote::malformed) vote = Vote::malformed;
-      }
-      return vote;
-    });
-  } catch (const Error& error) {
-    for (Renewal& each : renewals) each.cause = error.what();
-    return;  // nothing was sent
-  }
+  const auto [shortest, longest] = std::ranges::minmax_element(renewals, {}, &Renewal::ttl);
+  const auto patience = impl_->patience(shortest->ttl);
+  const auto longPatience = impl_->patience(longest->ttl);
+  Round first = impl_->round();
+  impl_->renew(first, renewals, values, patience, deadline);
+  if (patience == longPatience) return;
+
+  std::vector<std::size_t> open;
+  std::vector<Renewal> again;
+  std::vector<std::string> valuesAgain;
   for (std::size_t index = 0; index < renewals.size(); ++index) {
     Renewal& each = renewals[index];
-    each.outcome = impl_->renewed(round.request, index);
-    each.leasedFrom = impl_->leasedFrom(round.request, each.ttl);
-    each.leasedFor = each.ttl;
-    const bool failed = each.outcome == RenewOutcome::unavailable || each.outcome == RenewOutcome::unknown;
-    if (failed) each.cause = impl_->store + ": no quorum: " + reasons(impl_->nodes, round.request);
+    if (each.outcome == RenewOutcome::renewed || each.outcome == RenewOutcome::notOwner) {
+      if (each.told) each.told(each);
+      continue;
+    }
+    open.push_back(index);
+    again.push_back(each);
+    valuesAgain.push_back(values[index]);
   }
-  impl_->repair(round.request, renewals, values);
+  if (open.empty()) return;
+  Round second = impl_->round();
+  second.rules.enough = [count = again.size(), quorum = impl_->quorum()](const Request& asked) {
+    for (std::size_t index = 0; index < count; ++index) {
+      const auto voteOf = [index](const Answer& answer) { return flagVote(answer, index); };
+      if (!isDecided(tally(asked, voteOf), quorum)) return false;
+    }
+    return true;
+  };
+  impl_->renew(second, again, valuesAgain, longPatience, deadline);
+  for (std::size_t index = 0; index < open.size(); ++index) {
+    Renewal& each = renewals[open[index]];
+    const bool perhapsBefore = each.outcome == RenewOutcome::unknown;
+    each = std::move(again[index]);
+    if (perhapsBefore && each.outcome == RenewOutcome::unavailable) each.outcome = RenewOutcome::unknown;
+  }
 }
 
 ReleaseOutcome RedlockDriver::release(const Claim& claim, Instant deadline) {

@@ -146,6 +146,37 @@ void RedlockDriver::Impl::giveBack(const Request& round, const AcquireRequest& r
   ask(back, length, saturatingAdd(now(), length), [](const Answer& answer) { return flagVote(answer); });
 }
 
+void RedlockDriver::Impl::renew(Round& round, std::span<Renewal> renewals,
+                                std::span<const std::string> values, nanoseconds patience, Instant deadline) {
+  for (std::size_t index = 0; index < renewals.size(); ++index) {
+    Renewal& each = renewals[index];
+    Script::renew().addTo(round.request, Script::By::text, std::array{each.claim.key},
+                          std::array<std::string_view, 2>{values[index], std::to_string(each.ttl.count())});
+    each.outcome = RenewOutcome::unavailable;
+  }
+  try {
+    ask(round, patience, deadline, [&](const Answer& answer) {
+      Vote vote = flagVote(answer);
+      for (std::size_t index = 1; index < renewals.size() && vote != Vote::malformed; ++index) {
+        if (flagVote(answer, index) == Vote::malformed) vote = Vote::malformed;
+      }
+      return vote;
+    });
+  } catch (const Error& error) {
+    for (Renewal& each : renewals) each.cause = error.what();
+    return;  // nothing was sent
+  }
+  for (std::size_t index = 0; index < renewals.size(); ++index) {
+    Renewal& each = renewals[index];
+    each.outcome = renewed(round.request, index);
+    each.leasedFrom = leasedFrom(round.request, each.ttl);
+    each.leasedFor = each.ttl;
+    const bool failed = each.outcome == RenewOutcome::unavailable || each.outcome == RenewOutcome::unknown;
+    each.cause = failed ? store + ": no quorum: " + reasons(nodes, round.request) : std::string();
+  }
+  repair(round.request, renewals, values);
+}
+
 RenewOutcome RedlockDriver::Impl::renewed(const Request& round, std::size_t index) const {
   const Tally votes = tally(round, [&](const Answer& answer) { return flagVote(answer, index); });
   if (votes.yes >= quorum()) return RenewOutcome::renewed;

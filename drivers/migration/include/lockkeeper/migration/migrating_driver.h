@@ -39,7 +39,8 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
                   Environment environment = {});
   MigratingDriver(const MigratingDriver&) = delete;
   MigratingDriver& operator=(const MigratingDriver&) = delete;
-  /// Leaves the migration, unless locks in a single store may still live.
+  /// Leaves the migration, unless locks in a single store may still live. Blocks for a second at most: when
+  /// the state's store takes longer, a thread goes on by itself, and keeps the stores until it has ended.
   ~MigratingDriver() override;
 
   /// Throws std::invalid_argument for a ttl above MigrationOptions::maxTtl.
@@ -72,7 +73,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   const std::shared_ptr<LockDriver> oldStore_;
   const std::shared_ptr<LockDriver> newStore_;
   std::atomic<bool> apart_{false};  // the stores are known to be two
-  std::unique_ptr<Membership> membership_;
+  std::shared_ptr<Membership> membership_;
 };
 
 }  // namespace lockkeeper::migration
