@@ -247,7 +247,7 @@ void RateRecords::addUnits(Units& units, const RateCharge& answered, std::int64_
   units.count = (units.law == *answered.law ? units.count : 0) + spare;
   units.law = *answered.law;
   units.remaining = answered.outcome.remaining;
-  units.resetAt = now + answered.outcome.resetAfter;
+  units.resetAt = saturatingAdd(now, answered.outcome.resetAfter);
   units.idle = idle;
   units.idleAt = saturatingAdd(now, idle);
 }
@@ -280,9 +280,9 @@ void RateRecords::addRefusal(Shard& shard, Record& record, const RateCharge& ref
   *place = {.law = *refused.law,
             .cost = refused.cost,
             .remaining = refused.outcome.remaining,
-            .certainUntil = sent + refused.outcome.retryAfter,
-            .retryAt = now + refused.outcome.retryAfter,
-            .resetAt = now + refused.outcome.resetAfter};
+            .certainUntil = saturatingAdd(sent, refused.outcome.retryAfter),
+            .retryAt = saturatingAdd(now, refused.outcome.retryAfter),
+            .resetAt = saturatingAdd(now, refused.outcome.resetAfter)};
 }
 
 void RateRecords::forgetRefusals(std::string_view text) {

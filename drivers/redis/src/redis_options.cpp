@@ -1,10 +1,12 @@
 #include "lockkeeper/redis/redis_options.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "uri_parameters.h"
 
@@ -52,9 +54,18 @@ RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
   options.fence = uri.flag("fence", options.fence);
   options.minReplicas =
       static_cast<std::uint32_t>(uri.number("minReplicas", options.minReplicas, 0, mostReplicas));
-  readDuration(uri, "replicaTimeout", std::chrono::milliseconds{1}, longestReplicaTimeout,
-               options.replicaTimeout);
-  return options;
+  readDuration(uri, "replicaTimeout", shortestTimeout, longestReplicaTimeout, options.replicaTimeout);
+  return asConfigured(std::move(options));
+}
+
+void RedisOptions::check() const {
+  if (minReplicas > mostReplicas) {
+    throw std::invalid_argument("minReplicas is " + std::to_string(minReplicas) + ": 0 to " +
+                                std::to_string(mostReplicas) + " are allowed");
+  }
+  checkDuration("replicaTimeout", replicaTimeout, shortestTimeout, longestReplicaTimeout);
+  checkDuration("connectTimeout", connectTimeout, shortestTimeout, longestTimeout);
+  checkDuration("ioTimeout", ioTimeout, shortestTimeout, longestTimeout);
 }
 
 std::string RedisOptions::display() const {

@@ -15,7 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds longestTimeout{std::chrono::hours{1}};
 constexpr std::uint32_t mostDatabases = 1U << 20;
 constexpr std::size_t longestClientName = 64;
 
@@ -93,8 +92,8 @@ void readCommon(const StoreUri& uri, RedisOptions& options) {
   }
   readClientName(uri, options);
   options.allowEviction = uri.flag("allowEviction", options.allowEviction);
-  readDuration(uri, "connectTimeout", milliseconds{1}, longestTimeout, options.connectTimeout);
-  readDuration(uri, "ioTimeout", milliseconds{1}, longestTimeout, options.ioTimeout);
+  readDuration(uri, "connectTimeout", shortestTimeout, longestTimeout, options.connectTimeout);
+  readDuration(uri, "ioTimeout", shortestTimeout, longestTimeout, options.ioTimeout);
 }
 
 }  // namespace lockkeeper::redis

@@ -2,16 +2,33 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
 
 namespace lockkeeper::redis {
 
 // What the URIs of all stores on Redis have in common. All throw ConfigError that names the value and what is
 // allowed; `out` keeps its value when the URI says nothing.
+
+/// What a URI has said; what check() refuses of it is an error of the configuration, not of the program.
+template <class Options>
+Options asConfigured(Options options) {
+  try {
+    options.check();
+  } catch (const std::invalid_argument& wrong) {
+    throw ConfigError(wrong.what());
+  }
+  return options;
+}
+
+/// The ranges of connectTimeout and ioTimeout, which RedisOptions::check() keeps, too.
+inline constexpr std::chrono::milliseconds shortestTimeout{1};
+inline constexpr std::chrono::milliseconds longestTimeout{std::chrono::hours{1}};
 
 /// Allows the parameters `own`, those that readLogin() and readCommon() read, and the files among them only
 /// with `tls`.

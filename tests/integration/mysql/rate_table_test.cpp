@@ -132,13 +132,59 @@ TEST_P(RateTableTest, ACallerWhoLeavesLeavesTheLineForTheRow) {
   take("hot");
   const KeptRow kept(store);
   RateCharge charge{.key = "hot", .law = &policy.law()};
-  EXPECT_THROW(rates.take({&charge, 1}, in(900ms)), LockTimeout) << "sooner than the server gives up";
+  EXPECT_THROW(rates.take({&charge, 1}, in(2s)), LockTimeout) << "sooner than the server gives up";
   EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
   std::array two{charge, RateCharge{.key = "cold", .law = &policy.law()}};
-  EXPECT_THROW(rates.take(two, in(900ms)), LockTimeout);
-  EXPECT_THROW(rates.refund({.key = "hot", .law = &policy.law()}, in(900ms)), LockTimeout);
-  EXPECT_THROW(rates.reset("hot", RateKind::tokenBucket, in(900ms)), LockTimeout);
+  EXPECT_THROW(rates.take(two, in(2s)), LockTimeout);
+  EXPECT_THROW(rates.refund({.key = "hot", .law = &policy.law()}, in(2s)), LockTimeout);
+  EXPECT_THROW(rates.reset("hot", RateKind::tokenBucket, in(2s)), LockTimeout);
   EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
+}
+
+TEST_P(RateTableTest, ANumberThatNoLimitWritesIsRefusedAndGoneAfterAReset) {
+  take("makes the table");
+  Poco::Data::Session session = store.session();
+  const RatePolicy log("l", {.kind = RateKind::slidingWindow, .rate = {2, 1h}});
+  const RatePolicy window("w", {.kind = RateKind::fixedWindow, .rate = {2, 1h}});
+  struct Case {
+    const RatePolicy& limit;
+    const char* family;
+    const char* state;
+    const char* log;
+  };
+  // The times are 20000000000000000 µs, 2^53 µs, and in logs the last and the first that 8 bytes can hold.
+  for (const Case& each :
+       {Case{policy, "0", "200000000000000000000000000", "NULL"},
+        Case{policy, "0", "90071992547409920000000000", "NULL"},
+        Case{log, "1", "200000000000000000000000000", "NULL"}, Case{log, "1", "0", "x'7fffffffffffffff'"},
+        Case{log, "1", "0", "x'8000000000000000'"},
+        Case{window, "2", "200000000000000000000000000", "NULL"}}) {
+    const RateLaw& law = each.limit.law();
+    const std::string what = std::string(toString(law.kind)) + ": " + each.state + ", " + each.log;
+    execute(session, std::string("REPLACE INTO lockkeeper_rates(family,id,state,log) VALUES(") + each.family +
+                         ",'k'," + each.state + "," + each.log + ")");
+    std::array two{RateCharge{.key = "k", .law = &law}, RateCharge{.key = "other", .law = &law}};
+    try {
+      rates.take({two.data(), 1}, soon());
+      ADD_FAILURE() << what;
+    } catch (const ProtocolError& error) {
+      EXPECT_NE(std::string(error.what()).find("holds something that is no limit"), std::string::npos)
+          << error.what();
+    }
+    EXPECT_THROW(rates.take(two, soon()), ProtocolError) << what;
+    EXPECT_THROW(rates.peek(two, soon()), ProtocolError) << what;
+    EXPECT_THROW(rates.refund({.key = "k", .law = &law}, soon()), ProtocolError) << what;
+    rates.reset("k", law.kind, soon());
+    EXPECT_NO_THROW(rates.take(two, soon())) << what;
+    EXPECT_EQ(two[0].outcome.granted, 1) << what;
+    EXPECT_EQ(two[1].outcome.remaining, each.limit.limit() - 1) << what << ": the other was not charged";
+    rates.reset("other", law.kind, soon());
+  }
+  // What a limit can have written is believed, though its time is far.
+  execute(session, "REPLACE INTO lockkeeper_rates(family,id,state) VALUES(0,'k',90071992547409910000000000)");
+  RateCharge charge{.key = "k", .law = &policy.law()};
+  rates.take({&charge, 1}, soon());
+  EXPECT_GT(charge.outcome.retryAfter, 24h * 365 * 100);
 }
 
 // The server gives up first.
@@ -152,7 +198,7 @@ TEST_P(RateTableTest, ARowThatStaysLockedIsNoFaultOfTheStore) {
 TEST_P(RateTableTest, AHotRowIsAnOutageOfItsKeyAlone) {
   take("makes the table");
   const auto driver = std::shared_ptr<RateDriver>(std::shared_ptr<void>(), &rates);
-  RateLimiter limiter(driver, {.operationTimeout = 900ms});
+  RateLimiter limiter(driver, {.operationTimeout = 2s});
   EXPECT_FALSE(limiter.take("hot", policy).outage);
   const std::string row = store.ask("SELECT id FROM lockkeeper_rates WHERE id LIKE '%hot'");
   Poco::Data::Session other = store.session();

@@ -185,13 +185,42 @@ TEST(RateCrowd, AKeyOfAnotherTypeFailsAloneAndTheOthersAreExact) {
 }
 
 TEST(RateCrowd, AKeyWithANumberThatIsNoTimeFailsAloneAndTheOthersAreExact) {
+  // The second one is 2^53, the first number that no limit writes.
+  for (const char* const foreign : {"1e300", "9007199254740992", "20000000000000000"}) {
+    const RedisServer server;
+    server.command({"SET", std::string(reservedMark) + "b:key:7", foreign});
+    const auto driver = openRates(server);
+    const Crowd crowd(*driver);
+    EXPECT_EQ(crowd.granted(), 31 * 20) << foreign;
+    ASSERT_EQ(crowd.refused().size(), 1U) << foreign;
+    EXPECT_EQ(crowd.refused().begin()->second, 50) << crowd.refused().begin()->first;
+    EXPECT_NE(crowd.refused().begin()->first.find("no limit"), std::string::npos)
+        << crowd.refused().begin()->first;
+  }
+}
+
+// Any kind, taken or looked at, alone or with others. What a limit can have written is believed, though its
+// time is far.
+TEST(RateStore, ANumberThatNoLimitWritesIsRefusedAndGoneAfterAReset) {
   const RedisServer server;
-  server.command({"SET", std::string(reservedMark) + "b:key:7", "1e300"});
   const auto driver = openRates(server);
-  const Crowd crowd(*driver);
-  EXPECT_EQ(crowd.granted(), 31 * 20);
-  ASSERT_EQ(crowd.refused().size(), 1U);
-  EXPECT_EQ(crowd.refused().begin()->second, 50) << crowd.refused().begin()->first;
+  const RatePolicy bucket = limit(RateKind::tokenBucket, "2/s"), log = limit(RateKind::slidingWindow, "2/s"),
+                   window = limit(RateKind::fixedWindow, "2/s");
+  server.command({"SET", ":lockkeeper:b:k", "20000000000000000"});
+  server.command({"RPUSH", ":lockkeeper:l:k", "20000000000000000"});
+  server.command({"SET", ":lockkeeper:w:k", "20000000000000000:1"});
+  for (const RatePolicy* policy : {&bucket, &log, &window}) {
+    const char* const kind = toString(policy->law().kind);
+    std::array both{RateCharge{.key = "k", .law = &policy->law()},
+                    RateCharge{.key = "other", .law = &policy->law()}};
+    EXPECT_THROW(take(*driver, "k", *policy), ProtocolError) << kind;
+    EXPECT_THROW(driver->take(both, soon()), ProtocolError) << kind;
+    EXPECT_THROW(driver->peek(both, soon()), ProtocolError) << kind;
+    driver->reset("k", policy->law().kind, soon());
+    EXPECT_EQ(take(*driver, "k", *policy).granted, 1) << kind;
+  }
+  server.command({"SET", ":lockkeeper:b:k", "9007199254740991"});
+  EXPECT_GT(take(*driver, "k", bucket).retryAfter, 24h * 365 * 100);
 }
 
 TEST(RateCrowd, AKeyOfAnotherTypeIsNoOutageOfTheStoreForALimiter) {

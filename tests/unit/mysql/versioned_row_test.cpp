@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 
@@ -139,7 +140,7 @@ TEST(VersionedRow, TriesAgainAfterADeadlock) {
 TEST(VersionedRow, PassesOtherFailuresOnAtOnce) {
   Bank bank;
   bank.beforeWrite = [] { throw std::logic_error("disk full"); };
-  EXPECT_THROW(VersionedRow(accounts).update(bank, iban, lessOne), std::logic_error);
+  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, lessOne), std::logic_error);
   EXPECT_EQ(bank.begun, 1);
   EXPECT_EQ(bank.rolledBack, 1);
 }
@@ -147,7 +148,8 @@ TEST(VersionedRow, PassesOtherFailuresOnAtOnce) {
 TEST(VersionedRow, NeverRepeatsACommitThatFailed) {
   Bank bank;
   bank.atCommit = [] { throw Contention(); };
-  EXPECT_THROW(VersionedRow(accounts).update(bank, iban, lessOne), Contention) << "it may have been applied";
+  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, lessOne), Contention)
+      << "it may have been applied";
   EXPECT_EQ(bank.begun, 1);
 }
 
@@ -202,16 +204,66 @@ TEST(VersionedRow, NamesAWrongOption) {
   EXPECT_EQ(refusal<std::invalid_argument>(accounts, impatient(0)), "attempts is 0: 1 to 1000 are allowed");
   EXPECT_EQ(refusal<std::invalid_argument>(accounts, impatient(1001)),
             "attempts is 1001: 1 to 1000 are allowed");
-  EXPECT_THAT(refusal<std::invalid_argument>(accounts, {.initialPause = 2s, .longestPause = 1s}),
-              HasSubstr("initialPause is 2s"));
+  struct Case {
+    std::chrono::milliseconds initialPause, longestPause;
+    const char* fault;
+  };
+  const auto longest = std::chrono::milliseconds::max();
+  for (const Case& each : {
+           Case{2s, 1s, "initialPause is 2s: it must be 0s to 1s"},
+           Case{-1ms, 1s, "initialPause is -1ms: it must be 0s to 1s"},
+           Case{0ms, -1ms, "longestPause is -1ms: it must be 0s to 1h"},
+           Case{2ms, 1h + 1ms, "longestPause is 3600001ms: it must be 0s to 1h"},
+           Case{2ms, longest, "longestPause is 9223372036854775807ms: it must be 0s to 1h"},
+           Case{longest, longest, "longestPause is 9223372036854775807ms: it must be 0s to 1h"},
+           Case{1h, 1h, "accepted"},
+           Case{0ms, 0ms, "accepted"},
+       }) {
+    EXPECT_EQ(refusal<std::invalid_argument>(
+                  accounts, {.initialPause = each.initialPause, .longestPause = each.longestPause}),
+              each.fault);
+  }
+}
+
+TEST(ServerRows, NamesAWrongOption) {
+  const auto refused = [](std::size_t sessions, std::chrono::seconds operationTimeout) -> std::string {
+    try {
+      const ServerRows rows(StoreUri::parse("mysql://ann:secret@h/shop"),
+                            {.sessions = sessions, .operationTimeout = operationTimeout});
+    } catch (const std::invalid_argument& failure) {
+      return failure.what();
+    }
+    return "accepted";
+  };
+  struct Case {
+    std::size_t sessions;
+    std::chrono::seconds operationTimeout;
+    const char* fault;
+  };
+  for (const Case& each : {
+           Case{0, 2s, "sessions is 0: it must be 1 to 256"},
+           Case{257, 2s, "sessions is 257: it must be 1 to 256"},
+           Case{8, 0s, "operationTimeout is 0s: it must be 1s to 1h"},
+           Case{8, -1s, "operationTimeout is -1s: it must be 1s to 1h"},
+           Case{8, 3601s, "operationTimeout is 3601s: it must be 1s to 1h"},
+           // So many that their milliseconds, and twice as many, are a time in the range again.
+           Case{8, std::chrono::seconds{1'844'674'407'370'955'162},
+                "operationTimeout is 1844674407370955162s: it must be 1s to 1h"},
+           Case{8, std::chrono::seconds::max(),
+                "operationTimeout is 9223372036854775807s: it must be 1s to 1h"},
+           Case{1, 1s, "accepted"},
+           Case{256, 1h, "accepted"},
+       }) {
+    EXPECT_EQ(refused(each.sessions, each.operationTimeout), each.fault);
+  }
 }
 
 TEST(VersionedRow, RefusesToGuess) {
   Bank bank;
   const auto tooMany = [](const SqlRow&, Bank::Transaction&) { return std::optional<SqlRow>(SqlRow(2)); };
-  EXPECT_THROW(VersionedRow(accounts).update(bank, iban, tooMany), std::invalid_argument);
+  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, tooMany), std::invalid_argument);
   bank.row = SqlRow{std::int64_t{100}, std::string("7")};
-  EXPECT_THROW(VersionedRow(accounts).update(bank, iban, lessOne), ConfigError) << "'7a' would match 7";
+  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, lessOne), ConfigError) << "'7a' would match 7";
   EXPECT_EQ(bank.rolledBack, 2);
 }
 

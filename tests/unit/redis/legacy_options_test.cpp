@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/redis/legacy_driver.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 
@@ -62,6 +63,33 @@ TEST(LegacyOptions, WhatIsWrongIsNamed) {
   names(":s3cr3t@h?keyPrefix=a:lockkeeper:b", ":lockkeeper:");
   names(":s3cr3t@h1,h2", "exactly one host");
   names(":s3cr3t@h/one", "'one'");
+}
+
+TEST(LegacyOptions, AreCheckedAlsoWhenNoUriWasRead) {
+  const auto fault = [](auto&& change) -> std::string {
+    LegacyOptions options;
+    change(options);
+    try {
+      options.check();
+    } catch (const std::invalid_argument& error) {
+      EXPECT_THROW(LegacyRedisDriver{options}, std::invalid_argument);
+      return error.what();
+    }
+    return "accepted";
+  };
+  const auto longest = std::chrono::milliseconds::max();
+  EXPECT_EQ(fault([](LegacyOptions&) {}), "accepted");
+  EXPECT_EQ(fault([](LegacyOptions& o) { o.skewAllowance = -1ms; }),
+            "skewAllowance is -1ms: it must be 0s to 1h");
+  EXPECT_EQ(fault([&](LegacyOptions& o) { o.skewAllowance = longest; }),
+            "skewAllowance is 9223372036854775807ms: it must be 0s to 1h");
+  EXPECT_EQ(fault([](LegacyOptions& o) { o.skewAllowance = 1h; }), "accepted");
+  EXPECT_EQ(fault([](LegacyOptions& o) { o.redis.ioTimeout = 0ms; }),
+            "ioTimeout is 0s: it must be 1ms to 1h");
+  EXPECT_NE(fault([](LegacyOptions& o) { o.keyPrefix = std::string(257, 'p'); }).find("at most 256"),
+            std::string::npos);
+  EXPECT_NE(fault([](LegacyOptions& o) { o.keyPrefix = "a:lockkeeper:b"; }).find(":lockkeeper:"),
+            std::string::npos);
 }
 
 TEST(LegacyOptions, TheSchemeIsRegistered) {

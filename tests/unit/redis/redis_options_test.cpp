@@ -9,7 +9,9 @@
 #include <string>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/redis/redis_driver.h"
 #include "lockkeeper/redis/use.h"
+#include "lockkeeper/redis/value_store.h"
 #include "lockkeeper/store_registry.h"
 
 namespace lockkeeper::redis {
@@ -23,6 +25,15 @@ std::string faultOf(const std::string& uri) {
   try {
     optionsOf(uri);
   } catch (const ConfigError& fault) {
+    return fault.what();
+  }
+  return "accepted";
+}
+
+std::string faultOf(const RedisOptions& options) {
+  try {
+    options.check();
+  } catch (const std::invalid_argument& fault) {
     return fault.what();
   }
   return "accepted";
@@ -139,6 +150,39 @@ TEST_F(RedisOptionsTest, ABadValueIsNamedWithWhatIsAllowed) {
     EXPECT_EQ(fault.find('\n'), std::string::npos) << fault;
   }
   EXPECT_NE(faultOf("redis+unix:///" + std::string(120, 'x')).find("107"), std::string::npos);
+}
+
+TEST_F(RedisOptionsTest, AreCheckedAlsoWhenNoUriWasRead) {
+  EXPECT_NO_THROW(RedisOptions{}.check());
+  struct Case {
+    std::chrono::milliseconds RedisOptions::*option;
+    std::chrono::milliseconds value;
+    const char* fault;
+  };
+  const auto longest = std::chrono::milliseconds::max();
+  for (const Case& each : {
+           Case{&RedisOptions::ioTimeout, 0ms, "ioTimeout is 0s: it must be 1ms to 1h"},
+           Case{&RedisOptions::ioTimeout, -1ms, "ioTimeout is -1ms: it must be 1ms to 1h"},
+           Case{&RedisOptions::ioTimeout, longest,
+                "ioTimeout is 9223372036854775807ms: it must be 1ms to 1h"},
+           Case{&RedisOptions::connectTimeout, 0ms, "connectTimeout is 0s: it must be 1ms to 1h"},
+           Case{&RedisOptions::connectTimeout, 2h, "connectTimeout is 2h: it must be 1ms to 1h"},
+           Case{&RedisOptions::replicaTimeout, 0ms, "replicaTimeout is 0s: it must be 1ms to 10s"},
+           Case{&RedisOptions::replicaTimeout, 11s, "replicaTimeout is 11s: it must be 1ms to 10s"},
+           Case{&RedisOptions::ioTimeout, 1h, "accepted"},
+           Case{&RedisOptions::connectTimeout, 1ms, "accepted"},
+           Case{&RedisOptions::replicaTimeout, 10s, "accepted"},
+       }) {
+    RedisOptions options;
+    options.*each.option = each.value;
+    EXPECT_EQ(faultOf(options), each.fault);
+    if (faultOf(options) == "accepted") continue;
+    EXPECT_THROW(RedisDriver{options}, std::invalid_argument) << each.fault;
+    EXPECT_THROW(RedisValues{options}, std::invalid_argument) << each.fault;
+  }
+  RedisOptions options;
+  options.minReplicas = 101;
+  EXPECT_EQ(faultOf(options), "minReplicas is 101: 0 to 100 are allowed");
 }
 
 TEST_F(RedisOptionsTest, SecretsNeverShow) {

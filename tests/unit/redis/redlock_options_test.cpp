@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/redis/redlock_driver.h"
 
 namespace lockkeeper::redis {
 namespace {
@@ -104,13 +105,42 @@ TEST(RedlockOptions, NamesTheParameterThatIsWrong) {
 TEST(RedlockOptions, AreCheckedAlsoWhenNoUriWasRead) {
   RedlockOptions options = parse("redlock://a,b,c");
   options.drift = 0;
-  EXPECT_THROW(options.check(), ConfigError);
+  EXPECT_THROW(options.check(), std::invalid_argument);
   options = parse("redlock://a,b,c");
   options.restartGuard = 10ms;
-  EXPECT_THROW(options.check(), ConfigError);
+  EXPECT_THROW(options.check(), std::invalid_argument);
   options = parse("redlock://a,b,c");
   options.nodes.pop_back();
-  EXPECT_THROW(options.check(), ConfigError);
+  EXPECT_THROW(options.check(), std::invalid_argument);
+  options = parse("redlock://a,b,c");
+  options.nodes.back().ioTimeout = std::chrono::milliseconds::max();
+  EXPECT_THROW(options.check(), std::invalid_argument);
+}
+
+TEST(RedlockOptions, ANodeTimeoutOutOfRangeMakesNoDriver) {
+  struct Case {
+    std::chrono::milliseconds nodeTimeout;
+    const char* fault;
+  };
+  for (const Case& each : {
+           Case{-1ms, "nodeTimeout is -1ms: it must be 1ms to 1h"},
+           Case{0ms, "nodeTimeout is 0s: it must be 1ms to 1h"},
+           Case{1h + 1ms, "nodeTimeout is 3600001ms: it must be 1ms to 1h"},
+           Case{std::chrono::milliseconds::max(),
+                "nodeTimeout is 9223372036854775807ms: it must be 1ms to 1h"},
+           Case{1ms, "accepted"},
+           Case{1h, "accepted"},
+       }) {
+    RedlockOptions options = parse("redlock://a,b,c");
+    options.nodeTimeout = each.nodeTimeout;
+    std::string fault = "accepted";
+    try {
+      const RedlockDriver driver(options);
+    } catch (const std::invalid_argument& error) {
+      fault = error.what();
+    }
+    EXPECT_EQ(fault, each.fault);
+  }
 }
 
 }  // namespace

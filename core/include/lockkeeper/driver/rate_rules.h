@@ -24,6 +24,13 @@ struct RateState {
   friend bool operator==(const RateState&, const RateState&) = default;
 };
 
+/// Whether a number that a store keeps for a key can be one of these rules': all that they write are below
+/// 2^53 and not negative (see RateLaw). A driver whose store holds another one has found what somebody else
+/// has written: it throws ProtocolError for that key, since times computed from it would overflow.
+constexpr bool canBeOfState(std::int64_t number) noexcept {
+  return number >= 0 && number < std::int64_t{1} << 53;
+}
+
 /// What an atomic step has found: the state that it left, the store's time, how many times the cost was
 /// granted. For sliding windows, `state.first` is what is used, `state.second` the time of the latest
 /// admission, and `leavesFirst` the admission that must have left before one more `cost` fits, 0 for none.

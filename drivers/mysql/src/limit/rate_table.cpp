@@ -33,6 +33,11 @@ struct Row {
   RateState state;
   RateLog log;
   std::int64_t now = 0;
+
+  /// Not when somebody else has written it.
+  bool isLimit() const {
+    return canBeOfState(state.first) && canBeOfState(state.second) && std::ranges::all_of(log, canBeOfState);
+  }
 };
 
 RateReading lookAt(const RateCharge& charge, const Row& row) {
@@ -99,6 +104,10 @@ class RateTable::Impl {
   using Use = SessionPool::Use;
 
   static Row rowIn(const Reply& reply, const RowName& name);
+  /// The server is well, and the session good for other keys.
+  [[noreturn]] void refuseForeignRow() const {
+    throw ProtocolError(opener_.display() + ": the limit's row holds something that is no limit");
+  }
   /// Throws StoreUnavailable when the server does not answer.
   void checkAnswers(Instant deadline);
   const Reply& ask(Use& use, const std::string& statements, Instant deadline) {
@@ -170,10 +179,11 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   Use use(sessions_, deadline);
   const Reply& reply = ask(use, rates::charge(charge), deadline);
   if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
-  const Reply::Row& row = reply.rows.front();
-  charge.outcome = outcomeOf(
-      charge, {.state = {number(row, 2), number(row, 3)}, .now = number(row, 1), .granted = number(row, 0)});
   use.keep();
+  const Reply::Row& answer = reply.rows.front();
+  const Row row{.state = {number(answer, 2), number(answer, 3)}, .now = number(answer, 1)};
+  if (!row.isLimit()) refuseForeignRow();
+  charge.outcome = outcomeOf(charge, {.state = row.state, .now = row.now, .granted = number(answer, 0)});
 }
 
 void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
@@ -182,12 +192,15 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const R
   const Reply& reply = ask(use, rates::hold(names), deadline);
   std::vector<Row> rows;
   rows.reserve(charges.size());
-  bool fits = true;
-  for (RateCharge& each : charges) {
+  for (const RateCharge& each : charges) {
     rows.push_back(rowIn(reply, rates::rowOf(each.key, each.law->kind)));
-    each.outcome = outcomeOf(each, lookAt(each, rows.back()));
+  }
+  const bool allLimits = std::ranges::all_of(rows, &Row::isLimit);
+  bool fits = allLimits;
+  for (std::size_t i = 0; allLimits && i < charges.size(); ++i) {
+    charges[i].outcome = outcomeOf(charges[i], lookAt(charges[i], rows[i]));
     // Of one charge, as much as fits; of several, all or nothing.
-    fits = fits && each.outcome.granted >= (charges.size() == 1 ? 1 : each.times);
+    fits = fits && charges[i].outcome.granted >= (charges.size() == 1 ? 1 : charges[i].times);
   }
   std::string batch;
   for (std::size_t i = 0; fits && i < charges.size(); ++i) {
@@ -199,28 +212,33 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const R
   // deadlock.
   use.ask(batch + "COMMIT", deadline);
   use.keep();
+  if (!allLimits) refuseForeignRow();
 }
 
 void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
   Use use(sessions_, deadline);
   const Reply& reply = use.ask(rates::look(rowsOf(charges)), deadline);
-  for (RateCharge& each : charges) {
-    each.outcome = outcomeOf(each, lookAt(each, rowIn(reply, rates::rowOf(each.key, each.law->kind))));
-  }
   use.keep();
+  for (RateCharge& each : charges) {
+    const Row row = rowIn(reply, rates::rowOf(each.key, each.law->kind));
+    if (!row.isLimit()) refuseForeignRow();
+    each.outcome = outcomeOf(each, lookAt(each, row));
+  }
 }
 
 bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Instant deadline) {
   Use use(sessions_, deadline);
   const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
   Row row = rowIn(reply, name);
-  const bool given = !reply.rows.empty() &&
+  const bool isLimit = row.isLimit();
+  const bool given = isLimit && !reply.rows.empty() &&
                      (refund.law->kind == RateKind::slidingWindow ? giveBack(refund, row.log, row.now)
                                                                   : giveBack(refund, row.state, row.now));
   std::string batch;
   if (given) addUpdate(batch, name, *refund.law, row);
   use.ask(batch + "COMMIT", deadline);
   use.keep();
+  if (!isLimit) refuseForeignRow();
   return given;
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
 #include "session/session_opener.h"
@@ -16,6 +17,24 @@
 
 namespace lockkeeper::mysql {
 namespace {
+
+constexpr std::size_t mostSessions = 256;
+constexpr std::chrono::seconds shortestTimeout{1};
+constexpr std::chrono::seconds longestTimeout{std::chrono::hours{1}};
+
+const ServerRowsOptions& checked(const ServerRowsOptions& options) {
+  if (options.sessions < 1 || options.sessions > mostSessions) {
+    throw std::invalid_argument("sessions is " + std::to_string(options.sessions) + ": it must be 1 to " +
+                                std::to_string(mostSessions));
+  }
+  // Not by checkDuration(): not all seconds have their milliseconds.
+  if (options.operationTimeout < shortestTimeout || options.operationTimeout > longestTimeout) {
+    throw std::invalid_argument("operationTimeout is " + std::to_string(options.operationTimeout.count()) +
+                                "s: it must be " + formatDuration(shortestTimeout) + " to " +
+                                formatDuration(longestTimeout));
+  }
+  return options;
+}
 
 /// The session ended before COMMIT was sent.
 class LostSession : public StoreUnavailable {
@@ -189,7 +208,7 @@ std::size_t ServerRows::Transaction::execute(const std::string& statement, const
 void ServerRows::Transaction::commit() { state_->commit(); }
 
 ServerRows::ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment)
-    : impl_(std::make_unique<Impl>(uri, options, environment)) {}
+    : impl_(std::make_unique<Impl>(uri, checked(options), environment)) {}
 ServerRows::~ServerRows() {
   // Closing an inherited session properly would close the parent's: leaking it is right.
   if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());

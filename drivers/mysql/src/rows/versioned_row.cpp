@@ -14,6 +14,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 constexpr int mostAttempts = 1000;
+constexpr std::chrono::milliseconds mostPause{std::chrono::hours{1}};
 
 // Both MySQL and SQLite take these quotes, so that a column may be called `order`.
 std::string name(std::string_view what, const std::string& identifier) {
@@ -26,11 +27,8 @@ void checkOptions(const RetryOptions& options) {
     throw std::invalid_argument("attempts is " + std::to_string(options.attempts) + ": 1 to " +
                                 std::to_string(mostAttempts) + " are allowed");
   }
-  if (options.initialPause < std::chrono::milliseconds{0} || options.longestPause < options.initialPause) {
-    throw std::invalid_argument("initialPause is " + formatDuration(options.initialPause) +
-                                ": 0ms to longestPause (" + formatDuration(options.longestPause) +
-                                ") are allowed");
-  }
+  checkDuration("longestPause", options.longestPause, std::chrono::milliseconds{0}, mostPause);
+  checkDuration("initialPause", options.initialPause, std::chrono::milliseconds{0}, options.longestPause);
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ const char* toString(LegacyClass kind) noexcept {
 class LegacyRedisDriver::Impl : public RedisStore {
  public:
   Impl(LegacyOptions legacy, Environment environment)
-      : RedisStore(legacy.redis, std::move(environment)), legacy_(std::move(legacy)) {}
+      : RedisStore(legacy.redis, std::move(environment)), legacy_(std::move(legacy)) {
+    legacy_.check();
+  }
 
   const LegacyOptions& legacy() const { return legacy_; }
 

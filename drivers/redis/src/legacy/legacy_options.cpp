@@ -1,6 +1,10 @@
 #include "lockkeeper/redis/legacy_options.h"
 
+#include <stdexcept>
+#include <utility>
+
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "uri_parameters.h"
 
@@ -22,18 +26,23 @@ LegacyOptions LegacyOptions::fromUri(const StoreUri& uri) {
   readCommon(uri, options.redis);
   options.redis.fence = false;
   options.keyPrefix = uri.parameter("keyPrefix").value_or("");
-  if (options.keyPrefix.size() > longestPrefix) {
-    throw ConfigError("keyPrefix " + quoted(options.keyPrefix) + " has " +
-                      std::to_string(options.keyPrefix.size()) + " bytes: at most " +
-                      std::to_string(longestPrefix) + " are allowed");
-  }
-  if (options.keyPrefix.find(reservedMark) != std::string::npos) {
-    throw ConfigError("keyPrefix " + quoted(options.keyPrefix) + " contains the reserved text '" +
-                      std::string(reservedMark) + "'");
-  }
   readDuration(uri, "skewAllowance", std::chrono::milliseconds{0}, longestAllowance, options.skewAllowance);
   options.pure = uri.flag("pure", options.pure);
-  return options;
+  return asConfigured(std::move(options));
+}
+
+void LegacyOptions::check() const {
+  redis.check();
+  if (keyPrefix.size() > longestPrefix) {
+    throw std::invalid_argument("keyPrefix " + quoted(keyPrefix) + " has " +
+                                std::to_string(keyPrefix.size()) + " bytes: at most " +
+                                std::to_string(longestPrefix) + " are allowed");
+  }
+  if (keyPrefix.find(reservedMark) != std::string::npos) {
+    throw std::invalid_argument("keyPrefix " + quoted(keyPrefix) + " contains the reserved text '" +
+                                std::string(reservedMark) + "'");
+  }
+  checkDuration("skewAllowance", skewAllowance, std::chrono::milliseconds{0}, longestAllowance);
 }
 
 }  // namespace lockkeeper::redis

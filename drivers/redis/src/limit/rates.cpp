@@ -153,7 +153,7 @@ void Rates::conclude(RateCharge& charge, const Request& request, std::size_t ind
   const auto numbers = std::span(reply.items).subspan(1 + numbersPerCharge * index, numbersPerCharge);
   (void)accepted(numbers[0]);
   const auto isNumber = [](const Reply& item) {
-    return item.kind == ReplyKind::integer && item.integer >= 0;
+    return item.kind == ReplyKind::integer && canBeOfState(item.integer);
   };
   if (!isNumber(reply.items[0]) || !std::all_of(numbers.begin(), numbers.end(), isNumber) ||
       numbers[0].integer > charge.times) {

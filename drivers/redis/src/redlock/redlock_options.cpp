@@ -1,6 +1,7 @@
 #include "lockkeeper/redis/redlock_options.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
@@ -17,6 +18,7 @@ constexpr std::size_t fewestNodes = 3;
 constexpr std::size_t mostNodes = 31;  // more would only cost; a quorum of 16 is out of reach of any outage
 constexpr milliseconds shortestGuard{std::chrono::seconds{1}};
 constexpr milliseconds longestGuard{std::chrono::hours{24}};
+constexpr milliseconds shortestNodeTimeout{1};
 constexpr milliseconds longestNodeTimeout{std::chrono::hours{1}};
 constexpr std::uint32_t mostDrift = 25;
 constexpr std::uint32_t mostValidity = 90;
@@ -82,8 +84,8 @@ std::string addressOf(const RedisOptions& node) {
 
 void checkPercent(const char* name, std::uint32_t value, std::uint32_t most) {
   if (value >= 1 && value <= most) return;
-  throw ConfigError(std::string(name) + " is " + std::to_string(value) + ": 1 to " + std::to_string(most) +
-                    " percent are allowed");
+  throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) + ": 1 to " +
+                              std::to_string(most) + " percent are allowed");
 }
 
 }  // namespace
@@ -98,33 +100,38 @@ RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
   options.minValidity =
       static_cast<std::uint32_t>(uri.number("minValidity", options.minValidity, 1, mostValidity));
   if (uri.parameter("nodeTimeout")) {
-    readDuration(uri, "nodeTimeout", milliseconds{1}, longestNodeTimeout, options.nodeTimeout.emplace());
+    readDuration(uri, "nodeTimeout", shortestNodeTimeout, longestNodeTimeout, options.nodeTimeout.emplace());
   }
-  options.check();
-  return options;
+  return asConfigured(std::move(options));
 }
 
 void RedlockOptions::check() const {
   if (nodes.size() < fewestNodes || nodes.size() > mostNodes) {
-    throw ConfigError("redlock has " + std::to_string(nodes.size()) +
-                      (nodes.size() == 1 ? " node" : " nodes") + ": " + std::to_string(fewestNodes) + " to " +
-                      std::to_string(mostNodes) + " are allowed, best an odd number");
+    throw std::invalid_argument("redlock has " + std::to_string(nodes.size()) +
+                                (nodes.size() == 1 ? " node" : " nodes") + ": " +
+                                std::to_string(fewestNodes) + " to " + std::to_string(mostNodes) +
+                                " are allowed, best an odd number");
   }
   std::vector<std::string> addresses;
   for (const RedisOptions& node : nodes) {
+    node.check();
     const std::string address = addressOf(node);
     if (std::find(addresses.begin(), addresses.end(), address) != addresses.end()) {
-      throw ConfigError("redlock has the node " + address + " twice: every vote needs a server of its own");
+      throw std::invalid_argument("redlock has the node " + address +
+                                  " twice: every vote needs a server of its own");
     }
     addresses.push_back(address);
   }
   if (restartGuard && (*restartGuard < shortestGuard || *restartGuard > longestGuard)) {
-    throw ConfigError("restartGuard is " + formatDuration(*restartGuard) + ": " +
-                      formatDuration(shortestGuard) + " to " + formatDuration(longestGuard) +
-                      " or off are allowed");
+    throw std::invalid_argument("restartGuard is " + formatDuration(*restartGuard) + ": " +
+                                formatDuration(shortestGuard) + " to " + formatDuration(longestGuard) +
+                                " or off are allowed");
   }
   checkPercent("drift", drift, mostDrift);
   checkPercent("minValidity", minValidity, mostValidity);
+  if (nodeTimeout) {
+    checkDuration("nodeTimeout", *nodeTimeout, shortestNodeTimeout, longestNodeTimeout);
+  }
 }
 
 std::string RedlockOptions::display() const {

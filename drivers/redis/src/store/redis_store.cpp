@@ -25,10 +25,15 @@ std::string globOf(std::string_view prefix) {
   return glob + "*";
 }
 
+RedisOptions checked(RedisOptions options) {
+  options.check();
+  return options;
+}
+
 }  // namespace
 
 RedisStore::RedisStore(RedisOptions options, Environment environment)
-    : server_({std::move(options)}, std::move(environment)) {}
+    : server_({checked(std::move(options))}, std::move(environment)) {}
 
 bool RedisStore::lacksScript(const Request& request) {
   const auto& replies = request.answers().front().replies;

@@ -1,6 +1,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "rate_fixture.h"
 
 namespace lockkeeper::testing {
@@ -150,6 +152,74 @@ TEST_F(RateLimiterTest, DoesNotWaitForWhatCannotCome) {
   EXPECT_EQ(refused.retryAfter, 500ms);
   EXPECT_THROW((void)limiter.takeOrWait("k", sms, {.waitFor = -1ms}), std::invalid_argument);
   EXPECT_THROW((void)limiter.takeOrWait("k", sms, {.waitFor = 25h}), std::invalid_argument);
+}
+
+/// A store whose answers name the longest times that there are. It grants what is asked for the hundredth
+/// time, so that nobody asks for ever.
+class EndlessRefusal final : public RateDriver {
+ public:
+  void take(std::span<RateCharge> charges, Instant) override {
+    ++calls;
+    const auto longest = std::chrono::microseconds::max();
+    for (RateCharge& each : charges) {
+      each.outcome = {.retryAfter = longest, .resetAfter = longest};
+      if (calls >= 100) each.outcome.granted = each.times;
+    }
+  }
+  void peek(std::span<RateCharge> charges, Instant deadline) override { take(charges, deadline); }
+  bool refund(const RateRefund&, Instant) override { return false; }
+  void reset(std::string_view, RateKind, Instant) override {}
+
+  int calls = 0;
+};
+
+TEST_F(RateLimiterTest, ATimeBeyondTheScaleIsNotWaitedForAndNotAskedForAgain) {
+  const auto endless = std::make_shared<EndlessRefusal>();
+  RateLimiter refused(endless, options());
+  const RatePolicy sms = limit("2/s");
+  EXPECT_FALSE(refused.takeOrWait("k", sms, {.waitFor = 24h}).allowed);
+  EXPECT_FALSE(refused.takeOrWait("k", sms, {.waitFor = 24h}).allowed);
+  EXPECT_FALSE(refused.take("k", sms).allowed);
+  EXPECT_EQ(endless->calls, 1) << "the refusal is remembered";
+  const Decision known = refused.take("k", sms);
+  EXPECT_GT(known.retryAfter, 24h * 365 * 200);
+  EXPECT_GT(known.resetAfter, 24h * 365 * 200);
+  EXPECT_FALSE(refused.take({{"a", &sms}, {"b", &sms}}).allowed);
+  EXPECT_FALSE(refused.take({{"a", &sms}, {"b", &sms}}).allowed);
+  EXPECT_EQ(endless->calls, 2);
+}
+
+TEST_F(RateLimiterTest, UnitsInStockOfAKeyThatIsResetBeyondTheScaleSaySo) {
+  const auto endless = std::make_shared<EndlessRefusal>();
+  endless->calls = 100;  // from now on everything is granted
+  RateLimiter allowed(endless, options());
+  const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 4});
+  ASSERT_TRUE(allowed.take("k", sms));
+  const Decision fromStock = allowed.take("k", sms);
+  EXPECT_TRUE(fromStock.allowed);
+  EXPECT_EQ(endless->calls, 101) << "the second unit was in stock";
+  EXPECT_GT(fromStock.resetAfter, 24h * 365 * 200);
+}
+
+TEST_F(RateLimiterTest, ASlotBeyondTheScaleIsNotThereAtOnce) {
+  /// A store that gives a queue's slot at the end of all times.
+  class LastSlot final : public RateDriver {
+   public:
+    void take(std::span<RateCharge> charges, Instant) override {
+      charges.front().outcome = {.granted = 1, .slot = {std::numeric_limits<std::int64_t>::max(), 0}};
+    }
+    void peek(std::span<RateCharge>, Instant) override {}
+    bool refund(const RateRefund&, Instant) override { return false; }
+    void reset(std::string_view, RateKind, Instant) override {}
+  };
+  RateLimiter queueing(std::make_shared<LastSlot>(), options());
+  RateSlot slot = queueing.reserve("k", limit("2/s", {.kind = RateKind::leakyQueue}));
+  ASSERT_TRUE(slot);
+  std::stop_source stop;
+  auto waiting = background([&] { return slot.wait(stop.get_token()); });
+  EXPECT_TRUE(clock->awaitWakeUpAt(Instant::max()));
+  stop.request_stop();
+  EXPECT_FALSE(waiting.get());
 }
 
 TEST_F(RateLimiterTest, AWaitEndsWhenItIsStopped) {

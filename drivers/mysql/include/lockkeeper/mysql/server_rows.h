@@ -16,8 +16,9 @@ namespace lockkeeper::mysql {
 
 /// How ServerRows uses its server.
 struct ServerRowsOptions {
-  std::size_t sessions = 8;  ///< The most open at once.
+  std::size_t sessions = 8;  ///< The most open at once: 1 to 256.
   /// The longest wait for a free session, and for a row. A transaction is cut off after twice as long.
+  /// 1 s to 1 h; the server counts whole seconds.
   std::chrono::seconds operationTimeout{2};
 };
 
@@ -31,7 +32,7 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
  public:
   /// `uri` is `mysql://user:password@host[:3306]/database` with the parameters `passwordFile`, `socket`,
   /// `tls`, `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet. Throws
-  /// ConfigError.
+  /// ConfigError, and std::invalid_argument for options out of range.
   ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment = {});
   ServerRows(const ServerRows&) = delete;
   ServerRows& operator=(const ServerRows&) = delete;

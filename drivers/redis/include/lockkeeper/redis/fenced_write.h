@@ -18,11 +18,13 @@ namespace lockkeeper::redis {
 /// The script is also installed as share/lockkeeper/redis/fenced_write.lua.
 
 /// Sets the string at `resource` to `value`.
-LOCKKEEPER_REDIS_EXPORT std::vector<std::string> fencedWrite(std::string_view resource, Fence fence,
-                                                             std::string_view value);
+[[nodiscard]] LOCKKEEPER_REDIS_EXPORT std::vector<std::string> fencedWrite(std::string_view resource,
+                                                                           Fence fence,
+                                                                           std::string_view value);
 
 /// Claims the fence and writes nothing else. A new holder sends it before it reads the resource, so that from
 /// then on no earlier holder can change what it has read.
-LOCKKEEPER_REDIS_EXPORT std::vector<std::string> fencedClaim(std::string_view resource, Fence fence);
+[[nodiscard]] LOCKKEEPER_REDIS_EXPORT std::vector<std::string> fencedClaim(std::string_view resource,
+                                                                           Fence fence);
 
 }  // namespace lockkeeper::redis

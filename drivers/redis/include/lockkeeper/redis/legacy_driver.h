@@ -51,7 +51,8 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
                                                         public Browsable,
                                                         public Breakable {
  public:
-  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
+  /// file that cannot be used.
   explicit LegacyRedisDriver(LegacyOptions options, Environment environment = {});
   LegacyRedisDriver(const LegacyRedisDriver&) = delete;
   LegacyRedisDriver& operator=(const LegacyRedisDriver&) = delete;

@@ -28,6 +28,9 @@ struct LOCKKEEPER_REDIS_EXPORT LegacyOptions {
   /// Reads redis+legacy:// URIs. Throws ConfigError that names the wrong part and what is allowed. Reads
   /// passwordFile; connects nowhere.
   static LegacyOptions fromUri(const StoreUri& uri);
+
+  /// Throws std::invalid_argument for what is out of range, and for a keyPrefix that is not allowed.
+  void check() const;
 };
 
 }  // namespace lockkeeper::redis

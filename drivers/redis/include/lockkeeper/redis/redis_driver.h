@@ -34,7 +34,8 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Breakable,
                                                   public RateDriver {
  public:
-  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
+  /// file that cannot be used.
   explicit RedisDriver(RedisOptions options, Environment environment = {});
   RedisDriver(const RedisDriver&) = delete;
   RedisDriver& operator=(const RedisDriver&) = delete;

@@ -36,7 +36,7 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   /// Accept a server that may evict locks when its memory is full. For caches whose locks only save work.
   bool allowEviction = false;
 
-  /// How many replicas must have a grant before it counts; 0 for none.
+  /// How many replicas must have a grant before it counts: 0 (none) to 100.
   std::uint32_t minReplicas = 0;
   std::chrono::milliseconds replicaTimeout{100};  ///< How long to wait for them: 1 ms to 10 s.
 
@@ -51,6 +51,9 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   /// Reads redis://, rediss:// and redis+unix:// URIs. Throws ConfigError that names the wrong part and what
   /// is allowed. Reads passwordFile; connects nowhere.
   static RedisOptions fromUri(const StoreUri& uri);
+
+  /// Throws std::invalid_argument for a number or a duration out of range.
+  void check() const;
 
   /// For messages: scheme, address and database, no secret.
   std::string display() const;

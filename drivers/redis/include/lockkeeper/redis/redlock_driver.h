@@ -34,8 +34,8 @@ namespace lockkeeper::redis {
 /// it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Breakable, public Quorate {
  public:
-  /// Connects nowhere yet. Grants carry a fence if, and only if, there are `fences`. Throws ConfigError as
-  /// RedlockOptions::check(), and for a CA file that cannot be used.
+  /// Connects nowhere yet. Grants carry a fence if, and only if, there are `fences`. Throws as
+  /// RedlockOptions::check(), and ConfigError for a CA file that cannot be used.
   explicit RedlockDriver(RedlockOptions options, Environment environment = {},
                          std::shared_ptr<FenceSource> fences = nullptr);
   RedlockDriver(const RedlockDriver&) = delete;

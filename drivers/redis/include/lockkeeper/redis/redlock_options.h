@@ -42,7 +42,8 @@ struct LOCKKEEPER_REDIS_EXPORT RedlockOptions {
   /// part and what is allowed. Reads passwordFile; connects nowhere.
   static RedlockOptions fromUri(const StoreUri& uri);
 
-  /// Throws ConfigError for fewer than 3 nodes, for a node that is given twice, and for values out of range.
+  /// Throws std::invalid_argument for fewer than 3 nodes, for a node that is given twice, and for values out
+  /// of range.
   void check() const;
 
   /// For messages: scheme and addresses, no secret.

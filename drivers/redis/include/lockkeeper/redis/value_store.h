@@ -17,7 +17,8 @@ namespace lockkeeper::redis {
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedisValues final : public ValueStore {
  public:
-  /// Connects nowhere yet. Throws ConfigError for a CA file that cannot be used.
+  /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
+  /// file that cannot be used.
   explicit RedisValues(RedisOptions options, Environment environment = {});
   ~RedisValues() override;
 
