@@ -114,7 +114,7 @@ class SqliteBackend::Turn final : public Transaction::Session {
     std::unique_lock held(backend_.mutex_);
     while (backend_.inUse_) {
       if (clock.now() >= until) {
-        throw StoreUnavailable(backend_.display_ + ": all 1 sessions stayed in use");
+        throw StoreUnavailable(backend_.display_ + ": its session stayed in use");
       }
       clock.wait(held, backend_.freed_, until);
     }

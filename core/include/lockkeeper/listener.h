@@ -61,8 +61,9 @@ enum class EventKind {
   renewed,        ///< The store confirmed a full lease. Began when the renewal was sent.
   renewalFailed,  ///< For the reason in `error` and `text`; the lease still runs for `remaining`.
   lost,           ///< For the reason in `loss`; no `released` follows. Began when the lock was acquired.
-  released,  ///< The holder has released it, whether or not the store confirmed that. Began when the lock was
-             ///< acquired.
+  released,  ///< The holder has released it; `error` and `text` say why the store has not confirmed that, if
+             ///< so.
+             ///< Began when the lock was acquired.
 
   // Rate limits.
   decided,  ///< One limit was asked; `decision` is what it alone says. There is one event for each limit of a
@@ -99,7 +100,7 @@ struct Event {
   std::string_view store{};  ///< Its address or the node's, without secrets; empty where a driver gives none.
   Instant began{};           ///< On Environment::clock.
   Instant ended{};           ///< On the same clock; when it happened.
-  int attempts = 0;
+  int attempts = 0;          ///< At the store, of a call for a lock, a renewal and a release.
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
   std::optional<Fence> fence{};
@@ -119,8 +120,8 @@ class LOCKKEEPER_CORE_EXPORT Listener {
   virtual ~Listener() = default;
 
   /// Called from the threads that use locks and from those that renew them, from several at the same time,
-  /// outside all internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No call
-  /// begins once a manager and all its Locks are gone.
+  /// outside all internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No
+  /// call begins once a manager and all its Locks are gone.
   virtual void on(const Event& event) = 0;
 };
 

@@ -29,6 +29,8 @@ struct Decision {
   /// Set when the store could not be asked: why, and then `allowed` is what the policy's outage setting says.
   /// Empty when the store, or what is known of it, has decided.
   std::optional<ErrorCode> outage{};
+  /// What the store or the way to it said of it, for logs; no secret is in it.
+  std::string outageReason{};
 
   /// `allowed`.
   explicit operator bool() const noexcept { return allowed; }

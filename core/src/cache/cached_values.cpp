@@ -60,7 +60,7 @@ CachedValues::Found CachedValues::look(const Entry& entry, const std::string& na
   } catch (const ForkedError&) {
     throw;
   } catch (const Error& error) {
-    health_.failed(error.code(), started, now(), *environment_.random);
+    health_.failed(error, started, now(), *environment_.random);
     environment_.tell({.kind = EventKind::attemptFailed,
                        .key = entry.full,
                        .began = started,

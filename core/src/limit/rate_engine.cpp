@@ -36,12 +36,18 @@ std::shared_ptr<RateDriver> checked(std::shared_ptr<RateDriver> driver) {
 
 Decision decisionOf(const RateCharge& charge, const RatePolicy& policy, const Failure& failure) {
   const RateOutcome& outcome = charge.outcome;
-  return {.allowed = outcome.granted == charge.times,
-          .remaining = outcome.remaining,
-          .retryAfter = outcome.retryAfter,
-          .resetAfter = outcome.resetAfter,
-          .policy = policy.name(),
-          .outage = failure};
+  Decision decision{
+      .allowed = outcome.granted == charge.times,
+      .remaining = outcome.remaining,
+      .retryAfter = outcome.retryAfter,
+      .resetAfter = outcome.resetAfter,
+      .policy = policy.name(),
+  };
+  if (failure) {
+    decision.outage = failure->code;
+    decision.outageReason = failure->text;
+  }
+  return decision;
 }
 
 // What several limits say together.
@@ -212,7 +218,7 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
     }
     // A slot that is too far now does not come nearer than the end of the wait, which nears as well.
     if (decision.allowed || (queues && !decision.outage)) return decision;
-    const Instant again = store_.now() + decision.retryAfter;
+    const Instant again = saturatingAdd(store_.now(), decision.retryAfter);
     if (again > until || !pauseUntil(again, wait.stop)) return decision;
   }
 }
@@ -235,7 +241,8 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   report(slot.decision, charge.key, began);
   if (!slot.decision.allowed) return RateSlot(std::move(slot));
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
-  slot.at = store_.now() + (roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+  slot.at =
+      saturatingAdd(store_.now(), roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
   if (failure) return RateSlot(std::move(slot));  // there is nothing in the store to give back
   slot.key = charge.key;
   slot.law = *charge.law;
@@ -310,6 +317,7 @@ void RateEngine::report(const Decision& decision, std::string_view key, Instant 
                              .began = began,
                              .ended = store_.now(),
                              .error = decision.outage,
+                             .text = decision.outageReason,
                              .decision = &decision});
 }
 

@@ -36,7 +36,7 @@ void RateStore::failed(const Error& error, std::string_view key, Instant started
                      .ended = now(),
                      .error = error.code(),
                      .text = error.what()});
-  health_.failed(error.code(), started, now(), *environment_.random);
+  health_.failed(error, started, now(), *environment_.random);
 }
 
 void RateStore::answerOutage(std::span<RateCharge> charges, Policies policies) {

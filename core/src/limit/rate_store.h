@@ -19,7 +19,7 @@ namespace lockkeeper::detail {
 class RateStore {
  public:
   using Policies = std::span<const RatePolicy* const>;  // one for each charge
-  using Failure = std::optional<ErrorCode>;
+  using Failure = std::optional<StoreFailure>;
 
   RateStore(std::shared_ptr<RateDriver> driver, const Environment& environment,
             std::chrono::nanoseconds operationTimeout)
@@ -73,7 +73,7 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
       throw;
     } catch (const Error& error) {
       failed(error, charges.front().key, started);
-      failure = error.code();
+      failure = {error.code(), error.what()};
     }
   }
   if (failure) {

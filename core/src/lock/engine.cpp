@@ -277,20 +277,28 @@ void Engine::renew(Lease& lease) {
   driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
   if (keeper_->renewed(lease, renewal, started)) return;
   if (!lease.alive()) throw LockLost(std::string("the lock is lost: ") + toString(lease.lossReason));
+  const std::string cause = renewal.cause.empty() ? "" : ": " + renewal.cause;
   if (renewal.outcome == RenewOutcome::unavailable) {
-    throw StoreUnavailable("the lock was not renewed: its old lease runs on");
+    throw StoreUnavailable("the lock was not renewed, its old lease runs on" + cause);
   }
-  throw OutcomeUnknown("the lock was perhaps renewed: its old lease runs on at least");
+  throw OutcomeUnknown("the lock was perhaps renewed, its old lease runs on at least" + cause);
 }
+
+struct Engine::Released {
+  ReleaseResult result;
+  int attempts = 1;
+  std::optional<ErrorCode> error{};  // why the store has not confirmed it
+  std::string text{};                // the same in words, unless an event has told them
+};
 
 ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
-  const ReleaseResult result = sendRelease(lease, began, wasValid);
-  if (wasAlive) endRelease(lease, result == ReleaseResult::notOwner && wasValid);
-  return result;
+  const Released released = sendRelease(lease, began, wasValid);
+  if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
+  return released.result;
 }
 
 ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
@@ -301,13 +309,13 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
   if (rest <= rest.zero()) return release(lease, began);
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
-  const ReleaseResult result =
+  const Released released =
       sendLastRenewal(lease, std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl));
-  endRelease(lease, result == ReleaseResult::notOwner);
-  return result;
+  endRelease(lease, released, released.result == ReleaseResult::notOwner);
+  return released.result;
 }
 
-ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
+Engine::Released Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
   Renewal renewal{.claim = lease.claim(), .ttl = rest};
   try {
     driver_->renew({&renewal, 1}, callEnd(now()));
@@ -316,22 +324,22 @@ ReleaseResult Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds re
   }
   switch (renewal.outcome) {
     case RenewOutcome::renewed:
-      return ReleaseResult::released;
+      return {.result = ReleaseResult::released};
     case RenewOutcome::notOwner:
       lease.lossReason = LossReason::notOwner;
-      return ReleaseResult::notOwner;
+      return {.result = ReleaseResult::notOwner};
     case RenewOutcome::ownerUnknown:
       lease.lossReason = LossReason::ownershipUncertain;
-      return ReleaseResult::notOwner;
+      return {.result = ReleaseResult::notOwner};
     case RenewOutcome::unavailable:
-      return ReleaseResult::unavailable;
+      return {ReleaseResult::unavailable, 1, ErrorCode::storeUnavailable, std::move(renewal.cause)};
     case RenewOutcome::unknown:
       break;
   }
-  return ReleaseResult::unknown;
+  return {ReleaseResult::unknown, 1, ErrorCode::outcomeUnknown, std::move(renewal.cause)};
 }
 
-void Engine::endRelease(Lease& lease, bool foundLost) {
+void Engine::endRelease(Lease& lease, const Released& released, bool foundLost) {
   { const LocalQueue::Turn ended = std::move(lease.turn); }
   if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
@@ -339,30 +347,36 @@ void Engine::endRelease(Lease& lease, bool foundLost) {
                              .store = store_,
                              .began = lease.acquiredAt,
                              .ended = now(),
+                             .attempts = released.attempts,
+                             .error = released.error,
+                             .text = released.text,
                              .fence = lease.fence,
                              .loss = lease.lossReason});
 }
 
-ReleaseResult Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
+Engine::Released Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
   const Instant deadline = callEnd(began);
-  for (bool again = false;; again = true) {
+  for (int attempts = 1;; ++attempts) {
+    const bool again = attempts > 1;
     try {
       const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
       // A lease that ran until it was released can only have been ended by the first, unanswered request.
-      if (outcome == ReleaseOutcome::released || (again && wasValid)) return ReleaseResult::released;
+      if (outcome == ReleaseOutcome::released || (again && wasValid))
+        return {ReleaseResult::released, attempts};
       if (wasValid) {
         lease.lossReason =
             outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
       }
-      return ReleaseResult::notOwner;
+      return {ReleaseResult::notOwner, attempts};
     } catch (const Error& error) {
       tellFailure(lease, began, error);
       const bool doubt = perhapsApplied(error.code());
       if (doubt && !again && now() < deadline) continue;
       giveBack(lease);
-      return doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable;
+      return {doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable, attempts, error.code()};
     } catch (...) {
-      return ReleaseResult::unknown;  // a driver that breaks its contract; the lease ends by itself
+      // A driver that breaks its contract; the lease ends by itself.
+      return {ReleaseResult::unknown, attempts, ErrorCode::outcomeUnknown};
     }
   }
 }

@@ -60,9 +60,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, const Call& call);
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
-  ReleaseResult sendRelease(Lease& lease, Instant began, bool wasValid);
-  ReleaseResult sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
-  void endRelease(Lease& lease, bool foundLost);
+  /// How a release has ended.
+  struct Released;
+
+  Released sendRelease(Lease& lease, Instant began, bool wasValid);
+  Released sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
+  void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
   void giveBack(const Lease& lease);
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;

@@ -167,7 +167,12 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   schedule(lease);
   lease.state.store(done ? LockState::held : LockState::suspect, std::memory_order_release);
   held.unlock();
-  Event event{.kind = EventKind::renewed, .key = lease.key, .store = store_, .began = began, .ended = now};
+  Event event{.kind = EventKind::renewed,
+              .key = lease.key,
+              .store = store_,
+              .began = began,
+              .ended = now,
+              .attempts = 1};
   if (!done) {
     event.kind = EventKind::renewalFailed;
     event.error =

@@ -23,17 +23,17 @@ void StoreHealth::succeeded() {
   down_.store(false, std::memory_order_release);
 }
 
-void StoreHealth::failed(ErrorCode code, Instant started, Instant now, Random& random) {
-  if (!isOutage(code)) return succeeded();
+void StoreHealth::failed(const Error& error, Instant started, Instant now, Random& random) {
+  if (!isOutage(error.code())) return succeeded();
   const std::lock_guard guard(mutex_);
-  lastFailure_ = code;
+  lastFailure_ = {error.code(), error.what()};
   if (isDown() && started < failedAt_) return;  // one of many that were under way together
   failedAt_ = now;
   nextTry_ = now + backoff_.next(random);
   down_.store(true, std::memory_order_release);
 }
 
-ErrorCode StoreHealth::lastFailure() const {
+StoreFailure StoreHealth::lastFailure() const {
   const std::lock_guard guard(mutex_);
   return lastFailure_;
 }

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/random.h"
@@ -9,6 +10,12 @@
 #include "lockkeeper/internal/backoff.h"
 
 namespace lockkeeper::detail {
+
+/// Why a store could not be asked.
+struct StoreFailure {
+  ErrorCode code;
+  std::string text;
+};
 
 /// Whether the store answers. While it does not, one caller now and then tries it, and the others need not
 /// wait for its timeout. An error that is an answer (a key of the wrong type, a refused right) is no outage.
@@ -28,10 +35,10 @@ class StoreHealth {
 
   void succeeded();
   /// A call that was `started` then has failed.
-  void failed(ErrorCode code, Instant started, Instant now, Random& random);
+  void failed(const Error& error, Instant started, Instant now, Random& random);
 
   bool isDown() const noexcept { return down_.load(std::memory_order_acquire); }
-  ErrorCode lastFailure() const;
+  StoreFailure lastFailure() const;
   Instant nextTry() const;
 
  private:
@@ -41,7 +48,7 @@ class StoreHealth {
   Backoff backoff_;
   Instant failedAt_ = Instant::min();
   Instant nextTry_{};
-  ErrorCode lastFailure_ = ErrorCode::storeUnavailable;
+  StoreFailure lastFailure_{ErrorCode::storeUnavailable, {}};
 };
 
 }  // namespace lockkeeper::detail

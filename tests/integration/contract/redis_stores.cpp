@@ -17,7 +17,8 @@ using test::TlsFiles;
 const char* const leastPrivileges =
     "user keeper on >let-me-in ~* -@all +@connection +info +set +get +del +pexpire +pttl +time +eval "
     "+evalsha +scan "
-    "+wait +exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe &lockkeeper:*";
+    "+wait +exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe resetchannels "
+    "&lockkeeper:*";
 
 namespace {
 

@@ -195,7 +195,7 @@ TEST_P(DatabaseFaults, AKilledServerIsUnavailableUntilItIsBack) {
   service.restock("pen", 10);
   EXPECT_EQ(service.deduct("pen", 1, "before"), Deduction::deducted);
   server.kill();
-  EXPECT_THROW(service.deduct("pen", 1, "while down"), StoreUnavailable);
+  EXPECT_THROW((void)service.deduct("pen", 1, "while down"), StoreUnavailable);
   EXPECT_THROW((void)service.level("pen"), StoreUnavailable);
   server.restart();
   EXPECT_EQ(service.deduct("pen", 1, "before"), Deduction::duplicate);
@@ -211,7 +211,7 @@ TEST_P(DatabaseFaults, ManyDeadSessionsAreNoReasonToFail) {
   blocker << "UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = 'pen'", now;
   std::vector<std::thread> threads;
   for (int thread = 0; thread < sessions; ++thread) {
-    threads.emplace_back([&, thread] { service.deduct("pen", 1, std::to_string(thread)); });
+    threads.emplace_back([&, thread] { (void)service.deduct("pen", 1, std::to_string(thread)); });
   }
   // The shop's services may have idle sessions besides.
   EXPECT_TRUE(waitUntil([&] { return server.sessions() >= sessions; })) << "they queue for the row";
@@ -224,8 +224,8 @@ TEST_P(DatabaseFaults, ManyDeadSessionsAreNoReasonToFail) {
 TEST_P(DatabaseFaults, AFrozenServerHoldsNoCallForEver) {
   service.restock("pen", 10);
   server.pause();
-  EXPECT_THROW(service.deduct("pen", 1, "frozen"), StoreUnavailable);
-  EXPECT_THROW(service.deduct("pen", 1, "frozen"), StoreUnavailable) << "now without a connection";
+  EXPECT_THROW((void)service.deduct("pen", 1, "frozen"), StoreUnavailable);
+  EXPECT_THROW((void)service.deduct("pen", 1, "frozen"), StoreUnavailable) << "now without a connection";
   server.resume();
   EXPECT_TRUE(waitUntil([&] {
     try {

@@ -97,14 +97,18 @@ TEST_P(StockServiceTest, RefusesBadInputByName) {
     }
     return "no error";
   };
-  EXPECT_EQ(message([&] { service.deduct("", 1, "o"); }), "sku is '' (0 bytes): 1 to 64 bytes are allowed");
-  EXPECT_THAT(message([&] { service.deduct(tooLong, 1, "o"); }), testing::HasSubstr("sku is 'xxx"));
-  EXPECT_THAT(message([&] { service.deduct("lockkeeper:pen", 1, "o"); }), testing::HasSubstr(":lockkeeper:"));
-  EXPECT_THAT(message([&] { service.deduct("pen", 1, ""); }), testing::HasSubstr("orderId is ''"));
-  EXPECT_THAT(message([&] { service.deduct("pen", 1, tooLong); }), testing::HasSubstr("orderId is 'xxx"));
-  EXPECT_EQ(message([&] { service.deduct("pen", 0, "o"); }), "quantity is 0: 1 to 1000000 are allowed");
-  EXPECT_EQ(message([&] { service.deduct("pen", -1, "o"); }), "quantity is -1: 1 to 1000000 are allowed");
-  EXPECT_EQ(message([&] { service.deduct("pen", 1'000'001, "o"); }),
+  EXPECT_EQ(message([&] { (void)service.deduct("", 1, "o"); }),
+            "sku is '' (0 bytes): 1 to 64 bytes are allowed");
+  EXPECT_THAT(message([&] { (void)service.deduct(tooLong, 1, "o"); }), testing::HasSubstr("sku is 'xxx"));
+  EXPECT_THAT(message([&] { (void)service.deduct("lockkeeper:pen", 1, "o"); }),
+              testing::HasSubstr(":lockkeeper:"));
+  EXPECT_THAT(message([&] { (void)service.deduct("pen", 1, ""); }), testing::HasSubstr("orderId is ''"));
+  EXPECT_THAT(message([&] { (void)service.deduct("pen", 1, tooLong); }),
+              testing::HasSubstr("orderId is 'xxx"));
+  EXPECT_EQ(message([&] { (void)service.deduct("pen", 0, "o"); }), "quantity is 0: 1 to 1000000 are allowed");
+  EXPECT_EQ(message([&] { (void)service.deduct("pen", -1, "o"); }),
+            "quantity is -1: 1 to 1000000 are allowed");
+  EXPECT_EQ(message([&] { (void)service.deduct("pen", 1'000'001, "o"); }),
             "quantity is 1000001: 1 to 1000000 are allowed");
   EXPECT_EQ(message([&] { service.restock("pen", -1); }), "quantity is -1: 0 to 1000000 are allowed");
   EXPECT_EQ(message([&] { (void)service.level(""); }), "sku is '' (0 bytes): 1 to 64 bytes are allowed");

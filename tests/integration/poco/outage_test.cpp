@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 
+#include "captured_log.h"
 #include "limited_server.h"
 #include "redis_server.h"
 #include "wait_until.h"
@@ -40,6 +41,18 @@ TEST(RateLimitFilterOutage, AClosedLimitAnswersThatTheServiceIsDown) {
   EXPECT_GE(outages, 1);
   redis.restart();
   EXPECT_TRUE(waitUntil([&] { return server.get("/").status == 200; })) << "it opens by itself";
+}
+
+TEST(RateLimitFilterOutage, TheLogSaysWhyAStoreCannotBeAsked) {
+  const CapturedLog log("lockkeeper.http");
+  const RedisServer guarded({.password = "right"});
+  const std::string uri = "redis://:wr0ng@127.0.0.1:" + std::to_string(guarded.port());
+  const LimitedServer server(uri, limitedBy("closed"));
+  EXPECT_EQ(server.get("/").status, 503);
+  EXPECT_NE(log.text().find("route all: limit perAddress refuses without its store: "), std::string::npos)
+      << log.text();
+  EXPECT_NE(log.text().find("refused the user name or the password"), std::string::npos) << log.text();
+  EXPECT_EQ(log.text().find("wr0ng"), std::string::npos) << log.text();
 }
 
 TEST(RateLimitFilterOutage, AnOpenLimitLetsRequestsPassAndReportsIt) {

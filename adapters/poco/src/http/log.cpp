@@ -27,7 +27,7 @@ void log(const RateLimitReport& report) {
   std::string what = "limit " + std::string(decision.policy) + (decision.allowed ? " allows" : " refuses");
   if (decision.outage) what += " without its store";
   if (report.dryRun) what += " (dry run)";
-  write(decision.outage.has_value(), report.route, what, decision.outage ? toString(*decision.outage) : "");
+  write(decision.outage.has_value(), report.route, what, decision.outageReason);
 }
 
 void log(const RequestLockReport& report) {

@@ -28,8 +28,9 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
   /// for what comes before the wait; what must be asked after it is bounded by one I/O timeout. After
   /// OutcomeUnknown the claim may still be in the queue: core calls again with the same token, which finds
   /// its place, or releases it.
-  virtual AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
-                                       std::stop_token stop) = 0;
+  [[nodiscard]] virtual AcquireResult acquireWaiting(const AcquireRequest& request,
+                                                     std::chrono::nanoseconds waitFor,
+                                                     std::stop_token stop) = 0;
 };
 
 /// The store can list its locks.

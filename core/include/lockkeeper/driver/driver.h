@@ -119,7 +119,7 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
 
   /// Claims the key for `ttl` if it is free. When the same claim holds it already (a resend), grants again
   /// with the same fence and a full ttl.
-  virtual AcquireResult acquire(const AcquireRequest& request) = 0;
+  [[nodiscard]] virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
   /// Renews all of `renewals` (LockManager passes up to 1,024) and writes the outcome of each. Never throws
   /// for reasons of the store. Several calls may be under way at a time.

@@ -37,9 +37,9 @@ class LOCKKEEPER_CORE_EXPORT SharedRecords {
   virtual std::vector<SharedRecord> read(std::string_view table, Instant deadline) = 0;
 
   /// Writes `text` for ever if what is there now is `expected` (empty: nothing is). False when it is not.
-  virtual bool replace(std::string_view table, std::string_view name,
-                       const std::optional<std::string>& expected, std::string_view text,
-                       Instant deadline) = 0;
+  [[nodiscard]] virtual bool replace(std::string_view table, std::string_view name,
+                                     const std::optional<std::string>& expected, std::string_view text,
+                                     Instant deadline) = 0;
 
   /// Removes the record; nothing happens when it is not there.
   virtual void remove(std::string_view table, std::string_view name, Instant deadline) = 0;

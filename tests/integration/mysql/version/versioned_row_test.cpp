@@ -143,6 +143,18 @@ TEST_P(VersionedRowOnServer, KeepsEachDigitAndEachMicrosecond) {
       << "what was written back is what was read";
 }
 
+TEST_P(VersionedRowOnServer, TakesAStatementsFirstRowForNoOther) {
+  sql << "CREATE TABLE visits (id BIGINT PRIMARY KEY, at DATETIME(6)) ENGINE = InnoDB", now;
+  sql << "INSERT INTO visits VALUES (1, '2026-01-01 00:00:00.000001'), (2, '2026-01-02 00:00:00.000002')",
+      now;
+  PocoRows rows(store.session());
+  auto transaction = rows.begin();
+  const std::string latest = "SELECT at FROM visits ORDER BY at DESC";
+  EXPECT_THROW(transaction.select(latest, {}), Poco::InvalidArgumentException);
+  EXPECT_EQ(transaction.select(latest + " LIMIT 1", {}), SqlRow{std::string("2026-01-02 00:00:00.000002")});
+  EXPECT_EQ(transaction.select("SELECT id FROM visits ORDER BY id DESC", {}), SqlRow{std::int64_t{2}});
+}
+
 TEST_P(VersionedRowOnServer, GoesOnAfterACommitThatFailed) {
   Poco::Data::Session mine = store.session();
   PocoRows rows(mine);

@@ -89,7 +89,7 @@ class FaultyDriver final : public LockDriver {
   AcquireResult acquire(const AcquireRequest& request) override {
     const Ended ended(*this, Call::acquire);
     const auto fault = begin(Call::acquire);
-    if (fault == Fault::replyLost) inner_->acquire(request);
+    if (fault == Fault::replyLost) (void)inner_->acquire(request);
     refuse(fault);
     auto result = inner_->acquire(request);
     onAcquired();

@@ -89,14 +89,33 @@ TEST_F(ListenerTest, ARenewalThatFailsSaysWhy) {
   auto held = watched.lock("order", {.ttl = 30s, .renew = Renew::manual});
   all->heard.clear();
   network->fail(Call::renew, {Fault::unavailable, Fault::replyLost});
-  EXPECT_THROW(held.renew(), StoreUnavailable);
+  try {
+    held.renew();
+    FAIL() << "it was renewed";
+  } catch (const StoreUnavailable& error) {
+    EXPECT_NE(std::string(error.what()).find("renewal failed, says the test"), std::string::npos);
+  }
   EXPECT_THROW(held.renew(), OutcomeUnknown);
   held.renew();
-  EXPECT_EQ(all->heard, (Lines{"renewal failed key=order store=network error=store unavailable "
+  EXPECT_EQ(all->heard, (Lines{"renewal failed key=order store=network attempts=1 error=store unavailable "
                                "text=renewal failed, says the test left=26698ms",
-                               "renewal failed key=order store=network error=outcome unknown "
+                               "renewal failed key=order store=network attempts=1 error=outcome unknown "
                                "text=renewal failed, says the test left=26698ms",
-                               "renewed key=order store=network"}));
+                               "renewed key=order store=network attempts=1"}));
+}
+
+TEST_F(ListenerTest, AReleaseThatTheStoreHasNotConfirmedSaysWhy) {
+  auto held = watched.lock("order");
+  all->heard.clear();
+  network->fail(Call::release, {Fault::replyLost});
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_EQ(all->heard.back(), "released key=order store=network attempts=2 fence=1");
+  auto other = watched.lock("order", {.ttl = 30s});
+  network->fail(Call::renew, {Fault::unavailable});
+  EXPECT_EQ(other.releaseHeldFor(1min), ReleaseResult::unavailable);
+  EXPECT_EQ(all->heard.back(),
+            "released key=order store=network attempts=1 error=store unavailable text=renewal failed, says "
+            "the test fence=2");
 }
 
 TEST_F(ListenerTest, TheNextOneOfThisProcessNeedNotWaitForTheListener) {
@@ -188,7 +207,9 @@ TEST_F(LimitListenerTest, ADecisionWithoutTheStoreSaysSo) {
   EXPECT_TRUE(watched.take("+49", limit("1/s", {.outage = Outage::open})).allowed);
   ASSERT_EQ(all->heard.size(), 2U);
   EXPECT_TRUE(all->heard[0].starts_with("attempt failed key=:sms:+49 error=store unavailable"));
-  EXPECT_EQ(all->heard[1], "decided key=:sms:+49 error=store unavailable policy=sms says=allowed");
+  EXPECT_EQ(
+      all->heard[1],
+      "decided key=:sms:+49 error=store unavailable text=take: the store is down policy=sms says=allowed");
 }
 
 TEST(ListenerGroup, EveryMemberHearsEverythingThoughOneThrows) {

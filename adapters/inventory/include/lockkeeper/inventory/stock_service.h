@@ -51,7 +51,7 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// error. Throws std::invalid_argument unless sku and orderId have 1 to 64 bytes and quantity is 1 to
   /// 1'000'000; OutcomeUnknown when the connection broke during COMMIT and the database could not be asked
   /// again.
-  Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
+  [[nodiscard]] Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
 
   /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new. Not idempotent. Throws
   /// std::invalid_argument as deduct() does; OutcomeUnknown when the connection broke during COMMIT.

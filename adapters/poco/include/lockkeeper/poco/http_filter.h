@@ -40,7 +40,7 @@ class HttpFilter {
 
   /// A factory for Poco::Net::HTTPServer, whose handlers do the filter's work and then call those of
   /// `handlers`. Requests without a route are passed on at once. The filter need not outlive the factory.
-  Handlers wrap(Handlers handlers) { return state_->wrap(std::move(handlers)); }
+  [[nodiscard]] Handlers wrap(Handlers handlers) { return state_->wrap(std::move(handlers)); }
 
  protected:
   /// By this state from now on.

@@ -103,14 +103,19 @@ inline std::string selectText(const Poco::Data::RecordSet& rows, const std::stri
   return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
 }
 
-/// RowTransaction's select() for any session. Columns that Poco cannot hold are asked for again, as text.
-/// Throws Poco's exceptions.
+/// RowTransaction's select() for any session. Columns that Poco cannot hold are asked for again, as text,
+/// which takes a statement for one row. Throws Poco's exceptions.
 inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
                                        const SqlRow& values) {
   Poco::Data::Statement statement = bound(session, text, values);
   if (statement.execute() == 0) return std::nullopt;
   const Poco::Data::RecordSet rows(statement);
   if (const std::string exactly = selectText(rows, text); !exactly.empty()) {
+    // Asked again in another form, several rows could come in another order.
+    if (rows.rowCount() > 1) {
+      throw Poco::InvalidArgumentException(
+          "a statement that selects decimals or times must select one row: end it with LIMIT 1: " + text);
+    }
     Poco::Data::Statement again = bound(session, exactly, values);
     if (again.execute() == 0) return std::nullopt;
     const Poco::Data::RecordSet texts(again);

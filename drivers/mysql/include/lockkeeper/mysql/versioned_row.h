@@ -36,8 +36,8 @@ enum class RowOutcome { committed, conflict /* each attempt came too late */, no
 struct RetryOptions {
   int attempts = 10;  ///< 1 to 1000, each in a transaction of its own.
   /// The waits between them double from the first to the longest; half of each is random.
-  std::chrono::milliseconds initialPause{2};
-  std::chrono::milliseconds longestPause{100};
+  std::chrono::milliseconds initialPause{2};    ///< 0 to longestPause.
+  std::chrono::milliseconds longestPause{100};  ///< 0 to 1 h.
   Environment environment{};
 };
 
@@ -55,7 +55,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
   /// and the pauses between them. Passes on what the database throws, contention excepted; what commit()
   /// throws is not tried again.
   template <RowDatabase Database, class Compute>
-  RowOutcome update(Database& database, const SqlValue& key, Compute&& compute) const {
+  [[nodiscard]] RowOutcome update(Database& database, const SqlValue& key, Compute&& compute) const {
     for (int attempt = 1;; ++attempt) {
       if (const auto outcome = attemptOnce(database, key, compute)) return *outcome;
       if (attempt == options_.attempts) return RowOutcome::conflict;
@@ -65,7 +65,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
 
   /// One attempt, inside the caller's transaction.
   template <RowTransaction Transaction, class Compute>
-  RowWrite write(Transaction& transaction, const SqlValue& key, Compute&& compute) const {
+  [[nodiscard]] RowWrite write(Transaction& transaction, const SqlValue& key, Compute&& compute) const {
     std::optional<SqlRow> row = transaction.select(select_, {key});
     if (!row) return RowWrite::missing;
     SqlValue version = takeVersion(*row);
