@@ -88,11 +88,13 @@ void servesAUserWith(const std::string& rights, const std::string& note) {
 }
 
 TEST(QueueRights, WhoMayNotSubscribePollsInTheQueue) {
-  servesAUserWith(std::string(queueRights) + " +publish resetchannels &lockkeeper:*", "polls, four times a second");
+  servesAUserWith(std::string(queueRights) + " +publish resetchannels &lockkeeper:*",
+                  "polls, four times a second");
 }
 
 TEST(QueueRights, WhoMayNotPublishPollsInTheQueue) {
-  servesAUserWith(std::string(queueRights) + " +subscribe resetchannels &lockkeeper:*", "polls, four times a second");
+  servesAUserWith(std::string(queueRights) + " +subscribe resetchannels &lockkeeper:*",
+                  "polls, four times a second");
 }
 
 TEST(QueueRights, WhoMayNotUseTheChannelsPollsInTheQueue) {
@@ -103,7 +105,8 @@ TEST(QueueRights, WhoMayNotUseTheChannelsPollsInTheQueue) {
 TEST(QueueRights, WhoMayNotQueuePollsAndReleasesAsBefore) { servesAUserWith("", "+zadd"); }
 
 TEST(QueueRights, WhoMayNotTakeOutEntriesReleasesWithoutTheQueue) {
-  const RestrictedUser user(std::string(queueRights) + " -zrem +publish +subscribe resetchannels &lockkeeper:*");
+  const RestrictedUser user(std::string(queueRights) +
+                            " -zrem +publish +subscribe resetchannels &lockkeeper:*");
   LockManager manager = user.keeper();
   Lock held = manager.lock("k");
   const std::string queue = "{k}:lockkeeper:queue";
@@ -124,7 +127,8 @@ TEST(QueueRights, WhoMayOnlyReleaseIsToldOnce) {
 }
 
 TEST(QueueRights, AHolderWhoMayNotWriteTheHashHandsOver) {
-  const RestrictedUser user(std::string(queueRights) + " -hset +publish +subscribe resetchannels &lockkeeper:*");
+  const RestrictedUser user(std::string(queueRights) +
+                            " -hset +publish +subscribe resetchannels &lockkeeper:*");
   LockManager holders = user.keeper();
   LockManager others[] = {user.everybody(), user.everybody()};
   std::optional<Lock> held = holders.lock("k");
