@@ -181,7 +181,7 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
   use.keep();
   const Reply::Row& answer = reply.rows.front();
-  const Row row{.state = {number(answer, 2), number(answer, 3)}, .now = number(answer, 1), .log = {}};
+  const Row row{.state = {number(answer, 2), number(answer, 3)}, .log = {}, .now = number(answer, 1)};
   if (!row.isLimit()) refuseForeignRow();
   charge.outcome = outcomeOf(charge, {.state = row.state, .now = row.now, .granted = number(answer, 0)});
 }

@@ -110,9 +110,9 @@ TEST_F(ListenerTest, AReleaseThatTheStoreHasNotConfirmedSaysWhy) {
   network->fail(Call::release, {Fault::replyLost});
   EXPECT_EQ(held.release(), ReleaseResult::released);
   EXPECT_EQ(all->heard.back(), "released key=order store=network attempts=2 fence=1");
-  auto other = watched.lock("order", {.ttl = 30s});
+  auto second = watched.lock("order", {.ttl = 30s});
   network->fail(Call::renew, {Fault::unavailable});
-  EXPECT_EQ(other.releaseHeldFor(1min), ReleaseResult::unavailable);
+  EXPECT_EQ(second.releaseHeldFor(1min), ReleaseResult::unavailable);
   EXPECT_EQ(all->heard.back(),
             "released key=order store=network attempts=1 error=store unavailable text=renewal failed, says "
             "the test fence=2");
