@@ -103,15 +103,17 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       }
     });
     const std::uint32_t least = impl_->options().minReplicas;
-    const bool replicated = least == 0 || impl_->replicas.having(wire.connection(), deadline) >= least;
+    const ReplicaCount::Answer answer =
+        least == 0 ? ReplicaCount::Answer{} : impl_->replicas.having(wire.connection(), deadline);
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       Renewal& each = renewals[index];
       each.outcome = impl_->renewed(wire, index);
       if (wire.reply(index).kind == ReplyKind::error) each.cause = impl_->faultIn(wire.reply(index));
-      if (each.outcome == RenewOutcome::renewed && !replicated) {
+      if (each.outcome == RenewOutcome::renewed && answer.replicas < least) {
         each.outcome = RenewOutcome::unavailable;
-        each.cause =
-            impl_->name() + ": fewer than " + std::to_string(least) + " replicas have confirmed the renewal";
+        each.cause = impl_->name() + ": fewer than " + std::to_string(least) +
+                     " replicas have confirmed the renewal" +
+                     (answer.refusal.empty() ? "" : ": " + answer.refusal);
       }
       each.leasedFrom = wire.sentAt();
       each.leasedFor = each.ttl;
@@ -208,17 +210,18 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
 void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Request& wire) {
   const std::uint32_t least = options().minReplicas;
   if (least == 0) return;
-  const std::int64_t having = replicas.having(wire.connection(), request.deadline);
-  if (having >= least) return;
+  const ReplicaCount::Answer answer = replicas.having(wire.connection(), request.deadline);
+  if (answer.replicas >= least) return;
 
-  const std::string few = name() + ": only " + std::to_string(having) + " of " + std::to_string(least) +
-                          " replicas acknowledged the grant";
+  const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
+                          std::to_string(least) + " replicas acknowledged the grant";
   try {
     queue.release(request.claim.key, lockValue(request.claim),
                   saturatingAdd(clock().now(), options().ioTimeout));
   } catch (const Error&) {
     throw OutcomeUnknown(few + "; giving it back failed");
   }
+  if (!answer.refusal.empty()) throw ConfigError(answer.refusal + ", to ask for replicas");
   throw StoreUnavailable(few + "; it was given back");
 }
 

@@ -4,23 +4,32 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "store/redis_store.h"
+#include "wire/mux/multiplexer.h"
 
 namespace lockkeeper::redis {
 
-/// Asks, with WAIT, how many replicas have what a connection has written. The server answers nothing else on
-/// that connection meanwhile, for up to replicaTimeout; so there is one WAIT at a time, and callers that come
-/// while it runs share the next one: a replica that stands still costs each of them that much twice, however
-/// many they are. Thread-safe.
+/// Asks, with WAIT, how many replicas have what was written. The server answers nothing else on a connection
+/// that waits, for up to replicaTimeout; so WAIT has a connection of its own, and a replica that stands still
+/// makes no other call late. There is one WAIT at a time; callers that come while it runs share the next one.
+/// Thread-safe.
 class ReplicaCount {
  public:
-  explicit ReplicaCount(RedisStore& store) : store_(store) {}
+  /// With `minReplicas` of 0, it has no connection and must not be asked.
+  explicit ReplicaCount(RedisStore& store);
 
-  /// How many replicas have what was written, and answered, on `connection` (Answer::connection): 0 when that
-  /// one has ended or no answer has come by `deadline`. May take replicaTimeout and the I/O timeout longer,
-  /// since it asks for others too.
-  std::int64_t having(std::uint64_t connection, Instant deadline);
+  struct Answer {
+    std::int64_t replicas = 0;
+    std::string refusal{};  ///< Why the server does not let us ask; empty when it does.
+  };
+
+  /// How many replicas have what was written, and answered, on `connection` (redis::Answer::connection) of
+  /// the store: 0 when that one has ended, when WAIT was asked of another server, or when no answer has come
+  /// by `deadline`. May take replicaTimeout and the I/O timeout longer, since it asks for others too.
+  Answer having(std::uint64_t connection, Instant deadline);
 
  private:
   struct Turn;
@@ -28,6 +37,7 @@ class ReplicaCount {
   void ask(Turn& turn, Instant deadline);
 
   RedisStore& store_;
+  std::optional<Multiplexer> server_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool asking_ = false;

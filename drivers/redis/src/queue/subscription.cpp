@@ -23,12 +23,6 @@ using std::chrono::milliseconds;
 constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
 constexpr std::chrono::minutes refusalPause{1};
 
-// Those of the command connection tell its listener about the server already.
-Environment silent(Environment environment) {
-  environment.listener = nullptr;
-  return environment;
-}
-
 std::optional<std::uint64_t> numberIn(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -26,6 +26,8 @@ class RedisStore {
   /// For messages.
   const std::string& name() const { return server_.store(); }
   std::string durability() const { return server_.dialer().durability(); }
+  /// As Multiplexer::serverRun().
+  std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
   /// As Multiplexer::execute().
   void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }

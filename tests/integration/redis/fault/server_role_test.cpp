@@ -188,19 +188,76 @@ TEST(ServerRole, SaysWhatACrashOfTheServerDoesToItsLocks) {
   EXPECT_NE(durability(careful).find(lack), std::string::npos) << durability(careful);
 }
 
+/// Once the master counts its replica, which it does when that has acknowledged something.
+bool grantedSoon(LockDriver& driver, const Claimant& claimant) {
+  return waitUntil([&] {
+    try {
+      return granted(driver.acquire(claimant.request(soon(), true)));
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  });
+}
+
+TEST(Replicas, OneThatStandsStillMakesNoOtherCallLate) {
+  const RedisServer master(replicatesAtOnce);
+  RedisServer replica({.arguments = replicaOf(master)});
+  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=10s");
+  const Claimant first{};
+  ASSERT_TRUE(grantedSoon(*driver, first));
+  replica.pause();
+  const Claimant second{};
+  auto waiting = std::async(std::launch::async, [&] { return driver->acquire(second.request(in(30s))); });
+  EXPECT_TRUE(waitUntil([&] {
+    return master.command({"CLIENT", "LIST"}).find("cmd=wait") != std::string::npos;
+  }));
+  EXPECT_TRUE(driver->holder(first.key, in(5s)));
+  EXPECT_EQ(driver->release(first.claim(), in(5s)), ReleaseOutcome::released);
+  EXPECT_EQ(waiting.wait_for(0s), std::future_status::timeout);
+  replica.resume();
+  EXPECT_TRUE(granted(waiting.get()));
+}
+
+TEST(Replicas, ThoseOfAnotherServerDoNotCount) {
+  const RedisServer master;
+  const RedisServer other(replicatesAtOnce);
+  const RedisServer replica({.arguments = replicaOf(other)});
+  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  ASSERT_TRUE(grantedSoon(*openRedis(other.port(), "minReplicas=1"), Claimant{}));
+  other.command({"CONFIG", "RESETSTAT"});
+  FaultProxy name(master.port());
+  const auto driver = openRedis(name.port(), "minReplicas=1");
+  EXPECT_FALSE(driver->holder("k", soon()));  // connects
+  name.leadTo(other.port());
+  const Claimant refused{};
+  EXPECT_THROW((void)driver->acquire(refused.request()), StoreUnavailable);
+  EXPECT_EQ(master.command({"EXISTS", refused.key}), "0");
+  const std::string stats = other.command({"INFO", "commandstats"});
+  EXPECT_NE(stats.find("cmdstat_wait:"), std::string::npos) << stats;
+}
+
+TEST(Replicas, AMissingRightToAskForThemIsNamed) {
+  const RedisServer master;
+  const auto driver = openRedis(master.port(), "minReplicas=1");
+  master.command({"ACL", "SETUSER", "default", "-publish"});
+  const Claimant refused{};
+  try {
+    (void)driver->acquire(refused.request());
+    FAIL() << "no error";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("+publish"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(master.command({"EXISTS", refused.key}), "0");
+}
+
 TEST(Replicas, OneThatStandsStillHarmsNobodyElse) {
   const RedisServer master(replicatesAtOnce);
   RedisServer replica({.arguments = replicaOf(master)});
   ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=200ms&ioTimeout=500ms");
   const Claimant first{};
-  ASSERT_TRUE(waitUntil([&] {
-    try {
-      return granted(driver->acquire(first.request(soon(), true)));
-    } catch (const StoreUnavailable&) {
-      return false;
-    }
-  }));
+  ASSERT_TRUE(grantedSoon(*driver, first));
   const std::string connection = master.command({"CLIENT", "LIST", "TYPE", "normal"});
   const std::string id = connection.substr(0, connection.find(' '));
   replica.pause();
@@ -232,13 +289,7 @@ TEST(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
   ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=300ms");
   const Claimant first{};
-  ASSERT_TRUE(waitUntil([&] {  // The master counts the replica once it has acknowledged something.
-    try {
-      return granted(driver->acquire(first.request(soon(), true)));
-    } catch (const StoreUnavailable&) {
-      return false;
-    }
-  }));
+  ASSERT_TRUE(grantedSoon(*driver, first));
   EXPECT_TRUE(waitUntil([&] { return replica.command({"EXISTS", first.key}) == "1"; }));
 
   replica.pause();
@@ -252,13 +303,7 @@ TEST(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
   EXPECT_NE(renewal.outcome, RenewOutcome::renewed);
   replica.resume();
   const Claimant later{};
-  EXPECT_TRUE(waitUntil([&] {
-    try {
-      return granted(driver->acquire(later.request(soon(), true)));
-    } catch (const StoreUnavailable&) {
-      return false;
-    }
-  }));
+  EXPECT_TRUE(grantedSoon(*driver, later));
 }
 
 }  // namespace

@@ -31,6 +31,11 @@ void Dialer::note(const ServerFacts& facts) {
   environment_.tell({.kind = EventKind::noted, .store = store_, .text = durability});
 }
 
+Environment silent(Environment environment) {
+  environment.listener = nullptr;
+  return environment;
+}
+
 Dial::Dial(Dialer& dialer, Instant now)
     : dialer_(dialer),
       lookup_(dialer.options_, dialer.resolve_),

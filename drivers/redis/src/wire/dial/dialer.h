@@ -45,6 +45,9 @@ class Dialer {
   std::string notedRunId_;
 };
 
+/// For further connections to a server: the first one tells the listener about it.
+Environment silent(Environment environment);
+
 /// A connection in the making: the host's addresses, then for one address after the other TCP, TLS and
 /// log-in, until one leads to a server that is right. Never blocks, so that one thread may make several at
 /// once. Takes connectTimeout at most, shared evenly among the addresses. One thread at a time.

@@ -21,12 +21,6 @@ constexpr std::chrono::seconds idleBeforeLook{1};
 
 const AskRules& oneNode = *new AskRules();
 
-// How long a server may say nothing. WAIT keeps it from answering for as long as it was told to.
-std::chrono::milliseconds ioTimeoutOf(const RedisOptions& options) {
-  return options.ioTimeout +
-         (options.minReplicas > 0 ? options.replicaTimeout : std::chrono::milliseconds{0});
-}
-
 }  // namespace
 
 /// A connection, or one in the making, and what came of it while nobody held the mutex.
@@ -46,7 +40,7 @@ Multiplexer::Multiplexer(const std::vector<RedisOptions>& nodes, const Environme
     : environment_(environment),
       clock_(*environment_.clock),
       admit_(std::move(admit)),
-      ioTimeout_(ioTimeoutOf(nodes.front())),
+      ioTimeout_(nodes.front().ioTimeout),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   for (const RedisOptions& node : nodes) nodes_.emplace_back(nodes_.size(), node, environment_, resolve);
@@ -93,6 +87,12 @@ void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const s
   if (named.ready() && named.connection->number == connection) {
     end(lock, named, ErrorCode::outcomeUnknown, why);
   }
+}
+
+std::string Multiplexer::serverRun(std::uint64_t connection, std::size_t node) {
+  const Lock lock(mutex_);
+  const Node& named = nodes_[node];
+  return named.ready() && named.connection->number == connection ? named.serverRun() : std::string();
 }
 
 // Nobody polls between calls, so what has come since then is taken in before any node is judged by it.

@@ -78,6 +78,9 @@ class Multiplexer {
   /// server behind it is not what we need; `why` is for others that wait for it.
   void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);
 
+  /// Which start of the server (its run_id) `connection` leads to; empty when the connection has ended.
+  std::string serverRun(std::uint64_t connection, std::size_t node = 0);
+
  private:
   using Lock = WakingLock;
   struct Watched;

@@ -40,6 +40,7 @@ void Node::dialGoesOn(Instant attendedUntil, Instant now) {
 
 void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
   connection = std::make_shared<Connection>(dial->take(), index_, connectionNumber, now);
+  serverRun_ = dial->facts().runId;
   dial.reset();
   lastHeard_ = now;
   tried_ = met_ = true;

@@ -36,6 +36,8 @@ class Node {
   /// When it was heard of for the last time.
   Instant lastHeard() const { return lastHeard_; }
   void heard(Instant now) { lastHeard_ = now; }
+  /// Which start of the server the present connection leads to.
+  const std::string& serverRun() const { return serverRun_; }
 
   /// Begins to connect, unless it is connected or connecting, or the next attempt is not due. True: begun.
   bool startDial(Instant now);
@@ -75,6 +77,7 @@ class Node {
   std::string why_;
   ErrorCode code_ = ErrorCode::storeUnavailable;
   Instant lastHeard_{};
+  std::string serverRun_;
   std::deque<std::shared_ptr<const std::string>> undelivered_;
   Instant nextDelivery_ = Instant::min();
 };
