@@ -40,10 +40,26 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
   }
   try {
     return opener_.open(deadline);
+  } catch (const StoreUnavailable&) {
+    putBack(nullptr);
+    if (auto other = takeReturned(deadline)) return other;
+    throw;
   } catch (...) {
     putBack(nullptr);
     throw;
   }
+}
+
+std::unique_ptr<ServerSession> SessionPool::takeReturned(Instant deadline) {
+  std::unique_lock held(mutex_);
+  while (idle_.empty()) {
+    if (used_ == 0 || clock().now() >= deadline) return nullptr;
+    clock().wait(held, returned_, deadline);
+  }
+  ++used_;
+  auto session = std::move(idle_.back());
+  idle_.pop_back();
+  return session;
 }
 
 void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
@@ -52,7 +68,7 @@ void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
     --used_;
     if (session) idle_.push_back(std::move(session));
   }
-  returned_.notify_one();
+  returned_.notify_all();
 }
 
 void SessionPool::closeIdle() {

@@ -74,6 +74,9 @@ class SessionPool {
 
  private:
   std::unique_ptr<ServerSession> take(Instant deadline);
+  /// A server that lets nobody in at present, or too late, still answers those that are in. Null when none
+  /// of them comes back by `deadline`.
+  std::unique_ptr<ServerSession> takeReturned(Instant deadline);
   void putBack(std::unique_ptr<ServerSession> session);
   void closeIdle();
 

@@ -1,5 +1,6 @@
 // Many locks are renewed at once, however far away the server is.
 
+#include <thread>
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
@@ -41,6 +42,22 @@ TEST_P(VersionRenewal, MoreThanAGroupAreRenewedAsWell) {
   for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
   store.direct->renew(renewals, soon());
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
+}
+
+TEST_P(VersionRenewal, WhereNoFurtherSessionCanBeOpenedTheOneThereIsServesAll) {
+  const auto driver = store.openProxied();
+  const auto held = acquired(*driver, 4);
+  ASSERT_EQ(store.proxy.connections(), 1U);
+  store.proxy.set({.kind = ProxyFault::Kind::delay, .pause = 300ms});
+  store.proxy.leadTo(1);  // nobody listens there
+  std::vector<Renewal> renewals;
+  for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
+  {
+    std::vector<std::jthread> callers;
+    for (Renewal& each : renewals) callers.emplace_back([&] { driver->renew({&each, 1}, soon()); });
+  }
+  EXPECT_GT(store.proxy.connections(), 1U);
+  for (const Renewal& each : renewals) EXPECT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
 }
 
 // The longest statement that there is.
