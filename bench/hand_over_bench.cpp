@@ -1,7 +1,7 @@
-// One hot key that several processes take in turn, one thread each: how long a released key lies idle until
-// its next holder starts, what a turn costs the server, and whether everybody gets as many. Beside it, the
-// round trip of an idle connection. usage: hand_over_bench [PROCESSES [HOLD_MS [SECONDS [THINK_MS
-// [URI_PARAMETERS]]]]]
+// One hot key that several processes take in turn: how long a released key lies idle until its next holder
+// starts, what a turn costs the server, and whether everybody gets as many. Beside it, the round trip of an
+// idle connection. What waiters cost while nothing happens, too.
+// usage: hand_over_bench [PROCESSES [THREADS [HOLD_MS [SECONDS [THINK_MS]]]]]
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "line.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -26,6 +27,20 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
+
+/// Who contends for the key, and how.
+struct Contest {
+  int processes = 8;
+  int threads = 1;  // of each
+  milliseconds hold{1};
+  std::chrono::seconds length{5};
+  milliseconds think{0};
+
+  std::string name() const {
+    return std::to_string(processes) + " processes x " + std::to_string(threads) + ", hold " +
+           std::to_string(hold.count()) + " ms";
+  }
+};
 
 constexpr std::size_t mostTurns = 1 << 18;
 constexpr int mostProcesses = 256;
@@ -46,13 +61,7 @@ struct Shared {
   std::int64_t idle[mostTurns];
 };
 
-void work(Shared& all, int me, const std::string& uri, milliseconds hold, milliseconds think) {
-  StoreRegistry registry;
-  redis::use(registry);
-  LockManager locks(registry.open(uri));
-  { auto warm = locks.lock("warm:" + std::to_string(me)); }
-  ++all.ready;
-  while (!all.go) std::this_thread::sleep_for(milliseconds{1});
+void take(LockManager& locks, Shared& all, int me, const Contest& contest) {
   while (!all.stop) {
     const std::int64_t asked = nanos();
     auto held = locks.tryLock("hot", {.ttl = std::chrono::seconds{30}, .waitFor = std::chrono::seconds{60}});
@@ -64,12 +73,27 @@ void work(Shared& all, int me, const std::string& uri, milliseconds hold, millis
     if (turn < mostTurns) all.idle[turn] = last == 0 || asked > last ? -1 : started - last;
     all.longestWait[me] = std::max(all.longestWait[me], started - asked);
     ++all.of[me];
-    if (hold.count() > 0) std::this_thread::sleep_for(hold);
+    if (contest.hold.count() > 0) std::this_thread::sleep_for(contest.hold);
     --all.inside;
     all.released = nanos();
     held->release();
-    if (think.count() > 0) std::this_thread::sleep_for(think);
+    if (contest.think.count() > 0) std::this_thread::sleep_for(contest.think);
   }
+}
+
+LockManager managerOf(const test::RedisServer& server) {
+  StoreRegistry registry;
+  redis::use(registry);
+  return LockManager(registry.open(server.uri()));
+}
+
+void work(Shared& all, int me, const test::RedisServer& server, const Contest& contest) {
+  LockManager locks = managerOf(server);
+  { auto warm = locks.lock("warm:" + std::to_string(me)); }
+  ++all.ready;
+  while (!all.go) std::this_thread::sleep_for(milliseconds{1});
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < contest.threads; ++i) threads.emplace_back([&] { take(locks, all, me, contest); });
 }
 
 std::string calls(const test::RedisServer& server) {
@@ -92,44 +116,46 @@ long callsOf(const test::RedisServer& server, std::initializer_list<const char*>
   return sum;
 }
 
-int run(int processes, milliseconds hold, std::chrono::seconds length, milliseconds think,
-        const std::string& user) {
-  const test::RedisServer server({.users = {"user poller on >poll ~* +@all -zadd -zrange -zscore"}});
-  const std::string uri = user.empty() ? server.uri() : "redis://poller:poll@" + server.uri().substr(8);
+long scriptsOf(const test::RedisServer& server) { return callsOf(server, {"evalsha", "eval"}); }
+
+// In ns, of an idle connection.
+double roundTrip(const test::RedisServer& server) {
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto driver = registry.open(server.uri());
+  std::vector<std::int64_t> each;
+  for (int i = 0; i < 2000; ++i) {
+    const std::int64_t began = nanos();
+    (void)driver->holder("nobody", systemClock()->now() + std::chrono::seconds{5});
+    each.push_back(nanos() - began);
+  }
+  std::sort(each.begin(), each.end());
+  return static_cast<double>(each[each.size() / 2]);
+}
+
+bool run(const Contest& contest) {
+  const test::RedisServer server;
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Shared& all = *new (memory) Shared;
   std::vector<pid_t> children;
-  for (int me = 0; me < processes; ++me) {
+  for (int me = 0; me < contest.processes; ++me) {
     const pid_t child = ::fork();
     if (child == 0) {
-      work(all, me, uri, hold, think);
+      work(all, me, server, contest);
       ::_exit(0);
     }
     children.push_back(child);
   }
-  while (all.ready < processes) std::this_thread::sleep_for(milliseconds{1});
-
-  std::int64_t roundTrip = 0;
-  {
-    StoreRegistry registry;
-    redis::use(registry);
-    const auto driver = registry.open(uri);
-    std::vector<std::int64_t> each;
-    for (int i = 0; i < 2000; ++i) {
-      const std::int64_t began = nanos();
-      (void)driver->holder("nobody", systemClock()->now() + std::chrono::seconds{5});
-      each.push_back(nanos() - began);
-    }
-    std::sort(each.begin(), each.end());
-    roundTrip = each[each.size() / 2];
-  }
+  while (all.ready < contest.processes) std::this_thread::sleep_for(milliseconds{1});
+  const double idleTrip = roundTrip(server);
   server.command({"CONFIG", "RESETSTAT"});
   all.go = true;
-  std::this_thread::sleep_for(length);
+  std::this_thread::sleep_for(contest.length);
   all.stop = true;
   const std::size_t turns = all.turns;
-  const long sent = callsOf(server, {"evalsha", "eval"});
+  const double scripts =
+      static_cast<double>(scriptsOf(server)) / static_cast<double>(std::max<std::size_t>(turns, 1));
   const std::string stats = calls(server);
   for (const pid_t child : children) ::waitpid(child, nullptr, 0);
 
@@ -139,21 +165,57 @@ int run(int processes, milliseconds hold, std::chrono::seconds length, milliseco
   }
   std::sort(idle.begin(), idle.end());
   if (idle.empty()) idle.push_back(0);
-  const auto [least, most] = std::minmax_element(all.of, all.of + processes);
-  const std::int64_t longest = *std::max_element(all.longestWait, all.longestWait + processes);
-  std::printf(
-      "%d processes, hold %ld ms, think %ld ms %s: %zu turns in %ld s, %d overlaps\n"
-      "  round trip %.0f us; release -> next start p50 %.0f us (%.1f round trips), p99 %.0f us, max %.0f us\n"
-      "  scripts a turn %.2f; turns a process %d..%d (%.2f); longest wait %.0f ms\n  calls:%s\n",
-      processes, static_cast<long>(hold.count()), static_cast<long>(think.count()), user.c_str(), turns,
-      static_cast<long>(length.count()), all.overlaps.load(), static_cast<double>(roundTrip) / 1e3,
-      static_cast<double>(idle[idle.size() / 2]) / 1e3,
-      static_cast<double>(idle[idle.size() / 2]) / static_cast<double>(roundTrip),
-      static_cast<double>(idle[idle.size() * 99 / 100]) / 1e3, static_cast<double>(idle.back()) / 1e3,
-      static_cast<double>(sent) / static_cast<double>(std::max<std::size_t>(turns, 1)), least->load(),
-      most->load(), static_cast<double>(most->load()) / std::max(1, least->load()),
-      static_cast<double>(longest) / 1e6, stats.c_str());
-  return all.overlaps == 0 ? 0 : 1;
+  const double half = static_cast<double>(idle[idle.size() / 2]);
+  const double most = static_cast<double>(idle[idle.size() * 99 / 100]);
+  const auto [few, many] = std::minmax_element(all.of, all.of + contest.processes);
+  const double fairness = static_cast<double>(many->load()) / std::max(1, few->load());
+  const std::int64_t longest = *std::max_element(all.longestWait, all.longestWait + contest.processes);
+  const int overlaps = all.overlaps;
+  std::printf("%s, think %ld ms: %zu turns in %ld s, %d overlaps, longest wait %.0f ms\n  calls:%s\n",
+              contest.name().c_str(), static_cast<long>(contest.think.count()), turns,
+              static_cast<long>(contest.length.count()), overlaps, static_cast<double>(longest) / 1e6,
+              stats.c_str());
+  const auto line = [&](const std::string& what, const char* floor, double measured, double atMost,
+                        const char* unit) {
+    bench::print({.name = "hand-over, " + contest.name() + ": " + what,
+                  .floor = floor,
+                  .wanted = "at most " + bench::figure(atMost, unit),
+                  .measured = bench::figure(measured, unit),
+                  .passed = measured <= atMost && overlaps == 0});
+  };
+  line("idle, median", "a round trip", half / idleTrip, 4, "x");
+  line("idle, p99", "", most / 1e6, 5, " ms");
+  line("commands a turn", "", scripts, 4, "");
+  line("turns of the busiest process", "the least busy one", fairness, 1.2, "x");
+  ::munmap(memory, sizeof(Shared));
+  return overlaps == 0;
+}
+
+// What those who wait ask the server while the lock stays held.
+void idleWaiters() {
+  constexpr int waiters = 16;
+  constexpr std::chrono::seconds length{10};
+  const test::RedisServer server;
+  LockManager holder = managerOf(server);
+  const Lock held = holder.lock("hot");
+  std::vector<LockManager> managers;
+  for (int i = 0; i < waiters; ++i) managers.push_back(managerOf(server));
+  std::stop_source stop;
+  std::vector<std::jthread> threads;
+  for (LockManager& each : managers) {
+    threads.emplace_back(
+        [&] { (void)each.tryLock("hot", {.waitFor = std::chrono::hours{1}, .stop = stop.get_token()}); });
+  }
+  std::this_thread::sleep_for(std::chrono::seconds{2});
+  server.command({"CONFIG", "RESETSTAT"});
+  std::this_thread::sleep_for(length);
+  const double each = static_cast<double>(scriptsOf(server)) / waiters / static_cast<double>(length.count());
+  stop.request_stop();
+  bench::print({.name = "hand-over: 16 idle waiters, commands a second of each",
+                .floor = "",
+                .wanted = "at most 0.3",
+                .measured = bench::figure(each, ""),
+                .passed = each <= 0.3});
 }
 
 }  // namespace
@@ -163,10 +225,23 @@ int main(int count, char** arguments) {
   std::vector<std::string> given(arguments + 1, arguments + count);
   std::erase_if(given,
                 [](const std::string& each) { return each.starts_with("--"); });  // of Google Benchmark
+  if (given.empty()) {
+    using lockkeeper::Contest;
+    bool sound = true;
+    for (const Contest& each : {Contest{}, Contest{.threads = 4}, Contest{.processes = 64}}) {
+      sound = lockkeeper::run(each) && sound;
+    }
+    lockkeeper::idleWaiters();
+    return sound ? 0 : 1;
+  }
   const auto number = [&](std::size_t at, int otherwise) {
     return given.size() > at ? std::stoi(given[at]) : otherwise;
   };
-  return lockkeeper::run(number(0, 8), std::chrono::milliseconds{number(1, 1)},
-                         std::chrono::seconds{number(2, 5)}, std::chrono::milliseconds{number(3, 0)},
-                         given.size() > 4 ? given[4] : "");
+  return lockkeeper::run({.processes = number(0, 8),
+                          .threads = number(1, 1),
+                          .hold = std::chrono::milliseconds{number(2, 1)},
+                          .length = std::chrono::seconds{number(3, 5)},
+                          .think = std::chrono::milliseconds{number(4, 0)}})
+             ? 0
+             : 1;
 }
