@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::cli {
 namespace {

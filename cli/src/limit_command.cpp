@@ -1,12 +1,11 @@
 #include <array>
-#include <charconv>
 #include <iostream>
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::cli {
@@ -30,13 +29,9 @@ class FailureListener final : public Listener {
 
 std::int64_t costOf(const CommandLine& line) {
   const std::string text = line.option("cost").value_or("1");
-  std::int64_t cost = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, cost);
-  if (error != std::errc() || rest != end || cost < 0) {
-    throw UsageError("--cost is " + quoted(text) + ": it must be a whole number");
-  }
-  return cost;
+  const auto cost = wholeNumber<std::int64_t>(text);
+  if (cost.value_or(-1) < 0) throw UsageError("--cost is " + quoted(text) + ": it must be a whole number");
+  return *cost;
 }
 
 RatePolicy policyOf(const CommandLine& line, const Settings& settings) {

@@ -10,7 +10,6 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/version.h"
 #include "shown.h"

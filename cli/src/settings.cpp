@@ -10,7 +10,6 @@
 
 #include <cstdlib>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 
@@ -31,7 +30,7 @@ Configuration openFile(const std::string& path) {
 }
 
 /// The file that --config names, with Poco's system.* for references to them.
-Configuration readFile(const CommandLine& line) {
+Poco::AutoPtr<Poco::Util::LayeredConfiguration> readFile(const CommandLine& line) {
   Poco::AutoPtr<Poco::Util::LayeredConfiguration> all(new Poco::Util::LayeredConfiguration);
   if (const auto path = line.option("config")) all->add(openFile(*path), 0);
   all->add(new Poco::Util::SystemConfiguration, 1);

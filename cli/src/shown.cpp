@@ -1,6 +1,6 @@
 #include "shown.h"
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::cli {
 

@@ -8,7 +8,6 @@
 
 #include <iostream>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace samples {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace samples {

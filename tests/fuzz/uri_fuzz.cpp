@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "fuzz_target.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/store_uri.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,6 +5,8 @@
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/inventory/stock_service.h"
 
 namespace lockkeeper::inventory {
@@ -62,9 +64,7 @@ void checkOptions(const StockOptions& options) {
     throw std::invalid_argument("operationTimeout is " + formatDuration(options.operationTimeout) +
                                 ": 1s to 1h are allowed");
   }
-  if (options.sessions < 1 || options.sessions > maxSessions) {
-    throw std::invalid_argument("sessions is " + std::to_string(options.sessions) + ": 1 to 256 are allowed");
-  }
+  checkRange("sessions", options.sessions, 1, maxSessions);
 }
 
 void checkSku(std::string_view sku) {
@@ -77,10 +77,7 @@ void checkOrderId(std::string_view orderId) { checkName("orderId", orderId); }
 std::string lockKey(std::string_view sku) { return "stock:" + std::string(sku); }
 
 void checkQuantity(std::int64_t quantity, std::int64_t least) {
-  if (quantity < least || quantity > maxQuantity) {
-    throw std::invalid_argument("quantity is " + std::to_string(quantity) + ": " + std::to_string(least) +
-                                " to 1000000 are allowed");
-  }
+  checkRange("quantity", quantity, least, maxQuantity);
 }
 
 }  // namespace lockkeeper::inventory

@@ -8,7 +8,6 @@
 #include <mutex>
 
 #include "backend.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/poco_rows.h"
 

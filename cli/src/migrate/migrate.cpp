@@ -1,6 +1,6 @@
 #include "migrate/migrate.h"
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 #include "migrate/migrate_audit.h"
 #include "migrate/observed_migration.h"
 

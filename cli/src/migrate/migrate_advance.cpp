@@ -4,7 +4,6 @@
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "migrate/observed_migration.h"
 #include "shown.h"

@@ -2,7 +2,7 @@
 
 #include "exit_codes.h"
 #include "inspect/table.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 #include "migrate/observed_migration.h"
 #include "shown.h"
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "exit_codes.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::cli {
 namespace {

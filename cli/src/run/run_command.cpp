@@ -9,7 +9,6 @@
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
 #include "run/child_process.h"

@@ -10,7 +10,6 @@
 
 #include "exit_codes.h"
 #include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "run/event.h"
 

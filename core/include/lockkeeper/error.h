@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "lockkeeper/export.h"
 
@@ -26,9 +28,10 @@ LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 /// Base of every exception that lockkeeper throws for reasons outside the calling code. Messages are one
 /// line and never hold a password, a token or a full URI.
 ///
-/// Mistakes of the calling code are none of these: a bad key, an option or an argument out of range is a
-/// std::invalid_argument, an object used after it was moved from a std::logic_error. ConfigError is for what
-/// people write into configurations and URIs, and for how a store is set up.
+/// Mistakes of the calling code are none of these: a bad key, an option or an argument out of range, also one
+/// that only the store at hand cannot take, such as a ttl, is a std::invalid_argument, and nothing has
+/// changed; an object used after it was moved from a std::logic_error. ConfigError is for what people write
+/// into configurations and URIs, and for how a store is set up.
 class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
   /// `message` must be one line without a secret.
@@ -60,5 +63,12 @@ using ConfigError = ErrorOf<ErrorCode::config>;
 using ProtocolError = ErrorOf<ErrorCode::protocol>;
 using ForkedError = ErrorOf<ErrorCode::forked>;
 /// @}
+
+/// The first `most` bytes of `text` in one line of ASCII, for messages and logs: other bytes are shown as a
+/// backslash, x and two hexadecimal digits, a backslash as two, and what was left out as "...".
+LOCKKEEPER_CORE_EXPORT std::string printable(std::string_view text, std::size_t most);
+
+/// printable() between quotes, at most 64 bytes of `text`: how messages show a key or a setting's value.
+LOCKKEEPER_CORE_EXPORT std::string quoted(std::string_view text);
 
 }  // namespace lockkeeper

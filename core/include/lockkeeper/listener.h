@@ -9,7 +9,7 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
-#include "lockkeeper/rate_decision.h"
+#include "lockkeeper/rate_policy.h"
 
 namespace lockkeeper {
 

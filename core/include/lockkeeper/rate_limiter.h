@@ -13,7 +13,6 @@
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
-#include "lockkeeper/rate_decision.h"
 #include "lockkeeper/rate_policy.h"
 
 namespace lockkeeper {

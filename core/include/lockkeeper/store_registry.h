@@ -9,10 +9,10 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fence_source.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper {
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper {

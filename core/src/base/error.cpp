@@ -1,5 +1,6 @@
 #include "lockkeeper/error.h"
 
+#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/lock.h"
 
 namespace lockkeeper {
@@ -42,6 +43,26 @@ const char* toString(ReleaseResult result) noexcept {
       return "not held";
   }
   return "unknown";
+}
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string shown;
+  for (const char c : text.substr(0, most)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f) {
+      shown += "\\x";
+      appendHex(shown, byte);
+    } else {
+      if (c == '\\') shown += c;
+      shown += c;
+    }
+  }
+  return text.size() > most ? shown + "..." : shown;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t most = 64;
+  return "'" + printable(text, most) + "'";
 }
 
 }  // namespace lockkeeper

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
-#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper {
 
@@ -18,30 +19,18 @@ void checkKey(std::string_view key) {
   }
 }
 
-void checkName(std::string_view what, std::string_view name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == std::string_view::npos) return;
+void checkName(std::string_view what, std::string_view name, std::string_view also) {
+  const bool allowed = std::ranges::all_of(name, [&](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           also.find(c) != also.npos;
+  });
+  if (allowed && !name.empty() && name.size() <= 64) return;
   throw std::invalid_argument(std::string(what) + " is " + quoted(name) +
-                              ": 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
+                              ": 1 to 64 characters of [A-Za-z0-9_" + std::string(also) + "] are allowed");
 }
 
 void checkNamespace(std::string_view name) {
   if (!name.empty()) checkName("the namespace", name);
-}
-
-std::string quoted(std::string_view text) {
-  constexpr std::size_t most = 64;
-  std::string shown = "'";
-  for (const char c : text.substr(0, most)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) {
-      shown += "\\x";
-      appendHex(shown, byte);
-    } else {
-      shown += c;
-    }
-  }
-  return shown + (text.size() > most ? "…'" : "'");
 }
 
 }  // namespace lockkeeper

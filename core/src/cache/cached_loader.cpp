@@ -9,6 +9,8 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 
 namespace lockkeeper {
 
@@ -36,10 +38,7 @@ CacheOptions checked(CacheOptions options) {
   checkDuration("lockTtl", options.lockTtl, detail::shortestTtl, std::chrono::hours{1});
   checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
   checkOptions(lockOptions(options));
-  if (options.jitterPercent > 90) {
-    throw std::invalid_argument("jitterPercent is " + std::to_string(options.jitterPercent) +
-                                ": it must be 0 to 90");
-  }
+  checkRange("jitterPercent", options.jitterPercent, 0, 90);
   return options;
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "base/either_stop.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
 
 namespace lockkeeper::detail {
@@ -185,7 +187,7 @@ Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies po
   }
   if (refused) return {};
   const auto asked = records_->generation();
-  const Failure failure = store_.ask(charges, policies, question);
+  Failure failure = store_.ask(charges, policies, question);
   if (failure) return failure;
   for (const RateCharge& each : charges) {
     if (each.outcome.granted == 0) records_->remember(each, started, asked);

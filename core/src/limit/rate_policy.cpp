@@ -10,6 +10,7 @@
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 
 namespace lockkeeper {
 
@@ -68,9 +69,7 @@ class Checker {
   }
 
   void between(std::string_view setting, std::int64_t value, std::int64_t least, std::int64_t most) const {
-    if (value >= least && value <= most) return;
-    refuse(std::string(setting) + " is " + std::to_string(value) + ": " + std::to_string(least) + " to " +
-           std::to_string(most) + " are allowed");
+    checkRange(what(setting), value, least, most);
   }
 
   std::int64_t number(std::string_view setting, const std::string& text) const {

@@ -56,8 +56,9 @@ class LeaseKeeper::LossInbox final : public LossListener {
   LeaseKeeper* keeper_;
 };
 
-LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
-                         std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause)
+LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& environment,
+                         std::string owner, std::chrono::nanoseconds operationTimeout,
+                         std::chrono::nanoseconds retryPause)
     : driver_(std::move(driver)),
       store_(driver_->name()),
       events_(environment.listener ? std::make_shared<EventGate>(environment.listener) : nullptr),

@@ -22,7 +22,7 @@ namespace lockkeeper::detail {
 /// Held by shared_ptr: its threads keep it alive until they have ended.
 class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
  public:
-  LeaseKeeper(std::shared_ptr<LockDriver> driver, Environment environment, std::string owner,
+  LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& environment, std::string owner,
               std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause);
 
   /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.

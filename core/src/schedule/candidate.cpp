@@ -86,12 +86,14 @@ std::optional<Lock> Candidate::campaign(Backoff& backoff) {
       restsUntil_ = Instant::max();
     }
     return won;
+  } catch (const std::invalid_argument& error) {
+    tell(EventKind::noted, error.what());  // a ttl that this store cannot give
   } catch (...) {
     // The manager has told of it.
-    const Guard held(mutex_);
-    restsUntil_ = now() + backoff.next(*environment_.random);
-    return std::nullopt;
   }
+  const Guard held(mutex_);
+  restsUntil_ = now() + backoff.next(*environment_.random);
+  return std::nullopt;
 }
 
 void Candidate::serve(Lock won) {

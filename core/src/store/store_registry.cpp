@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
 

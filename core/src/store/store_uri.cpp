@@ -1,14 +1,16 @@
-#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/store_uri.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper {
+
+using std::chrono::milliseconds;
 
 namespace {
 
@@ -52,9 +54,8 @@ std::string passwordFrom(std::string plain) {
 }
 
 std::uint16_t portFrom(std::string_view text, const std::string& host) {
-  std::uint16_t port = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error == std::errc() && rest == text.data() + text.size() && port != 0) return port;
+  const auto port = wholeNumber<std::uint16_t>(text);
+  if (port.value_or(0) != 0) return *port;
   // Anything but a short number may be a password whose '@' was forgotten.
   const bool number =
       text.size() <= 6 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -103,6 +104,9 @@ void refuseSecond(std::string_view text) {
     }
   }
 }
+
+/// How messages begin that refuse a parameter.
+std::string named(std::string_view parameter) { return "the store's parameter " + quoted(parameter); }
 
 std::string joined(std::span<const std::string_view> names) {
   std::string list;
@@ -153,7 +157,7 @@ StoreUri StoreUri::parse(std::string_view text) {
     }
     if (!uri.parameters_.try_emplace(name, decode(pair.substr(equals + 1), "parameter " + quoted(name)))
              .second) {
-      throw ConfigError("the store's parameter " + quoted(name) + " is given twice");
+      throw ConfigError(named(name) + " is given twice");
     }
   }
   return uri;
@@ -162,18 +166,19 @@ StoreUri StoreUri::parse(std::string_view text) {
 void StoreUri::allowOnly(std::span<const std::string_view> known) const {
   for (const auto& entry : parameters_) {
     if (std::find(known.begin(), known.end(), entry.first) != known.end()) continue;
-    throw ConfigError("the store's parameter " + quoted(entry.first) + " is unknown: " + scheme_ + " knows " +
-                      joined(known));
+    throw ConfigError(named(entry.first) + " is unknown: " + scheme_ + " knows " + joined(known));
   }
 }
 
 std::string StoreUri::passwordOf(const Endpoint& endpoint) const {
-  const auto file = parameter("passwordFile");
-  if (!file) return endpoint.password;
+  const std::string path = file("passwordFile");
+  if (path.empty()) return endpoint.password;
   if (!endpoint.password.empty()) throw ConfigError("both a password and a passwordFile are given");
   std::string password;
-  std::ifstream in(*file);
-  if (!std::getline(in, password)) throw ConfigError("passwordFile " + quoted(*file) + " cannot be read");
+  std::ifstream in(path);
+  if (!std::getline(in, password)) {
+    throw ConfigError(named("passwordFile") + " is " + quoted(path) + ": its first line cannot be read");
+  }
   if (password.ends_with('\r')) password.pop_back();
   return password;
 }
@@ -191,20 +196,43 @@ bool StoreUri::flag(std::string_view name, bool otherwise) const {
 bool StoreUri::flagIn(std::string_view name, std::string_view text) {
   if (text == "true" || text == "on") return true;
   if (text == "false" || text == "off") return false;
-  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(text) +
-                    ": it must be on or off");
+  throw ConfigError(named(name) + " is " + quoted(text) + ": it must be on or off");
 }
 
 std::uint64_t StoreUri::number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
                                std::uint64_t most) const {
   const auto value = parameter(name);
   if (!value) return otherwise;
-  std::uint64_t number = 0;
-  const char* end = value->data() + value->size();
-  const auto [rest, error] = std::from_chars(value->data(), end, number);
-  if (error == std::errc() && rest == end && number >= least && number <= most) return number;
-  throw ConfigError("the store's parameter " + quoted(name) + " is " + quoted(*value) +
-                    ": it must be a number from " + std::to_string(least) + " to " + std::to_string(most));
+  const auto number = wholeNumber<std::uint64_t>(*value);
+  if (number && *number >= least && *number <= most) return *number;
+  throw ConfigError(named(name) + " is " + quoted(*value) + ": it must be a number from " +
+                    std::to_string(least) + " to " + std::to_string(most));
+}
+
+milliseconds StoreUri::duration(std::string_view name, milliseconds otherwise, milliseconds least,
+                                milliseconds most) const {
+  const auto value = parameter(name);
+  if (!value) return otherwise;
+  const milliseconds length = parseDuration(named(name), *value);
+  if (length >= least && length <= most) return length;
+  throw ConfigError(named(name) + " is " + quoted(*value) + ": it must be " + formatDuration(least) + " to " +
+                    formatDuration(most));
+}
+
+std::string StoreUri::file(std::string_view name) const {
+  const auto path = parameter(name);
+  if (!path) return "";
+  if (std::ifstream(*path).good()) return *path;
+  throw ConfigError(named(name) + " is " + quoted(*path) + ": this file cannot be read");
+}
+
+CertificateFiles StoreUri::certificateFiles(bool tls) const {
+  for (const std::string_view name : {"caFile", "certFile", "keyFile"}) {
+    if (!tls && parameter(name)) throw ConfigError(named(name) + " is given without tls=on");
+  }
+  CertificateFiles files{file("caFile"), file("certFile"), file("keyFile")};
+  if (files.certFile.empty() == files.keyFile.empty()) return files;
+  throw ConfigError("certFile and keyFile belong together: only one of them is given");
 }
 
 std::string StoreUri::display() const {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <span>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::migration {

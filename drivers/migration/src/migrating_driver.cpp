@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
@@ -62,16 +61,21 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
                                 formatDuration(options_.maxTtl) + " (maxTtl) is allowed");
   }
   const Phase phase = membership_->choose(request);
-  AcquireResult result;
-  try {
-    result = acquireIn(phase, request);
-  } catch (const Error& error) {
-    const bool applied = error.code() == ErrorCode::outcomeUnknown || error.code() == ErrorCode::protocol;
-    if (applied || request.resend) {
+  const auto failed = [&](bool perhapsApplied) {
+    if (perhapsApplied || request.resend) {
       membership_->doubt(request.claim, request.ttl);
     } else {
       membership_->forget(request.claim);
     }
+  };
+  AcquireResult result;
+  try {
+    result = acquireIn(phase, request);
+  } catch (const Error& error) {
+    failed(error.code() == ErrorCode::outcomeUnknown || error.code() == ErrorCode::protocol);
+    throw;
+  } catch (const std::invalid_argument&) {
+    failed(false);
     throw;
   } catch (...) {
     membership_->doubt(request.claim, request.ttl);
@@ -125,7 +129,7 @@ AcquireResult MigratingDriver::acquireBoth(const AcquireRequest& request) {
     throw;  // The claim will be sent again, or given up, to both.
   } catch (const ProtocolError&) {
     throw;
-  } catch (const Error&) {
+  } catch (const std::exception&) {  // a ttl that the new store cannot give among them
     giveBack(*oldStore_, request.claim, request.deadline);
     throw;
   }

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::migration {
 
@@ -61,10 +60,8 @@ Phase phaseFrom(std::string_view rule, std::string_view word) {
 }
 
 unsigned percentFrom(std::string_view rule, std::string_view word) {
-  const std::string_view digits = word.substr(0, word.size() - 1);
-  unsigned percent = 0;
-  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
-  if (fault == std::errc{} && end == digits.data() + digits.size() && percent <= 100) return percent;
+  const auto percent = wholeNumber<unsigned>(word.substr(0, word.size() - 1));
+  if (percent && *percent <= 100) return *percent;
   throw ConfigError("the rule " + quoted(rule) + " has the percentage " + quoted(word) +
                     ": 0% to 100%, in whole numbers, are allowed");
 }

@@ -1,11 +1,10 @@
 #include "lockkeeper/migration/state_store.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::migration {
 
@@ -31,11 +30,9 @@ class Lines {
   }
 
   std::uint64_t number() {
-    const std::string_view line = next();
-    std::uint64_t value = 0;
-    const auto [end, fault] = std::from_chars(line.data(), line.data() + line.size(), value);
-    if (fault != std::errc{} || end != line.data() + line.size()) refuse();
-    return value;
+    const auto value = wholeNumber<std::uint64_t>(next());
+    if (!value) refuse();
+    return *value;
   }
 
   milliseconds length() {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 #include "uri_parameters.h"
 
 namespace lockkeeper::redis {
@@ -50,19 +50,17 @@ RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
   unixSocket ? readUnixAddress(uri, options) : readTcpAddress(uri, options);
   readLogin(uri, uri.endpoints().empty() ? nullptr : &uri.endpoints()[0], options);
   options.tls = tls;
-  readCommon(uri, options);
+  readCommon(uri, tls, options);
   options.fence = uri.flag("fence", options.fence);
   options.minReplicas =
       static_cast<std::uint32_t>(uri.number("minReplicas", options.minReplicas, 0, mostReplicas));
-  readDuration(uri, "replicaTimeout", shortestTimeout, longestReplicaTimeout, options.replicaTimeout);
-  return asConfigured(std::move(options));
+  options.replicaTimeout =
+      uri.duration("replicaTimeout", options.replicaTimeout, shortestTimeout, longestReplicaTimeout);
+  return checked(std::move(options));
 }
 
 void RedisOptions::check() const {
-  if (minReplicas > mostReplicas) {
-    throw std::invalid_argument("minReplicas is " + std::to_string(minReplicas) + ": 0 to " +
-                                std::to_string(mostReplicas) + " are allowed");
-  }
+  checkRange("minReplicas", minReplicas, 0, mostReplicas);
   checkDuration("replicaTimeout", replicaTimeout, shortestTimeout, longestReplicaTimeout);
   checkDuration("connectTimeout", connectTimeout, shortestTimeout, longestTimeout);
   checkDuration("ioTimeout", ioTimeout, shortestTimeout, longestTimeout);

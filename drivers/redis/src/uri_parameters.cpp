@@ -1,19 +1,14 @@
 #include "uri_parameters.h"
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <string>
 
-#include "lockkeeper/driver/key.h"
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::redis {
 
 namespace {
-
-using std::chrono::milliseconds;
 
 constexpr std::uint32_t mostDatabases = 1U << 20;
 constexpr std::size_t longestClientName = 64;
@@ -28,14 +23,6 @@ void readClientName(const StoreUri& uri, RedisOptions& options) {
   }
 }
 
-void readFile(const StoreUri& uri, std::string_view name, std::string& out) {
-  const auto file = uri.parameter(name);
-  if (!file) return;
-  out = *file;
-  if (!std::ifstream(out).good())
-    throw ConfigError(std::string(name) + " " + quoted(out) + " cannot be read");
-}
-
 }  // namespace
 
 void allowOnly(const StoreUri& uri, std::vector<std::string_view> own, bool tls) {
@@ -44,23 +31,13 @@ void allowOnly(const StoreUri& uri, std::vector<std::string_view> own, bool tls)
   uri.allowOnly(own);
 }
 
-void readDuration(const StoreUri& uri, std::string_view name, milliseconds least, milliseconds most,
-                  milliseconds& out) {
-  const auto text = uri.parameter(name);
-  if (!text) return;
-  out = parseDuration(name, *text);
-  if (out < least || out > most) {
-    throw ConfigError(std::string(name) + " is " + quoted(*text) + ": " + formatDuration(least) + " to " +
-                      formatDuration(most) + " are allowed");
-  }
-}
-
 void readDatabase(std::string_view text, std::uint32_t& out) {
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (fault != std::errc{} || end != text.data() + text.size() || out >= mostDatabases) {
+  const auto number = wholeNumber<std::uint32_t>(text);
+  if (!number || *number >= mostDatabases) {
     throw ConfigError("the database is " + quoted(text) + ": 0 to " + std::to_string(mostDatabases - 1) +
                       " are allowed");
   }
+  out = *number;
 }
 
 void readHost(const Endpoint& endpoint, RedisOptions& options) {
@@ -83,17 +60,16 @@ void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& opti
   }
 }
 
-void readCommon(const StoreUri& uri, RedisOptions& options) {
-  readFile(uri, "caFile", options.caFile);
-  readFile(uri, "certFile", options.certFile);
-  readFile(uri, "keyFile", options.keyFile);
-  if (options.certFile.empty() != options.keyFile.empty()) {
-    throw ConfigError("certFile and keyFile belong together: only one of them is given");
-  }
+void readCommon(const StoreUri& uri, bool tls, RedisOptions& options) {
+  const CertificateFiles files = uri.certificateFiles(tls);
+  options.caFile = files.caFile;
+  options.certFile = files.certFile;
+  options.keyFile = files.keyFile;
   readClientName(uri, options);
   options.allowEviction = uri.flag("allowEviction", options.allowEviction);
-  readDuration(uri, "connectTimeout", shortestTimeout, longestTimeout, options.connectTimeout);
-  readDuration(uri, "ioTimeout", shortestTimeout, longestTimeout, options.ioTimeout);
+  options.connectTimeout =
+      uri.duration("connectTimeout", options.connectTimeout, shortestTimeout, longestTimeout);
+  options.ioTimeout = uri.duration("ioTimeout", options.ioTimeout, shortestTimeout, longestTimeout);
 }
 
 }  // namespace lockkeeper::redis

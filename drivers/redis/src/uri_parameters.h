@@ -2,27 +2,22 @@
 
 #include <chrono>
 #include <cstdint>
-#include <stdexcept>
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/store_uri.h"
-#include "lockkeeper/error.h"
+#include "lockkeeper/internal/as_configured.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 
 // What the URIs of all stores on Redis have in common. All throw ConfigError that names the value and what is
 // allowed; `out` keeps its value when the URI says nothing.
 
-/// What a URI has said; what check() refuses of it is an error of the configuration, not of the program.
+/// The options that a URI has said, checked.
 template <class Options>
-Options asConfigured(Options options) {
-  try {
-    options.check();
-  } catch (const std::invalid_argument& wrong) {
-    throw ConfigError(wrong.what());
-  }
+Options checked(Options options) {
+  asConfigured("", [&] { options.check(); });
   return options;
 }
 
@@ -34,8 +29,6 @@ inline constexpr std::chrono::milliseconds longestTimeout{std::chrono::hours{1}}
 /// with `tls`.
 void allowOnly(const StoreUri& uri, std::vector<std::string_view> own, bool tls);
 
-void readDuration(const StoreUri& uri, std::string_view name, std::chrono::milliseconds least,
-                  std::chrono::milliseconds most, std::chrono::milliseconds& out);
 void readDatabase(std::string_view text, std::uint32_t& out);
 
 /// Host and port.
@@ -47,7 +40,7 @@ void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& op
 /// User and password, or passwordFile. `endpoint` is null where the URI has none.
 void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options);
 
-/// caFile, certFile, keyFile, clientName, allowEviction, connectTimeout, ioTimeout.
-void readCommon(const StoreUri& uri, RedisOptions& options);
+/// clientName, allowEviction, connectTimeout, ioTimeout and, only with `tls`, caFile, certFile and keyFile.
+void readCommon(const StoreUri& uri, bool tls, RedisOptions& options);
 
 }  // namespace lockkeeper::redis

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <vector>
 
-#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/store_uri.h"
 #include "modes.h"
 #include "sale/report.h"
 #include "sale/sale.h"

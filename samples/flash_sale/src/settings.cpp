@@ -1,8 +1,7 @@
 #include "settings.h"
 
-#include "lockkeeper/driver/key.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/store_uri.h"
 #include "sample_settings.h"
 
 namespace flash_sale {

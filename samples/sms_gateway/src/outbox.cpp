@@ -3,7 +3,6 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace sms_gateway {

@@ -146,7 +146,7 @@ TEST_F(RedlockMistakes, InTheNamesOfTheNodes) {
 TEST_F(RedlockMistakes, ATtlThatIsLongerThanTheGuard) {
   const Finished finished = lockkeeper(
       {"run", "--store", store("?restartGuard=10s"), "--ttl", "11s", "k", "--", "touch", file("started")});
-  EXPECT_EQ(finished.exitCode, 78) << finished.errors;
+  EXPECT_EQ(finished.exitCode, 64) << finished.errors;
   EXPECT_NE(finished.errors.find("restartGuard"), std::string::npos) << finished.errors;
 }
 

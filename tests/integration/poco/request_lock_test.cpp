@@ -43,11 +43,12 @@ class Faults {
 
 class RequestLockTest : public ::testing::Test {
  protected:
-  std::function<Factory(Factory)> locked(LockOptions lock = {}) {
-    return [this, lock](Factory handlers) {
+  std::function<Factory(Factory)> locked(LockOptions lock = {}) { return locked(lock, redis.uri()); }
+  std::function<Factory(Factory)> locked(LockOptions lock, const std::string& store) {
+    return [this, lock, store](Factory handlers) {
       const poco::LockedRoute route{
           .name = "order", .match = "PUT /orders/{id}", .by = "path id", .lock = lock};
-      return poco::RequestLocks(managerOn(redis.uri()), {.routes = {route}, .report = faults.hook()})
+      return poco::RequestLocks(managerOn(store), {.routes = {route}, .report = faults.hook()})
           .wrap(std::move(handlers));
     };
   }
@@ -133,6 +134,18 @@ TEST_F(RequestLockTest, AStoreThatIsDownIsNoBusyKey) {
   EXPECT_EQ(answer.status, 503);
   EXPECT_GE(std::stoi(answer.header("retry-after")), 1);
   EXPECT_EQ(answer.header("content-type"), "application/problem+json");
+  EXPECT_EQ(served, 0);
+  EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::storeDown});
+}
+
+TEST_F(RequestLockTest, AStoreThatCannotGiveTheTtlServesNoRequest) {
+  std::atomic<int> served = 0;
+  const std::string shortLeases = "redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3?restartGuard=1s";
+  AppServer server(locked({.ttl = 2s}, shortLeases), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    ++served;
+    reply(response, 200, "");
+  });
+  EXPECT_EQ(server.put("/orders/7").status, 503);
   EXPECT_EQ(served, 0);
   EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::storeDown});
 }

@@ -175,6 +175,12 @@ TEST_F(Pair, RefusesATtlThatTheMigrationDoesNotWaitFor) {
   EXPECT_EQ(held("k"), "");
 }
 
+TEST_F(Pair, NothingStaysInTheOldStoreWhenTheNewOneCannotGiveTheTtl) {
+  process.newStore->fail(Call::acquire, {Fault::invalid});
+  EXPECT_THROW(takes(process, who), std::invalid_argument);
+  EXPECT_EQ(held("k"), "");
+}
+
 TEST_F(Pair, FindsOutThatTwoNamesAreOneStore) {
   const auto same = std::make_shared<FaultyDriver>(newStore);
   const MigratingDriver ontoItself(same, newStore, records, options, Environment{clock});

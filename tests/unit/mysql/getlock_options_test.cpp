@@ -66,8 +66,8 @@ TEST(GetLockOptions, RefuseWhatTheyDoNotKnowAndNameIt) {
 TEST(GetLockOptions, AskForTlsOnlyWhenTold) {
   EXPECT_FALSE(read("locks").tls);
   EXPECT_TRUE(read("locks?tls=on").tls);
-  EXPECT_EQ(read("locks?tls=on").caFile, "") << "the system's authorities";
-  EXPECT_EQ(read("locks?tls=on&caFile=/dev/null").caFile, "/dev/null");
+  EXPECT_EQ(read("locks?tls=on").files.caFile, "") << "the system's authorities";
+  EXPECT_EQ(read("locks?tls=on&caFile=/dev/null").files.caFile, "/dev/null");
 }
 
 TEST(GetLockOptions, NeverEncryptLessThanTheUriSeemsToSay) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 #include <gtest/gtest.h>
 

@@ -42,9 +42,10 @@ TEST_P(PasswordFile, GivesItsFirstLine) {
 }
 
 TEST_P(PasswordFile, IsNamedWhenItCannotBeRead) {
-  EXPECT_EQ(refusal(uri()), "passwordFile '" + path_ + "' cannot be read");
+  const std::string named = "the store's parameter 'passwordFile' is '" + path_ + "': ";
+  EXPECT_EQ(refusal(uri()), named + "this file cannot be read");
   write("");
-  EXPECT_EQ(refusal(uri()), "passwordFile '" + path_ + "' cannot be read");
+  EXPECT_EQ(refusal(uri()), named + "its first line cannot be read");
 }
 
 TEST_P(PasswordFile, IsRefusedBesideAPasswordInTheUri) {

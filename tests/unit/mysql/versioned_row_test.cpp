@@ -188,16 +188,17 @@ TEST(VersionedRow, PausesAsBackoffSaysBetweenItsAttempts) {
 
 TEST(VersionedRow, TakesPlainNamesOnly) {
   for (const std::string bad : {"", "a b", "a`b", "a;b", "a.b", "a'b", "ä"}) {
-    EXPECT_THAT(refusal<ConfigError>({.name = bad, .key = "k", .columns = {"c"}}),
+    EXPECT_THAT(refusal<std::invalid_argument>({.name = bad, .key = "k", .columns = {"c"}}),
                 HasSubstr("the table name is"));
-    EXPECT_THAT(refusal<ConfigError>({.name = "t", .key = bad, .columns = {"c"}}),
+    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = bad, .columns = {"c"}}),
                 HasSubstr("the key column is"));
-    EXPECT_THAT(refusal<ConfigError>({.name = "t", .key = "k", .columns = {"c", bad}}),
+    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = "k", .columns = {"c", bad}}),
                 HasSubstr("a column is"));
-    EXPECT_THAT(refusal<ConfigError>({.name = "t", .key = "k", .columns = {}, .version = bad}),
+    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = "k", .columns = {}, .version = bad}),
                 HasSubstr("the version column is"));
   }
-  EXPECT_EQ(refusal<ConfigError>({.name = "order", .key = "select", .columns = {"from"}}), "accepted");
+  EXPECT_EQ(refusal<std::invalid_argument>({.name = "order", .key = "select", .columns = {"from"}}),
+            "accepted");
 }
 
 TEST(VersionedRow, NamesAWrongOption) {
@@ -241,8 +242,8 @@ TEST(ServerRows, NamesAWrongOption) {
     const char* fault;
   };
   for (const Case& each : {
-           Case{0, 2s, "sessions is 0: it must be 1 to 256"},
-           Case{257, 2s, "sessions is 257: it must be 1 to 256"},
+           Case{0, 2s, "sessions is 0: 1 to 256 are allowed"},
+           Case{257, 2s, "sessions is 257: 1 to 256 are allowed"},
            Case{8, 0s, "operationTimeout is 0s: it must be 1s to 1h"},
            Case{8, -1s, "operationTimeout is -1s: it must be 1s to 1h"},
            Case{8, 3601s, "operationTimeout is 3601s: it must be 1s to 1h"},

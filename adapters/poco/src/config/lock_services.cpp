@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "config/setting_value.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
@@ -29,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 7> ownSchemes{{{"
 
 /// Throws ConfigError unless `stores` can open it.
 void checkStore(const std::string& setting, const std::string& uri, const StoreRegistry& stores) {
-  const std::string scheme = asSetting(setting + ": ", [&] { return StoreUri::parse(uri).scheme(); });
+  const std::string scheme = asConfigured(setting + ": ", [&] { return StoreUri::parse(uri).scheme(); });
   const auto* own = std::ranges::find(ownSchemes, scheme, [](const auto& entry) { return entry.first; });
   if (stores.knows(scheme) || own == ownSchemes.end()) return;
   const std::string component = own->second;
@@ -41,7 +40,7 @@ void checkStore(const std::string& setting, const std::string& uri, const StoreR
 std::shared_ptr<LockDriver> openStore(const std::string& setting, const std::string& uri,
                                       const StoreRegistry& stores, const Environment& environment) {
   checkStore(setting, uri, stores);
-  return asSetting(setting + ": ", [&] { return stores.open(uri, environment); });
+  return asConfigured(setting + ": ", [&] { return stores.open(uri, environment); });
 }
 
 std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreRegistry& stores,
@@ -61,7 +60,7 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   for (const auto& [name, task] : settings.tasks) {
     checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
   }
-  return asSetting("lockkeeper.migration: ", [&] {
+  return asConfigured("lockkeeper.migration: ", [&] {
     return migration::open(stores, {migration.from, settings.store, migration.stateStore}, migration.options,
                            environment);
   });
@@ -117,7 +116,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
                     : openMigration(settings, stores, environment);
   ManagerOptions manager = settings.manager;
   manager.environment = environment;
-  locks_ = asSetting("lockkeeper.lock: ", [&] { return std::make_shared<LockManager>(driver, manager); });
+  locks_ = asConfigured("lockkeeper.lock: ", [&] { return std::make_shared<LockManager>(driver, manager); });
 
   const HttpSettings& http = settings.http;
   if (!http.answersStore.empty() || !http.idempotency.routes.empty()) {
@@ -125,7 +124,7 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
     const std::string setting = own ? "lockkeeper.http.idempotency.store" : "lockkeeper.store";
     const std::string& uri = own ? http.answersStore : settings.store;
     checkStore(setting, uri, stores);
-    answers_ = asSetting(setting + ": ", [&] { return stores.openValues(uri, environment); });
+    answers_ = asConfigured(setting + ": ", [&] { return stores.openValues(uri, environment); });
   }
 
   const bool elsewhere = !settings.limiterStore.empty();
@@ -140,7 +139,8 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   }
   RateLimiterOptions limiter = settings.limiter;
   limiter.environment = environment;
-  limits_ = asSetting("lockkeeper.limiter: ", [&] { return std::make_shared<RateLimiter>(rates, limiter); });
+  limits_ =
+      asConfigured("lockkeeper.limiter: ", [&] { return std::make_shared<RateLimiter>(rates, limiter); });
 }
 
 const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
@@ -159,7 +159,7 @@ const std::shared_ptr<ValueStore>& LockServices::sharedAnswers() const {
 void LockServices::reload(const Settings& settings) {
   Live::Generation fresh{settings.policies(), settings.tasks};
   for (const auto& task : fresh.tasks) {
-    asSetting("lockkeeper.tasks." + task.first + ": ", [&] { checkOptions(task.second); });
+    asConfigured("lockkeeper.tasks." + task.first + ": ", [&] { checkOptions(task.second); });
   }
   const std::lock_guard guard(live_->mutex);
   live_->generations.push_back(std::move(fresh));

@@ -3,7 +3,6 @@
 #include <Poco/Util/AbstractConfiguration.h>
 
 #include "config/setting_table.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/poco/settings.h"
 
@@ -58,8 +57,8 @@ Settings readSettings(const AbstractConfiguration& configuration) {
   Settings settings;
   readBelow(configuration, "lockkeeper", settings);
   settings.limiter.keyNamespace = settings.manager.keyNamespace;
-  asSetting("lockkeeper.lock: ", [&] { checkOptions(settings.manager); });
-  asSetting("lockkeeper.", [&] { checkOptions(settings.migration.options); });  // it names the rest itself
+  asConfigured("lockkeeper.lock: ", [&] { checkOptions(settings.manager); });
+  asConfigured("lockkeeper.", [&] { checkOptions(settings.migration.options); });  // it names the rest itself
   return settings;
 }
 

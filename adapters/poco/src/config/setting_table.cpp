@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "config/setting_row.h"
+#include "lockkeeper/driver/key.h"
 #include "text/edit_distance.h"
 
 namespace lockkeeper::poco {
@@ -13,7 +14,7 @@ namespace {
 
 /// A name that others see: of a namespace, of a migration.
 void parseName(const GivenValue& given, std::string& name) {
-  asSetting("", [&] { checkName(given.setting, given.text); });
+  asConfigured("", [&] { checkName(given.setting, given.text); });
   name = given.text;
 }
 

@@ -23,7 +23,7 @@ void parse(const GivenValue& given, Renew& value) {
 }
 
 void parse(const GivenValue& given, migration::Rules& value) {
-  value = asSetting(given.setting + ": ", [&] { return migration::Rules::parse(given.text); });
+  value = asConfigured(given.setting + ": ", [&] { return migration::Rules::parse(given.text); });
 }
 
 std::string written(bool value) { return value ? "on" : "off"; }

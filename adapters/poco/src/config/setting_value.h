@@ -6,13 +6,12 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/as_configured.h"
 #include "lockkeeper/lock_options.h"
 #include "lockkeeper/migration/migration_options.h"
 
@@ -24,18 +23,6 @@ struct GivenValue {
   std::vector<std::string> names{};  ///< What stands for each `*` of its row.
   std::string text{};                ///< Not empty.
 };
-
-/// What `fn` returns. What it refuses becomes a ConfigError that begins with `prefix`.
-template <class Fn>
-auto asSetting(const std::string& prefix, Fn&& fn) {
-  try {
-    return fn();
-  } catch (const ConfigError& error) {
-    throw ConfigError(prefix + error.what());
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(prefix + error.what());
-  }
-}
 
 // Reading a value by the type of what keeps it, and writing that back. What is not understood is a
 // ConfigError that names the setting, its value and what is allowed; ranges are checked by whoever uses the

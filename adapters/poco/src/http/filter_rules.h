@@ -21,9 +21,6 @@
 
 namespace lockkeeper::poco {
 
-/// Throws std::invalid_argument that names `what`, the value and what is allowed.
-void checkRange(const std::string& what, std::size_t value, std::size_t least, std::size_t most);
-
 /// Throws std::invalid_argument that names `what` for options that no lock may have.
 void checkLock(const std::string& what, const LockOptions& options);
 
@@ -73,7 +70,7 @@ class FilterRules {
 template <class Rules>
 void checkConfigured(typename Rules::Options options) {
   options.clients.user = [](const Poco::Net::HTTPServerRequest&) { return std::string(); };
-  asSetting("", [&] { const Rules rules(std::move(options)); });
+  asConfigured("", [&] { const Rules rules(std::move(options)); });
 }
 
 /// Serves one request by the rules of the moment when it came.

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "text/printable.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 

@@ -7,9 +7,8 @@
 #include <set>
 #include <string>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "text/printable.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <mutex>
-#include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
 #include "metrics/exposition.h"
@@ -10,17 +9,6 @@
 #include "metrics/metrics_listener.h"
 
 namespace lockkeeper::poco {
-
-namespace {
-
-void checkDriver(const std::string& name) {
-  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+-";
-  if (!name.empty() && name.size() <= 64 && name.find_first_not_of(allowed) == name.npos) return;
-  throw std::invalid_argument("the driver's label " + quoted(name) +
-                              " is not 1 to 64 characters of [A-Za-z0-9_.+-]");
-}
-
-}  // namespace
 
 class Metrics::Impl {
  public:
@@ -32,7 +20,7 @@ Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
 Metrics::~Metrics() = default;
 
 std::shared_ptr<Listener> Metrics::listener(const std::string& driver) {
-  checkDriver(driver);
+  checkName("the driver's label", driver, ".+-");
   const std::lock_guard guard(impl_->mutex);
   auto& listener = impl_->listeners[driver];
   if (!listener) listener = std::make_shared<MetricsListener>(driver);

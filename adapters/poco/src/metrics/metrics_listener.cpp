@@ -2,8 +2,8 @@
 
 #include <numeric>
 
+#include "lockkeeper/error.h"
 #include "metrics/metric_catalog.h"
-#include "text/printable.h"
 
 namespace lockkeeper::poco {
 

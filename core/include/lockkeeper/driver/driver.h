@@ -112,7 +112,8 @@ struct Promises {
 /// that is sent again has the effect of being sent once.
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
-/// Deadlock, ConfigError. A reply that was lost, cut or late is never taken for an answer.
+/// Deadlock, ConfigError; std::invalid_argument for what this store cannot give, such as a ttl: then nothing
+/// has changed. A reply that was lost, cut or late is never taken for an answer.
 class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;

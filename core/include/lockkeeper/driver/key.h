@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 #include "lockkeeper/export.h"
@@ -19,14 +18,11 @@ inline constexpr std::string_view reservedMark = ":lockkeeper:";
 LOCKKEEPER_CORE_EXPORT void checkKey(std::string_view key);
 
 /// Throws std::invalid_argument that names `what` and the name, unless that has 1 to 64 characters of
-/// [A-Za-z0-9_.-].
-LOCKKEEPER_CORE_EXPORT void checkName(std::string_view what, std::string_view name);
+/// [A-Za-z0-9_] and `also`.
+LOCKKEEPER_CORE_EXPORT void checkName(std::string_view what, std::string_view name,
+                                      std::string_view also = ".-");
 
-/// The same for a namespace, which may also be empty.
+/// checkName() for a namespace, which may also be empty.
 LOCKKEEPER_CORE_EXPORT void checkNamespace(std::string_view name);
-
-/// `text` between quotes, unprintable bytes in hexadecimal, at most 64 characters of it: how messages show a
-/// key.
-LOCKKEEPER_CORE_EXPORT std::string quoted(std::string_view text);
 
 }  // namespace lockkeeper

@@ -11,8 +11,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 ServerOptions read(const StoreUri& uri) {
-  uri.allowOnly({"caFile", "certFile", "connectTimeout", "createTable", "ioTimeout", "keyFile",
-                 "passwordFile", "socket", "tls", "verify"});
+  allowOnly(uri, {"connectTimeout", "createTable", "ioTimeout"});
   return ServerOptions::fromUri(uri);
 }
 

@@ -8,8 +8,8 @@
 
 #include "lockkeeper/driver/fence_source.h"
 #include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 

@@ -6,7 +6,7 @@
 
 namespace lockkeeper::mysql {
 
-GetLockDriver::GetLockDriver(const StoreUri& uri, Environment environment)
+GetLockDriver::GetLockDriver(const StoreUri& uri, const Environment& environment)
     : RateTable(uri, environment), impl_(std::make_unique<Impl>(GetLockOptions::fromUri(uri), environment)) {}
 
 GetLockDriver::~GetLockDriver() {

@@ -1,6 +1,7 @@
 #include "getlock/getlock_impl.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,8 @@ seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); 
 
 void checkTtl(milliseconds ttl) {
   if (ttl >= leastTtl) return;
-  throw ConfigError("the ttl is " + formatDuration(ttl) + ": mysql+getlock keeps at least " +
-                    formatDuration(leastTtl) + ", because the server counts whole seconds");
+  throw std::invalid_argument("the ttl is " + formatDuration(ttl) + ": mysql+getlock keeps at least " +
+                              formatDuration(leastTtl) + ", because the server counts whole seconds");
 }
 
 Preparation preparationOf(const GetLockOptions& options) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "schema.h"
 #include "session/reply_fault.h"
 #include "session/session_opener.h"
@@ -67,10 +67,8 @@ std::vector<RowName> rowsOf(std::span<const RateCharge> charges) {
 }
 
 std::int64_t number(const Reply::Row& row, std::size_t column) {
-  std::int64_t value = 0;
-  if (const auto& field = row.at(column))
-    std::from_chars(field->data(), field->data() + field->size(), value);
-  return value;
+  const auto& field = row.at(column);
+  return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;
 }
 
 }  // namespace
@@ -273,7 +271,7 @@ void RateTable::Impl::sweepNowAndThen(Instant deadline) {
   }
 }
 
-RateTable::RateTable(const StoreUri& uri, Environment environment)
+RateTable::RateTable(const StoreUri& uri, const Environment& environment)
     : impl_(std::make_unique<Impl>(uri, environment)) {}
 
 RateTable::~RateTable() {

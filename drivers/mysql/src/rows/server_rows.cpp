@@ -10,6 +10,8 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "session/reply_fault.h"
 #include "session/session_opener.h"
 #include "session/session_pool.h"
@@ -23,10 +25,7 @@ constexpr std::chrono::seconds shortestTimeout{1};
 constexpr std::chrono::seconds longestTimeout{std::chrono::hours{1}};
 
 const ServerRowsOptions& checked(const ServerRowsOptions& options) {
-  if (options.sessions < 1 || options.sessions > mostSessions) {
-    throw std::invalid_argument("sessions is " + std::to_string(options.sessions) + ": it must be 1 to " +
-                                std::to_string(mostSessions));
-  }
+  checkRange("sessions", options.sessions, 1, mostSessions);
   // Not by checkDuration(): not all seconds have their milliseconds.
   if (options.operationTimeout < shortestTimeout || options.operationTimeout > longestTimeout) {
     throw std::invalid_argument("operationTimeout is " + std::to_string(options.operationTimeout.count()) +
@@ -42,20 +41,13 @@ class LostSession : public StoreUnavailable {
   using StoreUnavailable::StoreUnavailable;
 };
 
-template <class Number>
-std::optional<Number> parse(const std::string& text) {
-  Number number{};
-  const auto [rest, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return fault == std::errc{} && rest == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 SqlValue valueIn(const std::optional<std::string>& field, Reply::Type type) {
   if (!field) return std::monostate();
   if (type == Reply::Type::integer) {
-    if (const auto number = parse<std::int64_t>(*field)) return *number;
+    if (const auto number = wholeNumber<std::int64_t>(*field)) return *number;
   }
   if (type == Reply::Type::floating) {
-    if (const auto number = parse<double>(*field)) return *number;
+    if (const auto number = wholeNumber<double>(*field)) return *number;
   }
   return *field;
 }
@@ -151,7 +143,7 @@ class ServerRows::Impl {
 
  private:
   static ServerOptions read(const StoreUri& uri, const ServerRowsOptions& options) {
-    uri.allowOnly({"caFile", "certFile", "keyFile", "passwordFile", "socket", "tls", "verify"});
+    allowOnly(uri, {});
     ServerOptions server = ServerOptions::fromUri(uri);
     server.connectTimeout = options.operationTimeout;
     return server;

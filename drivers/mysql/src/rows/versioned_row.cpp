@@ -4,11 +4,12 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
+#include "lockkeeper/internal/check_range.h"
 #include "session/reply_fault.h"
-#include "session/server_options.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -18,15 +19,12 @@ constexpr std::chrono::milliseconds mostPause{std::chrono::hours{1}};
 
 // Both MySQL and SQLite take these quotes, so that a column may be called `order`.
 std::string name(std::string_view what, const std::string& identifier) {
-  checkIdentifier(what, identifier);
+  checkName(what, identifier, "");
   return "`" + identifier + "`";
 }
 
 void checkOptions(const RetryOptions& options) {
-  if (options.attempts < 1 || options.attempts > mostAttempts) {
-    throw std::invalid_argument("attempts is " + std::to_string(options.attempts) + ": 1 to " +
-                                std::to_string(mostAttempts) + " are allowed");
-  }
+  checkRange("attempts", options.attempts, 1, mostAttempts);
   checkDuration("longestPause", options.longestPause, std::chrono::milliseconds{0}, mostPause);
   checkDuration("initialPause", options.initialPause, std::chrono::milliseconds{0}, options.longestPause);
 }

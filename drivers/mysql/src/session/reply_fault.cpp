@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -1,12 +1,9 @@
 #include "session/server_options.h"
 
-#include <algorithm>
-#include <cctype>
-#include <fstream>
-
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/as_configured.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -25,14 +22,11 @@ void refuseNul(std::string_view what, std::string_view value) {
   throw ConfigError("the database's " + std::string(what) + " must not contain NUL");
 }
 
-milliseconds timeout(const StoreUri& uri, const char* name, milliseconds otherwise, milliseconds least) {
-  const auto text = uri.parameter(name);
-  if (!text) return otherwise;
-  const milliseconds length = parseDuration(name, *text);
-  if (length >= least && length <= longestTimeout && length % least == milliseconds{0}) return length;
-  throw ConfigError(std::string(name) + " is " + quoted(*text) + ": " +
-                    (least == seconds{1} ? "whole seconds" : "multiples of " + formatDuration(least)) +
-                    " up to " + formatDuration(longestTimeout) + " are allowed");
+seconds readConnectTimeout(const StoreUri& uri, seconds otherwise) {
+  const milliseconds length = uri.duration("connectTimeout", otherwise, seconds{1}, longestTimeout);
+  if (length % seconds{1} == milliseconds{0}) return std::chrono::duration_cast<seconds>(length);
+  throw ConfigError("the store's parameter 'connectTimeout' is " + formatDuration(length) +
+                    ": it must be whole seconds, because the client library counts no others");
 }
 
 ServerOptions readAddress(const StoreUri& uri) {
@@ -47,7 +41,7 @@ ServerOptions readAddress(const StoreUri& uri) {
                         .password = uri.passwordOf(server),
                         .database = uri.path().empty() ? "" : uri.path().substr(1),
                         .display = uri.display()};
-  checkIdentifier("the database name", options.database);
+  asConfigured("", [&] { checkName("the database name", options.database, ""); });
   refuseNul("host", options.host);
   refuseNul("user", options.user);
   refuseNul("password", options.password);
@@ -62,16 +56,6 @@ std::string readSocket(const StoreUri& uri) {
                     " bytes");
 }
 
-std::string readFile(const StoreUri& uri, const char* name, bool tls) {
-  const auto file = uri.parameter(name);
-  if (!file) return "";
-  if (!tls) throw ConfigError(std::string(name) + " is given without tls=on");
-  if (!std::ifstream(*file).good()) {
-    throw ConfigError(std::string(name) + " " + quoted(*file) + " cannot be read");
-  }
-  return *file;
-}
-
 void readTls(const StoreUri& uri, ServerOptions& options) {
   options.tls = uri.flag("tls", options.tls);
   if (options.tls && !options.socket.empty()) {
@@ -79,32 +63,21 @@ void readTls(const StoreUri& uri, ServerOptions& options) {
   }
   if (uri.parameter("verify") && !options.tls) throw ConfigError("verify is given without tls=on");
   options.verify = uri.flag("verify", options.verify);
-  options.caFile = readFile(uri, "caFile", options.tls);
-  options.certFile = readFile(uri, "certFile", options.tls);
-  options.keyFile = readFile(uri, "keyFile", options.tls);
-  if (options.certFile.empty() != options.keyFile.empty()) {
-    throw ConfigError("certFile and keyFile belong together: only one of them is given");
-  }
+  options.files = uri.certificateFiles(options.tls);
 }
 
 }  // namespace
 
-void checkIdentifier(std::string_view what, std::string_view name) {
-  const bool allowed = !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_';
-  });
-  if (!allowed) {
-    throw ConfigError(std::string(what) + " is " + quoted(name) + ": 1 to 64 of [A-Za-z0-9_] are allowed");
-  }
+void allowOnly(const StoreUri& uri, std::vector<std::string_view> own) {
+  own.insert(own.end(), {"caFile", "certFile", "keyFile", "passwordFile", "socket", "tls", "verify"});
+  uri.allowOnly(own);
 }
 
 ServerOptions ServerOptions::fromUri(const StoreUri& uri) {
   ServerOptions options = readAddress(uri);
   options.createTable = uri.flag("createTable", options.createTable);
-  // Whole seconds, because the client library counts no others.
-  options.connectTimeout =
-      std::chrono::duration_cast<seconds>(timeout(uri, "connectTimeout", options.connectTimeout, seconds{1}));
-  options.ioTimeout = timeout(uri, "ioTimeout", options.ioTimeout, milliseconds{1});
+  options.connectTimeout = readConnectTimeout(uri, options.connectTimeout);
+  options.ioTimeout = uri.duration("ioTimeout", options.ioTimeout, milliseconds{1}, longestTimeout);
   options.socket = readSocket(uri);
   readTls(uri, options);
   return options;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
 #include <new>
 
+#include "lockkeeper/internal/whole_number.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
 
@@ -51,9 +51,10 @@ void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
   mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
   if (!options.tls) return;
   mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
-  if (!options.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, options.caFile.c_str());
-  if (!options.certFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CERT, options.certFile.c_str());
-  if (!options.keyFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_KEY, options.keyFile.c_str());
+  const CertificateFiles& files = options.files;
+  if (!files.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, files.caFile.c_str());
+  if (!files.certFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CERT, files.certFile.c_str());
+  if (!files.keyFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_KEY, files.keyFile.c_str());
   // The library's timeout for connecting ends with the TLS handshake, before the log-in.
   mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
 }
@@ -129,11 +130,7 @@ bool Reply::lost() const {
 
 std::optional<std::uint64_t> Reply::number(std::size_t column) const {
   if (rows.empty() || !rows.front().at(column)) return std::nullopt;
-  const std::string& field = *rows.front()[column];
-  std::uint64_t value = 0;
-  const char* const end = field.data() + field.size();
-  const auto [rest, fault] = std::from_chars(field.data(), end, value);
-  return fault == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
+  return wholeNumber<std::uint64_t>(*rows.front()[column]);
 }
 
 std::string Reply::text(std::size_t column) const {

@@ -1,12 +1,12 @@
 #include "version/lock_table.h"
 
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "schema.h"
 #include "session/reply_fault.h"
 #include "session/sql_text.h"
@@ -96,9 +96,7 @@ Tokens tokensIn(const Reply& reply) {
 }
 
 std::int64_t number(const std::optional<std::string>& field) {
-  std::int64_t value = 0;
-  if (field) std::from_chars(field->data(), field->data() + field->size(), value);
-  return value;
+  return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;
 }
 
 // Of the columns owner, version and remaining, from `first` on.

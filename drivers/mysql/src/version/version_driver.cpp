@@ -58,7 +58,7 @@ auto VersionDriver::Impl::onTable(Instant deadline, Call call) {
   return result;
 }
 
-VersionDriver::VersionDriver(const StoreUri& uri, Environment environment)
+VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
     : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
 
 VersionDriver::~VersionDriver() {

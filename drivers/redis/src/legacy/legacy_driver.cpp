@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "legacy/legacy_call.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
@@ -58,8 +58,8 @@ const char* toString(LegacyClass kind) noexcept {
 /// The connection and what the driver's operations share.
 class LegacyRedisDriver::Impl : public RedisStore {
  public:
-  Impl(LegacyOptions legacy, Environment environment)
-      : RedisStore(legacy.redis, std::move(environment)), legacy_(std::move(legacy)) {
+  Impl(LegacyOptions legacy, const Environment& environment)
+      : RedisStore(legacy.redis, environment), legacy_(std::move(legacy)) {
     legacy_.check();
   }
 

@@ -23,12 +23,13 @@ LegacyOptions LegacyOptions::fromUri(const StoreUri& uri) {
   LegacyOptions options;
   readAddress(uri, uri.endpoints()[0], options.redis);
   readLogin(uri, &uri.endpoints()[0], options.redis);
-  readCommon(uri, options.redis);
+  readCommon(uri, false, options.redis);
   options.redis.fence = false;
   options.keyPrefix = uri.parameter("keyPrefix").value_or("");
-  readDuration(uri, "skewAllowance", std::chrono::milliseconds{0}, longestAllowance, options.skewAllowance);
+  options.skewAllowance =
+      uri.duration("skewAllowance", options.skewAllowance, std::chrono::milliseconds{0}, longestAllowance);
   options.pure = uri.flag("pure", options.pure);
-  return asConfigured(std::move(options));
+  return checked(std::move(options));
 }
 
 void LegacyOptions::check() const {

@@ -1,23 +1,14 @@
 #include "lock/lock_replies.h"
 
-#include <charconv>
 #include <string>
 
 #include "lock/lock_value.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
 
-namespace {
-
-std::optional<Fence> parseFence(const std::string& text) {
-  Fence fence = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), fence);
-  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return fence;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 bool isAcquireReply(const Reply& reply) {
   return reply.items.size() == 2 && isFlag(reply.items[0]) && reply.items[1].kind == ReplyKind::integer;
@@ -44,7 +35,7 @@ std::optional<Holder> holderIn(const Reply& holderReply) {
   holder.grantId = sha1(grant);
   // Who is only offered the key has no fence yet.
   if (owner && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
-    holder.fence = parseFence(holderReply.items[2].text);
+    holder.fence = wholeNumber<Fence>(holderReply.items[2].text);
   return holder;
 }
 

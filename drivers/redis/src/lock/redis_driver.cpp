@@ -31,8 +31,7 @@ std::string decimal(milliseconds length) { return std::to_string(length.count())
 /// What the driver's operations share.
 class RedisDriver::Impl : public RedisStore {
  public:
-  Impl(RedisOptions options, Environment environment)
-      : RedisStore(std::move(options), std::move(environment)) {}
+  Impl(RedisOptions options, const Environment& environment) : RedisStore(std::move(options), environment) {}
 
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <system_error>
 #include <utility>
 
 #include "lockkeeper/driver/token.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -20,15 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
 constexpr std::chrono::minutes refusalPause{1};
-
-std::optional<std::uint64_t> numberIn(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 }  // namespace
 
@@ -98,7 +90,7 @@ Subscription::Subscription(const RedisOptions& options, const Environment& envir
       dialer_(options, silent(environment)),
       channel_("lockkeeper:" + Token::generate(*environment_.random).hex()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      backoff_(firstBackoff) {
+      backoff_(redialBackoff) {
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
@@ -205,7 +197,7 @@ void Subscription::accept(const Reply& reply) {
   if (kind == "message" && reply.items.size() == 3) {
     deliver(reply.items[2].text);
   } else if (kind == "subscribe" && !refused_) {
-    backoff_ = firstBackoff;
+    backoff_ = redialBackoff;
     setLive(true);
   }
 }
@@ -213,13 +205,13 @@ void Subscription::accept(const Reply& reply) {
 // "<number>": the key is offered to it. "<number> <ms>": it should look then.
 void Subscription::deliver(const std::string& message) {
   const std::size_t space = message.find(' ');
-  const auto number = numberIn(std::string_view(message).substr(0, space));
+  const auto number = wholeNumber<std::uint64_t>(std::string_view(message).substr(0, space));
   const auto waiter = waiters_.find(number.value_or(0));
   if (waiter == waiters_.end()) return;  // has left
   News& news = waiter->second->news_;
   if (space == std::string::npos) {
     news.offered = true;
-  } else if (const auto length = numberIn(std::string_view(message).substr(space + 1))) {
+  } else if (const auto length = wholeNumber<std::uint64_t>(std::string_view(message).substr(space + 1))) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }
   waiter->second->wakeUp_.notify_one();

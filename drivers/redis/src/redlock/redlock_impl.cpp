@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 
 #include "lock/lock_value.h"
@@ -73,8 +74,8 @@ void RedlockDriver::Impl::ask(Round& round, nanoseconds patience, Instant deadli
 
 void RedlockDriver::Impl::checkTtl(milliseconds ttl) const {
   if (!options.restartGuard || ttl <= *options.restartGuard) return;
-  throw ConfigError("ttl is " + formatDuration(ttl) + ": " + store + " allows at most its restartGuard, " +
-                    formatDuration(*options.restartGuard));
+  throw std::invalid_argument("ttl is " + formatDuration(ttl) + ": " + store +
+                              " allows at most its restartGuard, " + formatDuration(*options.restartGuard));
 }
 
 // Core takes its own drift off; what is asked for beyond that makes the lease begin earlier.

@@ -43,7 +43,7 @@ class RedlockDriver::Impl {
   /// Multiplexer::ask(); leaves nodes whose answers are malformed, and tells the listener of each.
   void ask(Round& round, std::chrono::nanoseconds patience, Instant deadline, const VoteOf& voteOf);
 
-  /// Throws ConfigError for a ttl beyond the restart guard.
+  /// Throws std::invalid_argument for a ttl beyond the restart guard.
   void checkTtl(std::chrono::milliseconds ttl) const;
   Instant leasedFrom(const Request& round, std::chrono::nanoseconds ttl) const;
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 #include "uri_parameters.h"
 
 namespace lockkeeper::redis {
@@ -27,7 +27,7 @@ void readGuard(const StoreUri& uri, RedlockOptions& options) {
   if (uri.parameter("restartGuard") == "off") {
     options.restartGuard.reset();
   } else {
-    readDuration(uri, "restartGuard", shortestGuard, longestGuard, *options.restartGuard);
+    options.restartGuard = uri.duration("restartGuard", *options.restartGuard, shortestGuard, longestGuard);
   }
   const auto declared = uri.parameter("appendfsync");
   if (declared && *declared != "always") {
@@ -57,14 +57,9 @@ std::vector<RedisOptions> readNodes(const StoreUri& uri) {
   const auto databases =
       perNode("the database", uri.path().size() > 1 ? std::string_view(uri.path()).substr(1) : "0", count);
   const auto isOn = [](std::string_view text) { return StoreUri::flagIn("tls", text); };
-  for (const char* const file : {"caFile", "certFile", "keyFile"}) {
-    if (uri.parameter(file) && std::none_of(tls.begin(), tls.end(), isOn)) {
-      throw ConfigError(std::string(file) + " is given without tls=on");
-    }
-  }
   RedisOptions common;
   common.fence = false;
-  readCommon(uri, common);
+  readCommon(uri, std::any_of(tls.begin(), tls.end(), isOn), common);
   std::vector<RedisOptions> nodes;
   for (std::size_t index = 0; index < count; ++index) {
     const Endpoint& endpoint = uri.endpoints()[index];
@@ -82,12 +77,6 @@ std::string addressOf(const RedisOptions& node) {
   return (bracketed ? "[" + node.host + "]" : node.host) + ":" + std::to_string(node.port);
 }
 
-void checkPercent(const char* name, std::uint32_t value, std::uint32_t most) {
-  if (value >= 1 && value <= most) return;
-  throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) + ": 1 to " +
-                              std::to_string(most) + " percent are allowed");
-}
-
 }  // namespace
 
 RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
@@ -100,9 +89,9 @@ RedlockOptions RedlockOptions::fromUri(const StoreUri& uri) {
   options.minValidity =
       static_cast<std::uint32_t>(uri.number("minValidity", options.minValidity, 1, mostValidity));
   if (uri.parameter("nodeTimeout")) {
-    readDuration(uri, "nodeTimeout", shortestNodeTimeout, longestNodeTimeout, options.nodeTimeout.emplace());
+    options.nodeTimeout = uri.duration("nodeTimeout", {}, shortestNodeTimeout, longestNodeTimeout);
   }
-  return asConfigured(std::move(options));
+  return checked(std::move(options));
 }
 
 void RedlockOptions::check() const {
@@ -127,8 +116,8 @@ void RedlockOptions::check() const {
                                 formatDuration(shortestGuard) + " to " + formatDuration(longestGuard) +
                                 " or off are allowed");
   }
-  checkPercent("drift", drift, mostDrift);
-  checkPercent("minValidity", minValidity, mostValidity);
+  checkRange("drift", drift, 1, mostDrift);
+  checkRange("minValidity", minValidity, 1, mostValidity);
   if (nodeTimeout) {
     checkDuration("nodeTimeout", *nodeTimeout, shortestNodeTimeout, longestNodeTimeout);
   }

@@ -32,8 +32,8 @@ RedisOptions checked(RedisOptions options) {
 
 }  // namespace
 
-RedisStore::RedisStore(RedisOptions options, Environment environment)
-    : server_({checked(std::move(options))}, std::move(environment)) {}
+RedisStore::RedisStore(RedisOptions options, const Environment& environment)
+    : server_({checked(std::move(options))}, environment) {}
 
 bool RedisStore::lacksScript(const Request& request) {
   const auto& replies = request.answers().front().replies;

@@ -18,7 +18,7 @@ namespace lockkeeper::redis {
 /// and go through keys. Thread-safe.
 class RedisStore {
  public:
-  RedisStore(RedisOptions options, Environment environment);
+  RedisStore(RedisOptions options, const Environment& environment);
 
   const RedisOptions& options() const { return server_.dialer().options(); }
   const Environment& environment() const { return server_.dialer().environment(); }

@@ -3,7 +3,7 @@
 #include <Poco/JSON/Object.h>
 #include <Poco/JSON/Parser.h>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace flash_sale {
 namespace {

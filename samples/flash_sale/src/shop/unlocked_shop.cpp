@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/store_uri.h"
 
 namespace flash_sale {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/store_uri.h"
 #include "queue/job_queue.h"
 
 namespace sms_gateway {

@@ -70,7 +70,7 @@ TEST_P(GetLockCommand, ShowsNoPasswordAnywhere) {
 
 TEST_P(GetLockCommand, SaysWhatIsWrong) {
   const Finished tooShort = run({"run", "--ttl", "500ms", "k", "--", "true"});
-  EXPECT_EQ(tooShort.exitCode, 78);
+  EXPECT_EQ(tooShort.exitCode, 64);
   EXPECT_NE(tooShort.errors.find("at least 1s"), std::string::npos) << tooShort.errors;
   const Finished nobody =
       runToEnd(command({"show", "--store", "mysql+getlock://shop:s3cr3t@127.0.0.1:1/locks", "k"}));

@@ -47,7 +47,7 @@ TEST(VersionUri, IsCheckedBeforeAnythingIsSent) {
   EXPECT_THAT(refusalOf("a/shop?connections=0"), HasSubstr("1 to 256"));
   EXPECT_THAT(refusalOf("a/shop?connectTimeout=1500ms"), HasSubstr("whole seconds"));
   EXPECT_THAT(refusalOf("a/shop?connectTimeout=2m"), HasSubstr("1m"));
-  EXPECT_THAT(refusalOf("a/shop?caFile=/etc/ca.pem"), HasSubstr("caFile is given without tls=on"));
+  EXPECT_THAT(refusalOf("a/shop?caFile=/etc/ca.pem"), HasSubstr("'caFile' is given without tls=on"));
   EXPECT_THAT(refusalOf("a/shop?tls=on&certFile=/dev/null"),
               HasSubstr("certFile and keyFile belong together"));
   EXPECT_THAT(refusalOf("a/shop?verify=off"), HasSubstr("verify is given without tls=on"));

@@ -45,6 +45,17 @@ TEST_F(IdempotencyTest, WhileTheStoreIsDownNothingIsCarriedOut) {
   EXPECT_EQ(count(IdempotencyEvent::storeDown), 1);
 }
 
+TEST_F(IdempotencyTest, WithoutAStoreThatCanGiveTheLeaseNothingIsCarriedOut) {
+  const auto shortLeases = managerOn("redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3?restartGuard=1s");
+  const auto filtered = [&](Factory handlers) {
+    return poco::Idempotency(shortLeases, valuesOn(redis.uri()), options()).wrap(std::move(handlers));
+  };
+  AppServer server(filtered, counting());
+  EXPECT_EQ(server.post("/orders/", "k", "{}").status, 503);
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(count(IdempotencyEvent::storeDown), 1);
+}
+
 TEST_F(IdempotencyTest, TheLogSaysWhyAStoreCannotBeAsked) {
   const CapturedLog log("lockkeeper.http");
   const RedisServer guarded({.password = "right"});

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
@@ -19,6 +20,7 @@ enum class Fault {
   requestLost,  ///< Sent, not applied, no answer.
   replyLost,    ///< Sent, applied, no answer.
   config,
+  invalid,    ///< Refused for its ttl; not sent.
   uncertain,  ///< Renewals only: ownership uncertain.
 };
 
@@ -164,6 +166,7 @@ class FaultyDriver final : public LockDriver {
     if (!fault) return;
     if (*fault == Fault::unavailable) throw StoreUnavailable("down, says the test");
     if (*fault == Fault::config) throw ConfigError("misconfigured, says the test");
+    if (*fault == Fault::invalid) throw std::invalid_argument("not such a ttl, says the test");
     throw OutcomeUnknown("reply lost, says the test");
   }
 

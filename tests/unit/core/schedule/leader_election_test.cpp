@@ -175,6 +175,14 @@ TEST_F(LeaderElectionTest, CampaignsAgainAfterAnExceptionOfTheStoreThatIsNoneOfO
   EXPECT_TRUE(a->isLeader());
 }
 
+TEST_F(LeaderElectionTest, TellsThatItsStoreCannotGiveTheTtl) {
+  network->failAlways(Call::acquire, Fault::invalid);
+  auto a = candidate("a", here);
+  ASSERT_TRUE(advanceUntil("a: noted", 2));
+  network->heal();
+  ASSERT_TRUE(advanceUntil("a elected"));
+}
+
 TEST_F(LeaderElectionTest, WorkInElectedIsToldOfTheEndAndDeposedComesAfterIt) {
   ElectionHooks mine = hooks("a");
   mine.elected = [&](const Term& term) {

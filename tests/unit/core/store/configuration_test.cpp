@@ -1,6 +1,6 @@
 #include "lock/manager_fixture.h"
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/fake_fences.h"
 
@@ -38,7 +38,7 @@ TEST_F(BadInputTest, OptionsOutOfRangeAreNamedWithWhatIsAllowed) {
 TEST_F(BadInputTest, KeysThatNoDriverTakesAreRefused) {
   EXPECT_EQ(refusal("", {}), "the key is empty: it must have 1 to 512 bytes");
   EXPECT_EQ(refusal(std::string(513, 'x'), {}),
-            "the key '" + std::string(64, 'x') + "…' has 513 bytes: at most 512 are allowed");
+            "the key '" + std::string(64, 'x') + "...' has 513 bytes: at most 512 are allowed");
   EXPECT_EQ(refusal("a:lockkeeper:b", {}),
             "the key 'a:lockkeeper:b' contains the reserved text ':lockkeeper:'");
   EXPECT_TRUE(manager.tryLock(std::string(512, '\0')));

@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/store_uri.h"
+#include "lockkeeper/store_uri.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,20 @@
 namespace lockkeeper {
 namespace {
 
-std::string refusal(const std::string& uri) {
+using namespace std::chrono_literals;
+
+template <class Fn>
+std::string refusalOf(Fn&& fn) {
   try {
-    StoreUri::parse(uri);
+    fn();
   } catch (const ConfigError& error) {
     return error.what();
   }
   return "nothing was thrown";
+}
+
+std::string refusal(const std::string& uri) {
+  return refusalOf([&] { StoreUri::parse(uri); });
 }
 
 TEST(StoreUri, TakesApartAllItsForms) {
@@ -92,6 +99,47 @@ TEST(StoreUri, ChecksParameters) {
   EXPECT_THROW(uri.number("a", 0, 0, 6), ConfigError);
   EXPECT_NO_THROW(uri.allowOnly({"a", "b", "n"}));
   EXPECT_THROW(uri.allowOnly({"a", "b"}), ConfigError);
+}
+
+TEST(StoreUri, ReadsDurationsWithinTheirRange) {
+  const auto uri = StoreUri::parse("redis://h?a=1500ms&b=2h&c=0ms&d=5");
+  EXPECT_EQ(uri.duration("a", 1s, 1ms, 1h), 1500ms);
+  EXPECT_EQ(uri.duration("absent", 3s, 1ms, 1h), 3s);
+  EXPECT_EQ(uri.duration("a", 1s, 1500ms, 1500ms), 1500ms);
+  const auto refused = [&](const char* name) { return refusalOf([&] { uri.duration(name, 1s, 1ms, 1h); }); };
+  EXPECT_EQ(refused("b"), "the store's parameter 'b' is '2h': it must be 1ms to 1h");
+  EXPECT_EQ(refused("c"), "the store's parameter 'c' is '0ms': it must be 1ms to 1h");
+  EXPECT_EQ(refused("d").substr(0, 40), "the store's parameter 'd': '5' is not a ");
+}
+
+TEST(StoreUri, NamesFilesThatCanBeRead) {
+  const auto uri = StoreUri::parse("redis://h?a=/dev/null&b=/no/such&c=");
+  EXPECT_EQ(uri.file("a"), "/dev/null");
+  EXPECT_EQ(uri.file("absent"), "");
+  EXPECT_EQ(refusalOf([&] { uri.file("b"); }),
+            "the store's parameter 'b' is '/no/such': this file cannot be read");
+  EXPECT_EQ(refusalOf([&] { uri.file("c"); }), "the store's parameter 'c' is '': this file cannot be read");
+}
+
+TEST(StoreUri, TakesACertificateWithItsKeyAndOnlyForTls) {
+  const auto files = [](const std::string& query, bool tls) {
+    return StoreUri::parse("redis://h?" + query).certificateFiles(tls);
+  };
+  EXPECT_EQ(files("", true).caFile, "");
+  EXPECT_EQ(files("caFile=/dev/null", true).caFile, "/dev/null");
+  const CertificateFiles both = files("certFile=/dev/null&keyFile=/dev/zero", true);
+  EXPECT_EQ(both.certFile, "/dev/null");
+  EXPECT_EQ(both.keyFile, "/dev/zero");
+  for (const char* one : {"certFile=/dev/null", "keyFile=/dev/null"}) {
+    EXPECT_EQ(refusalOf([&] { files(one, true); }),
+              "certFile and keyFile belong together: only one of them is given");
+  }
+  for (const std::string name : {"caFile", "certFile", "keyFile"}) {
+    EXPECT_EQ(refusalOf([&] { files(name + "=/dev/null", false); }),
+              "the store's parameter '" + name + "' is given without tls=on");
+    EXPECT_EQ(refusalOf([&] { files(name + "=/no/such", true); }),
+              "the store's parameter '" + name + "' is '/no/such': this file cannot be read");
+  }
 }
 
 }  // namespace

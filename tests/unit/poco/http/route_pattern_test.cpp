@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {

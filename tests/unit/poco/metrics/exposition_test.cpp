@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "prometheus_text.h"
-#include "text/printable.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -41,14 +40,6 @@ TEST(Exposition, NoLabelBreaksOutOfItsQuotes) {
   const std::string nasty = "a\"} 1\nb\\n\\\"";
   const MetricFamily family{"calls_total", "Calls.", MetricType::counter, {{{{"by", nasty}}, 3}}};
   EXPECT_EQ(PrometheusText(expositionOf({&family, 1})).value("calls_total", {{"by", nasty}}), 3);
-}
-
-TEST(Printable, IsOneLineOfAsciiThatTellsBytesApart) {
-  EXPECT_EQ(printable("plain {text}", 64), "plain {text}");
-  EXPECT_EQ(printable(std::string("a\n\0\x7f\xc3\xa4", 6), 64), "a\\x0a\\x00\\x7f\\xc3\\xa4");
-  EXPECT_NE(printable("\n", 64), printable("\\x0a", 64));
-  EXPECT_EQ(printable("abcdef", 3), "abc...");
-  EXPECT_EQ(printable("abc", 3), "abc");
 }
 
 }  // namespace

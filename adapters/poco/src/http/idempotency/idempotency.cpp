@@ -96,7 +96,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       if (!kept) lock = state_->manager().tryLock(call.key, call.route.lock);
       // Between the two, another server may have come to its end.
       if (lock) kept = find(call);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // also that the store cannot give the lease
       report(call, IdempotencyEvent::storeDown, error.what());
       return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                           "Nobody can tell at present whether the request was carried out before.");

@@ -5,6 +5,8 @@
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {

@@ -4,6 +4,7 @@
 
 #include "http/limit/rate_fields.h"
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {

@@ -3,6 +3,8 @@
 #include <Poco/StringTokenizer.h>
 
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"
 
 namespace lockkeeper::poco {

@@ -76,7 +76,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
     try {
       lock = *route.lock.waitFor > std::chrono::milliseconds{0} ? wait(route, key, request, hungUp, why)
                                                                 : state_->manager().tryLock(key, route.lock);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // also that the store cannot give the route's ttl
       report(route, key, RequestLockFault::storeDown, error.what());
       refuseForNow(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                    "The resource cannot be locked at present.");

@@ -8,7 +8,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/check_range.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -64,10 +65,7 @@ std::vector<std::string> forwardedFor(const HTTPServerRequest& request) {
 }  // namespace
 
 ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
-  if (ipv6Prefix_ < 1 || ipv6Prefix_ > 128) {
-    throw std::invalid_argument("lockkeeper.http.ipv6Prefix is " + std::to_string(ipv6Prefix_) +
-                                ": 1 to 128 are allowed");
-  }
+  checkRange("lockkeeper.http.ipv6Prefix", ipv6Prefix_, 1, 128);
   for (const auto& entry : StringTokenizer(options.trustedProxies, ",",
                                            StringTokenizer::TOK_TRIM | StringTokenizer::TOK_IGNORE_EMPTY)) {
     const auto slash = entry.find('/');

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {

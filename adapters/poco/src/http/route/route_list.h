@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "http/route/route_pattern.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 

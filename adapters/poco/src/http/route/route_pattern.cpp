@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 
@@ -47,12 +47,12 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
                                                     public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError for a wrong URI.
-  explicit GetLockDriver(const StoreUri& uri, Environment environment = {});
+  explicit GetLockDriver(const StoreUri& uri, const Environment& environment = {});
   GetLockDriver(const GetLockDriver&) = delete;
   GetLockDriver& operator=(const GetLockDriver&) = delete;
   ~GetLockDriver() override;
 
-  /// Throws ConfigError for a ttl below 1 s.
+  /// Throws std::invalid_argument for a ttl below 1 s.
   AcquireResult acquire(const AcquireRequest& request) override;
 
   /// Busy before `waitFor` is over when no session is left to wait on.

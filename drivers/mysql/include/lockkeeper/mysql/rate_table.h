@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 
@@ -22,7 +22,7 @@ namespace lockkeeper::mysql {
 class LOCKKEEPER_MYSQL_EXPORT RateTable : public RateDriver {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
-  explicit RateTable(const StoreUri& uri, Environment environment = {});
+  explicit RateTable(const StoreUri& uri, const Environment& environment = {});
   RateTable(const RateTable&) = delete;
   RateTable& operator=(const RateTable&) = delete;
   ~RateTable() override;

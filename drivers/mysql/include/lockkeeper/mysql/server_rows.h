@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/row_database.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 

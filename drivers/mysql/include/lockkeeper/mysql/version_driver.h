@@ -8,10 +8,10 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 
@@ -35,7 +35,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
                                                     public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
-  explicit VersionDriver(const StoreUri& uri, Environment environment = {});
+  explicit VersionDriver(const StoreUri& uri, const Environment& environment = {});
   VersionDriver(const VersionDriver&) = delete;
   VersionDriver& operator=(const VersionDriver&) = delete;
   ~VersionDriver() override;

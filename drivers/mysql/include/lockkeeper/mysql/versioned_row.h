@@ -46,7 +46,7 @@ struct RetryOptions {
 /// one may see the old row for ever (docs/drivers/mysql.md). Thread-safe; no I/O of its own.
 class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
  public:
-  /// Throws ConfigError for a name that is not allowed, std::invalid_argument for options out of range.
+  /// Throws std::invalid_argument for a name that is not allowed, and for options out of range.
   explicit VersionedRow(const VersionedTable& table, RetryOptions options = {});
 
   /// Reads the row of `key`, calls `compute(row, transaction)`, and writes the columns that it returns: an

@@ -3,9 +3,9 @@
 #include <chrono>
 #include <string>
 
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/redis/export.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 

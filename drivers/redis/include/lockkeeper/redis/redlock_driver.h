@@ -43,7 +43,8 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   ~RedlockDriver() override;
 
   /// Never throws OutcomeUnknown: a claim that no quorum grants is released on all nodes; those that do not
-  /// answer get the release when they do. Throws ConfigError for a ttl above restartGuard.
+  /// answer get the release when they do. Throws std::invalid_argument for a ttl above
+  /// restartGuard.
   AcquireResult acquire(const AcquireRequest& request) override;
   /// Gives the key back to nodes that have lost it, provided that a quorum has kept it and that they have not
   /// restarted within restartGuard.

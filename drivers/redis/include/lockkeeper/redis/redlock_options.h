@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/store_uri.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 

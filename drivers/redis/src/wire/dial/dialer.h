@@ -2,12 +2,14 @@
 
 #include <Poco/Net/Context.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "wire/dial/host_lookup.h"
 #include "wire/dial/log_in.h"
@@ -15,6 +17,9 @@
 #include "wire/dial/stream.h"
 
 namespace lockkeeper::redis {
+
+/// The pauses between attempts to connect to a server that cannot be reached.
+inline constexpr Backoff redialBackoff{std::chrono::milliseconds{20}, std::chrono::milliseconds{500}};
 
 /// One server, and how to connect to it: each connection is made by a Dial. Thread-safe.
 class Dialer {

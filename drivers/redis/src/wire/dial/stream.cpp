@@ -18,7 +18,6 @@
 #include <system_error>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
 

@@ -9,7 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
 // What is not delivered ends with its ttl anyway: forgetting it costs only time.
 constexpr std::size_t mostUndelivered = 1024;
 constexpr milliseconds refusalPause{50};
@@ -18,7 +17,7 @@ constexpr milliseconds refusalPause{50};
 
 Node::Node(std::size_t index, const RedisOptions& options, const Environment& environment,
            const Resolver& resolve)
-    : index_(index), dialer_(options, environment, resolve), backoff_(firstBackoff) {}
+    : index_(index), dialer_(options, environment, resolve), backoff_(redialBackoff) {}
 
 bool Node::silent(Instant now) const {
   return ready() && !connection->pending.empty() && connection->pending.front().dueAt <= now;
@@ -45,7 +44,7 @@ void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
   lastHeard_ = now;
   tried_ = met_ = true;
   misconfigured_ = false;
-  backoff_ = firstBackoff;
+  backoff_ = redialBackoff;
   nextDial_ = nextDelivery_ = Instant::min();
   deliverAll(now);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::redis {
 
@@ -30,10 +31,9 @@ void appendHeader(std::string& out, char type, std::size_t number) {
 }
 
 std::int64_t parseNumber(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (fault != std::errc{} || end != text.data() + text.size()) refuse("a number is malformed");
-  return number;
+  const auto number = wholeNumber<std::int64_t>(text);
+  if (!number) refuse("a number is malformed");
+  return *number;
 }
 
 }  // namespace

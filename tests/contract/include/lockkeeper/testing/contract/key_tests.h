@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 #include "lockkeeper/testing/treacherous_keys.h"
 

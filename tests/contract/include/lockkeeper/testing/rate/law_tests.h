@@ -1,6 +1,5 @@
 #pragma once
 
-#include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/rate/rate_fixture.h"
 #include "lockkeeper/testing/treacherous_keys.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -19,6 +20,13 @@ struct Endpoint {
   std::string password;  ///< Secret: never put it, or the whole URI, in a message.
   std::string host;
   std::optional<std::uint16_t> port;
+};
+
+/// PEM files for TLS; empty where none is given.
+struct CertificateFiles {
+  std::string caFile;    ///< Of the authorities to trust.
+  std::string certFile;  ///< Of our own certificate.
+  std::string keyFile;   ///< Of its key.
 };
 
 /// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…].
@@ -57,6 +65,14 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// Likewise. Throws ConfigError unless it is a whole number from `least` to `most`.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
                        std::uint64_t most) const;
+  /// Likewise. Throws ConfigError unless it is a duration, such as 250ms or 30s, from `least` to `most`.
+  std::chrono::milliseconds duration(std::string_view name, std::chrono::milliseconds otherwise,
+                                     std::chrono::milliseconds least, std::chrono::milliseconds most) const;
+  /// The path that the parameter is; empty when it is not given. Throws ConfigError unless that can be read.
+  std::string file(std::string_view name) const;
+  /// The parameters caFile, certFile and keyFile. Throws ConfigError as file() does, for a certificate
+  /// without its key, for a key without its certificate, and unless `tls` for each of the three.
+  CertificateFiles certificateFiles(bool tls) const;
 
   /// The text for messages: scheme, hosts and path; no user, password or parameters.
   std::string display() const;
