@@ -1,5 +1,6 @@
 #include "lock/lock_replies.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -20,7 +21,10 @@ std::optional<Fence> parseFence(const std::string& text) {
 }  // namespace
 
 bool isAcquireReply(const Reply& reply) {
-  return reply.items.size() == 2 && isFlag(reply.items[0]) && reply.items[1].kind == ReplyKind::integer;
+  const auto isInteger = [](const Reply& item) { return item.kind == ReplyKind::integer; };
+  if (!std::all_of(reply.items.begin(), reply.items.end(), isInteger)) return false;
+  if (reply.items.size() == 3) return reply.items[0].isInteger(1) && reply.items[2].integer >= 1;
+  return reply.items.size() == 2 && isFlag(reply.items[0]);
 }
 
 std::optional<std::chrono::milliseconds> remainingIn(const Reply& pttl) {
