@@ -26,7 +26,7 @@ enum class LockState {
 
 /// What a release has found.
 enum class ReleaseResult {
-  released,     ///< The store confirmed it: the key is free.
+  released,     ///< The store confirmed it: the key is free; or the next caller in line has the lock.
   notOwner,     ///< The lock was lost before: the store kept the key for whoever has it now.
   unavailable,  ///< The store was not reached; the manager goes on trying in the background until the lease
                 ///< ends.

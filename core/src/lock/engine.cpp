@@ -21,6 +21,10 @@ bool worthRetrying(ErrorCode code) {
   return code == ErrorCode::outcomeUnknown || code == ErrorCode::storeUnavailable;
 }
 
+// Of one grant of the store. Other processes, as far as the store does not tell of them, wait so long; and
+// what is not used of the fences is lost, which must not make them run ahead of a clock in microseconds.
+constexpr std::uint32_t mostTurns = 64;
+
 // The longest that a store is asked to let one claim wait; core asks again then.
 constexpr std::chrono::hours longestStoreWait{24};
 
@@ -48,6 +52,7 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
     : options_(completed(std::move(options))),
       driver_(checked(std::move(driver))),
       waitable_(capability<Waitable>(*driver_)),
+      reporting_(capability<WaiterReporting>(*driver_)),
       store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
@@ -87,22 +92,20 @@ std::string Engine::fullKey(std::string_view key) const {
 std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms) {
   refuseInherited();
   std::string full = fullKey(key);
+  const std::size_t prefix = full.size() - key.size();
   keeper_->start();
 
   const Instant began = now();
   const EitherStop stop(terms.stop, stop_.get_token());
   Call call{terms, stop.token(), began,
             terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor)};
-  LocalQueue::Entered entered;
-  if (!stopped()) entered = queue_.enter(full, call.waitUntil, latestEnd(call), call.stop);
-  if (entered.turn) {
-    const std::size_t prefix = full.size() - key.size();
-    const Token token = Token::generate(*options_.environment.random);
-    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, token, terms);
-    lease->turn = std::move(*entered.turn);
+  auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
+  LocalQueue::Entered entered = enter(lease, call);
+  if (entered.turn || entered.handedOver) {
+    if (entered.turn) lease->turn = std::move(*entered.turn);
     try {
-      if (claim(*lease, call)) {
-        keep(*lease);
+      if (entered.handedOver || claim(*lease, call)) {
+        if (!entered.handedOver) keep(*lease);
         options_.environment.tell({.kind = EventKind::acquired,
                                    .key = lease->key,
                                    .store = store_,
@@ -118,15 +121,47 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
       tellEnd(EventKind::gaveUp, lease->key, call, &error);
       throw;
     }
-    full = lease->key;
+    const LocalQueue::Turn ended = std::move(lease->turn);
   } else if (entered.otherwise == LocalQueue::Answer::none && !call.stop.stop_requested()) {
     const StoreUnavailable error(
         "the store does not answer the caller of this process that is ahead for the key");
-    tellEnd(EventKind::gaveUp, full, call, &error);
+    tellEnd(EventKind::gaveUp, lease->key, call, &error);
     throw error;
   }
-  tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, full, call);
+  tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, lease->key, call);
   return std::nullopt;
+}
+
+// Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
+LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
+  LocalQueue::Entered entered;
+  while (!stopped()) {
+    entered = queue_.enter(lease->key, *lease, call.waitUntil, latestEnd(call), call.stop);
+    if (!entered.handedOver || startsWell(*lease, call)) return entered;
+    entered = {};
+    // One that was lost meanwhile has lost its turn too.
+    if (keeper_->remove(*lease)) entered.turn = std::move(lease->turn);
+    giveBack(*lease);
+    lease = std::make_shared<Lease>(*this, lease->key, lease->namespaceBytes, call.terms);
+    if (entered.turn) return entered;
+  }
+  return entered;
+}
+
+// Whether a lease that was handed over is good for a new holder: it has at least half of its length left, as
+// far as the store can give it that.
+bool Engine::startsWell(Lease& lease, Call& call) {
+  if (!lease.needsRenewal) return lease.valid();
+  ++call.attempts;
+  const Instant started = now();
+  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
+  const Instant end = std::min(latestEnd(call), lease.validUntil.load(std::memory_order_relaxed));
+  try {
+    driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
+  } catch (...) {
+    // A driver that breaks its contract: the outcome that it did not write is unknown.
+  }
+  return keeper_->renewed(lease, renewal, started);
 }
 
 void Engine::keep(Lease& lease) {
@@ -153,6 +188,7 @@ void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, con
 
 bool Engine::claim(Lease& lease, Call& call) {
   const Environment& environment = options_.environment;
+  lease.token = Token::generate(*environment.random);
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
   const Instant latest = latestEnd(call);
   std::exception_ptr failure;
@@ -166,11 +202,12 @@ bool Engine::claim(Lease& lease, Call& call) {
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
-      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent || queued};
+      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent || queued,
+                                   lease.turn.isFollowed() ? mostTurns : 1};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted, call)) {
+        if (accept(lease, *granted)) {
           lease.turn.tell(LocalQueue::Answer::taken);
           return true;
         }
@@ -241,11 +278,8 @@ AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& 
   return waitable_->acquireWaiting(request, std::max(waitFor, waitFor.zero()), call.stop);
 }
 
-bool Engine::accept(Lease& lease, const Granted& granted, const Call& call) {
-  lease.acquiredAt = now();
-  if (call.terms.maxHold) lease.holdUntil = saturatingAdd(lease.acquiredAt, *call.terms.maxHold);
-  lease.fence = granted.fence;
-  lease.leased(granted.leasedFrom, granted.leasedFor);
+bool Engine::accept(Lease& lease, const Granted& granted) {
+  lease.granted(granted, now());
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 
@@ -293,12 +327,25 @@ struct Engine::Released {
 
 ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
+  if (handOver(lease, began)) return ReleaseResult::released;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
   const Released released = sendRelease(lease, began, wasValid);
   if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
   return released.result;
+}
+
+// To the next caller in line, without the store.
+bool Engine::handOver(Lease& lease, Instant began) noexcept {
+  if (lease.turnsLeft == 0 || began >= lease.handOnUntil) return false;
+  if (reporting_ != nullptr && reporting_->waitersReportedSince(lease.grantAskedAt)) return false;
+  const auto next = keeper_->handOver(lease, began);
+  if (next == nullptr) return false;
+  // Outside the mutexes, or it would be woken up to wait for them.
+  next->turnCame.notify_one();
+  endRelease(lease, {.result = ReleaseResult::released, .attempts = 0}, false);
+  return true;
 }
 
 ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,

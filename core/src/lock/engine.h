@@ -55,16 +55,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// One call of acquire(), as events tell of it.
   struct Call;
 
+  LocalQueue::Entered enter(std::shared_ptr<Lease>& lease, Call& call);
+  bool startsWell(Lease& lease, Call& call);
   Instant latestEnd(const Call& call) const;
   bool claim(Lease& lease, Call& call);
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
-  bool accept(Lease& lease, const Granted& granted, const Call& call);
+  bool accept(Lease& lease, const Granted& granted);
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   /// How a release has ended.
   struct Released;
 
   Released sendRelease(Lease& lease, Instant began, bool wasValid);
   Released sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
+  bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
   void giveBack(const Lease& lease);
@@ -73,8 +76,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ForkGuard forkGuard_;
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
-  Waitable* const waitable_;  // null when the driver cannot
-  const std::string store_;   // its name in events
+  Waitable* const waitable_;          // null when the driver cannot
+  WaiterReporting* const reporting_;  // likewise
+  const std::string store_;           // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
   const std::shared_ptr<LeaseKeeper> keeper_;

@@ -6,17 +6,16 @@
 
 namespace lockkeeper::detail {
 
-Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
-             const LockTerms& terms)
+Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms)
     : keeper(takenBy.keeper()),
       clock(takenBy.options().environment.clock),
       key(std::move(fullKey)),
       namespaceBytes(prefix),
-      token(secret),
       owner(takenBy.options().owner),
       ttl(terms.ttl),
       margin(terms.margin),
-      renew(terms.renew) {}
+      renew(terms.renew),
+      maxHold(terms.maxHold) {}
 
 Lease::~Lease() {
   if (forkGuard.inherited()) turn.forget();
@@ -29,12 +28,50 @@ bool Lease::valid() noexcept {
   return keeping && keeping->stillRuns(*this);
 }
 
-void Lease::leased(Instant leasedFrom, std::chrono::milliseconds leasedFor) noexcept {
-  length = saturated(leasedFor);
-  const Instant end = saturatingAdd(leasedFrom, length - driftOf(length) - margin.value_or(length / 10));
-  validUntil.store(std::min(end, holdUntil), std::memory_order_release);
+void Lease::granted(const Granted& grant, Instant now) noexcept {
+  hold(now);
+  fence = grant.fence;
+  turnsLeft = std::max(grant.turns, std::uint32_t{1}) - 1;
+  grantAskedAt = grant.leasedFrom;
+  // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
+  const std::chrono::nanoseconds brief = (now - grant.leasedFrom) / 4;
+  handOnUntil = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : brief);
+  leased(grant.leasedFrom, saturated(grant.leasedFor));
+}
+
+bool Lease::succeed(const Lease& former, Instant now) noexcept {
+  if (ttl != former.ttl) return false;
+  hold(now);
+  leased(former.leasedFrom, former.length);
+  if (now >= validUntil.load(std::memory_order_relaxed)) return false;
+  needsRenewal = end() - now < length / 2;
+  token = former.token;
+  fence = former.fence;
+  if (fence) ++*fence;
+  turnsLeft = former.turnsLeft - 1;
+  grantAskedAt = former.grantAskedAt;
+  handOnUntil = former.handOnUntil;
+  // What a renewal that is under way comes to will be this one's.
+  if (former.renew == Renew::automatic && former.renewAt == Instant::max()) renewAt = Instant::max();
+  return true;
+}
+
+void Lease::hold(Instant now) noexcept {
+  acquiredAt = now;
+  if (maxHold) holdUntil = saturatingAdd(now, *maxHold);
+}
+
+// Of its validity, however long it may be held.
+Instant Lease::end() const noexcept {
+  return saturatingAdd(leasedFrom, length - driftOf(length) - margin.value_or(length / 10));
+}
+
+void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {
+  leasedFrom = from;
+  length = leasedFor;
+  validUntil.store(std::min(end(), holdUntil), std::memory_order_release);
   // A third leaves room for two more attempts before the end.
-  renewAt = renew == Renew::automatic ? saturatingAdd(leasedFrom, length / 3) : Instant::max();
+  renewAt = renew == Renew::automatic ? saturatingAdd(from, length / 3) : Instant::max();
 }
 
 }  // namespace lockkeeper::detail

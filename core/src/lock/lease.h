@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -38,9 +39,14 @@ struct Lease : std::enable_shared_from_this<Lease> {
   std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
   std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
   Renew renew = Renew::automatic;
+  std::optional<std::chrono::milliseconds> maxHold;
   std::optional<Fence> fence;
   Instant acquiredAt{};
   Instant holdUntil = Instant::max();
+  std::uint32_t turnsLeft = 0;  ///< So many more may hold what the store has granted,
+  Instant handOnUntil{};        ///< each of them from before then on.
+  Instant grantAskedAt{};       ///< By the first of them.
+  bool needsRenewal = false;    ///< It was handed over with less than half of its length left.
 
   std::atomic<Instant> validUntil{Instant{}};
   std::atomic<LockState> state{LockState::held};
@@ -48,14 +54,16 @@ struct Lease : std::enable_shared_from_this<Lease> {
   std::atomic<Announced> announced{Announced::no};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
-  std::chrono::nanoseconds length{};   ///< As the store gave it last.
+  Instant leasedFrom{};                ///< As the store gave it last,
+  std::chrono::nanoseconds length{};   ///< for so long.
+  bool handedOn = false;               ///< Its claim has another holder now.
   Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
+  std::condition_variable turnCame;    ///< For who waits with it for its turn.
   LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
   std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
   std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
 
-  Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Token& secret,
-        const LockTerms& terms);
+  Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
   ~Lease();
 
   Claim claim() const { return {key, token, owner}; }
@@ -73,9 +81,19 @@ struct Lease : std::enable_shared_from_this<Lease> {
     return now == LockState::held || now == LockState::suspect;
   }
 
-  /// The store has given the lease for `leasedFor` from `leasedFrom` on: sets validUntil and the next
-  /// renewal.
-  void leased(Instant leasedFrom, std::chrono::milliseconds leasedFor) noexcept;
+  /// The store has granted the claim, just `now`.
+  void granted(const Granted& grant, Instant now) noexcept;
+
+  /// Becomes the next one to hold what the store has granted to `former`, from `now` on. False when that
+  /// asked for another ttl, or the lease is over.
+  bool succeed(const Lease& former, Instant now) noexcept;
+
+  /// The store has given the lease for `leasedFor` from `from` on: sets validUntil and the next renewal.
+  void leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept;
+
+ private:
+  void hold(Instant now) noexcept;
+  Instant end() const noexcept;
 };
 
 }  // namespace lockkeeper::detail

@@ -108,6 +108,33 @@ bool LeaseKeeper::remove(Lease& lease) {
   return true;
 }
 
+std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
+  const std::lock_guard held(mutex_);
+  if (lease.state.load(std::memory_order_relaxed) != LockState::held) return nullptr;
+  if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
+  // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
+  // is room for it where this one was.
+  std::shared_ptr<Lease> successor;
+  lease.turn.handOver([&](Lease& next) {
+    if (!next.succeed(lease, now)) return false;
+    lease.state.store(LockState::released, std::memory_order_release);
+    lease.handedOn = true;
+    unschedule(lease);
+    next.turn = std::move(lease.turn);
+    schedule(next);
+    successor = next.shared_from_this();
+    return true;
+  });
+  return successor;
+}
+
+std::shared_ptr<Lease> LeaseKeeper::holderOf(const Token& token) const {
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    if (ends_.at(i).token == token) return ends_.at(i).shared_from_this();
+  }
+  return nullptr;
+}
+
 void LeaseKeeper::schedule(Lease& lease) {
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
   ends_.add(lease, end);
@@ -147,7 +174,13 @@ void LeaseKeeper::lose(Lease& lease, LossReason reason) {
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   const RenewOutcome outcome = renewal.outcome;
   std::unique_lock held(mutex_);
-  if (!lease.alive()) return false;
+  if (!lease.alive()) {
+    // Of one claim: it is the present holder's news.
+    const auto holder = lease.handedOn ? holderOf(lease.token) : nullptr;
+    held.unlock();
+    if (holder) renewed(*holder, renewal, began);
+    return false;
+  }
   const Instant now = environment_.clock->now();
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
 
@@ -161,7 +194,7 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   const bool done = outcome == RenewOutcome::renewed;
   unschedule(lease);
   if (done) {
-    lease.leased(renewal.leasedFrom, renewal.leasedFor);
+    lease.leased(renewal.leasedFrom, saturated(renewal.leasedFor));
   } else if (lease.renew == Renew::automatic) {
     lease.renewAt = now + lease.length / 10;
   }

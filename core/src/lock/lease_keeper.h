@@ -38,6 +38,11 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease);
 
+  /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
+  /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt; then
+  /// nothing has happened.
+  std::shared_ptr<Lease> handOver(Lease& lease, Instant now);
+
   /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
   bool stillRuns(Lease& lease);
 
@@ -63,6 +68,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void tellUntold(std::unique_lock<std::mutex>& held);
   void lose(Lease& lease, LossReason reason);
   void claimsLost(std::span<const Token> tokens) noexcept;
+  std::shared_ptr<Lease> holderOf(const Token& token) const;
   void schedule(Lease& lease);
   void unschedule(Lease& lease);
 

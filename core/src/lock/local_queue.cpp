@@ -2,29 +2,32 @@
 
 #include <utility>
 
+#include "lock/lease.h"
+
 namespace lockkeeper::detail {
 
-LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Instant answerBy,
+LocalQueue::Entered LocalQueue::enter(std::string_view key, Lease& lease, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
   const HashedString hashed(key);
   Shard& shard = shards_[hashed.hash % shardCount];
   std::unique_lock held(shard.mutex);
   const auto found = shard.lines.find(hashed);
-  if (found == shard.lines.end()) return {Turn(shard, *shard.lines.try_emplace(std::string(key)).first)};
-  if (found->second.answer && clock_->now() >= until) return {{}, *found->second.answer};
+  if (found == shard.lines.end())
+    return {.turn = Turn(shard, *shard.lines.try_emplace(std::string(key)).first)};
+  if (found->second.answer && clock_->now() >= until) return {.otherwise = *found->second.answer};
 
   // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
   // erased.
   Lines::value_type& entry = *found;
   Line& line = entry.second;
-  Waiter waiter;
+  Waiter waiter{lease};
   const auto place = line.waiters.insert(line.waiters.end(), &waiter);
   held.unlock();
   {
     // Made and ended outside the mutex, which it takes.
     const std::stop_callback onStop(stop, [&] {
       const std::lock_guard guard(shard.mutex);
-      waiter.wakeUp.notify_one();
+      lease.turnCame.notify_one();
     });
     held.lock();
     while (!waiter.turn && !waiter.answer && !stop.stop_requested()) {
@@ -33,7 +36,7 @@ LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Insta
         if (line.answer || now >= answerBy) break;
         if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
       }
-      clock_->wait(held, waiter.wakeUp, waiter.outOfTime ? answerBy : until);
+      clock_->wait(held, lease.turnCame, waiter.outOfTime ? answerBy : until);
     }
     if (!waiter.turn && !waiter.answer) {
       waiter.answer = line.answer.value_or(Answer::none);
@@ -42,8 +45,14 @@ LocalQueue::Entered LocalQueue::enter(std::string_view key, Instant until, Insta
     }
     held.unlock();
   }
-  if (waiter.turn) return {Turn(shard, entry)};
-  return {{}, *waiter.answer};
+  if (waiter.handedOver) return {.handedOver = true};
+  if (waiter.turn) return {.turn = Turn(shard, entry)};
+  return {.otherwise = *waiter.answer};
+}
+
+bool LocalQueue::Turn::isFollowed() const noexcept {
+  const std::lock_guard held(shard_->mutex);
+  return !line_->second.waiters.empty();
 }
 
 void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
@@ -55,7 +64,7 @@ void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
   std::erase_if(line.waiters, [&](Waiter* waiter) {
     if (!waiter->outOfTime) return false;
     waiter->answer = answer;
-    waiter->wakeUp.notify_one();
+    waiter->lease.turnCame.notify_one();
     return true;
   });
 }
@@ -72,7 +81,7 @@ void LocalQueue::Turn::leave() noexcept {
   line.waiters.pop_front();
   if (next->outOfTime) --line.outOfTime;
   next->turn = true;
-  next->wakeUp.notify_one();
+  next->lease.turnCame.notify_one();
 }
 
 }  // namespace lockkeeper::detail

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -16,9 +15,11 @@
 
 namespace lockkeeper::detail {
 
+struct Lease;
+
 /// Puts the callers of one process in line for each key, first come, first served, so that only one of them
 /// asks the store. The next one's turn comes at the very moment that the one before leaves: a hand-over
-/// inside the process needs no polling. Thread-safe.
+/// inside the process needs no polling, and may come with the lease. Thread-safe.
 class LocalQueue {
  public:
   explicit LocalQueue(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
@@ -34,15 +35,18 @@ class LocalQueue {
 
   /// Waits for the caller's turn, until `until` or `stop`. Without one, says what the first in line knows: an
   /// attempt that is under way then is waited for, until `answerBy`, since it asks what the caller would.
-  Entered enter(std::string_view key, Instant until, Instant answerBy, const std::stop_token& stop);
+  /// The turn may come with a lease, which has become `lease` then; so that is in use until the call returns.
+  Entered enter(std::string_view key, Lease& lease, Instant until, Instant answerBy,
+                const std::stop_token& stop);
 
  private:
   static constexpr std::size_t shardCount = 16;
 
   struct Waiter {
-    std::condition_variable wakeUp;
+    Lease& lease;
     bool outOfTime = false;  // waits for the answer only
     bool turn = false;
+    bool handedOver = false;  // with the turn, which is in `lease`
     std::optional<Answer> answer{};
   };
   struct Line {
@@ -82,6 +86,14 @@ class LocalQueue::Turn {
   /// The next attempt begins.
   void ask() noexcept { set(std::nullopt); }
 
+  /// Whether somebody is in line behind.
+  bool isFollowed() const noexcept;
+
+  /// Hands the turn over to the next one in line, if there is one for whose lease `accepts` returns true, and
+  /// has moved this turn there; Lease::turnCame is left to be notified. Nothing happens otherwise.
+  template <class Accepts>
+  void handOver(Accepts&& accepts);
+
  private:
   friend class LocalQueue;
   Turn(Shard& shard, Lines::value_type& line) : shard_(&shard), line_(&line) {}
@@ -97,8 +109,23 @@ class LocalQueue::Turn {
 };
 
 struct LocalQueue::Entered {
-  std::optional<Turn> turn;
+  std::optional<Turn> turn{};
+  bool handedOver = false;
   Answer otherwise = Answer::taken;
 };
+
+template <class Accepts>
+void LocalQueue::Turn::handOver(Accepts&& accepts) {
+  Shard& shard = *shard_;
+  Line& line = line_->second;
+  const std::lock_guard held(shard.mutex);
+  if (line.waiters.empty()) return;
+  Waiter& next = *line.waiters.front();
+  if (!accepts(next.lease)) return;
+  line.waiters.pop_front();
+  if (next.outOfTime) --line.outOfTime;
+  next.handedOver = true;
+  next.turn = true;
+}
 
 }  // namespace lockkeeper::detail

@@ -54,8 +54,11 @@ MigratingDriver::~MigratingDriver() {
   membership_->leave();
 }
 
-AcquireResult MigratingDriver::acquire(const AcquireRequest& request) {
+AcquireResult MigratingDriver::acquire(const AcquireRequest& asked) {
   forkGuard_.check();
+  // Each holder asks: none of them must go on in a phase that has ended.
+  AcquireRequest request = asked;
+  request.turns = 1;
   if (request.ttl > options_.maxTtl) {
     throw std::invalid_argument("ttl is " + formatDuration(request.ttl) + ": during the migration at most " +
                                 formatDuration(options_.maxTtl) + " (maxTtl) is allowed");

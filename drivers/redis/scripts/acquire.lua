@@ -4,35 +4,56 @@
 -- KEYS[2], the fence counter, is given when grants carry a fence. A fence is one more than the last one, and not less
 -- than the server's present second in microseconds (below 2^53 until 2255). So a counter that was lost, or is behind
 -- after a failover or a restart from a snapshot, does not repeat fences of earlier seconds while the server's clock
--- does not go back. The counter is kept ARGV[3] ms from the last time that it was set by the clock.
+-- does not go back. The counter is kept ARGV[3] ms from the last time that it was set, not increased.
+--
+-- ARGV[4] turns, each with a fence, are asked for when the process would hand the lock on to so many callers of its own.
+-- It gets one if somebody waits in the queue, which is KEYS[3] and KEYS[4], or if the fences would run ahead of the
+-- clock; {1, fence, turns} says how many. Who begins to wait later is reported to the channel ARGV[5], unless that is ''.
 
 -- First, so that a user without this right is refused before anything is done.
 local time = KEYS[2] and redis.call('TIME')
 
-local function nextFence()
-  local fence = tonumber(redis.pcall('INCR', KEYS[2])) or 0
-  if fence < time[1] * 1000000 then
-    fence = time[1] * 1000000 + time[2]
-    redis.call('SET', KEYS[2], fence, 'PX', ARGV[3])
+local function mayBeHandedOn()
+  -- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.
+  return redis.pcall('EXISTS', KEYS[3]) == 0 and
+    (ARGV[5] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[5])) == 'number' and
+    redis.pcall('PEXPIRE', KEYS[4], 100) == 1)
+end
+
+local function grant()
+  if not KEYS[2] then
+    return {1, 0}
   end
-  return fence
+  local wanted, turns = tonumber(ARGV[4] or 1), 1
+  local second = time[1] * 1000000
+  local now = second + time[2]
+  local fence = tonumber(redis.pcall('INCR', KEYS[2])) or 0
+  local isBehind = fence < second
+  if isBehind then
+    fence = math.max(second, now - wanted + 1)
+  end
+  if wanted > 1 and fence + wanted - 1 <= now and mayBeHandedOn() then
+    turns = wanted
+  end
+  if isBehind or turns > 1 then
+    redis.call('SET', KEYS[2], fence + turns - 1, 'PX', ARGV[3])
+  end
+  return {1, fence, KEYS[3] and turns}
 end
 
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return {1, KEYS[2] and nextFence() or 0}
+  return grant()
 end
 -- pcall, because a key of another type is somebody else's lock and no fault.
 local value = redis.pcall('GET', KEYS[1])
 if value == ARGV[1] .. '@' then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  return {1, KEYS[2] and nextFence() or 0}
+  return grant()
 end
 if value ~= ARGV[1] then
   return {0, redis.call('PTTL', KEYS[1])}
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-if not KEYS[2] then
-  return {1, 0}
-end
--- Nobody else was granted the key meanwhile, so the counter still is this grant's fence.
-return {1, tonumber(redis.pcall('GET', KEYS[2])) or nextFence()}
+-- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
+local fence = KEYS[2] and tonumber(redis.pcall('GET', KEYS[2]))
+return fence and {1, fence} or grant()

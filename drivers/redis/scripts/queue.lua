@@ -147,6 +147,12 @@ if new then
   local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
   ticket = tonumber(ARGV[5]) or math.max(micros, last + 1)
   redis.call('ZADD', KEYS[2], string.format('%.0f', ticket), ARGV[2])
+  -- The process that has the lock hands it on without asking (scripts/acquire.lua): no longer.
+  local stay = redis.call('HGET', KEYS[3], 'stay')
+  if stay then
+    redis.pcall('HDEL', KEYS[3], 'stay')
+    redis.pcall('PUBLISH', stay, 'wanted')
+  end
 end
 redis.call('HSET', KEYS[3], ARGV[2], entry(now, ARGV[3], ARGV[4]))
 -- Free: its lease has ended, or somebody who knows nothing of queues has deleted it.

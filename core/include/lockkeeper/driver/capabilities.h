@@ -33,6 +33,17 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
                                                      std::stop_token stop) = 0;
 };
 
+/// The store tells of those who begin to wait for a key that was granted for several turns
+/// (Granted::turns), so that it is not handed on inside a process while others wait.
+class LOCKKEEPER_CORE_EXPORT WaiterReporting {
+ public:
+  virtual ~WaiterReporting() = default;
+
+  /// Whether it has told so since then, of any key of this process. A hint: it may be late or get lost. Reads
+  /// what has come already and does not block. Thread-safe.
+  virtual bool waitersReportedSince(Instant since) noexcept = 0;
+};
+
 /// The store can list its locks.
 class LOCKKEEPER_CORE_EXPORT Browsable {
  public:

@@ -35,6 +35,9 @@ struct AcquireRequest {
   std::chrono::milliseconds ttl;
   Instant deadline;     ///< The attempt ends by then, give or take one I/O timeout.
   bool resend = false;  ///< The same claim was sent before and its outcome was not seen.
+  /// So many holders of this process could use the grant one after the other, because they wait in line for
+  /// the key. A driver that wants that reserves as many fences in a row, or fewer.
+  std::uint32_t turns = 1;
 };
 
 /// The store granted the claim.
@@ -43,6 +46,12 @@ struct Granted {
                        ///< clock before the first byte of the request was sent.
   std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
   std::optional<Fence> fence;           ///< Empty when the driver promises none.
+  /// So many holders may use it: the first has `fence`, the next one `fence` + 1, and so on; none of these
+  /// was given before, and later grants have higher ones. 1 when the claim was granted before (a resend).
+  std::uint32_t turns = 1;
+  /// With `turns`: how long it may be handed on. 0: a quarter of the time that this request took, so that
+  /// those who poll for the key elsewhere find it free nearly as often as before.
+  std::chrono::nanoseconds stay{0};
 };
 
 /// Somebody else holds the key.
@@ -89,7 +98,7 @@ enum class ReleaseOutcome {
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
   std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: never, or not known.
-  std::optional<Fence> fence;
+  std::optional<Fence> fence;  ///< Of a grant with several turns, that of the last one.
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
 };
 

@@ -43,13 +43,14 @@ FenceCounter::~FenceCounter() {
 }
 
 Fence FenceCounter::next(const Claim& claim, bool resend, Instant deadline) {
-  return next(claim, resend, 0, deadline);
+  return next(claim, resend, 1, 0, deadline);
 }
 
-Fence FenceCounter::next(const Claim& claim, bool resend, std::uint64_t session, Instant deadline) {
+Fence FenceCounter::next(const Claim& claim, bool resend, std::uint32_t count, std::uint64_t session,
+                         Instant deadline) {
   forkGuard_.check();
   SessionPool::Use use(state_->sessions, deadline);
-  const Reply& reply = use.ask(statements::drawFence(claim, resend, session), deadline);
+  const Reply& reply = use.ask(statements::drawFence(claim, resend, count, session), deadline);
   use.keep();
   if (reply.insertId == 0) {
     throw ProtocolError(state_->opener.display() + ": the server answered no fence");

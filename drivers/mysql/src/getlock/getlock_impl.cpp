@@ -38,6 +38,9 @@ void checkTtl(milliseconds ttl) {
                               formatDuration(leastTtl) + ", because the server counts whole seconds");
 }
 
+// A claim that was sent before may have its fence already, and no others.
+std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.turns; }
+
 Preparation preparationOf(const GetLockOptions& options) {
   Preparation preparation{.setUp = statements::setUp(), .forNamedLocks = true, .tells = true};
   if (options.fence) {
@@ -70,7 +73,8 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
       sessions_.prepare(*use, idleTimeout(request.ttl));
       // Where nobody else's locks are, a commit that stalls holds up none of them.
       if (fences_ && sessions_.names(*use).empty()) {
-        statements::addFencedClaim(use->batch, request.claim, request.resend, use->server->id());
+        statements::addFencedClaim(use->batch, request.claim, request.resend, turnsOf(request),
+                                   use->server->id());
       } else {
         statements::addClaim(use->batch, name);
       }
@@ -103,7 +107,7 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
   if (*got != 1) return Busy{};
   const std::optional<Fence> fence = reply->number(3);
   sessions_.add({name, claim.token, std::string(claim.owner), fence, end, &*use, use->server->id()});
-  return Granted{sentAt, request.ttl, fence};
+  return Granted{sentAt, request.ttl, fence, fence ? turnsOf(request) : 1};
 }
 
 Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const AcquireRequest& request,
@@ -115,7 +119,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   sessions_.prepare(*use, idleTimeout(request.ttl));
   const bool draws = fences_ && !held->fence && sessions_.names(*use).size() == 1;
   if (draws) {
-    statements::addFence(use->batch, request.claim, request.resend, use->server->id());
+    statements::addFence(use->batch, request.claim, request.resend, turnsOf(request), use->server->id());
   } else {
     statements::addTouch(use->batch);
   }
@@ -125,7 +129,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   checkAnswer(use, *reply);
   const std::optional<Fence> fence = reply->number(3);
   if (fence) sessions_.setFence(name, token, *fence);
-  return {sentAt, request.ttl, fence};
+  return {sentAt, request.ttl, fence, fence ? turnsOf(request) : 1};
 }
 
 Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const AcquireRequest& request,
@@ -138,7 +142,8 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
   const std::uint64_t session = use->server->id();
   { const Use others = std::move(use); }  // Who share the session need not wait for the commit.
   try {
-    granted.fence = fences_->next(claim, request.resend, session, deadline);
+    granted.fence = fences_->next(claim, request.resend, turnsOf(request), session, deadline);
+    granted.turns = turnsOf(request);
   } catch (const OutcomeUnknown& unknown) {
     giveBack(name, claim.token);
     // Of the fence, which nobody gets then: the claim itself certainly holds nothing.

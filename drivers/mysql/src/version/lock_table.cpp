@@ -42,15 +42,16 @@ std::string inMicroseconds(std::chrono::milliseconds ttl) {
   return std::to_string(microseconds(ttl).count());
 }
 
-// The assignments are made from left to right: each sees the new values of those before it.
+// The assignments are made from left to right: each sees the new values of those before it. The version is
+// the last of the fences that are reserved; the session's insert id is the first.
 std::string claimText(const std::string& table) {
   const std::string held = isHeld;
   return "INSERT INTO " + table +
          " (lock_key, version, token, owner, expires_at) VALUES (?, LAST_INSERT_ID(" + microsecondsNow +
-         "), ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND) " + "ON DUPLICATE KEY UPDATE version = IF(" +
-         held + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
-         std::to_string(busyMark) + " + " + remaining + ")), LAST_INSERT_ID(version + 1)), token = IF(" +
-         held +
+         ") + ?, ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND) " +
+         "ON DUPLICATE KEY UPDATE version = IF(" + held +
+         ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " + std::to_string(busyMark) +
+         " + " + remaining + ")), LAST_INSERT_ID(version + 1) + ?), token = IF(" + held +
          ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), owner), "
          "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
 }
@@ -124,10 +125,13 @@ std::string LockTable::schema(const std::string& table) {
 LockTable::Texts::Texts(const std::string& itsTable)
     : table("`" + itsTable + "`"), claim(claimText(table)), release(releaseText(table)) {}
 
-std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl) {
+std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl,
+                                                   std::uint32_t fences) {
   const std::string token = claim.token.hex();
+  const std::int64_t more = std::int64_t{fences} - 1;
   const Reply& reply = session_.execute(
-      texts_.claim, std::array<Parameter, 4>{claim.key, token, claim.owner, microseconds(ttl).count()},
+      texts_.claim,
+      std::array<Parameter, 6>{claim.key, more, token, claim.owner, microseconds(ttl).count(), more},
       deadline_);
   if (reply.insertId < busyMark) return Fence{reply.insertId};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));

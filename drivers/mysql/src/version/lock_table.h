@@ -36,8 +36,10 @@ class LockTable {
   LockTable(SessionPool::Use& session, const Texts& texts, Instant deadline)
       : session_(session), texts_(texts), deadline_(deadline) {}
 
-  /// The fence, when the claim holds the key now; else how long the present lease goes on.
-  std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl);
+  /// The first of so many fences in a row, when the claim holds the key now; else how long the present lease
+  /// goes on. A claim that has held it before gets its last fence, and no more of them.
+  std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
+                                                       std::uint32_t fences);
 
   /// False when the claim does not hold the key.
   bool release(const Claim& claim);

@@ -69,8 +69,11 @@ VersionDriver::~VersionDriver() {
 AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
   return impl_->onTable(request.deadline, [&](LockTable& table) -> AcquireResult {
     const Instant leasedFrom = impl_->clock().now();
-    const auto answer = table.claim(request.claim, request.ttl);
-    if (const auto* fence = std::get_if<Fence>(&answer)) return Granted{leasedFrom, request.ttl, *fence};
+    // A claim that was sent before may have its fence already, and no others.
+    const std::uint32_t turns = request.resend ? 1 : request.turns;
+    const auto answer = table.claim(request.claim, request.ttl, turns);
+    if (const auto* fence = std::get_if<Fence>(&answer))
+      return Granted{leasedFrom, request.ttl, *fence, turns};
     return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
   });
 }

@@ -1,5 +1,6 @@
 #include "lock/lock_replies.h"
 
+#include <algorithm>
 #include <string>
 
 #include "lock/lock_value.h"
@@ -8,10 +9,11 @@
 
 namespace lockkeeper::redis {
 
-namespace {}  // namespace
-
 bool isAcquireReply(const Reply& reply) {
-  return reply.items.size() == 2 && isFlag(reply.items[0]) && reply.items[1].kind == ReplyKind::integer;
+  const auto isInteger = [](const Reply& item) { return item.kind == ReplyKind::integer; };
+  if (!std::all_of(reply.items.begin(), reply.items.end(), isInteger)) return false;
+  if (reply.items.size() == 3) return reply.items[0].isInteger(1) && reply.items[2].integer >= 1;
+  return reply.items.size() == 2 && isFlag(reply.items[0]);
 }
 
 std::optional<std::chrono::milliseconds> remainingIn(const Reply& pttl) {

@@ -12,7 +12,8 @@ namespace lockkeeper::redis {
 /// 1 or 0: done or not.
 inline bool isFlag(const Reply& reply) { return reply.isInteger(0) || reply.isInteger(1); }
 
-/// Of scripts/acquire.lua: a pair, of which the first number is 1 (granted) or 0 (busy).
+/// Of scripts/acquire.lua: a pair, of which the first number is 1 (granted) or 0 (busy); after a grant, the
+/// turns may follow.
 bool isAcquireReply(const Reply& reply);
 
 /// How long somebody else's key will live; empty when it does not end, or is gone already.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ using std::chrono::milliseconds;
 // Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
 constexpr milliseconds fenceKept{std::chrono::days{7}};
 
+// A lock that is handed on inside the process comes back to the store after that, for those who poll; who
+// waits in the queue is reported at once.
+constexpr milliseconds longestStay{10};
+
 std::string decimal(milliseconds length) { return std::to_string(length.count()); }
 
 }  // namespace
@@ -39,7 +44,7 @@ class RedisDriver::Impl : public RedisStore {
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
   void checkReplicas(const AcquireRequest& request, const Request& wire);
   AcquireResult setResult(const Request& request, milliseconds ttl);
-  AcquireResult scriptResult(const Request& request, milliseconds ttl);
+  AcquireResult scriptResult(const Request& request, milliseconds ttl, milliseconds stay);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
@@ -84,6 +89,10 @@ AcquireResult RedisDriver::acquireWaiting(const AcquireRequest& request, std::ch
       impl_->queue.wait(request.claim.key, lockValue(request.claim), until, stop, confirm);
   if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(offered, wire);
   return result;
+}
+
+bool RedisDriver::waitersReportedSince(Instant since) noexcept {
+  return !impl_->forkGuard.inherited() && impl_->queue.waitersReportedSince(since);
 }
 
 void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
@@ -144,7 +153,7 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
-  return capabilityOf<Waitable, Browsable, Breakable, RateDriver>(*this, type);
+  return capabilityOf<Waitable, WaiterReporting, Browsable, Breakable, RateDriver>(*this, type);
 }
 
 void RedisDriver::list(std::string_view prefix,
@@ -196,13 +205,17 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
   }
   const std::string counter = companionKey(key, "fence");
   const std::string kept = decimal(fenceKept);
-  const std::array<std::string_view, 2> keys = {key, counter};
-  const std::array<std::string_view, 3> arguments = {value, ttl, kept};
-  const std::size_t keyCount = options().fence ? 2 : 1;
+  const bool several = options().fence && request.turns > 1;
+  const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
+  const std::string turns = several ? std::to_string(request.turns) : std::string();
+  const std::array<std::string_view, 4> keys = {key, counter, watch.order, watch.waiters};
+  const std::array<std::string_view, 5> arguments = {value, ttl, kept, turns, watch.channel};
+  const std::size_t keyCount = several ? 4 : options().fence ? 2 : 1;
   executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
-    Script::acquire().addTo(call, by, std::span(keys).first(keyCount), arguments);
+    Script::acquire().addTo(call, by, std::span(keys).first(keyCount),
+                            std::span(arguments).first(several ? 5 : 3));
   });
-  return scriptResult(wire, request.ttl);
+  return scriptResult(wire, request.ttl, watch.channel.empty() ? milliseconds{0} : longestStay);
 }
 
 // Gives the grant that `wire` has brought back, and throws, when too few replicas have it.
@@ -234,14 +247,19 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
 }
 
 // To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
-AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl) {
+AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl, milliseconds stay) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (!isAcquireReply(reply)) unexpected(request);
   if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
   const std::int64_t fence = reply.items[1].integer;
   if (options().fence != (fence > 0)) unexpected(request);
-  return Granted{request.sentAt(), ttl, options().fence ? std::optional<Fence>(fence) : std::nullopt};
+  if (!options().fence) return Granted{request.sentAt(), ttl, std::nullopt};
+  Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
+  if (reply.items.size() == 2) return granted;
+  granted.turns = static_cast<std::uint32_t>(std::min<std::int64_t>(reply.items[2].integer, INT32_MAX));
+  granted.stay = stay;
+  return granted;
 }
 
 void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key) const {

@@ -22,6 +22,9 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes refusalPause{1};
 
+// A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
+constexpr std::chrono::microseconds lookInPause{50};
+
 }  // namespace
 
 Subscription::Waiter::Waiter(Subscription& subscription) : subscription_(subscription) {
@@ -95,6 +98,28 @@ Subscription::Subscription(const RedisOptions& options, const Environment& envir
 }
 
 Subscription::~Subscription() { ::close(wake_); }
+
+std::string Subscription::channelOfReports() {
+  Lock lock(mutex_);
+  lookIn(lock);
+  return live_ ? channel_ : std::string();
+}
+
+bool Subscription::reportedSince(Instant since) noexcept {
+  Lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;  // the next caller will hear of it
+  lookIn(lock);
+  return reportedAt_ >= since;
+}
+
+// Unless somebody waits for what comes, and takes it in.
+void Subscription::lookIn(Lock& lock) {
+  const Instant now = clock_.now();
+  if (leading_ || now < nextLookIn_) return;
+  nextLookIn_ = saturatingAdd(now, lookInPause);
+  attend(lock, now);
+  passOn();
+}
 
 void Subscription::suspect() {
   const Lock lock(mutex_);
@@ -202,8 +227,12 @@ void Subscription::accept(const Reply& reply) {
   }
 }
 
-// "<number>": the key is offered to it. "<number> <ms>": it should look then.
+// "<number>": the key is offered to it. "<number> <ms>": it should look then. "wanted": as reportedSince().
 void Subscription::deliver(const std::string& message) {
+  if (message == "wanted") {
+    reportedAt_ = clock_.now();
+    return;
+  }
   const std::size_t space = message.find(' ');
   const auto number = wholeNumber<std::uint64_t>(std::string_view(message).substr(0, space));
   const auto waiter = waiters_.find(number.value_or(0));

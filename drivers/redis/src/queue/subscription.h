@@ -68,6 +68,13 @@ class Subscription {
   Subscription& operator=(const Subscription&) = delete;
   ~Subscription();
 
+  /// Where "wanted" is to be published when somebody begins to wait for a lock that this process hands on by
+  /// itself; empty while that would not be heard. Connects when needed. Does not block.
+  std::string channelOfReports();
+
+  /// Whether that has been heard since then. Takes in what has come, now and then, and does not block.
+  bool reportedSince(Instant since) noexcept;
+
   /// A message seems to have got lost, or the server is no master any more: the connection is made again, and
   /// everybody polls until then.
   void suspect();
@@ -76,6 +83,7 @@ class Subscription {
   using Lock = std::unique_lock<std::mutex>;
 
   void attend(Lock& lock, Instant until);
+  void lookIn(Lock& lock);
   Instant awaited(pollfd& polled) const;
   bool use(Instant now);
   void greet(Instant now);
@@ -103,6 +111,8 @@ class Subscription {
   bool refusalNoted_ = false;
   bool tellRefusal_ = false;
   bool leading_ = false;
+  Instant reportedAt_ = Instant::min();
+  Instant nextLookIn_ = Instant::min();
 
   // Of the one who polls.
   std::unique_ptr<Dial> dial_;

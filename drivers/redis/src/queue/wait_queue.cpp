@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "scripts.h"
 #include "store/companion_key.h"
@@ -38,8 +39,8 @@ struct WaitQueue::Place {
   }
 
   const std::string_view key;
-  const std::string order;
-  const std::string waiters;
+  std::string order;
+  std::string waiters;
   const std::string_view value;
 };
 
@@ -86,6 +87,12 @@ AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Inst
   } while (!stop.stop_requested() && store_.clock().now() < until);
   leave(place);
   return Busy{};
+}
+
+WaitQueue::Watch WaitQueue::watch(std::string_view key) {
+  Place place(key);
+  return {std::move(place.order), std::move(place.waiters),
+          permitted() ? subscription_.channelOfReports() : std::string()};
 }
 
 Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,

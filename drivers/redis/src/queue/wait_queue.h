@@ -30,6 +30,18 @@ class WaitQueue {
   AcquireResult wait(std::string_view key, std::string_view value, Instant until, const std::stop_token& stop,
                      const std::function<AcquireResult()>& confirm);
 
+  /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
+  /// those who begin to wait are reported to; empty while that would not be heard.
+  struct Watch {
+    std::string order{};
+    std::string waiters{};
+    std::string channel{};
+  };
+  Watch watch(std::string_view key);
+
+  /// As WaiterReporting.
+  bool waitersReportedSince(Instant since) noexcept { return subscription_.reportedSince(since); }
+
   /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it
   /// did not have it.
   bool release(std::string_view key, std::string_view value, Instant deadline);

@@ -39,6 +39,27 @@ TEST(GetLockOneKeyOnMariadb, ACommitThatStallsCostsNobodyElseALock) {
   EXPECT_TRUE(granted(driver->acquire(requestFor(ninth, 1min))));
 }
 
+TEST_P(GetLockOneKey, AGrantOfSeveralTurnsReservesTheirFences) {
+  const auto driver = store.open("connections=1");
+  const Claimant other{};
+  // Alone on its session, and where the session holds another lock: that draws fences elsewhere.
+  for (const bool shared : {false, true}) {
+    if (shared) {
+      ASSERT_TRUE(granted(driver->acquire(requestFor(other, 1min))));
+    }
+    const Claimant who{};
+    AcquireRequest request = requestFor(who, 1min);
+    request.turns = 8;
+    const auto acquire = [&] { return std::get<Granted>(driver->acquire(request)); };
+    const Granted first = acquire();
+    EXPECT_EQ(first.turns, 8U);
+    ASSERT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+    EXPECT_EQ(*acquire().fence, *first.fence + 8);
+    request.resend = true;
+    EXPECT_EQ(acquire().turns, 1U);
+  }
+}
+
 TEST_P(GetLockOneKey, AWaiterWhoseHostVanishedDoesNotKeepTheKeyForItsTtl) {
   const auto far = store.openProxied("ioTimeout=1s");
   Claimant holder;

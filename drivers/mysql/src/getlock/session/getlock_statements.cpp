@@ -28,11 +28,15 @@ std::string digestOf(const Token& token) {
   return Poco::DigestEngine::digestToHex(engine.digest());
 }
 
-std::string drawFenceIf(const char* condition, const Claim& claim, bool again, std::uint64_t session) {
+// The row keeps the last of `count` fences; the session's insert id is the first of them.
+std::string drawFenceIf(const char* condition, const Claim& claim, bool again, std::uint32_t count,
+                        std::uint64_t session) {
+  const std::string more = count > 1 ? "+" + std::to_string(count - 1) : "";
   // A new row begins with the time: above all that a purged row of the name may have given.
   std::string text = "INSERT INTO lockkeeper_fences(name,fence,session,claim,owner) SELECT ";
   addQuoted(text, lockName(claim.key));
-  text.append(",LAST_INSERT_ID(").append(microsecondsNow).append("),").append(std::to_string(session));
+  text.append(",LAST_INSERT_ID(").append(microsecondsNow).append(")").append(more);
+  text.append(",").append(std::to_string(session));
   text += ",";
   addQuoted(text, digestOf(claim.token));
   text += ",";
@@ -40,7 +44,8 @@ std::string drawFenceIf(const char* condition, const Claim& claim, bool again, s
   text.append(" FROM DUAL WHERE ").append(condition);
   text += " ON DUPLICATE KEY UPDATE fence=LAST_INSERT_ID(";
   text += again ? "IF(claim=VALUES(claim),fence,fence+1)" : "fence+1";
-  return text.append("),session=VALUES(session),claim=VALUES(claim),owner=VALUES(owner)");
+  return text.append(")").append(more).append(
+      ",session=VALUES(session),claim=VALUES(claim),owner=VALUES(owner)");
 }
 
 }  // namespace
@@ -58,8 +63,8 @@ std::string checkFences() {
          "ON DUPLICATE KEY UPDATE fence=fence+1";
 }
 
-std::string drawFence(const Claim& claim, bool again, std::uint64_t session) {
-  return drawFenceIf("TRUE", claim, again, session);
+std::string drawFence(const Claim& claim, bool again, std::uint32_t count, std::uint64_t session) {
+  return drawFenceIf("TRUE", claim, again, count, session);
 }
 
 std::string lastFence(std::string_view name) {
@@ -81,10 +86,11 @@ void addWait(std::string& batch, std::string_view name, seconds wait) {
   batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper");
 }
 
-void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint64_t session) {
+void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint32_t count,
+                    std::uint64_t session) {
   batch += "SET @lockkeeper=";
   addGetLock(batch, lockName(claim.key), seconds{0});
-  batch.append(";").append(drawFenceIf("@lockkeeper=1", claim, again, session));
+  batch.append(";").append(drawFenceIf("@lockkeeper=1", claim, again, count, session));
   batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper,LAST_INSERT_ID()");
 }
 
@@ -96,8 +102,9 @@ void addRelease(std::string& batch, std::string_view name) {
 
 void addTouch(std::string& batch) { batch.append("SELECT ").append(whoAnswers); }
 
-void addFence(std::string& batch, const Claim& claim, bool again, std::uint64_t session) {
-  batch.append(drawFence(claim, again, session)).append(";SELECT ").append(whoAnswers);
+void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t count,
+              std::uint64_t session) {
+  batch.append(drawFence(claim, again, count, session)).append(";SELECT ").append(whoAnswers);
   batch += ",NULL,LAST_INSERT_ID()";
 }
 

@@ -19,10 +19,10 @@ std::string setUp();
 /// Does nothing, but fails unless fences may be drawn.
 std::string checkFences();
 
-/// Draws the next fence of the claim's name, whoever holds the name; with `again`, the last one, if that was
-/// given to the same claim. It is the statement's insert id. `session` is the one that holds the name; 0:
-/// none.
-std::string drawFence(const Claim& claim, bool again, std::uint64_t session);
+/// Draws the next `count` fences of the claim's name, whoever holds the name; with `again` and a count of 1,
+/// the last one, if that was given to the same claim. The first one is the statement's insert id. `session`
+/// is the one that holds the name; 0: none.
+std::string drawFence(const Claim& claim, bool again, std::uint32_t count, std::uint64_t session);
 
 /// Answers the last fence of the name; no row when none was given.
 std::string lastFence(std::string_view name);
@@ -38,7 +38,8 @@ void addWait(std::string& batch, std::string_view name, std::chrono::seconds wai
 
 /// Claims the name at once, and draws the fence when that is granted: answers both. An error of the second
 /// statement comes after a grant.
-void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint64_t session);
+void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint32_t count,
+                    std::uint64_t session);
 
 /// Answers RELEASE_LOCK's result.
 void addRelease(std::string& batch, std::string_view name);
@@ -47,7 +48,7 @@ void addRelease(std::string& batch, std::string_view name);
 void addTouch(std::string& batch);
 
 /// Draws the fence: answers NULL, then the fence.
-void addFence(std::string& batch, const Claim& claim, bool again, std::uint64_t session);
+void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t count, std::uint64_t session);
 
 /// Answers IS_USED_LOCK's result, and with fences who was granted the name last: fence, session, owner.
 /// `again` gives a claim that is just being granted the time to write that: 20 ms to begin, and all that it

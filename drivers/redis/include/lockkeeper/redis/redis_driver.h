@@ -24,12 +24,14 @@ namespace lockkeeper::redis {
 /// those who wait are companion keys in the same hash slot.
 ///
 /// All threads share one connection, made by the first call and made again when it is lost, and those who
-/// wait another one, on which they are woken up; there is no background thread. A connection is used only for
+/// wait another one, on which they are woken up, and those who hand a lock on hear that others want it; there
+/// is no background thread. A connection is used only for
 /// a master that evicts nothing (see RedisOptions::allowEviction). Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Waitable,
+                                                  public WaiterReporting,
                                                   public Browsable,
                                                   public Breakable,
                                                   public RateDriver {
@@ -47,6 +49,8 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   /// server does not permit it to our user, Busy at once.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
+
+  bool waitersReportedSince(Instant since) noexcept override;
 
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;

@@ -73,6 +73,40 @@ TEST_P(ManagerContract, ManyThreadsOfTwoManagersNeverLoseACount) {
   EXPECT_EQ(counter, 2 * threadsOfEach * rounds);
 }
 
+TEST_P(ManagerContract, EachHolderHasAHigherFenceThanTheOneBeforeWhicheverProcessItIsIn) {
+  if (GetParam().fence == FencePromise::none) GTEST_SKIP() << "the driver promises no fences";
+  constexpr int threadsOfEach = 4;
+  constexpr int rounds = 25;
+  std::atomic<Fence> last{0};
+  std::atomic<int> faults{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2 * threadsOfEach; ++i) {
+      threads.emplace_back([&, mine = i % 2 == 0 ? &manager : &other] {
+        for (int round = 0; round < rounds; ++round) {
+          const Lock lock = mine->lock(key, {.waitFor = std::chrono::minutes{2}});
+          if (!lock.valid() || last.exchange(*lock.fence()) >= *lock.fence()) ++faults;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(faults, 0);
+}
+
+TEST_P(ManagerContract, AProcessWhoseCallersNeverPauseLetsOthersIn) {
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!over) (void)manager.tryLock(key, {.waitFor = std::chrono::minutes{2}});
+    });
+  }
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(other.tryLock(key, {.waitFor = std::chrono::seconds{30}})) << round;
+  }
+  over = true;
+}
+
 TEST_P(ManagerContract, AHeldLockIsRefusedToOthersUntilItIsReleased) {
   Lock lock = manager.lock(key);
   EXPECT_TRUE(lock.valid());

@@ -59,4 +59,35 @@ TEST_P(DriverContract, FencesIncreaseAcrossClients) {
   }
 }
 
+TEST_P(DriverContract, EveryTurnOfAGrantHasAFenceThatNoOtherGrantHas) {
+  constexpr std::uint32_t asked = 8;
+  Fence highest = 0;
+  for (int round = 0; round < 6; ++round) {
+    LockDriver& client = round % 2 == 0 ? *driver : *otherClient;
+    const Claimant who{key};
+    const AcquireRequest request{
+        .claim = who.claim(), .ttl = longTtl, .deadline = deadline(), .turns = asked};
+    const AcquireResult result = client.acquire(request);
+    ASSERT_TRUE(std::holds_alternative<Granted>(result));
+    const Granted& granted = std::get<Granted>(result);
+    EXPECT_GE(granted.turns, 1U);
+    EXPECT_LE(granted.turns, asked);
+    const auto last = granted.fence ? *granted.fence + granted.turns - 1 : 0;
+    if (granted.fence) {
+      EXPECT_GT(*granted.fence, highest);
+    }
+    highest = last;
+    // Whoever sends the claim again cannot know how many of the turns are over.
+    AcquireRequest again = request;
+    again.resend = true;
+    const AcquireResult resent = client.acquire(again);
+    ASSERT_TRUE(std::holds_alternative<Granted>(resent));
+    EXPECT_EQ(std::get<Granted>(resent).turns, 1U);
+    if (granted.fence) {
+      EXPECT_LE(*std::get<Granted>(resent).fence, last);
+    }
+    ASSERT_EQ(client.release(who.claim(), deadline()), ReleaseOutcome::released);
+  }
+}
+
 }  // namespace lockkeeper::testing

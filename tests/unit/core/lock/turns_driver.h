@@ -1,0 +1,59 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+
+namespace lockkeeper::testing {
+
+/// A store that grants as many turns as are asked for, each with a fence, and tells of waiters. It can report
+/// losses: of the store behind the driver that it decorates.
+class TurnsDriver final : public LockDriver, public WaiterReporting, public LossReporting {
+ public:
+  TurnsDriver(std::shared_ptr<LockDriver> inner, std::shared_ptr<LockDriver> store)
+      : inner_(std::move(inner)), store_(std::move(store)) {}
+
+  /// How long a grant may be handed on.
+  std::atomic<std::chrono::nanoseconds> stay{std::chrono::hours{1}};
+  std::atomic<std::uint32_t> mostTurns = 1000;
+  std::atomic<std::uint32_t> askedTurns = 0;
+  /// Somebody has begun to wait just then.
+  std::atomic<Instant> reportedAt = Instant::min();
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    askedTurns = request.turns;
+    AcquireResult result = inner_->acquire(request);
+    if (auto* granted = std::get_if<Granted>(&result)) {
+      granted->fence = *granted->fence * 1000;
+      granted->turns = std::min(request.turns, mostTurns.load());
+      granted->stay = stay;
+    }
+    return result;
+  }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return inner_->release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return inner_->holder(key, deadline);
+  }
+  Promises promises() const override { return inner_->promises(); }
+  bool waitersReportedSince(Instant since) noexcept override { return reportedAt.load() >= since; }
+  void addLossListener(std::weak_ptr<LossListener> listener) override {
+    capability<LossReporting>(*store_)->addLossListener(std::move(listener));
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<WaiterReporting, LossReporting>(*this, type);
+  }
+
+ private:
+  const std::shared_ptr<LockDriver> inner_;
+  const std::shared_ptr<LockDriver> store_;
+};
+
+}  // namespace lockkeeper::testing
