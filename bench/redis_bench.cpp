@@ -64,6 +64,16 @@ void pairs(benchmark::State& state, const std::string& parameters) {
   state.SetItemsProcessed(state.iterations());
 }
 
+// As a program does that lets its Lock go out of scope.
+void posted(benchmark::State& state, const std::string& parameters) {
+  LockManager& locks = manager(parameters);
+  const std::string key = keyOf(state);
+  for (auto _ : state) {
+    if (!locks.tryLock(key)) state.SkipWithError("the lock was not taken");
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 // A lock of one process with a queue: each waiter is woken up when its turn has come.
 class FifoLock {
  public:
@@ -139,9 +149,11 @@ void hotKey(benchmark::State& state, const std::string& parameters) {
   oneHotKey(state, [&] { return locks.lock("hot", options); });
 }
 
-BENCHMARK(raw)->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK(raw)->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK_CAPTURE(posted, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK_CAPTURE(posted, fenced, "")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK(hotBare)->Arg(16)->Arg(64)->Iterations(1)->UseManualTime();
 BENCHMARK_CAPTURE(hotKey, plain, "?fence=off")->Arg(16)->Iterations(1)->UseManualTime();
 BENCHMARK_CAPTURE(hotKey, fenced, "")->Arg(16)->Arg(64)->Iterations(1)->UseManualTime();
@@ -152,12 +164,19 @@ BENCHMARK_CAPTURE(hotKey, fenced, "")->Arg(16)->Arg(64)->Iterations(1)->UseManua
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   lockkeeper::server();  // on the thread that lives longest: the server dies with the one that started it
-  const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16";
+  const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16",
+                    many = "/real_time/threads:64";
   const std::string hot16 = "/16/iterations:1/manual_time", hot64 = "/64/iterations:1/manual_time";
   lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw" + one, 1.05},
                                          {"pairs/fenced" + one, "raw" + one, 1.15},
+                                         {"posted/plain" + one, "raw" + one, 0.65},
+                                         {"posted/fenced" + one, "raw" + one, 0.65},
                                          {"pairs/plain" + sixteen, "raw" + sixteen},
                                          {"pairs/fenced" + sixteen, "raw" + sixteen},
+                                         {"posted/plain" + sixteen, "raw" + sixteen, 0.67},
+                                         {"posted/fenced" + sixteen, "raw" + sixteen, 0.67},
+                                         {"posted/plain" + many, "raw" + many, 0.5},
+                                         {"posted/fenced" + many, "raw" + many, 0.5},
                                          {"hotKey/plain" + hot16, "hotBare" + hot16},
                                          {"hotKey/fenced" + hot16, "hotBare" + hot16, 2.22},
                                          {"hotKey/fenced" + hot64, "hotBare" + hot64, 2.22}});

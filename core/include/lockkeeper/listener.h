@@ -62,8 +62,8 @@ enum class EventKind {
   renewalFailed,  ///< For the reason in `error` and `text`; the lease still runs for `remaining`.
   lost,           ///< For the reason in `loss`; no `released` follows. Began when the lock was acquired.
   released,  ///< The holder has released it; `error` and `text` say why the store has not confirmed that, if
-             ///< so.
-             ///< Began when the lock was acquired.
+             ///< so. Began when the lock was acquired. Told when the store has answered, also where the
+             ///< holder did not wait for that (~Lock); it ended when the holder let go, then.
 
   // Rate limits.
   decided,  ///< One limit was asked; `decision` is what it alone says. There is one event for each limit of a

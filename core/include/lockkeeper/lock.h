@@ -45,11 +45,15 @@ class LOCKKEEPER_CORE_EXPORT Lock {
  public:
   Lock() noexcept = default;
   Lock(Lock&&) noexcept;
-  /// Releases what it held before.
+  /// Lets go of what it held before, as the destructor does.
   Lock& operator=(Lock&&) noexcept;
 
-  /// Releases, unless released already. Never throws; blocks for the manager's operationTimeout plus one I/O
-  /// timeout at most.
+  /// Releases, unless released already, and leaves the outcome to the manager: it tells the listener, and
+  /// goes on trying in the background as after release(). Where the store can do that (Redis), the release is
+  /// handed to the connection and its reply not waited for; the next call of this manager for the key finds
+  /// it free, other processes do as soon as the store has it. Elsewhere, or when the Lock is the last of its
+  /// manager, blocks like release(): for the manager's operationTimeout plus one I/O timeout at most. Never
+  /// throws.
   ~Lock();
 
   /// True while work under the lock may go on. Local, no I/O. Once false it stays false.
@@ -78,7 +82,8 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   /// StoreUnavailable (the old lease runs on), OutcomeUnknown (it runs on at least).
   void renew();
 
-  /// Frees the key, in one attempt that is sent again once if its outcome was not seen. Never throws.
+  /// Frees the key, in one attempt that is sent again once if its outcome was not seen, and waits for the
+  /// outcome: when it says `released`, everybody finds the key free. Never throws.
   ReleaseResult release() noexcept;
 
   /// Like release(), but the key stays taken until the lock has been held for `atLeast`, counted from when it
@@ -91,6 +96,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
 
  private:
   friend class detail::Engine;
+  ReleaseResult end(bool awaited) noexcept;
   Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept;
 
   std::shared_ptr<detail::Engine> engine_;

@@ -44,7 +44,8 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
     return try_lock_for(until - OtherClock::now());
   }
 
-  /// Releases the calling thread's lock. Never throws, not even when the lock was lost meanwhile.
+  /// Releases the calling thread's lock as ~Lock does: without waiting for the outcome where the store can do
+  /// that. Never throws, not even when the lock was lost meanwhile.
   void unlock() noexcept;
 
   /// The calling thread's loss signal; a token that never fires when it does not hold the mutex.

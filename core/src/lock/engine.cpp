@@ -325,12 +325,18 @@ struct Engine::Released {
   std::string text{};                // the same in words, unless an event has told them
 };
 
-ReleaseResult Engine::release(Lease& lease, Instant began) noexcept {
+ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   if (handOver(lease, began)) return ReleaseResult::released;
   const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
+  lease.last = {began, wasAlive, wasValid};
+  if (!awaited && keeper_->post(lease)) {
+    // The store gets it before what the next caller of this process asks.
+    { const LocalQueue::Turn ended = std::move(lease.turn); }
+    return ReleaseResult::unknown;
+  }
   const Released released = sendRelease(lease, began, wasValid);
   if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
   return released.result;

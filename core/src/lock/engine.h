@@ -33,7 +33,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
 
   /// The call `began` just now.
-  ReleaseResult release(Lease& lease, Instant began) noexcept;
+  /// Unless it is `awaited`, the outcome is waited for only where the store cannot do otherwise; the result
+  /// says nothing then, and the listener hears of it.
+  ReleaseResult release(Lease& lease, Instant began, bool awaited = true) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
 
   /// Ends all waits of acquire(), and those that come.

@@ -21,6 +21,14 @@ Lease::~Lease() {
   if (forkGuard.inherited()) turn.forget();
 }
 
+void Lease::answered(ReleaseOutcome outcome) noexcept {
+  if (const auto keeping = keeper.lock()) keeping->releaseAnswered(*this, outcome);
+}
+
+void Lease::failed(ErrorCode code, std::string_view text) noexcept {
+  if (const auto keeping = keeper.lock()) keeping->releaseFailed(*this, code, text);
+}
+
 bool Lease::valid() noexcept {
   if (forkGuard.inherited() || !alive()) return false;
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;

@@ -12,7 +12,7 @@
 #include "base/time_heap.h"
 #include "lock/local_queue.h"
 #include "lock/options.h"
-#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
@@ -25,10 +25,17 @@ class LeaseKeeper;
 /// Whether a lock was told of as acquired, before which its loss is not told.
 enum class Announced : char { no, yes, lostBefore };
 
+/// How a lock was when its holder let go of it.
+struct LastState {
+  Instant when{};
+  bool alive = false;  ///< Not lost: its end is still to be told.
+  bool valid = false;  ///< And the lease still ran.
+};
+
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
 /// held; validUntil and state are written under the keeper's mutex only; those below the line belong to the
 /// keeper.
-struct Lease : std::enable_shared_from_this<Lease> {
+struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::weak_ptr<LeaseKeeper> keeper;  ///< Not its owner: a Lock that was released keeps no manager alive.
   std::shared_ptr<Clock> clock;
   ForkGuard forkGuard;
@@ -62,9 +69,14 @@ struct Lease : std::enable_shared_from_this<Lease> {
   LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
   std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
   std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
+  LastState last;                      ///< Written before its release is posted.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
-  ~Lease();
+  ~Lease() override;
+
+  /// What became of its release, if that was posted: the keeper tells of it.
+  void answered(ReleaseOutcome outcome) noexcept override;
+  void failed(ErrorCode code, std::string_view text) noexcept override;
 
   Claim claim() const { return {key, token, owner}; }
   std::chrono::milliseconds ttlMilliseconds() const {

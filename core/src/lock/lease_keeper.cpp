@@ -64,16 +64,17 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       events_(environment.listener ? std::make_shared<EventGate>(environment.listener) : nullptr),
       environment_{environment.clock, environment.random, events_},
       operationTimeout_(operationTimeout),
-      abandoned_(driver_, environment_, std::move(owner), operationTimeout, retryPause),
+      unawaited_(driver_, environment_, std::move(owner), operationTimeout, retryPause, mutex_,
+                 [this](Instant when) { renewers_.wakeUpAt(when); }),
       inbox_(std::make_shared<LossInbox>(*this)),
       watchmen_(mutex_, *environment_.clock, mostWatchmen,
                 {.due = [this] { return nextLoss(); },
                  .doIt = [this](auto& held) { tellNextLoss(held); },
                  .last = [this](auto& held) { tellUntold(held); }}),
       renewers_(mutex_, *environment_.clock, mostRenewers,
-                {.due = [this] { return std::min(renewals_.firstTime(), abandoned_.due()); },
+                {.due = [this] { return std::min(renewals_.firstTime(), unawaited_.due()); },
                  .doIt = [this](auto& held) { renewDue(held); },
-                 .last = [this](auto& held) { abandoned_.handOver(held); }}) {}
+                 .last = [this](auto& held) { unawaited_.finish(held); }}) {}
 
 void LeaseKeeper::start() {
   std::call_once(started_, [this] {
@@ -234,8 +235,50 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) {
   const std::lock_guard held(mutex_);
-  abandoned_.add(claim, until);
-  renewers_.wakeUpAt(abandoned_.due());
+  unawaited_.abandon(claim, until);
+}
+
+void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept {
+  const bool foundLost = lease.last.valid && outcome != ReleaseOutcome::released;
+  if (foundLost) {
+    lease.lossReason =
+        outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
+  }
+  if (lease.last.alive) {
+    tellReleased(lease, foundLost ? environment_.clock->now() : lease.last.when, foundLost);
+  }
+  unawaited_.ended();
+}
+
+void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept {
+  const Instant now = environment_.clock->now();
+  environment_.tell({.kind = EventKind::attemptFailed,
+                     .key = lease.key,
+                     .store = store_,
+                     .began = lease.last.when,
+                     .ended = now,
+                     .error = code,
+                     .text = text});
+  try {
+    abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
+  } catch (...) {
+    // No memory: the lease ends by itself.
+  }
+  if (lease.last.alive) tellReleased(lease, now, false, code);
+  unawaited_.ended();
+}
+
+void LeaseKeeper::tellReleased(const Lease& lease, Instant ended, bool foundLost,
+                               std::optional<ErrorCode> error) {
+  environment_.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
+                     .key = lease.key,
+                     .store = store_,
+                     .began = lease.acquiredAt,
+                     .ended = ended,
+                     .attempts = 1,
+                     .error = error,
+                     .fence = lease.fence,
+                     .loss = lease.lossReason});
 }
 
 void LeaseKeeper::shutDown(Instant until) {
@@ -277,7 +320,7 @@ void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {
 
 void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   const Instant now = environment_.clock->now();
-  if (now < renewals_.firstTime()) return abandoned_.release(held);
+  if (now < renewals_.firstTime()) return unawaited_.work(held);
   std::vector<std::shared_ptr<Lease>> leases;
   std::vector<Renewal> renewals;
   Instant lastEnd = now;

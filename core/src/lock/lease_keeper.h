@@ -7,8 +7,8 @@
 
 #include "base/relay.h"
 #include "base/time_heap.h"
-#include "lock/abandoned_claims.h"
 #include "lock/lease.h"
+#include "lock/unawaited_releases.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/listener.h"
@@ -43,6 +43,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// nothing has happened.
   std::shared_ptr<Lease> handOver(Lease& lease, Instant now);
 
+  /// Posts the release of a lease that was removed and whose `last` is written; its end is told when the
+  /// outcome has come. False: not sent.
+  bool post(Lease& lease) noexcept { return unawaited_.post(lease.claim(), lease.shared_from_this()); }
+  /// The outcome, from the driver.
+  void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept;
+  void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept;
+
   /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
   bool stillRuns(Lease& lease);
 
@@ -54,8 +61,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// known, and nobody uses it any more.
   void abandon(const Claim& claim, Instant until);
 
-  /// Ends all threads, after one more try at what was abandoned. Waits for that until `until` at most. A
-  /// thread that goes on then reports nothing any more.
+  /// Ends all threads, after the outcomes of what was posted and one more try at what was abandoned. Waits
+  /// for that until `until` at most. A thread that goes on then reports nothing any more.
   void shutDown(Instant until);
 
  private:
@@ -69,6 +76,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void lose(Lease& lease, LossReason reason);
   void claimsLost(std::span<const Token> tokens) noexcept;
   std::shared_ptr<Lease> holderOf(const Token& token) const;
+  void tellReleased(const Lease& lease, Instant ended, bool foundLost, std::optional<ErrorCode> error = {});
   void schedule(Lease& lease);
   void unschedule(Lease& lease);
 
@@ -82,7 +90,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
   TimeHeap<Lease, &Lease::renewalPlace> renewals_;  // those of them that fall due, by renewAt
   std::deque<std::shared_ptr<Lease>> untold_;       // lost ones
-  AbandonedClaims abandoned_;
+  UnawaitedReleases unawaited_;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
   Relay watchmen_;

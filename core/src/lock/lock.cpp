@@ -16,14 +16,14 @@ Lock::Lock(Lock&&) noexcept = default;
 
 Lock& Lock::operator=(Lock&& other) noexcept {
   if (this != &other) {
-    release();
+    end(false);
     engine_ = std::move(other.engine_);
     lease_ = std::move(other.lease_);
   }
   return *this;
 }
 
-Lock::~Lock() { release(); }
+Lock::~Lock() { end(false); }
 
 bool Lock::valid() const noexcept { return lease_ && lease_->valid(); }
 
@@ -53,11 +53,13 @@ void Lock::renew() {
   engine_->renew(*lease_);
 }
 
-ReleaseResult Lock::release() noexcept {
+ReleaseResult Lock::release() noexcept { return end(true); }
+
+ReleaseResult Lock::end(bool awaited) noexcept {
   if (!engine_) return ReleaseResult::notHeld;
   auto engine = std::exchange(engine_, nullptr);
   const Instant began = engine->now();
-  const ReleaseResult result = engine->release(*lease_, began);
+  const ReleaseResult result = engine->release(*lease_, began, awaited);
   const Instant until = engine->callEnd(began);
   detail::Engine::leave(std::move(engine), until);
   return result;

@@ -31,7 +31,7 @@ LockOptions Mutex::waitingFor(std::chrono::milliseconds length) const {
 
 void Mutex::keep(Lock held) {
   std::unique_lock guard(mutex_);
-  // Lost, or this thread could not have taken the key again. Its release is I/O: not under the mutex.
+  // Lost, or this thread could not have taken the key again. Its end is I/O: not under the mutex.
   const auto former = held_.extract(std::this_thread::get_id());
   held_.emplace(std::this_thread::get_id(), std::move(held));
   guard.unlock();
@@ -41,9 +41,8 @@ void Mutex::keep(Lock held) {
 void Mutex::unlock() noexcept {
   if (forkGuard_.inherited()) return;
   std::unique_lock guard(mutex_);
-  auto held = held_.extract(std::this_thread::get_id());
-  guard.unlock();
-  if (!held.empty()) held.mapped().release();
+  const auto held = held_.extract(std::this_thread::get_id());
+  guard.unlock();  // The end of the Lock is I/O.
 }
 
 std::stop_token Mutex::lost() const {

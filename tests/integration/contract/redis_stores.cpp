@@ -65,6 +65,7 @@ DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
   const Server server = serverWith(std::move(options));
   DriverFactory factory = redisStore(name, uri, fence, server);
   factory.waitable = true;
+  factory.postable = true;
   factory.queued = [server] { return std::stoul(server().command({"EVAL", countQueued, "0"})); };
   factory.addDeadWaiter = [server](const std::string& key) {
     server().command({"EVAL", addWaiter, "0", key});

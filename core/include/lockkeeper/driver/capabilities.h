@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
 
 // What some stores can do and others cannot. Callers ask with capability<Waitable>(driver); no driver has a
@@ -96,6 +97,36 @@ class LOCKKEEPER_CORE_EXPORT LossReporting {
   /// From now on, as long as it lives, `listener` hears of every loss that the driver learns of. Several
   /// managers may share a driver: each adds its own. Thread-safe.
   virtual void addLossListener(std::weak_ptr<LossListener> listener) = 0;
+};
+
+/// Is informed by a driver of how a posted release has ended: by one call of one of both functions. Does not
+/// block, and calls no driver.
+class LOCKKEEPER_CORE_EXPORT PostListener {
+ public:
+  virtual ~PostListener() = default;
+
+  /// The store's answer.
+  virtual void answered(ReleaseOutcome outcome) noexcept = 0;
+  /// There is none, for a reason as release() would throw it.
+  virtual void failed(ErrorCode code, std::string_view text) noexcept = 0;
+};
+
+/// The driver can send a release without waiting for the reply.
+class LOCKKEEPER_CORE_EXPORT Postable {
+ public:
+  virtual ~Postable() = default;
+
+  /// Sends the release on its way, so that the store gets it before any later request of this driver for the
+  /// key, and does not wait. `listener` may be null; otherwise it hears of the outcome, outside all mutexes
+  /// of the driver, on the thread that has read the reply: one that waits for another reply, or one in
+  /// awaitPosted(), perhaps before this call returns. A store that says nothing for the I/O timeout is an
+  /// outcome too. The driver's end is none: then nobody hears of it. False: not sent, since there is no
+  /// connection, it is not known whether this store takes it so, or 1,024 are under way; release() it.
+  [[nodiscard]] virtual bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) = 0;
+
+  /// Returns when the outcomes of all that was posted before have been read, or at `deadline`. Core calls it
+  /// soon after a post, unless other calls have read the reply by then.
+  virtual void awaitPosted(Instant deadline) noexcept = 0;
 };
 
 /// For drivers: the listeners that were added. Thread-safe.

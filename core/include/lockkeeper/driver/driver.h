@@ -138,14 +138,6 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// Frees the key if, and only if, the claim holds it.
   virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
 
-  /// A release whose outcome nobody waits for: what is left behind when a manager ends, thousands perhaps,
-  /// one call after the other. Override it where a request can be sent on its way without its reply being
-  /// awaited; the driver must still read that reply. Throws as release() does when it could not be sent. By
-  /// default waits for the reply.
-  virtual void handOverRelease(const Claim& claim, Instant deadline) {
-    static_cast<void>(release(claim, deadline));
-  }
-
   /// Who holds the key now; empty when it is free.
   virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
 

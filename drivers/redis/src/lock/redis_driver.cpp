@@ -135,6 +135,20 @@ ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
+bool RedisDriver::postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) {
+  impl_->forkGuard.check();
+  return impl_->queue.postRelease(claim.key, lockValue(claim), std::move(listener));
+}
+
+void RedisDriver::awaitPosted(Instant deadline) noexcept {
+  if (impl_->forkGuard.inherited()) return;
+  try {
+    impl_->awaitPosted(deadline);
+  } catch (const std::exception&) {
+    // No memory: another call reads them.
+  }
+}
+
 std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
@@ -153,7 +167,7 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
-  return capabilityOf<Waitable, WaiterReporting, Browsable, Breakable, RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, RateDriver>(*this, type);
 }
 
 void RedisDriver::list(std::string_view prefix,

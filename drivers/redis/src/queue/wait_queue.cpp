@@ -53,6 +53,34 @@ struct WaitQueue::Look {
   bool isNew = false;    // it was not there before
 };
 
+/// A release that was posted.
+class WaitQueue::PostedRelease final : public Posted {
+ public:
+  PostedRelease(WaitQueue& queue, std::shared_ptr<PostListener> listener)
+      : queue_(queue), listener_(std::move(listener)) {}
+
+  void ended() noexcept override {
+    const bool answered = complete && (reply.isInteger(0) || reply.isInteger(1));
+    // The next release is waited for, and finds out what this server takes.
+    if (!answered) queue_.known_ = false;
+    if (listener_ == nullptr) return;
+    if (answered) {
+      listener_->answered(reply.integer == 1 ? ReleaseOutcome::released : ReleaseOutcome::notOwner);
+      return;
+    }
+    try {
+      const ServerFault fault = queue_.faultOf(*this);
+      listener_->failed(fault.code, fault.text);
+    } catch (...) {
+      listener_->failed(ErrorCode::outcomeUnknown, {});  // no memory for the words
+    }
+  }
+
+ private:
+  WaitQueue& queue_;
+  const std::shared_ptr<PostListener> listener_;
+};
+
 WaitQueue::WaitQueue(RedisStore& store)
     : store_(store), subscription_(store.options(), store.environment()) {}
 
@@ -158,11 +186,35 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
 
 bool WaitQueue::release(std::string_view key, std::string_view value, Instant deadline) {
   Request request;
-  if (change(Place(key), request, deadline, {"release", value})) return store_.flagOf(request);
+  if (change(Place(key), request, deadline, {"release", value})) {
+    const bool released = store_.flagOf(request);
+    known_ = true;
+    return released;
+  }
+  known_ = false;
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
     Script::release().addTo(call, by, std::array{key}, std::array{value});
   });
   return withoutQueue(request);
+}
+
+bool WaitQueue::postRelease(std::string_view key, std::string_view value,
+                            std::shared_ptr<PostListener> listener) {
+  if (!known_) return false;
+  Request request;
+  Place(key).addTo(request, Script::By::digest, {"release", value});
+  return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)));
+}
+
+ServerFault WaitQueue::faultOf(const PostedRelease& posted) {
+  if (!posted.complete) return {posted.code, posted.why};
+  if (posted.reply.kind != ReplyKind::error) {
+    return {ErrorCode::protocol, store_.leaveForForm(posted.connection)};
+  }
+  if (isError(posted.reply, "NOSCRIPT")) {
+    return {ErrorCode::storeUnavailable, store_.name() + " has not run the command: it has lost the script"};
+  }
+  return redis::faultOf(store_.name(), posted.reply);
 }
 
 bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {

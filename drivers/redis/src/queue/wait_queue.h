@@ -3,11 +3,12 @@
 #include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 #include "queue/subscription.h"
 #include "store/redis_store.h"
@@ -46,12 +47,17 @@ class WaitQueue {
   /// did not have it.
   bool release(std::string_view key, std::string_view value, Instant deadline);
 
+  /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
+  /// release has shown that the server has the script and permits queues.
+  bool postRelease(std::string_view key, std::string_view value, std::shared_ptr<PostListener> listener);
+
   /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
   bool breakLock(std::string_view key, std::string_view grantId, Instant deadline);
 
  private:
   struct Place;
   struct Look;
+  class PostedRelease;
 
   Look look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket);
   Subscription::News waitForNews(Subscription::Waiter& waiter, Instant until,
@@ -62,6 +68,7 @@ class WaitQueue {
   bool change(const Place& place, Request& request, Instant deadline,
               std::initializer_list<std::string_view> arguments);
   bool withoutQueue(const Request& request);
+  ServerFault faultOf(const PostedRelease& posted);
   bool permitted() const;
   void noteRefusal();
   Instant oneTimeout() const;
@@ -70,6 +77,7 @@ class WaitQueue {
   Subscription subscription_;
   std::atomic<Instant> refusedUntil_ = Instant::min();
   std::atomic<bool> refusalNoted_ = false;
+  std::atomic<bool> known_ = false;  // the last release was answered
 };
 
 }  // namespace lockkeeper::redis

@@ -61,9 +61,13 @@ void RedisStore::refuse(const Reply& error, std::string_view needs) const {
 }
 
 void RedisStore::unexpected(const Request& request) {
+  throw ProtocolError(leaveForForm(request.connection()));
+}
+
+std::string RedisStore::leaveForForm(std::uint64_t connection) {
   const std::string why = "the server sent a reply of an unexpected form";
-  server_.disconnect(0, request.connection(), why);
-  throw ProtocolError(name() + ": " + why);
+  server_.disconnect(0, connection, why);
+  return name() + ": " + why;
 }
 
 void RedisStore::scan(std::string_view prefix, std::string_view type, Instant deadline,

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fork_guard.h"
@@ -32,6 +35,12 @@ class RedisStore {
   /// As Multiplexer::execute().
   void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }
 
+  /// As Multiplexer::post() and awaitPosted().
+  bool post(const Request& request, std::unique_ptr<Posted> posted) {
+    return server_.post(request, std::move(posted));
+  }
+  void awaitPosted(Instant deadline) { server_.awaitPosted(deadline); }
+
   /// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script
   /// of it. The replies and sentAt() are then those of the second time, since a call that gets NOSCRIPT does
   /// nothing; so the commands must be such that doing them twice is doing them once.
@@ -56,6 +65,8 @@ class RedisStore {
   /// Ends the request's connection and throws ProtocolError: a reply has a form that no server of ours would
   /// send.
   [[noreturn]] void unexpected(const Request& request);
+  /// Ends the connection, and says why, for the same reason.
+  std::string leaveForForm(std::uint64_t connection);
 
   /// Calls `visit` with the keys that start with `prefix`, many at a time, none twice, without lockkeeper's
   /// companions; `type` is what TYPE says of them, or empty for all. `visit` returns false to end it.

@@ -169,7 +169,7 @@ TEST_F(IdempotencyTest, AroundALockARefusalIsNotKept) {
   });
   std::optional<Lock> holder = managerOn(redis.uri())->lock("order/7");
   EXPECT_EQ(server.post("/orders/7", "k", "{}").status, 423);
-  holder.reset();
+  ASSERT_EQ(holder->release(), ReleaseResult::released);
   EXPECT_EQ(server.post("/orders/7", "k", "{}").body, "order/7") << "the innermost lock";
   EXPECT_EQ(server.post("/orders/7", "k", "{}").header("idempotent-replayed"), "true");
   EXPECT_EQ(runs, 1);
@@ -191,7 +191,7 @@ TEST_F(IdempotencyTest, AroundALockAClientThatHangsUpIsNoticed) {
   client.close();
   EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; }));
   EXPECT_EQ(runs, 0);
-  holder.reset();
+  ASSERT_EQ(holder->release(), ReleaseResult::released);
   EXPECT_EQ(server.post("/orders/7", "k", "{}").body, "run 1") << "the key is not used up";
 }
 

@@ -77,7 +77,7 @@ TEST_P(ServerLoss, AFailoverToAReplicaThatLaggedLetsASecondHolderIn) {
   const RedisServer replica({.arguments = {"--replicaof", "127.0.0.1", std::to_string(link.port()),
                                            "--repl-diskless-sync-delay", "0"}});
   LockManager manager(open(master));
-  { const Lock former = manager.lock("k", asLongAsWeLike); }
+  ASSERT_EQ(manager.lock("k", asLongAsWeLike).release(), ReleaseResult::released);
   ASSERT_EQ(master.command({"SET", "replicated", "1"}), "OK");
   ASSERT_TRUE(waitUntil([&] { return replica.command({"EXISTS", "replicated"}) == "1"; }));
 

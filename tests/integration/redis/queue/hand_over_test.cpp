@@ -257,7 +257,7 @@ TEST_F(HandOver, AWaiterThatDiesBetweenOfferAndConfirmationCostsASecond) {
   Member waits = wait();
   ASSERT_TRUE(subscribed(2));
   dies.pause();
-  held.reset();
+  ASSERT_EQ(held->release(), ReleaseResult::released);
   const Instant released = now();
   ASSERT_TRUE(value().ends_with("@"));
   dies.signal(SIGKILL);

@@ -48,7 +48,7 @@ TEST_F(QueueFault, AConnectionThatSwallowsEverythingCostsABoundedPause) {
   Member waits = waitAt(openProxied("ioTimeout=500ms"));
   ASSERT_TRUE(subscribed(1));
   proxy.set({.kind = ProxyFault::Kind::blackhole});
-  held.reset();
+  ASSERT_EQ(held->release(), ReleaseResult::released);
   ASSERT_TRUE(value().ends_with("@")) << "nobody knows that it does not hear";
   std::this_thread::sleep_for(1200ms);
   proxy.passThrough();
@@ -116,7 +116,7 @@ TEST_F(QueueFault, AConfirmationThatIsRefusedIsSentAgainWhileTheOfferLasts) {
   ASSERT_TRUE(subscribed(1));
   const std::string waiter = server.command({"ZRANGE", queueKey, "0", "0"});
   proxy.set({.kind = ProxyFault::Kind::delay, .pause = 200ms});
-  held.reset();
+  ASSERT_EQ(held->release(), ReleaseResult::released);
   ASSERT_EQ(server.command({"CONFIG", "SET", "min-replicas-to-write", "1"}), "OK");
   std::this_thread::sleep_for(500ms);
   proxy.passThrough();

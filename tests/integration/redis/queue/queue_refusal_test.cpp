@@ -65,7 +65,7 @@ TEST_F(QueueRefusal, OneCallTakesOutAHundredEntriesAtMost) {
   }
   LockManager manager(direct);
   std::optional<Lock> held = manager.lock("k");
-  held.reset();
+  ASSERT_EQ(held->release(), ReleaseResult::released);
   EXPECT_EQ(queued(), 351U) << "the first of the hundred is the holder, who is not in the queue";
   EXPECT_TRUE(isFree("k"));
   held = manager.lock("k");

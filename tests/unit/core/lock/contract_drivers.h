@@ -19,9 +19,6 @@ class Decorator : public LockDriver {
   ReleaseOutcome release(const Claim& claim, Instant deadline) override {
     return inner_->release(claim, deadline);
   }
-  void handOverRelease(const Claim& claim, Instant deadline) override {
-    inner_->handOverRelease(claim, deadline);
-  }
   std::optional<Holder> holder(std::string_view key, Instant deadline) override {
     return inner_->holder(key, deadline);
   }

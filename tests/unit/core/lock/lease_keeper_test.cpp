@@ -216,7 +216,6 @@ class DeafToReleases final : public Decorator {
     clock_->advance(std::max(deadline - clock_->now(), 0ns));
     throw OutcomeUnknown("deaf, says the test");
   }
-  void handOverRelease(const Claim& claim, Instant deadline) override { release(claim, deadline); }
 
   std::thread::id asker;
   std::promise<void> inBackground;

@@ -30,6 +30,7 @@ namespace lockkeeper::redis {
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
+                                                  public Postable,
                                                   public Waitable,
                                                   public WaiterReporting,
                                                   public Browsable,
@@ -54,6 +55,12 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+
+  /// The reply is read by the next caller that waits for one of its own. Not where the server does not permit
+  /// queues to our user.
+  bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) override;
+  void awaitPosted(Instant deadline) noexcept override;
+
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
   /// The durability is that of the server which was last connected.

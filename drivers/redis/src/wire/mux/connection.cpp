@@ -56,7 +56,9 @@ std::optional<Connection::Pending> Connection::nextAnswered(Instant now) {
       throw ProtocolError("the server answers more than it was asked");
     }
     Pending& oldest = pending.front();
-    Reply& reply = oldest.request ? oldest.request->answers_[node].replies[oldest.answered] : dropped_;
+    Reply& reply = oldest.request  ? oldest.request->answers_[node].replies[oldest.answered]
+                   : oldest.posted ? oldest.posted->reply
+                                   : dropped_;
     if (!reader.next(reply)) return std::nullopt;
     notMaster = notMaster || saysNotMaster(reply);
     oldest.refused = oldest.refused || isRefusal(reply);

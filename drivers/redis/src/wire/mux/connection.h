@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "wire/dial/stream.h"
+#include "wire/mux/posted.h"
 #include "wire/protocol/request.h"
 #include "wire/protocol/resp.h"
 
@@ -22,8 +23,9 @@ struct Connection {
   /// Commands whose replies are due.
   struct Pending {
     Request* request;  // null when nobody waits for the replies (any more)
-    /// Without `request`: what must be sent again unless the node has done it.
+    /// Without `request`: what must be sent again unless the node has done it,
     std::shared_ptr<const std::string> mustArrive{};
+    std::unique_ptr<Posted> posted{};  ///< or where the only reply goes.
     std::size_t bytes = 0;
     std::size_t replies = 0;
     std::size_t answered = 0;
@@ -39,6 +41,8 @@ struct Connection {
   void add(Pending commands, std::string_view bytes, Instant now);
 
   bool hasOutput() const { return !sending.empty() || !out.empty(); }
+  /// Nothing is half sent, and the server has something to answer.
+  bool replyIsDue() const { return sending.empty() && !pending.empty() && pending.front().sent; }
   /// Puts what there is to send into `sending`, unless something is in it already.
   void takeOut(Instant now);
 

@@ -21,6 +21,9 @@ constexpr std::chrono::seconds idleBeforeLook{1};
 
 const AskRules& oneNode = *new AskRules();
 
+// Beyond that, their callers wait.
+constexpr std::uint64_t mostPosted = 1024;
+
 }  // namespace
 
 /// A connection, or one in the making, and what came of it while nobody held the mutex.
@@ -79,6 +82,34 @@ void Multiplexer::tell(std::size_t node, const Request& request) {
       {.request = nullptr, .replies = request.size(), .dueAt = saturatingAdd(now, ioTimeout_)},
       request.commands(), now);
   flush(lock);
+}
+
+bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted) {
+  Lock lock(mutex_);
+  const Instant now = catchUp(lock, clock_.now());
+  Node& node = nodes_.front();
+  const bool possible = node.ready() && !node.silent(now) && posted_ - postedEnded_ < mostPosted;
+  if (possible) {
+    posted->connection = node.connection->number;
+    node.connection->add({.request = nullptr,
+                          .posted = std::move(posted),
+                          .replies = 1,
+                          .dueAt = saturatingAdd(now, ioTimeout_)},
+                         request.commands(), now);
+    ++posted_;
+    flushUnlessLeaderWill(lock);
+  }
+  passOn(lock);
+  return possible;
+}
+
+void Multiplexer::awaitPosted(Instant deadline) {
+  Request nothing(nodes_.size());
+  Lock lock(mutex_);
+  ++awaitingPosted_;
+  wait(lock, nothing, deadline, [&, last = posted_] { return postedEnded_ >= last; });
+  --awaitingPosted_;
+  passOn(lock);
 }
 
 void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const std::string& why) {
@@ -360,7 +391,12 @@ void Multiplexer::deliver(Lock& lock, Node& node, Instant now) {
   node.heard(now);
   Connection& connection = *node.connection;
   try {
-    while (const auto commands = connection.nextAnswered(now)) {
+    while (auto commands = connection.nextAnswered(now)) {
+      if (commands->posted) {
+        commands->posted->complete = true;
+        finish(lock, std::move(commands->posted));
+        continue;
+      }
       if (commands->request == nullptr) {
         if (commands->mustArrive && commands->refused) node.deliverLater(commands->mustArrive, now);
         continue;
@@ -388,10 +424,16 @@ void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, const std::string&
   const std::string text = node.store() + ": " + why;
   connection->ended = true;
   connection->stream->shutdown();
-  for (const Connection::Pending& each : connection->pending) {
+  for (Connection::Pending& each : connection->pending) {
+    const ErrorCode eachCode = each.sent ? code : ErrorCode::storeUnavailable;
+    if (each.posted) {
+      each.posted->code = eachCode;
+      each.posted->why = text;
+      finish(lock, std::move(each.posted));
+    }
     if (each.request == nullptr) continue;
     Answer& answer = each.request->answers_[connection->node];
-    answer.code = each.sent ? code : ErrorCode::storeUnavailable;
+    answer.code = eachCode;
     answer.why = text;
     finish(lock, *each.request, answer, Answer::State::failed);
   }
@@ -402,6 +444,24 @@ void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::S
   answer.state = state;
   --request.waiting_;
   if (request.waker_ != nullptr && request.over()) lock.wake(*request.waker_);
+}
+
+void Multiplexer::finish(Lock& lock, std::unique_ptr<Posted> posted) {
+  ++postedEnded_;
+  lock.tell(std::move(posted));
+  if (awaitingPosted_ == 0) return;
+  for (const Request* const each : sleeping_) {
+    if (each->waiting_ == 0) lock.wake(*each->waker_);
+  }
+}
+
+// The leader writes whenever it has read. Where a reply is due, it does so soon, and the server would not
+// come to more commands before that reply: they go together with others.
+void Multiplexer::flushUnlessLeaderWill(Lock& lock) {
+  const auto mustGo = [&](const Node& node) {
+    return node.ready() && node.connection->hasOutput() && !node.connection->replyIsDue();
+  };
+  if (!leading_ || std::any_of(nodes_.begin(), nodes_.end(), mustGo)) flush(lock);
 }
 
 // Hands to the sockets what they take. Who has its own answer already leaves the rest to the leader.

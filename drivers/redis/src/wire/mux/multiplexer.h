@@ -74,6 +74,14 @@ class Multiplexer {
   /// Sends commands to one node, if it is there. Nobody gets the replies.
   void tell(std::size_t node, const Request& request);
 
+  /// Sends one command to the only node, before all that is asked later, without waiting for the reply: that
+  /// is read by whoever reads next. False: not sent, since the node is not there, is silent, or 1,024 such
+  /// commands are under way.
+  bool post(const Request& request, std::unique_ptr<Posted> posted);
+
+  /// Returns when the replies to what was posted before are read, or will not come, or at `deadline`.
+  void awaitPosted(Instant deadline);
+
   /// Ends the connection that `connection` (Answer::connection) names, unless it has ended already, since the
   /// server behind it is not what we need; `why` is for others that wait for it.
   void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);
@@ -109,7 +117,9 @@ class Multiplexer {
   void endIfLate(Lock& lock, Node& node, Instant now);
   void end(Lock& lock, Node& node, ErrorCode code, const std::string& why);
   void finish(Lock& lock, Request& request, Answer& answer, Answer::State state);
+  void finish(Lock& lock, std::unique_ptr<Posted> posted);
   void flush(Lock& lock, const Request* own = nullptr);
+  void flushUnlessLeaderWill(Lock& lock);
   bool takeOutput();
   void interruptLeader() const;
 
@@ -123,7 +133,10 @@ class Multiplexer {
   WakerPool wakers_;
   std::deque<Node> nodes_;
   std::vector<Request*> sleeping_;
-  std::uint64_t connections_ = 0;  // made so far
+  std::uint64_t connections_ = 0;   // made so far
+  std::uint64_t posted_ = 0;        // commands so far
+  std::uint64_t postedEnded_ = 0;   // of them
+  std::size_t awaitingPosted_ = 0;  // callers
 
   bool leading_ = false;
   Instant ledUntil_ = Instant::min();

@@ -4,8 +4,12 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include "wire/mux/posted.h"
 
 namespace lockkeeper::redis {
 
@@ -26,8 +30,8 @@ class WakerPool {
   std::vector<std::condition_variable*> free_;
 };
 
-/// Holds a mutex, and notifies after it has let go of it: who is notified earlier wakes up only to wait for
-/// the mutex.
+/// Holds a mutex, and does after it has let go of it what must not be done before: it notifies, since who is
+/// notified earlier wakes up only to wait for the mutex, and in the end tells what became of posted commands.
 class WakingLock {
  public:
   explicit WakingLock(std::mutex& mutex) : lock_(mutex) {}
@@ -35,6 +39,7 @@ class WakingLock {
   WakingLock& operator=(const WakingLock&) = delete;
   ~WakingLock() {
     if (lock_.owns_lock()) unlock();
+    while (const auto posted = ended_.pop()) posted->ended();
   }
 
   void lock() { lock_.lock(); }
@@ -49,6 +54,9 @@ class WakingLock {
     if (count_ == due_.size()) return waker.notify_one();
     due_[count_++] = &waker;
   }
+
+  /// Tells it when all is over.
+  void tell(std::unique_ptr<Posted> posted) { ended_.push(std::move(posted)); }
 
   /// For waiting, which lets go of the mutex by itself: notifies now.
   std::unique_lock<std::mutex>& forWaiting() {
@@ -65,6 +73,7 @@ class WakingLock {
   std::unique_lock<std::mutex> lock_;
   std::array<std::condition_variable*, 64> due_;
   std::size_t count_ = 0;
+  PostedList ended_;
 };
 
 }  // namespace lockkeeper::redis

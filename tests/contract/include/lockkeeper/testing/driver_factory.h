@@ -33,6 +33,7 @@ struct DriverFactory {
   bool browsable = false;
   bool breakable = false;
   bool reportsLosses = false;
+  bool postable = false;
 
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.
   std::chrono::milliseconds shortTtl{200};

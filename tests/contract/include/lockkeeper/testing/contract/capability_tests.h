@@ -10,6 +10,7 @@ TEST_P(DriverContract, HasTheCapabilitiesThatItsFactoryNames) {
   EXPECT_EQ(capability<Browsable>(*driver) != nullptr, GetParam().browsable);
   EXPECT_EQ(capability<Breakable>(*driver) != nullptr, GetParam().breakable);
   EXPECT_EQ(capability<LossReporting>(*driver) != nullptr, GetParam().reportsLosses);
+  EXPECT_EQ(capability<Postable>(*driver) != nullptr, GetParam().postable);
 }
 
 }  // namespace lockkeeper::testing

@@ -60,6 +60,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
  protected:
   static constexpr const char* notBrowsable = "the driver is not Browsable";
   static constexpr const char* notBreakable = "the driver is not Breakable";
+  static constexpr const char* notPostable = "the driver is not Postable";
   static constexpr const char* notWaitable = "the driver is not Waitable";
   static constexpr std::chrono::milliseconds longTtl = std::chrono::minutes{10};
 

@@ -90,22 +90,6 @@ TEST_P(DriverContract, ASecondReleaseIsNotTheOwners) {
   EXPECT_EQ(release(owner), releaseOfNothing());
 }
 
-TEST_P(DriverContract, AReleaseThatIsHandedOverFreesTheKeyOfItsOwnerOnly) {
-  const Claimant owner{key};
-  ASSERT_TRUE(grant(owner));
-  driver->handOverRelease(Claimant{key}.claim(), deadline());
-  driver->handOverRelease(owner.claim(), deadline());
-  // Nobody tells when it has arrived.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-  while (holder(key) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
-  EXPECT_FALSE(holder(key));
-
-  const Claimant next{key};
-  ASSERT_TRUE(grant(next));
-  driver->handOverRelease(owner.claim(), deadline());
-  EXPECT_EQ(renew(next), RenewOutcome::renewed);
-}
-
 TEST_P(DriverContract, ResendingAClaimGivesTheSameGrantForAFullTtl) {
   const Claimant owner{key};
   const auto first = grant(owner, std::chrono::seconds{20});

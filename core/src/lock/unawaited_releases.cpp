@@ -1,0 +1,161 @@
+#include "lock/unawaited_releases.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockkeeper::detail {
+
+namespace {
+
+// What is abandoned ends with its ttl anyway: in a long outage, forgetting the rest costs only time.
+constexpr std::size_t most = 4096;
+
+// In traffic, the next caller reads the reply to a posted release. Only when none comes is it read for
+// itself.
+constexpr std::chrono::milliseconds readAfter{10};
+
+}  // namespace
+
+UnawaitedReleases::UnawaitedReleases(std::shared_ptr<LockDriver> driver, Environment environment,
+                                     std::string owner, std::chrono::nanoseconds operationTimeout,
+                                     std::chrono::nanoseconds retryPause, std::mutex& mutex,
+                                     std::function<void(Instant)> wakeUpAt)
+    : driver_(std::move(driver)),
+      postable_(capability<Postable>(*driver_)),
+      environment_(std::move(environment)),
+      owner_(std::move(owner)),
+      operationTimeout_(operationTimeout),
+      retryPause_(retryPause),
+      mutex_(mutex),
+      wakeUpAt_(std::move(wakeUpAt)) {}
+
+bool UnawaitedReleases::post(const Claim& claim, std::shared_ptr<PostListener> listener) noexcept {
+  if (postable_ == nullptr) return false;
+  ++posted_;  // before the outcome can be told
+  bool sent = false;
+  try {
+    sent = postable_->postRelease(claim, std::move(listener));
+  } catch (...) {
+    // No memory, or a driver that breaks its contract.
+  }
+  if (!sent) {
+    ended();
+    return false;
+  }
+  if (readIsPlanned_ || readIsPlanned_.exchange(true)) return true;
+  const std::lock_guard held(mutex_);
+  readLater();
+  wakeUpAt_(readAt_);
+  return true;
+}
+
+void UnawaitedReleases::ended() noexcept {
+  ++ended_;
+  if (!finishing_) return;
+  { const std::lock_guard held(mutex_); }
+  allEnded_.notify_all();
+}
+
+void UnawaitedReleases::abandon(const Claim& claim, Instant until) {
+  if (claims_.size() >= most) return;
+  claims_.push_back({std::string(claim.key), claim.token, until});
+  wakeUpAt_(due());
+}
+
+Instant UnawaitedReleases::due() const {
+  return std::min(readAt_, claims_.empty() || releasing_ ? Instant::max() : tryAt_);
+}
+
+void UnawaitedReleases::work(std::unique_lock<std::mutex>& held) {
+  if (readAt_ <= environment_.clock->now()) {
+    readPosted(held);
+  } else {
+    releaseAbandoned(held);
+  }
+}
+
+void UnawaitedReleases::readLater() {
+  readUpTo_ = posted_;
+  readAt_ = environment_.clock->now() + readAfter;
+}
+
+void UnawaitedReleases::readPosted(std::unique_lock<std::mutex>& held) {
+  readAt_ = Instant::max();
+  if (ended_ < readUpTo_) {
+    held.unlock();
+    postable_->awaitPosted(environment_.clock->now() + operationTimeout_);
+    held.lock();
+  }
+  readIsPlanned_ = false;
+  if (ended_ < posted_ && !readIsPlanned_.exchange(true)) readLater();
+}
+
+void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
+  releasing_ = true;
+  for (bool done = true; done && !claims_.empty();) {
+    Abandoned claim = std::move(claims_.front());
+    claims_.pop_front();
+    const Instant now = environment_.clock->now();
+    if (claim.until <= now) continue;
+    held.unlock();
+    done = answered(claim, now + operationTimeout_);
+    held.lock();
+    if (done) continue;
+    claims_.push_back(std::move(claim));
+    tryAt_ = environment_.clock->now() + retryPause_;
+  }
+  releasing_ = false;
+}
+
+void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
+  finishing_ = true;
+  const Instant deadline = environment_.clock->now() + operationTimeout_;
+  if (ended_ < posted_) {
+    held.unlock();
+    postable_->awaitPosted(deadline);
+    held.lock();
+    // Another thread may have read them, and still be telling.
+    while (ended_ < posted_ && environment_.clock->now() < deadline) {
+      environment_.clock->wait(held, allEnded_, deadline);
+    }
+  }
+  const std::deque<Abandoned> claims = std::move(claims_);
+  claims_.clear();
+  held.unlock();
+  for (const Abandoned& claim : claims) {
+    if (claim.until <= environment_.clock->now()) continue;
+    if (!postLast(claim) && !answered(claim, deadline)) break;
+  }
+  if (postable_ != nullptr && !claims.empty()) postable_->awaitPosted(deadline);
+  held.lock();
+}
+
+// Whatever its outcome is, there will be no other try.
+bool UnawaitedReleases::postLast(const Abandoned& claim) noexcept {
+  try {
+    return postable_ != nullptr && postable_->postRelease({claim.key, claim.token, owner_}, nullptr);
+  } catch (...) {
+    return false;
+  }
+}
+
+bool UnawaitedReleases::answered(const Abandoned& claim, Instant deadline) noexcept {
+  const Instant began = environment_.clock->now();
+  try {
+    driver_->release({claim.key, claim.token, owner_}, deadline);
+    return true;
+  } catch (const Error& error) {
+    environment_.tell({.kind = EventKind::attemptFailed,
+                       .key = claim.key,
+                       .store = driver_->name(),
+                       .began = began,
+                       .ended = environment_.clock->now(),
+                       .error = error.code(),
+                       .text = error.what()});
+    return error.code() == ErrorCode::config;  // will not get better by itself
+  } catch (...) {
+    return false;  // a driver that breaks its contract
+  }
+}
+
+}  // namespace lockkeeper::detail
