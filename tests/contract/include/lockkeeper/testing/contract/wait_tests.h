@@ -64,7 +64,8 @@ TEST_P(DriverContract, EndsTheWaitWhenItsTimeHasCome) {
   if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
   const Claimant holds{key};
   ASSERT_TRUE(grant(holds));
-  const std::chrono::milliseconds length{100};
+  // Long enough to be seen in the queue of a slow store.
+  const std::chrono::milliseconds length{1000};
   const Instant until = now() + length;
   const Claimant waits{key};
   auto result = waitFor(waits, until);
