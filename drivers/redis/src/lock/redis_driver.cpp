@@ -1,6 +1,5 @@
 #include "lockkeeper/redis/redis_driver.h"
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -44,7 +43,8 @@ class RedisDriver::Impl : public RedisStore {
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
   void checkReplicas(const AcquireRequest& request, const Request& wire);
   AcquireResult setResult(const Request& request, milliseconds ttl);
-  AcquireResult scriptResult(const Request& request, milliseconds ttl, milliseconds stay);
+  AcquireResult scriptResult(const Request& request, milliseconds ttl, std::uint32_t turns,
+                             milliseconds stay);
   void addHolder(Request& request, Script::By by, std::string_view key) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
@@ -229,7 +229,8 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     Script::acquire().addTo(call, by, std::span(keys).first(keyCount),
                             std::span(arguments).first(several ? 5 : 3));
   });
-  return scriptResult(wire, request.ttl, watch.channel.empty() ? milliseconds{0} : longestStay);
+  return scriptResult(wire, request.ttl, several ? request.turns : 1,
+                      watch.channel.empty() ? milliseconds{0} : longestStay);
 }
 
 // Gives the grant that `wire` has brought back, and throws, when too few replicas have it.
@@ -261,7 +262,8 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
 }
 
 // To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
-AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl, milliseconds stay) {
+AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl, std::uint32_t turns,
+                                              milliseconds stay) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (!isAcquireReply(reply)) unexpected(request);
@@ -271,7 +273,8 @@ AcquireResult RedisDriver::Impl::scriptResult(const Request& request, millisecon
   if (!options().fence) return Granted{request.sentAt(), ttl, std::nullopt};
   Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
   if (reply.items.size() == 2) return granted;
-  granted.turns = static_cast<std::uint32_t>(std::min<std::int64_t>(reply.items[2].integer, INT32_MAX));
+  if (turns == 1 || reply.items[2].integer > turns) unexpected(request);
+  granted.turns = static_cast<std::uint32_t>(reply.items[2].integer);
   granted.stay = stay;
   return granted;
 }

@@ -153,7 +153,10 @@ TEST_F(PostedRelease, AServerThatStandsStillHoldsUpNobody) {
   const Instant began = clock->now();
   held.clear();
   EXPECT_LT(clock->now() - began, 400ms) << "no reply is waited for";
-  EXPECT_TRUE(waitUntil([&] { return ends->released(ErrorCode::outcomeUnknown) == 200; }));
+  // A slow machine has not sent all of them when the connection is given up.
+  EXPECT_TRUE(waitUntil([&] {
+    return ends->released(ErrorCode::outcomeUnknown) + ends->released(ErrorCode::storeUnavailable) == 200;
+  }));
   const Instant ended = clock->now();
   manager.reset();
   EXPECT_LT(clock->now() - ended, 5s);
