@@ -219,7 +219,7 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
   }
   const std::string counter = companionKey(key, "fence");
   const std::string kept = decimal(fenceKept);
-  const bool several = options().fence && request.turns > 1;
+  const bool several = options().fence && request.turns > 1 && queue.permitted();
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
   const std::string turns = several ? std::to_string(request.turns) : std::string();
   const std::array<std::string_view, 4> keys = {key, counter, watch.order, watch.waiters};
@@ -229,6 +229,16 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     Script::acquire().addTo(call, by, std::span(keys).first(keyCount),
                             std::span(arguments).first(several ? 5 : 3));
   });
+  if (several && isError(wire.reply(0), "NOPERM")) {
+    // Refused before it ran: a user may have a right to the lock and its counter, but not to the queue's
+    // keys.
+    AcquireRequest one = request;
+    one.turns = 1;
+    wire.clear();
+    AcquireResult result = attempt(one, wire);
+    queue.noteRefusal();
+    return result;
+  }
   return scriptResult(wire, request.ttl, several ? request.turns : 1,
                       watch.channel.empty() ? milliseconds{0} : longestStay);
 }

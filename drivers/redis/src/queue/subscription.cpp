@@ -40,8 +40,8 @@ Subscription::Waiter::Waiter(Subscription& subscription) : subscription_(subscri
 Subscription::Waiter::~Waiter() {
   const Lock lock(subscription_.mutex_);
   subscription_.waiters_.erase(number_);
-  // One that nobody attends to would time out.
-  if (subscription_.waiters_.empty()) subscription_.dial_.reset();
+  // One that nobody attends to would time out. Who leads may be no waiter, and is in the midst of it.
+  if (subscription_.waiters_.empty() && !subscription_.leading_) subscription_.dial_.reset();
 }
 
 std::string Subscription::Waiter::channel() {

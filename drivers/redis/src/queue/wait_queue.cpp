@@ -62,7 +62,7 @@ class WaitQueue::PostedRelease final : public Posted {
   void ended() noexcept override {
     const bool answered = complete && (reply.isInteger(0) || reply.isInteger(1));
     // The next release is waited for, and finds out what this server takes.
-    if (!answered) queue_.known_ = false;
+    if (!answered) queue_.knownOn_ = 0;
     if (listener_ == nullptr) return;
     if (answered) {
       listener_->answered(reply.integer == 1 ? ReleaseOutcome::released : ReleaseOutcome::notOwner);
@@ -188,10 +188,10 @@ bool WaitQueue::release(std::string_view key, std::string_view value, Instant de
   Request request;
   if (change(Place(key), request, deadline, {"release", value})) {
     const bool released = store_.flagOf(request);
-    known_ = true;
+    knownOn_ = request.connection();
     return released;
   }
-  known_ = false;
+  knownOn_ = 0;
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
     Script::release().addTo(call, by, std::array{key}, std::array{value});
   });
@@ -200,10 +200,11 @@ bool WaitQueue::release(std::string_view key, std::string_view value, Instant de
 
 bool WaitQueue::postRelease(std::string_view key, std::string_view value,
                             std::shared_ptr<PostListener> listener) {
-  if (!known_) return false;
+  const std::uint64_t connection = knownOn_;
+  if (connection == 0) return false;
   Request request;
   Place(key).addTo(request, Script::By::digest, {"release", value});
-  return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)));
+  return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
 ServerFault WaitQueue::faultOf(const PostedRelease& posted) {

@@ -40,6 +40,11 @@ class WaitQueue {
   };
   Watch watch(std::string_view key);
 
+  /// Whether the user may use queues, as far as is known.
+  bool permitted() const;
+  /// The server has refused it: queues are not used for a minute.
+  void noteRefusal();
+
   /// As WaiterReporting.
   bool waitersReportedSince(Instant since) noexcept { return subscription_.reportedSince(since); }
 
@@ -48,7 +53,7 @@ class WaitQueue {
   bool release(std::string_view key, std::string_view value, Instant deadline);
 
   /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
-  /// release has shown that the server has the script and permits queues.
+  /// release on the present connection has shown that the server has the script and permits queues.
   bool postRelease(std::string_view key, std::string_view value, std::shared_ptr<PostListener> listener);
 
   /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
@@ -69,15 +74,13 @@ class WaitQueue {
               std::initializer_list<std::string_view> arguments);
   bool withoutQueue(const Request& request);
   ServerFault faultOf(const PostedRelease& posted);
-  bool permitted() const;
-  void noteRefusal();
   Instant oneTimeout() const;
 
   RedisStore& store_;
   Subscription subscription_;
   std::atomic<Instant> refusedUntil_ = Instant::min();
   std::atomic<bool> refusalNoted_ = false;
-  std::atomic<bool> known_ = false;  // the last release was answered
+  std::atomic<std::uint64_t> knownOn_ = 0;  // the connection on which the last release was answered
 };
 
 }  // namespace lockkeeper::redis

@@ -36,8 +36,8 @@ class RedisStore {
   void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }
 
   /// As Multiplexer::post() and awaitPosted().
-  bool post(const Request& request, std::unique_ptr<Posted> posted) {
-    return server_.post(request, std::move(posted));
+  bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
+    return server_.post(request, std::move(posted), connection);
   }
   void awaitPosted(Instant deadline) { server_.awaitPosted(deadline); }
 

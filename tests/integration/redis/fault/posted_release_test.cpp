@@ -144,6 +144,25 @@ TEST_F(PostedRelease, AServerThatMayNotWriteIsAskedAgainInTheBackground) {
   EXPECT_TRUE(freed("k"));
 }
 
+TEST_F(PostedRelease, OnANewConnectionTheFirstOneIsWaitedFor) {
+  LockManager manager = managerOf(direct);
+  ASSERT_EQ(server.command({"SCRIPT", "FLUSH"}), "OK");
+  server.command({"CLIENT", "KILL", "TYPE", "normal"});
+  const int before = ends->released();
+  std::optional<Lock> held;
+  ASSERT_TRUE(waitUntil([&] {
+    try {
+      held = manager.lock("k");
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }));
+  held.reset();
+  EXPECT_EQ(ends->released(), before + 1) << "the server that it leads to may not have the script";
+  EXPECT_EQ(server.command({"EXISTS", "k"}), "0");
+}
+
 TEST_F(PostedRelease, AServerThatStandsStillHoldsUpNobody) {
   const auto clock = systemClock();
   std::optional<LockManager> manager = managerOf(openRedis(server.port(), "ioTimeout=500ms"));

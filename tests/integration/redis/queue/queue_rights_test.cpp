@@ -1,3 +1,4 @@
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -189,6 +190,28 @@ TEST(QueueRights, ARefusalLastsAMinute) {
   EXPECT_TRUE(user.queued(1));
   held.reset();
   EXPECT_TRUE(next.get());
+}
+
+TEST(QueueRights, WithoutARightToItsKeysAContendedLockIsTakenAllTheSame) {
+  const RestrictedUser user(std::string(queueRights) + " resetkeys ~k ~{k}:lockkeeper:fence");
+  LockManager locks = user.keeper();
+  std::atomic<int> taken = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        for (int turn = 0; turn < 20; ++turn) {
+          try {
+            const Lock held = locks.lock("k", {.waitFor = 20s});
+            ++taken;
+          } catch (const Error& error) {
+            ADD_FAILURE() << error.what();
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(taken, 160);
 }
 
 }  // namespace

@@ -84,11 +84,12 @@ void Multiplexer::tell(std::size_t node, const Request& request) {
   flush(lock);
 }
 
-bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted) {
+bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
   Lock lock(mutex_);
   const Instant now = catchUp(lock, clock_.now());
   Node& node = nodes_.front();
-  const bool possible = node.ready() && !node.silent(now) && posted_ - postedEnded_ < mostPosted;
+  const bool possible = node.ready() && (connection == 0 || connection == node.connection->number) &&
+                        !node.silent(now) && posted_ - postedEnded_ < mostPosted;
   if (possible) {
     posted->connection = node.connection->number;
     node.connection->add({.request = nullptr,
@@ -109,6 +110,8 @@ void Multiplexer::awaitPosted(Instant deadline) {
   ++awaitingPosted_;
   wait(lock, nothing, deadline, [&, last = posted_] { return postedEnded_ >= last; });
   --awaitingPosted_;
+  // What was left to this leader to write.
+  flush(lock);
   passOn(lock);
 }
 

@@ -75,9 +75,10 @@ class Multiplexer {
   void tell(std::size_t node, const Request& request);
 
   /// Sends one command to the only node, before all that is asked later, without waiting for the reply: that
-  /// is read by whoever reads next. False: not sent, since the node is not there, is silent, or 1,024 such
-  /// commands are under way.
-  bool post(const Request& request, std::unique_ptr<Posted> posted);
+  /// is read by whoever reads next. Unless `connection` is 0, only on that one (Answer::connection). False:
+  /// not sent, since the node or the connection is not there, is silent, or 1,024 such commands are under
+  /// way.
+  bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection = 0);
 
   /// Returns when the replies to what was posted before are read, or will not come, or at `deadline`.
   void awaitPosted(Instant deadline);
