@@ -79,7 +79,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
   Waitable* const waitable_;          // null when the driver cannot
-  WaiterReporting* const reporting_;  // likewise
+  WaiterReporting* const reporting_;  // null when the driver does not report
   const std::string store_;           // its name in events
   LocalQueue queue_;
   std::stop_source stop_;

@@ -119,8 +119,7 @@ AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Inst
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
   Place place(key);
-  return {std::move(place.order), std::move(place.waiters),
-          permitted() ? subscription_.channelOfReports() : std::string()};
+  return {std::move(place.order), std::move(place.waiters), subscription_.channelOfReports()};
 }
 
 Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,

@@ -32,7 +32,8 @@ class WaitQueue {
                      const std::function<AcquireResult()>& confirm);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
-  /// those who begin to wait are reported to; empty while that would not be heard.
+  /// those who begin to wait are reported to; empty while that would not be heard. For users who are
+  /// permitted().
   struct Watch {
     std::string order{};
     std::string waiters{};

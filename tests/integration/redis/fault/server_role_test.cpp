@@ -188,6 +188,16 @@ TEST(ServerRole, SaysWhatACrashOfTheServerDoesToItsLocks) {
   EXPECT_NE(durability(careful).find(lack), std::string::npos) << durability(careful);
 }
 
+class Replicas : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  }
+
+  const RedisServer master{replicatesAtOnce};
+  RedisServer replica{{.arguments = replicaOf(master)}};
+};
+
 /// Once the master counts its replica, which it does when that has acknowledged something.
 bool grantedSoon(LockDriver& driver, const Claimant& claimant) {
   return waitUntil([&] {
@@ -199,10 +209,7 @@ bool grantedSoon(LockDriver& driver, const Claimant& claimant) {
   });
 }
 
-TEST(Replicas, OneThatStandsStillMakesNoOtherCallLate) {
-  const RedisServer master(replicatesAtOnce);
-  RedisServer replica({.arguments = replicaOf(master)});
-  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+TEST_F(Replicas, OneThatStandsStillMakesNoOtherCallLate) {
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=10s");
   const Claimant first{};
   ASSERT_TRUE(grantedSoon(*driver, first));
@@ -219,26 +226,22 @@ TEST(Replicas, OneThatStandsStillMakesNoOtherCallLate) {
   EXPECT_TRUE(granted(waiting.get()));
 }
 
-TEST(Replicas, ThoseOfAnotherServerDoNotCount) {
-  const RedisServer master;
-  const RedisServer other(replicatesAtOnce);
-  const RedisServer replica({.arguments = replicaOf(other)});
-  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
-  ASSERT_TRUE(grantedSoon(*openRedis(other.port(), "minReplicas=1"), Claimant{}));
-  other.command({"CONFIG", "RESETSTAT"});
-  FaultProxy name(master.port());
+TEST_F(Replicas, ThoseOfAnotherServerDoNotCount) {
+  const RedisServer granting;
+  ASSERT_TRUE(grantedSoon(*openRedis(master.port(), "minReplicas=1"), Claimant{}));
+  master.command({"CONFIG", "RESETSTAT"});
+  FaultProxy name(granting.port());
   const auto driver = openRedis(name.port(), "minReplicas=1");
   EXPECT_FALSE(driver->holder("k", soon()));  // connects
-  name.leadTo(other.port());
+  name.leadTo(master.port());
   const Claimant refused{};
   EXPECT_THROW((void)driver->acquire(refused.request()), StoreUnavailable);
-  EXPECT_EQ(master.command({"EXISTS", refused.key}), "0");
-  const std::string stats = other.command({"INFO", "commandstats"});
+  EXPECT_EQ(granting.command({"EXISTS", refused.key}), "0");
+  const std::string stats = master.command({"INFO", "commandstats"});
   EXPECT_NE(stats.find("cmdstat_wait:"), std::string::npos) << stats;
 }
 
-TEST(Replicas, AMissingRightToAskForThemIsNamed) {
-  const RedisServer master;
+TEST_F(Replicas, AMissingRightToAskForThemIsNamed) {
   const auto driver = openRedis(master.port(), "minReplicas=1");
   master.command({"ACL", "SETUSER", "default", "-publish"});
   const Claimant refused{};
@@ -251,10 +254,7 @@ TEST(Replicas, AMissingRightToAskForThemIsNamed) {
   EXPECT_EQ(master.command({"EXISTS", refused.key}), "0");
 }
 
-TEST(Replicas, OneThatStandsStillHarmsNobodyElse) {
-  const RedisServer master(replicatesAtOnce);
-  RedisServer replica({.arguments = replicaOf(master)});
-  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+TEST_F(Replicas, OneThatStandsStillHarmsNobodyElse) {
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=200ms&ioTimeout=500ms");
   const Claimant first{};
   ASSERT_TRUE(grantedSoon(*driver, first));
@@ -283,10 +283,7 @@ TEST(Replicas, OneThatStandsStillHarmsNobodyElse) {
   replica.resume();
 }
 
-TEST(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
-  const RedisServer master(replicatesAtOnce);
-  RedisServer replica({.arguments = replicaOf(master)});
-  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+TEST_F(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
   const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=300ms");
   const Claimant first{};
   ASSERT_TRUE(grantedSoon(*driver, first));
