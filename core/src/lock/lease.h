@@ -49,6 +49,8 @@ struct Lease : std::enable_shared_from_this<Lease> {
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
   std::chrono::nanoseconds length{};   ///< As the store gave it last.
+  Instant leasedFrom{};                ///< The same.
+  Instant confirmedFrom{};             ///< When what last showed that the store has it was asked.
   Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
   LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
   std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
@@ -59,6 +61,9 @@ struct Lease : std::enable_shared_from_this<Lease> {
   ~Lease();
 
   Claim claim() const { return {key, token, owner}; }
+
+  /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
+  Renewal renewal(Instant now) const;
   std::chrono::milliseconds ttlMilliseconds() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
   }
@@ -73,9 +78,8 @@ struct Lease : std::enable_shared_from_this<Lease> {
     return now == LockState::held || now == LockState::suspect;
   }
 
-  /// The store has given the lease for `leasedFor` from `leasedFrom` on: sets validUntil and the next
-  /// renewal.
-  void leased(Instant leasedFrom, std::chrono::milliseconds leasedFor) noexcept;
+  /// The store has given the lease for `leasedFor` from `from` on: sets validUntil and the next renewal.
+  void leased(Instant from, std::chrono::milliseconds leasedFor) noexcept;
 };
 
 }  // namespace lockkeeper::detail

@@ -62,7 +62,10 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void renewDue(std::unique_lock<std::mutex>& held);
   void tellUntold(std::unique_lock<std::mutex>& held);
   void lose(Lease& lease, LossReason reason);
+  void look(std::unique_lock<std::mutex>& held);
   void claimsLost(std::span<const Token> tokens) noexcept;
+  void claimsInDoubt() noexcept;
+  bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_; }
   void schedule(Lease& lease);
   void unschedule(Lease& lease);
 
@@ -71,12 +74,16 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const std::shared_ptr<EventGate> events_;  // null when nobody listens
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
+  DoubtReporting* const doubts_;  // null when the driver has none
 
   std::mutex mutex_;
   TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
   TimeHeap<Lease, &Lease::renewalPlace> renewals_;  // those of them that fall due, by renewAt
   std::deque<std::shared_ptr<Lease>> untold_;       // lost ones
   AbandonedClaims abandoned_;
+  Instant lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
+  Instant nextLook_ = Instant::max();
+  bool looking_ = false;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
   Relay watchmen_;

@@ -74,6 +74,14 @@ void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& op
   if (uri.path().size() > 1) readDatabase(std::string_view(uri.path()).substr(1), options.database);
 }
 
+void readPasswordFile(const StoreUri& uri, std::string_view name, std::string& out) {
+  const auto file = uri.parameter(name);
+  if (!file) return;
+  std::ifstream in(*file);
+  if (!std::getline(in, out)) throw ConfigError(std::string(name) + " " + quoted(*file) + " cannot be read");
+  if (out.ends_with('\r')) out.pop_back();
+}
+
 void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options) {
   const Endpoint login = endpoint == nullptr ? Endpoint{} : *endpoint;
   options.user = login.user;

@@ -44,6 +44,9 @@ void readHost(const Endpoint& endpoint, RedisOptions& options);
 /// Host, port and database.
 void readAddress(const StoreUri& uri, const Endpoint& endpoint, RedisOptions& options);
 
+/// The first line of the file that the parameter names.
+void readPasswordFile(const StoreUri& uri, std::string_view name, std::string& out);
+
 /// User and password, or passwordFile. `endpoint` is null where the URI has none.
 void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& options);
 

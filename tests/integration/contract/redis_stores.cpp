@@ -5,6 +5,7 @@
 
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "sentinel_group.h"
 #include "stores.h"
 #include "tls_files.h"
 
@@ -80,6 +81,26 @@ DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
   return factory;
 }
 
+// A master alone: what replicas are for is tested elsewhere.
+DriverFactory sentinelStore() {
+  const auto group = std::make_shared<std::unique_ptr<test::SentinelGroup>>();
+  const auto running = [group]() -> test::SentinelGroup& {
+    if (!*group) *group = std::make_unique<test::SentinelGroup>(test::SentinelGroupOptions{.replicas = 0});
+    return **group;
+  };
+  const auto open = [running] {
+    StoreRegistry registry;
+    redis::use(registry);
+    return registry.open(running().uri());
+  };
+  return {.name = "Sentinel",
+          .open = open,
+          .fence = FencePromise::whileStoreKeepsWrites,
+          .waitable = true,
+          .browsable = true,
+          .breakable = true};
+}
+
 }  // namespace
 
 std::string addressOf(const RedisServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
@@ -104,6 +125,7 @@ std::vector<DriverFactory> redisStores() {
                  }),
       redisQueue("Password", {.password = "open/sesame"},
                  [](const RedisServer& server) { return "redis://:open%2Fsesame@" + addressOf(server); }),
+      sentinelStore(),
       redisQueue("AclUser", {.password = "not-for-you", .users = {leastPrivileges}},
                  [](const RedisServer& server) { return "redis://keeper:let-me-in@" + addressOf(server); }),
   };

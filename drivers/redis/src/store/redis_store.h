@@ -1,6 +1,10 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +15,7 @@
 #include "wire/protocol/resp.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
+#include "wire/sentinel/sentinels.h"
 
 namespace lockkeeper::redis {
 
@@ -18,7 +23,10 @@ namespace lockkeeper::redis {
 /// and go through keys. Thread-safe.
 class RedisStore {
  public:
-  RedisStore(RedisOptions options, Environment environment);
+  /// `onNewServer` is called when the server is another one than before, or has restarted, before any call
+  /// gets an answer from it. It must not block and must not call the store.
+  RedisStore(const RedisOptions& options, const Environment& environment,
+             std::function<void()> onNewServer = {});
 
   const RedisOptions& options() const { return server_.dialer().options(); }
   const Environment& environment() const { return server_.dialer().environment(); }
@@ -30,7 +38,15 @@ class RedisStore {
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
   /// As Multiplexer::execute().
-  void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }
+  void execute(Request& request, Instant deadline);
+
+  /// For further connections to the same server.
+  const DialRules& dialRules() const { return dialRules_; }
+  /// How often to look() while no call is made; empty where there are no sentinels.
+  std::optional<std::chrono::milliseconds> lookEvery() const;
+  /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
+  /// the present one answers.
+  void look(Instant deadline) noexcept;
 
   /// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script
   /// of it. The replies and sentAt() are then those of the second time, since a call that gets NOSCRIPT does
@@ -66,7 +82,14 @@ class RedisStore {
 
  private:
   static bool lacksScript(const Request& request);
+  void follow(Instant deadline) noexcept;
+  void noteRun(const std::string& run);
 
+  const std::function<void()> onNewServer_;
+  const std::shared_ptr<Sentinels> sentinels_;  // null when there are none
+  const DialRules dialRules_;
+  std::atomic<Instant> nextLook_ = Instant::min();
+  std::string run_;  // guarded by the multiplexer's mutex
   Multiplexer server_;
 };
 

@@ -186,6 +186,125 @@ TEST_F(LeaseKeeperTest, OfManyLocksExactlyThoseAreLostThatTheStoreNames) {
   for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].valid(), i % 3 != 0) << i;
 }
 
+/// A store that tells of doubts when the test wants it to, and can be looked at.
+class TellsDoubts final : public Decorator, public DoubtReporting {
+ public:
+  using Decorator::Decorator;
+  void addDoubtListener(std::weak_ptr<LossListener> listener) override { listeners.add(std::move(listener)); }
+  std::optional<std::chrono::milliseconds> lookEvery() const override { return pause; }
+  void look(Instant /*deadline*/) noexcept override {
+    ++looks;
+    looks.notify_all();
+  }
+  void awaitLooks(int count) const {
+    for (int done = looks; done < count; done = looks) looks.wait(done);
+  }
+
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    inner_->renew(renewals, deadline);
+    if (calls++ == 0) onFirstRenewed();
+  }
+
+  LossListeners listeners;
+  /// Runs when the store has answered, and before core hears of it.
+  std::function<void()> onFirstRenewed = [] {};
+  std::atomic<int> calls{0};
+  std::optional<std::chrono::milliseconds> pause{};
+  std::atomic<int> looks{0};
+
+ private:
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<DoubtReporting>(*this, type);
+  }
+};
+
+class DoubtTest : public LeaseKeeperTest {
+ protected:
+  static bool becomes(const Lock& lock, LockState state) {
+    for (int i = 0; i < 20'000 && lock.state() != state; ++i) std::this_thread::sleep_for(1ms);
+    return lock.state() == state;
+  }
+
+  std::shared_ptr<TellsDoubts> telling = std::make_shared<TellsDoubts>(network);
+  LockManager doubting{telling, options(seed + 2)};
+};
+
+TEST_F(DoubtTest, AllLeasesAreAskedForAtOnceAndSuspectUntilThen) {
+  const Lock renewed = doubting.lock("renewed", {.ttl = 1h});
+  const Lock manual = doubting.lock("manual", {.ttl = 1h, .renew = Renew::manual});
+  const Lock gone = doubting.lock("gone", {.ttl = 1h, .renew = Renew::manual});
+  ASSERT_TRUE(store->breakLock("gone", {}));
+  clock->advance(10min);
+  network->hang(Call::renew);
+  telling->listeners.tellDoubt();
+  for (const Lock* each : {&renewed, &manual, &gone}) EXPECT_EQ(each->state(), LockState::suspect);
+  network->resume();
+  EXPECT_TRUE(becomes(renewed, LockState::held));
+  EXPECT_TRUE(becomes(manual, LockState::held));
+  EXPECT_TRUE(becomes(gone, LockState::lost));
+  EXPECT_GT(renewed.remaining(), manual.remaining() + 5min) << "who renews by hand has asked for nothing";
+  EXPECT_EQ(store->holder("manual", {})->remaining, 50min);
+}
+
+TEST_F(DoubtTest, ALeaseThatCannotBeAskedForIsSuspectUntilItCan) {
+  const Lock manual = doubting.lock("manual", {.ttl = 1h, .renew = Renew::manual});
+  network->failAlways(Call::renew, Fault::unavailable);
+  clock->advance(1s);
+  telling->listeners.tellDoubt();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1500ms));
+  clock->advance(500ms);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 2s));
+  EXPECT_EQ(manual.state(), LockState::suspect);
+  network->heal();
+  clock->advance(500ms);
+  EXPECT_TRUE(becomes(manual, LockState::held));
+}
+
+TEST_F(DoubtTest, WhatWasAskedBeforeItAroseDoesNotEndIt) {
+  const Lock held = doubting.lock("k", {.ttl = 30s});
+  telling->onFirstRenewed = [&] {
+    clock->advance(1s);
+    network->hang(Call::renew);
+    telling->listeners.tellDoubt();
+  };
+  advanceTo(start + 10s);
+  listener->await("renewed k");
+  EXPECT_EQ(held.state(), LockState::suspect);
+  network->awaitHanging();
+  network->resume();
+  EXPECT_TRUE(becomes(held, LockState::held));
+}
+
+TEST_F(DoubtTest, AGrantThatWasAskedForBeforeItAroseIsAskedForAgain) {
+  network->onAcquired = [&] {
+    clock->advance(1s);
+    telling->listeners.tellDoubt();
+  };
+  network->hang(Call::renew);
+  const Lock held = doubting.lock("k", {.ttl = 1h, .renew = Renew::manual});
+  EXPECT_EQ(held.state(), LockState::suspect);
+  network->awaitHanging();
+  network->resume();
+  EXPECT_TRUE(becomes(held, LockState::held));
+}
+
+TEST_F(DoubtTest, TheStoreIsLookedAtWhileThereAreLeases) {
+  telling->pause = 1s;
+  std::optional<Lock> held(doubting.lock("k", {.ttl = 1h}));
+  for (int second = 1; second <= 3; ++second) {
+    ASSERT_TRUE(clock->awaitWakeUpAt(start + second * 1s));
+    EXPECT_EQ(telling->looks, second - 1);
+    clock->advance(1s);
+    telling->awaitLooks(second);
+  }
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 4s));
+  held.reset();
+  clock->advance(1s);
+  telling->awaitLooks(4);  // had been planned
+  clock->advance(10min);
+  EXPECT_EQ(telling->looks, 4) << "nothing is held";
+}
+
 TEST_F(LeaseKeeperTest, ALossIsToldThoughItsLockAndItsManagerEndAtOnce) {
   std::optional<LockManager> brief(std::in_place, network, options(seed + 2));
   std::optional<Lock> held(brief->lock("order", {.renew = Renew::manual}));
