@@ -34,6 +34,7 @@ std::vector<std::string> fuzzSeeds() {
           "redis://ann:hunter2@host:6379/3?fence=off&db=1",
           "rediss://:hunter2@[::1]:7000/?caFile=%2Fetc%2Fca.pem",
           "redis+unix:///run/redis.sock?db=2",
+          "redis+sentinel://:hunter2@s1,s2:5000,[::1]/main/2?tls=on&caFile=%2Fetc%2Fca.pem",
           "redlock://h1:1,h2:2,h3:3?x=%zz",
           "redis://u:${NO_SUCH_VARIABLE_ANYWHERE}@h"};
 }

@@ -70,6 +70,8 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
                                      std::chrono::milliseconds least, std::chrono::milliseconds most) const;
   /// The path that the parameter is; empty when it is not given. Throws ConfigError unless that can be read.
   std::string file(std::string_view name) const;
+  /// The first line of the file(), such as a password. Throws ConfigError also when it cannot be read.
+  std::string firstLineOf(std::string_view name) const;
   /// The parameters caFile, certFile and keyFile. Throws ConfigError as file() does, for a certificate
   /// without its key, for a key without its certificate, and unless `tls` for each of the three.
   CertificateFiles certificateFiles(bool tls) const;

@@ -18,4 +18,11 @@ void LossListeners::tell(std::span<const Token> tokens) const noexcept {
   }
 }
 
+void LossListeners::tellDoubt() const noexcept {
+  const std::lock_guard guard(mutex_);
+  for (const auto& each : listeners_) {
+    if (const auto listener = each.lock()) listener->claimsInDoubt();
+  }
+}
+
 }  // namespace lockkeeper

@@ -149,9 +149,15 @@ LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
 }
 
 // Whether a lease that was handed over is good for a new holder: it has at least half of its length left, as
-// far as the store can give it that.
+// far as the store can give it that, and is in no doubt.
 bool Engine::startsWell(Lease& lease, Call& call) {
-  if (!lease.needsRenewal) return lease.valid();
+  while (std::exchange(lease.needsRenewal, false) || lease.suspect()) {
+    if (!renewFirst(lease, call)) return false;
+  }
+  return lease.valid();
+}
+
+bool Engine::renewFirst(Lease& lease, Call& call) {
   ++call.attempts;
   const Instant started = now();
   Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
@@ -328,7 +334,7 @@ struct Engine::Released {
 ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   if (handOver(lease, began)) return ReleaseResult::released;
-  const bool wasAlive = keeper_->remove(lease);
+  const bool wasAlive = keeper_->remove(lease, true);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
   lease.last = {began, wasAlive, wasValid};

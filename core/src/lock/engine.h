@@ -59,6 +59,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   LocalQueue::Entered enter(std::shared_ptr<Lease>& lease, Call& call);
   bool startsWell(Lease& lease, Call& call);
+  bool renewFirst(Lease& lease, Call& call);
   Instant latestEnd(const Call& call) const;
   bool claim(Lease& lease, Call& call);
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);

@@ -29,6 +29,12 @@ void Lease::failed(ErrorCode code, std::string_view text) noexcept {
   if (const auto keeping = keeper.lock()) keeping->releaseFailed(*this, code, text);
 }
 
+Renewal Lease::renewal(Instant now) const {
+  if (renew == Renew::automatic) return {.claim = claim(), .ttl = ttlMilliseconds()};
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(leasedFrom, length) - now);
+  return {.claim = claim(), .ttl = std::max(rest, std::chrono::milliseconds{1}), .atLeast = true};
+}
+
 bool Lease::valid() noexcept {
   if (forkGuard.inherited() || !alive()) return false;
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;
@@ -75,7 +81,7 @@ Instant Lease::end() const noexcept {
 }
 
 void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {
-  leasedFrom = from;
+  leasedFrom = confirmedFrom = from;
   length = leasedFor;
   validUntil.store(std::min(end(), holdUntil), std::memory_order_release);
   // A third leaves room for two more attempts before the end.

@@ -63,6 +63,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   // ------------------------------------------------------------
   Instant leasedFrom{};                ///< As the store gave it last,
   std::chrono::nanoseconds length{};   ///< for so long.
+  Instant confirmedFrom{};             ///< When what last showed that the store has it was asked.
   bool handedOn = false;               ///< Its claim has another holder now.
   Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
   std::condition_variable turnCame;    ///< For who waits with it for its turn.
@@ -79,6 +80,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
   Claim claim() const { return {key, token, owner}; }
+
+  /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
+  Renewal renewal(Instant now) const;
   std::chrono::milliseconds ttlMilliseconds() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
   }
@@ -92,6 +96,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
     const LockState now = state.load(std::memory_order_acquire);
     return now == LockState::held || now == LockState::suspect;
   }
+
+  /// The store has not confirmed it lately.
+  bool suspect() const noexcept { return state.load(std::memory_order_acquire) == LockState::suspect; }
 
   /// The store has granted the claim, just `now`.
   void granted(const Granted& grant, Instant now) noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 #include <vector>
 
 namespace lockkeeper::detail {
@@ -17,6 +18,12 @@ constexpr std::size_t mostRenewers = 4;
 
 // As many callbacks of lost() may be slow before one delays the next loss.
 constexpr std::size_t mostWatchmen = 4;
+
+// So many releases may be on their way from a server to the one that takes its place.
+constexpr std::size_t mostFreed = 1024;
+
+// Until a lease in doubt is asked for again, after a failure.
+constexpr std::chrono::nanoseconds doubtPause = std::chrono::milliseconds{500};
 
 }  // namespace
 
@@ -46,6 +53,11 @@ class LeaseKeeper::LossInbox final : public LossListener {
     if (keeper_ != nullptr) keeper_->claimsLost(tokens);
   }
 
+  void claimsInDoubt() noexcept override {
+    const std::lock_guard held(mutex_);
+    if (keeper_ != nullptr) keeper_->claimsInDoubt();
+  }
+
   void close() {
     const std::lock_guard held(mutex_);
     keeper_ = nullptr;
@@ -64,6 +76,7 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       events_(environment.listener ? std::make_shared<EventGate>(environment.listener) : nullptr),
       environment_{environment.clock, environment.random, events_},
       operationTimeout_(operationTimeout),
+      doubts_(capability<DoubtReporting>(*driver_)),
       unawaited_(driver_, environment_, std::move(owner), operationTimeout, retryPause, mutex_,
                  [this](Instant when) { renewers_.wakeUpAt(when); }),
       inbox_(std::make_shared<LossInbox>(*this)),
@@ -72,14 +85,19 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
                  .doIt = [this](auto& held) { tellNextLoss(held); },
                  .last = [this](auto& held) { tellUntold(held); }}),
       renewers_(mutex_, *environment_.clock, mostRenewers,
-                {.due = [this] { return std::min(renewals_.firstTime(), unawaited_.due()); },
+                {.due =
+                     [this] {
+                       return std::min({renewals_.firstTime(), unawaited_.due(), nextLook_});
+                     },
                  .doIt = [this](auto& held) { renewDue(held); },
                  .last = [this](auto& held) { unawaited_.finish(held); }}) {}
 
 void LeaseKeeper::start() {
   std::call_once(started_, [this] {
     if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
+    if (doubts_ != nullptr) doubts_->addDoubtListener(inbox_);
     const std::lock_guard held(mutex_);
+    if (doubts_ != nullptr && doubts_->lookEvery()) freed_.resize(mostFreed);
     watchmen_.start(shared_from_this());
     renewers_.start(shared_from_this());
   });
@@ -91,7 +109,16 @@ void LeaseKeeper::add(Lease& lease) {
   const std::size_t count = ends_.size() + 1;
   ends_.reserve(count);
   renewals_.reserve(count);
+  if (inDoubt(lease)) {
+    lease.state.store(LockState::suspect, std::memory_order_release);
+    lease.renewAt = lastDoubt_;
+  }
   schedule(lease);
+  if (doubts_ == nullptr || looking_ || nextLook_ != Instant::max()) return;
+  const auto pause = doubts_->lookEvery();
+  if (!pause) return;
+  nextLook_ = saturatingAdd(environment_.clock->now(), *pause);
+  renewers_.wakeUpAt(nextLook_);
 }
 
 void LeaseKeeper::announced(Lease& lease) {
@@ -101,11 +128,15 @@ void LeaseKeeper::announced(Lease& lease) {
   watchmen_.wakeUpAt(nextLoss());
 }
 
-bool LeaseKeeper::remove(Lease& lease) {
+bool LeaseKeeper::remove(Lease& lease, bool frees) noexcept {
+  std::shared_ptr<Lease> forgotten;  // when the mutex is free
   const std::lock_guard held(mutex_);
   if (!lease.alive()) return false;
   lease.state.store(LockState::released, std::memory_order_release);
   unschedule(lease);
+  if (!frees || freed_.empty()) return true;
+  forgotten = std::exchange(freed_[nextFreed_], lease.shared_from_this());
+  nextFreed_ = (nextFreed_ + 1) % freed_.size();
   return true;
 }
 
@@ -113,6 +144,8 @@ std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
   const std::lock_guard held(mutex_);
   if (lease.state.load(std::memory_order_relaxed) != LockState::held) return nullptr;
   if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
+  // The server that has granted it may have been replaced, and with it who would tell us of others that wait.
+  if (lease.grantAskedAt < lastDoubt_) return nullptr;
   // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
   // is room for it where this one was.
   std::shared_ptr<Lease> successor;
@@ -194,14 +227,20 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   }
   const bool done = outcome == RenewOutcome::renewed;
   unschedule(lease);
-  if (done) {
+  if (done && renewal.atLeast) {
+    lease.confirmedFrom = std::max(lease.confirmedFrom, renewal.leasedFrom);
+  } else if (done) {
     lease.leased(renewal.leasedFrom, saturated(renewal.leasedFor));
   } else if (lease.renew == Renew::automatic) {
     lease.renewAt = now + lease.length / 10;
   }
+  const bool doubt = inDoubt(lease);
+  // What was asked before the doubt arose has not ended it.
+  if (doubt) lease.renewAt = done ? now : now + std::min(lease.length / 10, doubtPause);
   schedule(lease);
-  lease.state.store(done ? LockState::held : LockState::suspect, std::memory_order_release);
+  lease.state.store(done && !doubt ? LockState::held : LockState::suspect, std::memory_order_release);
   held.unlock();
+  if (done && renewal.atLeast) return true;
   Event event{.kind = EventKind::renewed,
               .key = lease.key,
               .store = store_,
@@ -231,6 +270,44 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
       --left;
     }
   }
+}
+
+void LeaseKeeper::claimsInDoubt() noexcept {
+  const std::lock_guard held(mutex_);
+  lastDoubt_ = environment_.clock->now();
+  for (std::size_t index = 0; index < ends_.size(); ++index) {
+    Lease& lease = ends_.at(index);
+    lease.state.store(LockState::suspect, std::memory_order_release);
+    renewals_.remove(lease);
+    lease.renewAt = lastDoubt_;
+    renewals_.add(lease, lastDoubt_);
+  }
+  renewers_.wakeUpAt(lastDoubt_);
+  releaseAgain();
+}
+
+// What a server has confirmed, the one in its place may not have heard of: it would keep the key until the
+// lease ends.
+void LeaseKeeper::releaseAgain() noexcept {
+  try {
+    for (const auto& each : freed_) {
+      if (each) unawaited_.abandon(each->claim(), saturatingAdd(each->leasedFrom, each->length));
+    }
+  } catch (...) {
+    // No memory: the others end by themselves.
+  }
+  std::ranges::fill(freed_, nullptr);
+}
+
+void LeaseKeeper::look(std::unique_lock<std::mutex>& held) {
+  nextLook_ = Instant::max();
+  looking_ = true;
+  held.unlock();
+  doubts_->look(environment_.clock->now() + operationTimeout_);
+  const auto pause = doubts_->lookEvery();
+  held.lock();
+  looking_ = false;
+  if (pause && ends_.size() > 0) nextLook_ = saturatingAdd(environment_.clock->now(), *pause);
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) {
@@ -320,6 +397,7 @@ void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {
 
 void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   const Instant now = environment_.clock->now();
+  if (nextLook_ <= now) return look(held);
   if (now < renewals_.firstTime()) return unawaited_.work(held);
   std::vector<std::shared_ptr<Lease>> leases;
   std::vector<Renewal> renewals;
@@ -332,7 +410,7 @@ void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
     lease.renewAt = Instant::max();
     lastEnd = std::max(lastEnd, lease.validUntil.load(std::memory_order_relaxed));
     leases.push_back(lease.shared_from_this());
-    renewals.push_back({.claim = lease.claim(), .ttl = lease.ttlMilliseconds()});
+    renewals.push_back(lease.renewal(now));
   }
   held.unlock();
 

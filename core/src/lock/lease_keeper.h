@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "base/relay.h"
 #include "base/time_heap.h"
@@ -35,12 +36,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Others have heard of the lock: from now on they may hear of its loss.
   void announced(Lease& lease);
 
-  /// Ends that, because the holder releases. False when the lease was lost or released before.
-  bool remove(Lease& lease);
+  /// Ends that. With `frees`, the key is released now; should the store turn out to have forgotten that, it
+  /// is released again. False when the lease was lost or released before.
+  bool remove(Lease& lease, bool frees = false) noexcept;
 
   /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
-  /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt; then
-  /// nothing has happened.
+  /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt or was
+  /// since it was granted; then nothing has happened.
   std::shared_ptr<Lease> handOver(Lease& lease, Instant now);
 
   /// Posts the release of a lease that was removed and whose `last` is written; its end is told when the
@@ -74,9 +76,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void renewDue(std::unique_lock<std::mutex>& held);
   void tellUntold(std::unique_lock<std::mutex>& held);
   void lose(Lease& lease, LossReason reason);
+  void look(std::unique_lock<std::mutex>& held);
   void claimsLost(std::span<const Token> tokens) noexcept;
   std::shared_ptr<Lease> holderOf(const Token& token) const;
   void tellReleased(const Lease& lease, Instant ended, bool foundLost, std::optional<ErrorCode> error = {});
+  void claimsInDoubt() noexcept;
+  void releaseAgain() noexcept;
+  bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_; }
   void schedule(Lease& lease);
   void unschedule(Lease& lease);
 
@@ -85,12 +91,18 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const std::shared_ptr<EventGate> events_;  // null when nobody listens
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
+  DoubtReporting* const doubts_;  // null when the driver has none
 
   std::mutex mutex_;
   TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
   TimeHeap<Lease, &Lease::renewalPlace> renewals_;  // those of them that fall due, by renewAt
   std::deque<std::shared_ptr<Lease>> untold_;       // lost ones
   UnawaitedReleases unawaited_;
+  std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring, where another server may take over
+  std::size_t nextFreed_ = 0;
+  Instant lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
+  Instant nextLook_ = Instant::max();
+  bool looking_ = false;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
   Relay watchmen_;

@@ -100,6 +100,12 @@ void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
     held.unlock();
     done = answered(claim, now + operationTimeout_);
     held.lock();
+    if (!done && finishing_) {
+      // Who finishes does not know of this one.
+      held.unlock();
+      done = postLast(claim);
+      held.lock();
+    }
     if (done) continue;
     claims_.push_back(std::move(claim));
     tryAt_ = environment_.clock->now() + retryPause_;

@@ -171,15 +171,9 @@ void StoreUri::allowOnly(std::span<const std::string_view> known) const {
 }
 
 std::string StoreUri::passwordOf(const Endpoint& endpoint) const {
-  const std::string path = file("passwordFile");
-  if (path.empty()) return endpoint.password;
+  const std::string password = firstLineOf("passwordFile");
+  if (!parameter("passwordFile")) return endpoint.password;
   if (!endpoint.password.empty()) throw ConfigError("both a password and a passwordFile are given");
-  std::string password;
-  std::ifstream in(path);
-  if (!std::getline(in, password)) {
-    throw ConfigError(named("passwordFile") + " is " + quoted(path) + ": its first line cannot be read");
-  }
-  if (password.ends_with('\r')) password.pop_back();
   return password;
 }
 
@@ -224,6 +218,18 @@ std::string StoreUri::file(std::string_view name) const {
   if (!path) return "";
   if (std::ifstream(*path).good()) return *path;
   throw ConfigError(named(name) + " is " + quoted(*path) + ": this file cannot be read");
+}
+
+std::string StoreUri::firstLineOf(std::string_view name) const {
+  const std::string path = file(name);
+  if (path.empty()) return "";
+  std::string line;
+  std::ifstream in(path);
+  if (!std::getline(in, line)) {
+    throw ConfigError(named(name) + " is " + quoted(path) + ": its first line cannot be read");
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
 }
 
 CertificateFiles StoreUri::certificateFiles(bool tls) const {

@@ -1,10 +1,14 @@
--- Lets KEYS[1] live for ARGV[2] ms more if it holds the value ARGV[1]. Returns 1, or 0 when it does not.
+-- Lets KEYS[1] live for ARGV[2] ms more if it holds the value ARGV[1]; with ARGV[3] only if it would not live
+-- as long anyway. Returns 1, or 0 when it does not hold it.
 local value = redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
   return redis.call('GET', KEYS[1])
 end
 if value == ARGV[1] then
+  if ARGV[3] and redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[2]) then
+    return 1
+  end
   return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
 return 0

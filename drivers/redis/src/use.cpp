@@ -21,7 +21,7 @@ void use(StoreRegistry& registry) {
                              const Environment& environment) -> std::shared_ptr<ValueStore> {
     return std::make_shared<RedisValues>(RedisOptions::fromUri(uri), environment);
   };
-  for (const char* const scheme : {"redis", "rediss", "redis+unix"}) {
+  for (const char* const scheme : {"redis", "rediss", "redis+unix", "redis+sentinel"}) {
     registry.add(scheme, open);
     registry.addValues(scheme, openValues);
   }

@@ -5,6 +5,7 @@
 
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "sentinel_group.h"
 #include "stores.h"
 #include "tls_files.h"
 
@@ -60,10 +61,8 @@ constexpr const char* addWaiter =
     "string.format('%.0f 1 ', redis.call('TIME')[1] * 1000 + 4000)) "
     "end end return 1";
 
-DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
-                         FencePromise fence = FencePromise::whileStoreKeepsWrites) {
-  const Server server = serverWith(std::move(options));
-  DriverFactory factory = redisStore(name, uri, fence, server);
+/// With what the suite needs to know of the queues on `server`.
+DriverFactory withQueues(DriverFactory factory, const Server& server) {
   factory.waitable = true;
   factory.postable = true;
   factory.queued = [server] { return std::stoul(server().command({"EVAL", countQueued, "0"})); };
@@ -79,6 +78,32 @@ DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
   };
   factory.longestPause = std::chrono::seconds{6};
   return factory;
+}
+
+DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
+                         FencePromise fence = FencePromise::whileStoreKeepsWrites) {
+  const Server server = serverWith(std::move(options));
+  return withQueues(redisStore(name, uri, fence, server), server);
+}
+
+// A master alone: what replicas are for is tested elsewhere.
+DriverFactory sentinelStore() {
+  const auto group = std::make_shared<std::unique_ptr<test::SentinelGroup>>();
+  const auto running = [group]() -> test::SentinelGroup& {
+    if (!*group) *group = std::make_unique<test::SentinelGroup>(test::SentinelGroupOptions{.replicas = 0});
+    return **group;
+  };
+  const auto open = [running] {
+    StoreRegistry registry;
+    redis::use(registry);
+    return registry.open(running().uri());
+  };
+  return withQueues({.name = "Sentinel",
+                     .open = open,
+                     .fence = FencePromise::whileStoreKeepsWrites,
+                     .browsable = true,
+                     .breakable = true},
+                    [running]() -> RedisServer& { return running().first(); });
 }
 
 }  // namespace
@@ -105,6 +130,7 @@ std::vector<DriverFactory> redisStores() {
                  }),
       redisQueue("Password", {.password = "open/sesame"},
                  [](const RedisServer& server) { return "redis://:open%2Fsesame@" + addressOf(server); }),
+      sentinelStore(),
       redisQueue("AclUser", {.password = "not-for-you", .users = {leastPrivileges}},
                  [](const RedisServer& server) { return "redis://keeper:let-me-in@" + addressOf(server); }),
   };

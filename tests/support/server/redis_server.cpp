@@ -129,6 +129,18 @@ bool RedisServer::startOnce() {
 }
 
 std::vector<std::string> RedisServer::commandLine() const {
+  if (!options_.sentinelLines.empty()) {
+    const std::filesystem::path file = folder_ / "sentinel.conf";
+    // A sentinel writes down what it knows, and knows it again after a restart.
+    if (!std::filesystem::exists(file)) {
+      std::string lines =
+          "port " + std::to_string(port_) + "\nbind 127.0.0.1\ndir " + folder_.path().string() + "\n";
+      for (const std::string& line : options_.sentinelLines) lines += line + "\n";
+      if (!options_.password.empty()) lines += "requirepass " + options_.password + "\n";
+      writeFile(file, lines);
+    }
+    return {program(), file, "--sentinel", "--port", std::to_string(port_)};
+  }
   std::vector<std::string> line{program(), "--bind",       "127.0.0.1", "--port", std::to_string(port_),
                                 "--dir",   folder_.path(), "--save",    "",       "--appendonly",
                                 "no"};

@@ -21,7 +21,8 @@ struct RedisOptions {
   std::string password{};             ///< Of the default user; empty: none is asked for.
   std::vector<std::string> users{};   ///< Lines of an ACL file, such as "user bob on >secret ~* +@all".
   std::map<std::string, std::string> environment{};  ///< Added to the test's own.
-  std::vector<std::string> arguments{};  ///< Appended to the command line, such as "--appendonly", "yes".
+  std::vector<std::string> sentinelLines{};  ///< Not empty: it is a sentinel, with these lines in its file.
+  std::vector<std::string> arguments{};      ///< Appended to the command line, such as "--appendonly", "yes".
 };
 
 /// A real redis-server of its own on a free loopback port, in a folder of its own, without persistence unless

@@ -56,6 +56,47 @@ class RedisOptionsTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(RedisOptionsTest, SentinelsNameAMasterAndADatabase) {
+  const std::string secret = file("secret", "let-me-in\n");
+  const RedisOptions options = optionsOf("redis+sentinel://keeper:pw@s1,s2:5000,[::1]/my-master/3?tls=on&" +
+                                         ("sentinelUser=eve&sentinelPasswordFile=" + secret));
+  ASSERT_TRUE(options.sentinel);
+  EXPECT_EQ(options.sentinel->master, "my-master");
+  EXPECT_EQ(options.sentinel->hosts, (std::vector<std::string>{"s1", "s2", "::1"}));
+  EXPECT_EQ(options.sentinel->ports, (std::vector<std::uint16_t>{26379, 5000, 26379}));
+  EXPECT_EQ(options.sentinel->user, "eve");
+  EXPECT_EQ(options.sentinel->password, "let-me-in");
+  EXPECT_TRUE(options.tls);
+  EXPECT_TRUE(options.sentinel->tls);
+  EXPECT_EQ(options.user, "keeper");
+  EXPECT_EQ(options.password, "pw");
+  EXPECT_EQ(options.database, 3);
+  EXPECT_EQ(options.ioTimeout, 1s);
+  EXPECT_EQ(options.display(), "redis+sentinel://s1:26379,s2:5000,[::1]:26379/my-master/3");
+  EXPECT_FALSE(optionsOf("redis+sentinel://s1/m?tls=on&sentinelTls=off").sentinel->tls);
+  RedisOptions made = options;
+  made.sentinel->ports[1] = 0;
+  EXPECT_THROW(made.check(), std::invalid_argument);
+}
+
+TEST_F(RedisOptionsTest, MistakesInAUriOfSentinelsAreNamed) {
+  const std::pair<std::string, std::string> mistakes[] = {
+      {"redis+sentinel://s1,s2,s3", "the master's name is ''"},
+      {"redis+sentinel://s1/a%20b", "the master's name is 'a b'"},
+      {"redis+sentinel:///m", "0 sentinels are named: 1 to 31"},
+      {"redis+sentinel://s1,s2,s1:26379/m", "the sentinel s1:26379 is named twice"},
+      {"redis+sentinel://s1,u:pw@s2/m", "another sentinel than the first"},
+      {"redis+sentinel://s1/m/x", "the database is 'x'"},
+      {"redis+sentinel://s1/m?sentinelUser=eve", "'eve' of the sentinels has no password"},
+      {"redis+sentinel://s1/m?sentinelPasswordFile=/nowhere",
+       "'sentinelPasswordFile' is '/nowhere': this file cannot be read"},
+      {"redis+sentinel://s1/m?caFile=" + file("ca.pem", ""), "'caFile' is given without tls=on"},
+      {"redis://s1/0?sentinelUser=eve", "'sentinelUser' is unknown"}};
+  for (const auto& [uri, message] : mistakes) {
+    EXPECT_NE(faultOf(uri).find(message), std::string::npos) << uri << ": " << faultOf(uri);
+  }
+}
+
 TEST_F(RedisOptionsTest, AHostIsEnough) {
   const RedisOptions options = optionsOf("redis://cache.example");
   EXPECT_EQ(options.host, "cache.example");

@@ -18,9 +18,10 @@
 namespace lockkeeper::poco {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 7> ownSchemes{{{"redis", "redis"},
+constexpr std::array<std::pair<std::string_view, const char*>, 8> ownSchemes{{{"redis", "redis"},
                                                                               {"rediss", "redis"},
                                                                               {"redis+unix", "redis"},
+                                                                              {"redis+sentinel", "redis"},
                                                                               {"redis+legacy", "redis"},
                                                                               {"redlock", "redis"},
                                                                               {"mysql+getlock", "mysql"},

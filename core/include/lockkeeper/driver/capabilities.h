@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -78,7 +79,7 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
-/// Is informed by a driver of claims that no longer hold their keys.
+/// Is informed by a driver of claims that no longer hold their keys, or perhaps not.
 class LOCKKEEPER_CORE_EXPORT LossListener {
  public:
   virtual ~LossListener() = default;
@@ -86,6 +87,10 @@ class LOCKKEEPER_CORE_EXPORT LossListener {
   /// The claims with these tokens are gone; tokens of others are ignored. Thread-safe, does not block, and
   /// calls no driver: a driver may call it under its own mutexes.
   virtual void claimsLost(std::span<const Token> tokens) noexcept = 0;
+
+  /// What the store has said of its claims may not be true any more: all have to be asked for again. As
+  /// claimsLost().
+  virtual void claimsInDoubt() noexcept {}
 };
 
 /// The driver reports claims that are gone (a session ended, an operator took the key away), so that the
@@ -129,13 +134,34 @@ class LOCKKEEPER_CORE_EXPORT Postable {
   virtual void awaitPosted(Instant deadline) noexcept = 0;
 };
 
+/// The store's place can be taken by another server, which may lack some claims, or by one that has restarted
+/// without them; the driver can tell. Core then renews all leases at once.
+class LOCKKEEPER_CORE_EXPORT DoubtReporting {
+ public:
+  virtual ~DoubtReporting() = default;
+
+  /// From now on, as long as it lives, `listener` hears claimsInDoubt() when calls begin to lead to another
+  /// server, or to one that has restarted: before any call gets an answer from there. Thread-safe.
+  virtual void addDoubtListener(std::weak_ptr<LossListener> listener) = 0;
+
+  /// How often core calls look() while it keeps leases; empty where calls notice a change soon enough. No
+  /// I/O.
+  virtual std::optional<std::chrono::milliseconds> lookEvery() const = 0;
+
+  /// Finds out whether another server has taken over, lest that stay unnoticed while nobody calls. One
+  /// bounded attempt; when it fails, the next look is soon enough. Thread-safe.
+  virtual void look(Instant deadline) noexcept = 0;
+};
+
 /// For drivers: the listeners that were added. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT LossListeners {
  public:
-  /// As LossReporting::addLossListener().
+  /// As LossReporting::addLossListener() and DoubtReporting::addDoubtListener().
   void add(std::weak_ptr<LossListener> listener);
   /// Informs all listeners that still exist. Does not block.
   void tell(std::span<const Token> tokens) const noexcept;
+  /// The same for claimsInDoubt().
+  void tellDoubt() const noexcept;
 
  private:
   mutable std::mutex mutex_;

@@ -76,6 +76,8 @@ enum class RenewOutcome {
 struct Renewal {
   Claim claim;
   std::chrono::milliseconds ttl;  ///< From now on; shorter than what is left makes the lease end sooner.
+  bool atLeast = false;  ///< A lease that runs for longer than `ttl` stays as it is. Only a driver with
+                         ///< DoubtReporting is asked so.
   RenewOutcome outcome = RenewOutcome::unknown;
   Instant leasedFrom{};  ///< As in Granted; written with the outcome `renewed`.
   std::chrono::milliseconds leasedFor{0};

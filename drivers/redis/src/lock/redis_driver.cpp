@@ -35,7 +35,11 @@ std::string decimal(milliseconds length) { return std::to_string(length.count())
 /// What the driver's operations share.
 class RedisDriver::Impl : public RedisStore {
  public:
-  Impl(RedisOptions options, const Environment& environment) : RedisStore(std::move(options), environment) {}
+  Impl(const RedisOptions& options, const Environment& environment)
+      : RedisStore(options, environment, [this] {
+          queue.serverChanged();
+          doubts.tellDoubt();
+        }) {}
 
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
@@ -49,6 +53,7 @@ class RedisDriver::Impl : public RedisStore {
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
 
+  LossListeners doubts;
   ReplicaCount replicas{*this};
   WaitQueue queue{*this};
   Rates rates{*this};
@@ -56,7 +61,7 @@ class RedisDriver::Impl : public RedisStore {
 
 RedisDriver::RedisDriver(RedisOptions options, Environment environment)
     : records_(std::make_unique<RedisRecords>(options, environment)),
-      impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
+      impl_(std::make_unique<Impl>(options, environment)) {}
 
 RedisDriver::~RedisDriver() {
   // Closing an inherited connection properly would close the parent's: leaking it is right.
@@ -106,8 +111,8 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       for (std::size_t index = 0; index < renewals.size(); ++index) {
         const std::string ttl = decimal(renewals[index].ttl);
         const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
-        const std::array<std::string_view, 2> arguments = {values[index], ttl};
-        Script::renew().addTo(call, by, keys, arguments);
+        const std::array<std::string_view, 3> arguments = {values[index], ttl, "at least"};
+        Script::renew().addTo(call, by, keys, std::span(arguments).first(renewals[index].atLeast ? 3 : 2));
       }
     });
     const std::uint32_t least = impl_->options().minReplicas;
@@ -167,7 +172,19 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, RateDriver>(
+      *this, type);
+}
+
+void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
+  impl_->forkGuard.check();
+  impl_->doubts.add(std::move(listener));
+}
+
+std::optional<std::chrono::milliseconds> RedisDriver::lookEvery() const { return impl_->lookEvery(); }
+
+void RedisDriver::look(Instant deadline) noexcept {
+  if (!impl_->forkGuard.inherited()) impl_->look(deadline);
 }
 
 void RedisDriver::list(std::string_view prefix,

@@ -23,12 +23,14 @@ RedisOptions waiting(RedisOptions options) {
 struct ReplicaCount::Turn {
   bool over = false;
   std::string serverRun{};  // of the server that was asked
+  std::uint64_t connection = 0;
   Answer answer{};
 };
 
 ReplicaCount::ReplicaCount(RedisStore& store) : store_(store) {
   if (store.options().minReplicas == 0) return;
-  server_.emplace(std::vector{waiting(store.options())}, silent(store.environment()));
+  server_.emplace(std::vector{waiting(store.options())}, silent(store.environment()), Multiplexer::Admit{},
+                  store.dialRules());
 }
 
 ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, Instant deadline) {
@@ -52,7 +54,10 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, Instant dead
   }
   lock.unlock();
   // After a failover, the replicas of another server say nothing about what was written here.
-  const bool same = !turn->serverRun.empty() && turn->serverRun == store_.serverRun(connection);
+  const std::string granting = store_.serverRun(connection);
+  const bool same = !turn->serverRun.empty() && turn->serverRun == granting;
+  // Whichever of the two is the former master.
+  if (!same && !granting.empty()) server_->disconnect(0, turn->connection, "the locks are on another server");
   return same || !turn->answer.refusal.empty() ? turn->answer : Answer{};
 }
 
@@ -67,6 +72,7 @@ void ReplicaCount::ask(Turn& turn, Instant deadline) {
     request.add(
         {"WAIT", std::to_string(options.minReplicas), std::to_string(options.replicaTimeout.count())});
     server_->execute(request, std::max(deadline, enough));
+    turn.connection = request.connection();
     for (std::size_t index = 0; index < request.size(); ++index) {
       const Reply& reply = request.reply(index);
       if (isError(reply, "NOPERM")) turn.answer.refusal = faultOf(store_.name(), reply, needs).text;

@@ -87,10 +87,11 @@ Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_tok
   return news;
 }
 
-Subscription::Subscription(const RedisOptions& options, const Environment& environment)
+Subscription::Subscription(const RedisOptions& options, const Environment& environment,
+                           const DialRules& rules)
     : environment_(environment),
       clock_(*environment_.clock),
-      dialer_(options, silent(environment)),
+      dialer_(options, silent(environment), rules),
       channel_("lockkeeper:" + Token::generate(*environment_.random).hex()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       backoff_(redialBackoff) {

@@ -63,7 +63,7 @@ class Subscription {
     std::condition_variable wakeUp_;
   };
 
-  Subscription(const RedisOptions& options, const Environment& environment);
+  Subscription(const RedisOptions& options, const Environment& environment, const DialRules& rules = {});
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
   ~Subscription();

@@ -82,7 +82,7 @@ class WaitQueue::PostedRelease final : public Posted {
 };
 
 WaitQueue::WaitQueue(RedisStore& store)
-    : store_(store), subscription_(store.options(), store.environment()) {}
+    : store_(store), subscription_(store.options(), store.environment(), store.dialRules()) {}
 
 AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Instant until,
                               const std::stop_token& stop, const std::function<AcquireResult()>& confirm) {

@@ -60,6 +60,9 @@ class WaitQueue {
   /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
   bool breakLock(std::string_view key, std::string_view grantId, Instant deadline);
 
+  /// The server is another one now: messages of the former one are none of ours. Does not block.
+  void serverChanged() { subscription_.suspect(); }
+
  private:
   struct Place;
   struct Look;

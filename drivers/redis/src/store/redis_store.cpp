@@ -1,6 +1,7 @@
 #include "store/redis_store.h"
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -25,15 +26,68 @@ std::string globOf(std::string_view prefix) {
   return glob + "*";
 }
 
-RedisOptions checked(RedisOptions options) {
+// Of the sentinels, by those who call and, while a process keeps locks, by the keeper of its leases.
+constexpr std::chrono::milliseconds pauseBetweenLooks{1000};
+
+const RedisOptions& checked(const RedisOptions& options) {
   options.check();
   return options;
 }
 
 }  // namespace
 
-RedisStore::RedisStore(RedisOptions options, const Environment& environment)
-    : server_({checked(std::move(options))}, environment) {}
+RedisStore::RedisStore(const RedisOptions& options, const Environment& environment,
+                       std::function<void()> onNewServer)
+    : onNewServer_(std::move(onNewServer)),
+      sentinels_(checked(options).sentinel ? std::make_shared<Sentinels>(options, environment) : nullptr),
+      dialRules_(sentinels_ ? DialRules{.resolve = Sentinels::resolver(sentinels_)} : DialRules{}),
+      server_(
+          {options}, environment,
+          [this](std::size_t, const ServerFacts& facts, Instant, Instant) {
+            noteRun(facts.runId);
+            return std::string();
+          },
+          dialRules_) {}
+
+void RedisStore::noteRun(const std::string& run) {
+  const bool another = !run_.empty() && run_ != run;
+  run_ = run;
+  if (another && onNewServer_) onNewServer_();
+}
+
+void RedisStore::execute(Request& request, Instant deadline) {
+  // So that what a former master grants, which only we still reach, is granted for a moment only.
+  if (sentinels_) {
+    const Instant now = clock().now();
+    if (now >= nextLook_.load()) follow(std::min(deadline, saturatingAdd(now, options().ioTimeout / 4)));
+  }
+  server_.execute(request, deadline);
+}
+
+std::optional<std::chrono::milliseconds> RedisStore::lookEvery() const {
+  return sentinels_ ? std::optional(pauseBetweenLooks) : std::nullopt;
+}
+
+void RedisStore::look(Instant deadline) noexcept {
+  follow(std::min(deadline, saturatingAdd(clock().now(), options().ioTimeout)));
+  try {
+    Request request;
+    request.add({"PING"});
+    execute(request, deadline);
+  } catch (const std::exception&) {
+    // Who needs the server hears of it.
+  }
+}
+
+void RedisStore::follow(Instant deadline) noexcept {
+  nextLook_ = saturatingAdd(clock().now(), pauseBetweenLooks);
+  try {
+    const std::string master = sentinels_->find(deadline).name();
+    if (server_.leaveUnless(master, "the sentinels name another master") && onNewServer_) onNewServer_();
+  } catch (const std::exception&) {
+    // As long as they do not agree on another one, the present one is right.
+  }
+}
 
 bool RedisStore::lacksScript(const Request& request) {
   const auto& replies = request.answers().front().replies;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +17,7 @@
 #include "wire/protocol/resp.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
+#include "wire/sentinel/sentinels.h"
 
 namespace lockkeeper::redis {
 
@@ -21,7 +25,10 @@ namespace lockkeeper::redis {
 /// and go through keys. Thread-safe.
 class RedisStore {
  public:
-  RedisStore(RedisOptions options, const Environment& environment);
+  /// `onNewServer` is called when the server is another one than before, or has restarted, before any call
+  /// gets an answer from it. It must not block and must not call the store.
+  RedisStore(const RedisOptions& options, const Environment& environment,
+             std::function<void()> onNewServer = {});
 
   const RedisOptions& options() const { return server_.dialer().options(); }
   const Environment& environment() const { return server_.dialer().environment(); }
@@ -33,7 +40,15 @@ class RedisStore {
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
   /// As Multiplexer::execute().
-  void execute(Request& request, Instant deadline) { server_.execute(request, deadline); }
+  void execute(Request& request, Instant deadline);
+
+  /// For further connections to the same server.
+  const DialRules& dialRules() const { return dialRules_; }
+  /// How often to look() while no call is made; empty where there are no sentinels.
+  std::optional<std::chrono::milliseconds> lookEvery() const;
+  /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
+  /// the present one answers.
+  void look(Instant deadline) noexcept;
 
   /// As Multiplexer::post() and awaitPosted().
   bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
@@ -77,7 +92,14 @@ class RedisStore {
 
  private:
   static bool lacksScript(const Request& request);
+  void follow(Instant deadline) noexcept;
+  void noteRun(const std::string& run);
 
+  const std::function<void()> onNewServer_;
+  const std::shared_ptr<Sentinels> sentinels_;  // null when there are none
+  const DialRules dialRules_;
+  std::atomic<Instant> nextLook_ = Instant::min();
+  std::string run_;  // guarded by the multiplexer's mutex
   Multiplexer server_;
 };
 

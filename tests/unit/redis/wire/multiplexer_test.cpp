@@ -145,7 +145,7 @@ TEST(Multiplexer, TheWaitForTheNextAttemptDoublesFromTwentyToFiveHundredMillisec
     ++attempts;
     return std::vector<Poco::Net::SocketAddress>{{"127.0.0.1", port}};
   };
-  Multiplexer server({options}, environment, {}, resolve);
+  Multiplexer server({options}, environment, {}, {.resolve = resolve});
   const auto ask = [&] {
     Request request;
     request.add({"PING"});
@@ -260,7 +260,7 @@ TEST(Multiplexer, TriesTheAddressesOfANameOneAfterTheOther) {
   options.host = "redis.example";
   options.connectTimeout = 800ms;
   const Environment environment;
-  Multiplexer server({options}, environment, {}, resolve);
+  Multiplexer server({options}, environment, {}, {.resolve = resolve});
   Request request;
   request.add({"PING", "here"});
   server.execute(request, environment.clock->now() + 5s);

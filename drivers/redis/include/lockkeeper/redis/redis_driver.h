@@ -18,10 +18,10 @@
 
 namespace lockkeeper::redis {
 
-/// Locks and rate limits on one Redis server (6 or later) or Valkey. A lock is the plain string `key`, set by
-/// `SET key value NX PX ttl`, so that any other client that does the same excludes and is excluded by us; the
-/// value is the token in hexadecimal, then '@' and the owner's label. The fence counter and the queue of
-/// those who wait are companion keys in the same hash slot.
+/// Locks and rate limits on one Redis server (6 or later) or Valkey, which sentinels may name. A lock is the
+/// plain string `key`, set by `SET key value NX PX ttl`, so that any other client that does the same excludes
+/// and is excluded by us; the value is the token in hexadecimal, then '@' and the owner's label. The fence
+/// counter and the queue of those who wait are companion keys in the same hash slot.
 ///
 /// All threads share one connection, made by the first call and made again when it is lost, and those who
 /// wait another one, on which they are woken up, and those who hand a lock on hear that others want it; there
@@ -35,6 +35,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public WaiterReporting,
                                                   public Browsable,
                                                   public Breakable,
+                                                  public DoubtReporting,
                                                   public RateDriver {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
@@ -79,6 +80,14 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                 Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
+
+  /// A doubt arises with each server that is connected in the place of another one, or after it has
+  /// restarted.
+  void addDoubtListener(std::weak_ptr<LossListener> listener) override;
+  /// With sentinels a second, otherwise empty.
+  std::optional<std::chrono::milliseconds> lookEvery() const override;
+  /// Asks the sentinels for the master, and the master whether it is there.
+  void look(Instant deadline) noexcept override;
 
   /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag.
   /// They do not wait for replicas.

@@ -4,23 +4,35 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::redis {
 
+/// Who knows which of several servers is the master: the sentinels.
+struct LOCKKEEPER_REDIS_EXPORT SentinelOptions {
+  std::string master;                  ///< The name that they know it by.
+  std::vector<std::string> hosts{};    ///< 1 to 31. More than half of them have to agree.
+  std::vector<std::uint16_t> ports{};  ///< Of each host.
+  std::string user{};                  ///< Of an ACL of the sentinels (`sentinelUser`).
+  std::string password{};              ///< From `sentinelPasswordFile`.
+  bool tls = false;                    ///< `sentinelTls`; with the same files as the master.
+};
+
 /// Which Redis, and how to talk to it. Each field says its URI parameter where the name differs.
 struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   std::string host = "127.0.0.1";  ///< A name, an IPv4 or an IPv6 address (without brackets).
   std::uint16_t port = 6379;
-  std::string unixPath;  ///< The path of a Unix socket, in place of host and port.
+  std::string unixPath;                     ///< The path of a Unix socket, in place of host and port.
+  std::optional<SentinelOptions> sentinel;  ///< In place of host and port, too: they name both.
   std::uint32_t database = 0;
 
   std::string user;      ///< Of an ACL; empty for the default user.
   std::string password;  ///< Empty for none. From the URI, or `passwordFile` (its first line).
 
-  bool tls = false;    ///< Encrypted, with the host name verified: the scheme `rediss`.
+  bool tls = false;    ///< Encrypted, with the host name verified: the scheme `rediss`, or `tls=on`.
   std::string caFile;  ///< PEM file of the authorities to trust; empty for the system's own.
 
   /// PEM files of the certificate that the server may ask for, with those between it and its authority, and
@@ -48,8 +60,8 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
 
   std::string clientName = "lockkeeper";  ///< What CLIENT LIST shows: printable, without spaces.
 
-  /// Reads redis://, rediss:// and redis+unix:// URIs. Throws ConfigError that names the wrong part and what
-  /// is allowed. Reads passwordFile; connects nowhere.
+  /// Reads redis://, rediss://, redis+unix:// and redis+sentinel:// URIs. Throws ConfigError that names the
+  /// wrong part and what is allowed. Reads passwordFile; connects nowhere.
   static RedisOptions fromUri(const StoreUri& uri);
 
   /// Throws std::invalid_argument for a number or a duration out of range.

@@ -7,10 +7,10 @@
 
 namespace lockkeeper::redis {
 
-Dialer::Dialer(RedisOptions options, Environment environment, Resolver resolve)
+Dialer::Dialer(RedisOptions options, Environment environment, DialRules rules)
     : options_(std::move(options)),
       environment_(std::move(environment)),
-      resolve_(std::move(resolve)),
+      rules_(std::move(rules)),
       store_(options_.display()),
       tls_(makeTlsContext(options_)) {}
 
@@ -38,7 +38,7 @@ Environment silent(Environment environment) {
 
 Dial::Dial(Dialer& dialer, Instant now)
     : dialer_(dialer),
-      lookup_(dialer.options_, dialer.resolve_),
+      lookup_(dialer.options_, dialer.rules_.resolve),
       until_(saturatingAdd(now, dialer.options_.connectTimeout)),
       addressUntil_(until_) {}
 
@@ -64,7 +64,7 @@ bool Dial::advance(Instant now) {
       fault = text.starts_with(store) ? text : store + ": " + text;
     }
     // Another address may lead to another server, but the settings are the same for all.
-    const bool another = resolved_ && address_ + 1 < lookup_.addresses().size() && now < until_;
+    const bool another = resolved_ && address_ + 1 < lookup_.location().addresses.size() && now < until_;
     if (code != ErrorCode::storeUnavailable || !another) throwError(code, fault);
     ++address_;
     stream_.reset();
@@ -76,16 +76,17 @@ bool Dial::advance(Instant now) {
 bool Dial::step(Instant now) {
   if (!resolved_) {
     if (!lookup_.done()) return false;
-    if (lookup_.addresses().empty()) throw StreamBroken("its name has no address");
+    if (lookup_.location().addresses.empty()) throw StreamBroken("its name has no address");
     resolved_ = true;
     shareTime(now);
   }
   if (!stream_) {
-    stream_ = std::make_unique<Stream>(dialer_.options(), lookup_.addresses()[address_], dialer_.tls_);
+    const Location& location = lookup_.location();
+    stream_ = std::make_unique<Stream>(location.host, location.addresses[address_], dialer_.tls_);
   }
   if (!logIn_) {
     if (!stream_->connect()) return false;
-    logIn_.emplace(dialer_.options(), dialer_.store());
+    logIn_.emplace(dialer_.options(), dialer_.store(), dialer_.rules_.needs);
   }
   if (!logIn_->advance(*stream_)) return false;
   dialer_.note(logIn_->facts());
@@ -94,8 +95,14 @@ bool Dial::step(Instant now) {
 
 // An address that is silent must leave time for the next ones.
 void Dial::shareTime(Instant now) {
-  const std::size_t left = lookup_.addresses().size() - address_;
+  const std::size_t left = lookup_.location().addresses.size() - address_;
   addressUntil_ = now + (until_ - now) / static_cast<std::int64_t>(left);
+}
+
+std::string Dial::server() const {
+  const Poco::Net::SocketAddress& address = lookup_.location().addresses[address_];
+  if (address.family() == Poco::Net::SocketAddress::UNIX_LOCAL) return address.toString();
+  return lookup_.location().host + ":" + std::to_string(address.port());
 }
 
 pollfd Dial::awaited() const {

@@ -21,12 +21,17 @@ namespace lockkeeper::redis {
 /// The pauses between attempts to connect to a server that cannot be reached.
 inline constexpr Backoff redialBackoff{std::chrono::milliseconds{20}, std::chrono::milliseconds{500}};
 
+/// How a server is found, and what it must be.
+struct DialRules {
+  Resolver resolve = resolveBySystem;  ///< Finds the addresses of the host.
+  Needs needs{};
+};
+
 /// One server, and how to connect to it: each connection is made by a Dial. Thread-safe.
 class Dialer {
  public:
-  /// Throws ConfigError for certificate or key files that cannot be used. `resolve` finds the addresses of
-  /// the host.
-  Dialer(RedisOptions options, Environment environment, Resolver resolve = resolveBySystem);
+  /// Throws ConfigError for certificate or key files that cannot be used.
+  Dialer(RedisOptions options, Environment environment, DialRules rules = {});
 
   const RedisOptions& options() const { return options_; }
   const Environment& environment() const { return environment_; }
@@ -42,7 +47,7 @@ class Dialer {
 
   const RedisOptions options_;
   const Environment environment_;
-  const Resolver resolve_;
+  const DialRules rules_;
   const std::string store_;
   const Poco::Net::Context::Ptr tls_;
   mutable std::mutex mutex_;
@@ -75,6 +80,8 @@ class Dial {
   /// Only after advance() was true.
   std::unique_ptr<Stream> take() { return std::move(stream_); }
   const ServerFacts& facts() const { return logIn_->facts(); }
+  /// The host and the port that it leads to, as the resolver has named them.
+  std::string server() const;
 
  private:
   bool step(Instant now);

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <exception>
 #include <system_error>
 #include <thread>
 
+#include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "wire/dial/stream.h"
 
@@ -30,7 +32,10 @@ struct HostLookup::Answer {
 
   void find(const std::string& host, std::uint16_t port, const Resolver& resolve) noexcept {
     try {
-      addresses = resolve(host, port);
+      location = resolve(host, port);
+      if (location.host.empty()) location.host = host;
+    } catch (const Error&) {
+      error = std::current_exception();
     } catch (const Poco::Exception& error) {
       fault = error.displayText();
     } catch (const std::exception& error) {
@@ -42,12 +47,13 @@ struct HostLookup::Answer {
   }
 
   int descriptor = -1;
-  std::vector<SocketAddress> addresses;
+  Location location;
   std::string fault;
-  std::atomic<bool> done{false};  // the two above are set by then
+  std::exception_ptr error;
+  std::atomic<bool> done{false};  // the three above are set by then
 };
 
-std::vector<SocketAddress> resolveBySystem(const std::string& host, std::uint16_t port) {
+Location resolveBySystem(const std::string& host, std::uint16_t port) {
   std::vector<SocketAddress> addresses;
   const Poco::Net::HostEntry entry = Poco::Net::DNS::hostByName(host);
   for (const Poco::Net::IPAddress& each : entry.addresses()) {
@@ -64,10 +70,12 @@ std::vector<SocketAddress> resolveBySystem(const std::string& host, std::uint16_
 HostLookup::HostLookup(const RedisOptions& options, const Resolver& resolve)
     : answer_(std::make_shared<Answer>()) {
   Poco::Net::IPAddress numeric;
+  answer_->location.host = options.host;
+  std::vector<SocketAddress>& addresses = answer_->location.addresses;
   if (!options.unixPath.empty()) {
-    answer_->addresses.emplace_back(SocketAddress::UNIX_LOCAL, options.unixPath);
-  } else if (Poco::Net::IPAddress::tryParse(options.host, numeric)) {
-    answer_->addresses.emplace_back(numeric, options.port);
+    addresses.emplace_back(SocketAddress::UNIX_LOCAL, options.unixPath);
+  } else if (!options.sentinel && Poco::Net::IPAddress::tryParse(options.host, numeric)) {
+    addresses.emplace_back(numeric, options.port);
   } else {
     answer_->descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     try {
@@ -87,9 +95,10 @@ bool HostLookup::done() const { return answer_->done.load(std::memory_order_acqu
 
 int HostLookup::descriptor() const { return done() ? -1 : answer_->descriptor; }
 
-const std::vector<SocketAddress>& HostLookup::addresses() const {
+const Location& HostLookup::location() const {
+  if (answer_->error) std::rethrow_exception(answer_->error);
   if (!answer_->fault.empty()) throw StreamBroken(answer_->fault);
-  return answer_->addresses;
+  return answer_->location;
 }
 
 }  // namespace lockkeeper::redis

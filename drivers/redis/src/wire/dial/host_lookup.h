@@ -6,22 +6,32 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lockkeeper::redis {
 
 struct RedisOptions;
 
+/// Where a server is.
+struct Location {
+  // NOLINTNEXTLINE(google-explicit-constructor): addresses alone are a location.
+  Location(std::vector<Poco::Net::SocketAddress> all = {}, std::string itsHost = {})
+      : addresses(std::move(all)), host(std::move(itsHost)) {}
+
+  std::vector<Poco::Net::SocketAddress> addresses;
+  std::string host;  ///< Which its certificate has to be for; empty: the one that was looked up.
+};
+
 /// Finds the addresses of a host. Blocks as long as it likes; throws when there is none.
-using Resolver =
-    std::function<std::vector<Poco::Net::SocketAddress>(const std::string& host, std::uint16_t port)>;
+using Resolver = std::function<Location(const std::string& host, std::uint16_t port)>;
 
 /// Asks the system's resolver; IPv4 comes first.
-std::vector<Poco::Net::SocketAddress> resolveBySystem(const std::string& host, std::uint16_t port);
+Location resolveBySystem(const std::string& host, std::uint16_t port);
 
-/// The addresses at which a server may be. A name is looked up on a thread of the moment, since the resolver
-/// of the C library blocks as long as it likes and nothing may wait for it longer than its own deadline; the
-/// thread ends with the resolver's answer, whether or not anybody still wants it.
+/// The addresses at which a server may be. A name, and a master of sentinels, is looked up on a thread of the
+/// moment, since the resolver of the C library blocks as long as it likes and nothing may wait for it longer
+/// than its own deadline; the thread ends with the resolver's answer, whether or not anybody still wants it.
 class HostLookup {
  public:
   /// The path of a Unix socket and a numeric address are known at once.
@@ -32,8 +42,8 @@ class HostLookup {
   /// Readable once it is done; -1 when it is known at once.
   int descriptor() const;
 
-  /// Only when done(). Throws StreamBroken when there is no such host.
-  const std::vector<Poco::Net::SocketAddress>& addresses() const;
+  /// Only when done(). Throws StreamBroken when there is no such host, or the Error of the resolver.
+  const Location& location() const;
 
  private:
   struct Answer;

@@ -15,7 +15,8 @@ bool isFull(const Reply& reply) { return reply.text == "ERR max number of client
 
 // One write for everything, so that a reconnect costs one round trip. Replies are judged one by one, since a
 // server that refuses us early answers once and closes.
-LogIn::LogIn(const RedisOptions& options, const std::string& store) : options_(options), store_(store) {
+LogIn::LogIn(const RedisOptions& options, const std::string& store, const Needs& needs)
+    : options_(options), store_(store), needs_(needs) {
   const auto add = [&](Step step, std::initializer_list<std::string_view> words) {
     steps_.push_back(step);
     appendCommand(commands_, words);
@@ -68,7 +69,7 @@ void LogIn::accept(Step step, const Reply& reply) {
   if (step == Step::info) {
     if (reply.kind != ReplyKind::bulk) throw ProtocolError(store_ + " does not answer INFO like Redis");
     facts_ = parseInfo(reply.text);
-    checkServer(store_, facts_, options_);
+    needs_.check(store_, facts_, options_);
   }
   if (step == Step::appendFsync && reply.items.size() == 2) facts_.appendFsync = reply.items[1].text;
 }
@@ -84,7 +85,7 @@ void LogIn::refuse(Step step, const Reply& error) const {
   const bool optional = step == Step::setName || step == Step::appendFsync;
   if (optional && (refused || isError(error, "NOPERM"))) return;
   if (isFull(error)) throw StoreUnavailable(store_ + " has its maximum of clients");
-  const ServerFault fault = faultOf(store_, error);
+  const ServerFault fault = faultOf(store_, error, needs_.permissions);
   // Logging in leaves nothing behind, so that no outcome of it is unknown.
   throwError(fault.code == ErrorCode::config ? fault.code : ErrorCode::storeUnavailable, fault.text);
 }

@@ -52,7 +52,8 @@ std::string afterCrash(const ServerFacts& facts) {
 }  // namespace
 
 ServerFacts parseInfo(std::string_view info) {
-  return {.role = field(info, "role"),
+  return {.mode = field(info, "redis_mode"),
+          .role = field(info, "role"),
           .loading = field(info, "loading"),
           .version = field(info, "redis_version"),
           .runId = field(info, "run_id"),
@@ -63,6 +64,10 @@ ServerFacts parseInfo(std::string_view info) {
 }
 
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options) {
+  if (facts.mode == "sentinel") {
+    throw ConfigError(store +
+                      " is a sentinel, which keeps no locks: redis+sentinel:// asks it for the master");
+  }
   if (majorOf(facts.version) < oldestVersion) {
     throw ConfigError(store + " has version " + shown(facts.version) + ": locks need Redis 6 or later");
   }
@@ -76,6 +81,10 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
                            "): locks need the master");
   }
   if (facts.loading == "1") throw StoreUnavailable(store + " is still loading its data");
+}
+
+void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& /*options*/) {
+  if (facts.mode != "sentinel") throw ConfigError(store + " is not a sentinel");
 }
 
 std::string durabilityOf(const ServerFacts& facts) {

@@ -9,6 +9,7 @@ struct RedisOptions;
 
 /// What INFO and CONFIG GET tell of a server; fields that it does not tell are empty.
 struct ServerFacts {
+  std::string mode{};  ///< "sentinel", or how the server keeps data.
   std::string role{};
   std::string loading{};  ///< "1" while its data is not there yet.
   std::string version{};
@@ -27,6 +28,9 @@ ServerFacts parseInfo(std::string_view info);
 /// evict keys (without `options.allowEviction`); StoreUnavailable when it is a replica or still loading its
 /// data, since that may change at any time.
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
+
+/// Throws ConfigError unless this is a sentinel.
+void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
 
 /// One line for people: what a crash of this server, or a failover, does to its locks.
 std::string durabilityOf(const ServerFacts& facts);

@@ -101,9 +101,10 @@ Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options) {
   }
 }
 
-Stream::Stream(const RedisOptions& options, const Poco::Net::SocketAddress& address,
-               Poco::Net::Context::Ptr tls)
-    : host_(options.host), tcp_(options.unixPath.empty()), tls_(std::move(tls)) {
+Stream::Stream(std::string host, const Poco::Net::SocketAddress& address, Poco::Net::Context::Ptr tls)
+    : host_(std::move(host)),
+      tcp_(address.family() != Poco::Net::SocketAddress::UNIX_LOCAL),
+      tls_(std::move(tls)) {
   guarded([&] {
     socket_.connectNB(address);
     fd_ = socket_.impl()->sockfd();

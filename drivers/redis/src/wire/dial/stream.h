@@ -32,8 +32,8 @@ Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options);
 /// one receives; every call may throw StreamBroken.
 class Stream {
  public:
-  /// Begins to connect. `tls` is null for a plain connection.
-  Stream(const RedisOptions& options, const Poco::Net::SocketAddress& address, Poco::Net::Context::Ptr tls);
+  /// Begins to connect. `tls` is null for a plain connection, and otherwise asks for a certificate of `host`.
+  Stream(std::string host, const Poco::Net::SocketAddress& address, Poco::Net::Context::Ptr tls);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 

@@ -39,14 +39,14 @@ struct Multiplexer::Watched {
 };
 
 Multiplexer::Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit,
-                         const Resolver& resolve)
+                         const DialRules& rules)
     : environment_(environment),
       clock_(*environment_.clock),
       admit_(std::move(admit)),
       ioTimeout_(nodes.front().ioTimeout),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  for (const RedisOptions& node : nodes) nodes_.emplace_back(nodes_.size(), node, environment_, resolve);
+  for (const RedisOptions& node : nodes) nodes_.emplace_back(nodes_.size(), node, environment_, rules);
 }
 
 Multiplexer::~Multiplexer() { ::close(wake_); }
@@ -121,6 +121,14 @@ void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const s
   if (named.ready() && named.connection->number == connection) {
     end(lock, named, ErrorCode::outcomeUnknown, why);
   }
+}
+
+bool Multiplexer::leaveUnless(const std::string& server, const std::string& why, std::size_t node) {
+  Lock lock(mutex_);
+  Node& named = nodes_[node];
+  if (!named.ready() || named.server() == server) return false;
+  end(lock, named, ErrorCode::outcomeUnknown, why);
+  return true;
 }
 
 std::string Multiplexer::serverRun(std::uint64_t connection, std::size_t node) {

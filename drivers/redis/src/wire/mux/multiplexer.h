@@ -53,7 +53,7 @@ class Multiplexer {
 
   /// All nodes have the I/O timeout of the first one.
   Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit = {},
-              const Resolver& resolve = resolveBySystem);
+              const DialRules& rules = {});
   Multiplexer(const Multiplexer&) = delete;
   Multiplexer& operator=(const Multiplexer&) = delete;
   ~Multiplexer();
@@ -86,6 +86,9 @@ class Multiplexer {
   /// Ends the connection that `connection` (Answer::connection) names, unless it has ended already, since the
   /// server behind it is not what we need; `why` is for others that wait for it.
   void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);
+
+  /// Ends the node's connection when it leads to another server than `server` (Dial::server()). True: it did.
+  bool leaveUnless(const std::string& server, const std::string& why, std::size_t node = 0);
 
   /// Which start of the server (its run_id) `connection` leads to; empty when the connection has ended.
   std::string serverRun(std::uint64_t connection, std::size_t node = 0);

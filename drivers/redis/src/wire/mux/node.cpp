@@ -16,8 +16,8 @@ constexpr milliseconds refusalPause{50};
 }  // namespace
 
 Node::Node(std::size_t index, const RedisOptions& options, const Environment& environment,
-           const Resolver& resolve)
-    : index_(index), dialer_(options, environment, resolve), backoff_(redialBackoff) {}
+           const DialRules& rules)
+    : index_(index), dialer_(options, environment, rules), backoff_(redialBackoff) {}
 
 bool Node::silent(Instant now) const {
   return ready() && !connection->pending.empty() && connection->pending.front().dueAt <= now;
@@ -40,6 +40,7 @@ void Node::dialGoesOn(Instant attendedUntil, Instant now) {
 void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
   connection = std::make_shared<Connection>(dial->take(), index_, connectionNumber, now);
   serverRun_ = dial->facts().runId;
+  server_ = dial->server();
   dial.reset();
   lastHeard_ = now;
   tried_ = met_ = true;

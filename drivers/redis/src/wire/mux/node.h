@@ -16,7 +16,7 @@ namespace lockkeeper::redis {
 class Node {
  public:
   Node(std::size_t index, const RedisOptions& options, const Environment& environment,
-       const Resolver& resolve);
+       const DialRules& rules);
 
   const Dialer& dialer() const { return dialer_; }
   const std::string& store() const { return dialer_.store(); }
@@ -38,6 +38,8 @@ class Node {
   void heard(Instant now) { lastHeard_ = now; }
   /// Which start of the server the present connection leads to.
   const std::string& serverRun() const { return serverRun_; }
+  /// As Dial::server(), of the present connection.
+  const std::string& server() const { return server_; }
 
   /// Begins to connect, unless it is connected or connecting, or the next attempt is not due. True: begun.
   bool startDial(Instant now);
@@ -78,6 +80,7 @@ class Node {
   ErrorCode code_ = ErrorCode::storeUnavailable;
   Instant lastHeard_{};
   std::string serverRun_;
+  std::string server_;
   std::deque<std::shared_ptr<const std::string>> undelivered_;
   Instant nextDelivery_ = Instant::min();
 };
