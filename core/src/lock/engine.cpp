@@ -311,7 +311,7 @@ void Engine::stop() noexcept {
   if (!forkGuard_.inherited()) stop_.request_stop();
 }
 
-void Engine::giveBack(const Lease& lease) {
+void Engine::giveBack(const Lease& lease) noexcept {
   keeper_->abandon(lease.claim(), saturatingAdd(now(), std::max(lease.ttl, lease.length)));
 }
 

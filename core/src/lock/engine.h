@@ -74,7 +74,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
-  void giveBack(const Lease& lease);
+  void giveBack(const Lease& lease) noexcept;
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
   const ForkGuard forkGuard_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <vector>
 
 namespace lockkeeper::detail {
@@ -233,9 +234,13 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   }
 }
 
-void LeaseKeeper::abandon(const Claim& claim, Instant until) {
+void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {
   const std::lock_guard held(mutex_);
-  unawaited_.abandon(claim, until);
+  try {
+    unawaited_.abandon(claim, until);
+  } catch (const std::bad_alloc&) {
+    // What the store has granted ends by itself.
+  }
 }
 
 void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept {
@@ -259,11 +264,7 @@ void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view t
                      .ended = now,
                      .error = code,
                      .text = text});
-  try {
-    abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
-  } catch (...) {
-    // No memory: the lease ends by itself.
-  }
+  abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
   if (lease.last.alive) tellReleased(lease, now, false, code);
   unawaited_.ended();
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "../lock/faulty_driver.h"
 #include "each_allocation.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
@@ -50,6 +51,22 @@ TEST_F(LockShortage, AReleaseFreesTheKeyAllTheSame) {
   std::optional<Lock> held;
   failEachAllocation([&] { held->release(); }, [&] { expectFree(); },
                      [&] { held = manager.tryLock(key, {.ttl = 1h}); });
+}
+
+TEST_F(LockShortage, AReleaseInAnOutageEndsNoProcess) {
+  const auto network = std::make_shared<FaultyDriver>(driver);
+  LockManager far(network);
+  std::optional<Lock> held;
+  failEachAllocation([&] { held->release(); },
+                     [&] {
+                       network->heal();
+                       driver->breakLock(key, Instant::max());  // what nobody had the memory to release
+                       expectFree();
+                     },
+                     [&] {
+                       held = far.tryLock(key, {.ttl = 1h});
+                       network->failAlways(Call::release, Fault::unavailable);
+                     });
 }
 
 }  // namespace
