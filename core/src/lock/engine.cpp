@@ -99,37 +99,56 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   const EitherStop stop(terms.stop, stop_.get_token());
   Call call{terms, stop.token(), began,
             terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor)};
+  std::optional<LocalQueue::Entered> entered;
+  if (stopped()) {
+    entered.emplace();
+  } else {
+    entered = queue_.tryEnter(full, call.waitUntil);
+  }
+  // Most of those who do not wait need no lease.
+  if (entered && !entered->turn) {
+    endWithoutTurn(full, call, entered->otherwise);
+    return std::nullopt;
+  }
   auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
-  LocalQueue::Entered entered = enter(lease, call);
-  if (entered.turn || entered.handedOver) {
-    if (entered.turn) lease->turn = std::move(*entered.turn);
-    try {
-      if (entered.handedOver || claim(*lease, call)) {
-        if (!entered.handedOver) keep(*lease);
-        options_.environment.tell({.kind = EventKind::acquired,
-                                   .key = lease->key,
-                                   .store = store_,
-                                   .began = began,
-                                   .ended = lease->acquiredAt,
-                                   .attempts = call.attempts,
-                                   .fence = lease->fence});
-        keeper_->announced(*lease);
-        return Lock(shared_from_this(), std::move(lease));
-      }
-    } catch (const Error& error) {
-      { const LocalQueue::Turn ended = std::move(lease->turn); }
-      tellEnd(EventKind::gaveUp, lease->key, call, &error);
-      throw;
+  if (!entered) entered = enter(lease, call);
+  if (!entered->turn && !entered->handedOver) {
+    endWithoutTurn(lease->key, call, entered->otherwise);
+    return std::nullopt;
+  }
+  if (entered->turn) lease->turn = std::move(*entered->turn);
+  try {
+    if (entered->handedOver || claim(*lease, call)) {
+      if (!entered->handedOver) keep(*lease);
+      options_.environment.tell({.kind = EventKind::acquired,
+                                 .key = lease->key,
+                                 .store = store_,
+                                 .began = began,
+                                 .ended = lease->acquiredAt,
+                                 .attempts = call.attempts,
+                                 .fence = lease->fence});
+      keeper_->announced(*lease);
+      return Lock(shared_from_this(), std::move(lease));
     }
-    const LocalQueue::Turn ended = std::move(lease->turn);
-  } else if (entered.otherwise == LocalQueue::Answer::none && !call.stop.stop_requested()) {
+  } catch (const Error& error) {
+    { const LocalQueue::Turn ended = std::move(lease->turn); }
+    tellEnd(EventKind::gaveUp, lease->key, call, &error);
+    throw;
+  }
+  { const LocalQueue::Turn ended = std::move(lease->turn); }
+  tellBusy(lease->key, call);
+  return std::nullopt;
+}
+
+// Of a call that was never the first in line: it ends with what the first one knows.
+void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const {
+  if (known == LocalQueue::Answer::none && !call.stop.stop_requested()) {
     const StoreUnavailable error(
         "the store does not answer the caller of this process that is ahead for the key");
-    tellEnd(EventKind::gaveUp, lease->key, call, &error);
+    tellEnd(EventKind::gaveUp, key, call, &error);
     throw error;
   }
-  tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, lease->key, call);
-  return std::nullopt;
+  tellBusy(key, call);
 }
 
 // Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
@@ -177,6 +196,10 @@ void Engine::keep(Lease& lease) {
     giveBack(lease);  // nobody would renew it
     throw;
   }
+}
+
+void Engine::tellBusy(std::string_view key, const Call& call) const {
+  tellEnd(call.stop.stop_requested() ? EventKind::gaveUp : EventKind::timedOut, key, call);
 }
 
 void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error) const {
@@ -294,7 +317,7 @@ void Engine::stop() noexcept {
   if (!forkGuard_.inherited()) stop_.request_stop();
 }
 
-void Engine::giveBack(const Lease& lease) {
+void Engine::giveBack(const Lease& lease) noexcept {
   keeper_->abandon(lease.claim(), saturatingAdd(now(), std::max(lease.ttl, lease.length)));
 }
 

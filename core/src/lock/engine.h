@@ -64,6 +64,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool claim(Lease& lease, Call& call);
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted);
+  void endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const;
+  void tellBusy(std::string_view key, const Call& call) const;
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   /// How a release has ended.
   struct Released;
@@ -73,7 +75,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
-  void giveBack(const Lease& lease);
+  void giveBack(const Lease& lease) noexcept;
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
   const ForkGuard forkGuard_;

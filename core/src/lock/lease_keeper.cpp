@@ -289,12 +289,8 @@ void LeaseKeeper::claimsInDoubt() noexcept {
 // What a server has confirmed, the one in its place may not have heard of: it would keep the key until the
 // lease ends.
 void LeaseKeeper::releaseAgain() noexcept {
-  try {
-    for (const auto& each : freed_) {
-      if (each) unawaited_.abandon(each->claim(), saturatingAdd(each->leasedFrom, each->length));
-    }
-  } catch (...) {
-    // No memory: the others end by themselves.
+  for (const auto& each : freed_) {
+    if (each) unawaited_.abandon(each->claim(), saturatingAdd(each->leasedFrom, each->length));
   }
   std::ranges::fill(freed_, nullptr);
 }
@@ -310,7 +306,7 @@ void LeaseKeeper::look(std::unique_lock<std::mutex>& held) {
   if (pause && ends_.size() > 0) nextLook_ = saturatingAdd(environment_.clock->now(), *pause);
 }
 
-void LeaseKeeper::abandon(const Claim& claim, Instant until) {
+void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {
   const std::lock_guard held(mutex_);
   unawaited_.abandon(claim, until);
 }
@@ -336,11 +332,7 @@ void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view t
                      .ended = now,
                      .error = code,
                      .text = text});
-  try {
-    abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
-  } catch (...) {
-    // No memory: the lease ends by itself.
-  }
+  abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
   if (lease.last.alive) tellReleased(lease, now, false, code);
   unawaited_.ended();
 }

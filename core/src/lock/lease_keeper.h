@@ -60,8 +60,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
   /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
-  /// known, and nobody uses it any more.
-  void abandon(const Claim& claim, Instant until);
+  /// known, and nobody uses it any more. Without memory for that, it ends with its ttl.
+  void abandon(const Claim& claim, Instant until) noexcept;
 
   /// Ends all threads, after the outcomes of what was posted and one more try at what was abandoned. Waits
   /// for that until `until` at most. A thread that goes on then reports nothing any more.

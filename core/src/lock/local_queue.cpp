@@ -6,19 +6,33 @@
 
 namespace lockkeeper::detail {
 
+std::optional<LocalQueue::Entered> LocalQueue::tryEnter(std::string_view key, Instant until) {
+  const HashedString hashed(key);
+  Shard& shard = shardOf(hashed);
+  const std::lock_guard held(shard.mutex);
+  return tryEnter(shard, hashed, until);
+}
+
+// Under the shard's mutex.
+std::optional<LocalQueue::Entered> LocalQueue::tryEnter(Shard& shard, const HashedString& key,
+                                                        Instant until) {
+  const auto found = shard.lines.find(key);
+  if (found == shard.lines.end())
+    return Entered{.turn = Turn(shard, *shard.lines.try_emplace(std::string(key.text)).first)};
+  if (found->second.answer && clock_->now() >= until) return Entered{.otherwise = *found->second.answer};
+  return std::nullopt;
+}
+
 LocalQueue::Entered LocalQueue::enter(std::string_view key, Lease& lease, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
   const HashedString hashed(key);
-  Shard& shard = shards_[hashed.hash % shardCount];
+  Shard& shard = shardOf(hashed);
   std::unique_lock held(shard.mutex);
-  const auto found = shard.lines.find(hashed);
-  if (found == shard.lines.end())
-    return {.turn = Turn(shard, *shard.lines.try_emplace(std::string(key)).first)};
-  if (found->second.answer && clock_->now() >= until) return {.otherwise = *found->second.answer};
+  if (auto entered = tryEnter(shard, hashed, until)) return std::move(*entered);
 
   // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
   // erased.
-  Lines::value_type& entry = *found;
+  Lines::value_type& entry = *shard.lines.find(hashed);
   Line& line = entry.second;
   Waiter waiter{lease};
   const auto place = line.waiters.insert(line.waiters.end(), &waiter);

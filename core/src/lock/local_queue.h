@@ -33,6 +33,9 @@ class LocalQueue {
   class Turn;
   struct Entered;
 
+  /// What `enter` returns when it does not have to wait; nothing when it does.
+  std::optional<Entered> tryEnter(std::string_view key, Instant until);
+
   /// Waits for the caller's turn, until `until` or `stop`. Without one, says what the first in line knows: an
   /// attempt that is under way then is waited for, until `answerBy`, since it asks what the caller would.
   /// The turn may come with a lease, which has become `lease` then; so that is in use until the call returns.
@@ -60,6 +63,9 @@ class LocalQueue {
     std::mutex mutex;
     Lines lines;
   };
+
+  Shard& shardOf(const HashedString& key) { return shards_[key.hash % shardCount]; }
+  std::optional<Entered> tryEnter(Shard& shard, const HashedString& key, Instant until);
 
   const std::shared_ptr<Clock> clock_;
   std::array<Shard, shardCount> shards_;

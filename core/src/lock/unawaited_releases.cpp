@@ -1,6 +1,7 @@
 #include "lock/unawaited_releases.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace lockkeeper::detail {
@@ -56,9 +57,13 @@ void UnawaitedReleases::ended() noexcept {
   allEnded_.notify_all();
 }
 
-void UnawaitedReleases::abandon(const Claim& claim, Instant until) {
+void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
   if (claims_.size() >= most) return;
-  claims_.push_back({std::string(claim.key), claim.token, until});
+  try {
+    claims_.push_back({std::string(claim.key), claim.token, until});
+  } catch (const std::bad_alloc&) {
+    return;  // what the store has granted ends by itself
+  }
   wakeUpAt_(due());
 }
 

@@ -30,7 +30,7 @@ class UnawaitedReleases {
   void ended() noexcept;
 
   /// To be released until `until`, when its lease has ended at the latest.
-  void abandon(const Claim& claim, Instant until);
+  void abandon(const Claim& claim, Instant until) noexcept;
 
   /// When there is something to do; Instant::max() when there is not, or somebody is doing it.
   Instant due() const;

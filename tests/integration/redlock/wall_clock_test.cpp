@@ -23,6 +23,15 @@ class WallClock : public ::testing::Test {
   }
   std::int64_t clockOf(RedisServer& server) { return std::stoll(server.command({"TIME"})); }
 
+  /// Until the server's clock has gone so many seconds away from the others'. Valkey 9 reads it a little
+  /// later.
+  bool awaitJump(std::int64_t atLeast) {
+    return waitUntil([&] {
+      const std::int64_t ahead = clockOf(jumping) - clockOf(steady[0]);
+      return atLeast > 0 ? ahead > atLeast : ahead < atLeast;
+    });
+  }
+
   const ChildClock clock;
   RedisServer jumping{{.environment = clock.environment()}};
   std::array<RedisServer, nodeCount - 1> steady;
@@ -36,7 +45,7 @@ TEST_F(WallClock, AJumpForwardFreesTheKeyOnOneNodeAndTheNextRenewalGivesItBack) 
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 30s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount; }));
   clock.jump(+60);
-  ASSERT_GT(clockOf(jumping), clockOf(steady[0]) + 50) << "the shim does nothing";
+  ASSERT_TRUE(awaitJump(+50)) << "the shim does nothing";
   ASSERT_TRUE(waitUntil([&] { return votes(who.key) == nodeCount - 1; })) << "the jump frees it there";
   EXPECT_FALSE(othersGet(who));
   EXPECT_TRUE(driver->holder(who.key, soon()));
@@ -52,7 +61,7 @@ TEST_F(WallClock, AJumpBackKeepsTheKeyOnOneNodeAndHoldsUpNobody) {
   ASSERT_TRUE(granted(driver->acquire({.claim = who.claim(), .ttl = 1s, .deadline = soon()})));
   ASSERT_TRUE(waitUntil([&] { return jumping.command({"EXISTS", who.key}) == "1"; }));
   clock.jump(-60);
-  ASSERT_LT(clockOf(jumping), clockOf(steady[0]) - 50) << "the shim does nothing";
+  ASSERT_TRUE(awaitJump(-50)) << "the shim does nothing";
   EXPECT_TRUE(waitUntil([&] { return othersGet(who); })) << "when the lease has ended on the others";
   EXPECT_EQ(jumping.command({"GET", who.key}).substr(0, 32), who.token.hex()) << "it keeps the old one";
 }

@@ -1,0 +1,73 @@
+// Each allocation of a call fails once: the call ends with std::bad_alloc or without harm, and leaves nothing
+// behind that keeps the next caller from the key.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../lock/faulty_driver.h"
+#include "each_allocation.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/memory/memory_driver.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LockShortage : public ::testing::Test {
+ protected:
+  void expectFree() {
+    // What was given back is released in the background.
+    const auto next = other.tryLock(key, {.ttl = 1h, .waitFor = 10s});
+    ASSERT_TRUE(next);
+    EXPECT_TRUE(next->valid());
+  }
+
+  // Longer than a std::string holds without memory of its own.
+  const std::string key = "a key that is longer than a short string";
+  const std::shared_ptr<MemoryDriver> driver = std::make_shared<MemoryDriver>();
+  LockManager manager{driver};
+  LockManager other{driver};
+};
+
+TEST_F(LockShortage, ACallThatFailsLeavesTheKeyToTheNext) {
+  const auto allocations =
+      failEachAllocation([&] { EXPECT_TRUE(manager.tryLock(key, {.ttl = 1h})); }, [&] { expectFree(); },
+                         [&] { manager = LockManager(driver); });  // makes all anew
+  EXPECT_GT(allocations, 2u);
+}
+
+TEST_F(LockShortage, ARefusedCallHarmsNobody) {
+  auto held = manager.tryLock(key, {.ttl = 1h});
+  failEachAllocation([&] { EXPECT_FALSE(manager.tryLock(key)); }, [&] { EXPECT_TRUE(held->valid()); });
+  held.reset();
+  expectFree();
+}
+
+TEST_F(LockShortage, AReleaseFreesTheKeyAllTheSame) {
+  std::optional<Lock> held;
+  failEachAllocation([&] { held->release(); }, [&] { expectFree(); },
+                     [&] { held = manager.tryLock(key, {.ttl = 1h}); });
+}
+
+TEST_F(LockShortage, AReleaseInAnOutageEndsNoProcess) {
+  const auto network = std::make_shared<FaultyDriver>(driver);
+  LockManager far(network);
+  std::optional<Lock> held;
+  failEachAllocation([&] { held->release(); },
+                     [&] {
+                       network->heal();
+                       driver->breakLock(key, Instant::max());  // what nobody had the memory to release
+                       expectFree();
+                     },
+                     [&] {
+                       held = far.tryLock(key, {.ttl = 1h});
+                       network->failAlways(Call::release, Fault::unavailable);
+                     });
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
