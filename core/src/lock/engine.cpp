@@ -357,7 +357,7 @@ struct Engine::Released {
 ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   if (handOver(lease, began)) return ReleaseResult::released;
-  const bool wasAlive = keeper_->remove(lease, true);
+  const bool wasAlive = keeper_->remove(lease);
   if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
   const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
   lease.last = {began, wasAlive, wasValid};
@@ -367,6 +367,7 @@ ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcep
     return ReleaseResult::unknown;
   }
   const Released released = sendRelease(lease, began, wasValid);
+  if (released.result == ReleaseResult::released) keeper_->freed(lease);
   if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
   return released.result;
 }

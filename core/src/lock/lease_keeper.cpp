@@ -22,6 +22,9 @@ constexpr std::size_t mostWatchmen = 4;
 // So many releases may be on their way from a server to the one that takes its place.
 constexpr std::size_t mostFreed = 1024;
 
+// By then the server that would take over has heard of a release.
+constexpr std::chrono::minutes replicatedAfter{1};
+
 // Until a lease in doubt is asked for again, after a failure.
 constexpr std::chrono::nanoseconds doubtPause = std::chrono::milliseconds{500};
 
@@ -97,7 +100,8 @@ void LeaseKeeper::start() {
     if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
     if (doubts_ != nullptr) doubts_->addDoubtListener(inbox_);
     const std::lock_guard held(mutex_);
-    if (doubts_ != nullptr && doubts_->lookEvery()) freed_.resize(mostFreed);
+    if (doubts_ != nullptr) lookEvery_ = doubts_->lookEvery();
+    if (lookEvery_) freed_.resize(mostFreed);
     watchmen_.start(shared_from_this());
     renewers_.start(shared_from_this());
   });
@@ -114,10 +118,12 @@ void LeaseKeeper::add(Lease& lease) {
     lease.renewAt = lastDoubt_;
   }
   schedule(lease);
-  if (doubts_ == nullptr || looking_ || nextLook_ != Instant::max()) return;
-  const auto pause = doubts_->lookEvery();
-  if (!pause) return;
-  nextLook_ = saturatingAdd(environment_.clock->now(), *pause);
+  if (lookEvery_) planLook(environment_.clock->now());
+}
+
+void LeaseKeeper::planLook(Instant now) {
+  if (looking_ || nextLook_ != Instant::max()) return;
+  nextLook_ = saturatingAdd(now, *lookEvery_);
   renewers_.wakeUpAt(nextLook_);
 }
 
@@ -128,16 +134,25 @@ void LeaseKeeper::announced(Lease& lease) {
   watchmen_.wakeUpAt(nextLoss());
 }
 
-bool LeaseKeeper::remove(Lease& lease, bool frees) noexcept {
-  std::shared_ptr<Lease> forgotten;  // when the mutex is free
+bool LeaseKeeper::remove(Lease& lease) noexcept {
   const std::lock_guard held(mutex_);
   if (!lease.alive()) return false;
   lease.state.store(LockState::released, std::memory_order_release);
   unschedule(lease);
-  if (!frees || freed_.empty()) return true;
+  return true;
+}
+
+void LeaseKeeper::freed(Lease& lease) noexcept {
+  if (!lookEvery_) return;
+  const Instant end = saturatingAdd(lease.leasedFrom, lease.length);
+  std::shared_ptr<Lease> forgotten;  // when the mutex is free
+  const std::lock_guard held(mutex_);
+  if (lease.last.when <= lastDoubt_) return unawaited_.abandon(lease.claim(), end);
   forgotten = std::exchange(freed_[nextFreed_], lease.shared_from_this());
   nextFreed_ = (nextFreed_ + 1) % freed_.size();
-  return true;
+  const Instant now = environment_.clock->now();
+  lookUntil_ = std::max(lookUntil_, std::min(end, saturatingAdd(now, replicatedAfter)));
+  planLook(now);
 }
 
 std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
@@ -300,10 +315,10 @@ void LeaseKeeper::look(std::unique_lock<std::mutex>& held) {
   looking_ = true;
   held.unlock();
   doubts_->look(environment_.clock->now() + operationTimeout_);
-  const auto pause = doubts_->lookEvery();
   held.lock();
   looking_ = false;
-  if (pause && ends_.size() > 0) nextLook_ = saturatingAdd(environment_.clock->now(), *pause);
+  const Instant now = environment_.clock->now();
+  if (ends_.size() > 0 || now < lookUntil_) planLook(now);
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {
@@ -317,6 +332,7 @@ void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept
     lease.lossReason =
         outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
   }
+  if (outcome == ReleaseOutcome::released) freed(lease);
   if (lease.last.alive) {
     tellReleased(lease, foundLost ? environment_.clock->now() : lease.last.when, foundLost);
   }

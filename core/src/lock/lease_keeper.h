@@ -36,9 +36,12 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Others have heard of the lock: from now on they may hear of its loss.
   void announced(Lease& lease);
 
-  /// Ends that. With `frees`, the key is released now; should the store turn out to have forgotten that, it
-  /// is released again. False when the lease was lost or released before.
-  bool remove(Lease& lease, bool frees = false) noexcept;
+  /// Ends that, because the holder releases. False when the lease was lost or released before.
+  bool remove(Lease& lease) noexcept;
+
+  /// The store has confirmed the release that began at lease.last.when. Should it turn out to have forgotten
+  /// that, the key is released again.
+  void freed(Lease& lease) noexcept;
 
   /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
   /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt or was
@@ -77,6 +80,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void tellUntold(std::unique_lock<std::mutex>& held);
   void lose(Lease& lease, LossReason reason);
   void look(std::unique_lock<std::mutex>& held);
+  void planLook(Instant now);
   void claimsLost(std::span<const Token> tokens) noexcept;
   std::shared_ptr<Lease> holderOf(const Token& token) const;
   void tellReleased(const Lease& lease, Instant ended, bool foundLost, std::optional<ErrorCode> error = {});
@@ -91,7 +95,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const std::shared_ptr<EventGate> events_;  // null when nobody listens
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
-  DoubtReporting* const doubts_;  // null when the driver has none
+  DoubtReporting* const doubts_;                        // null when the driver has none
+  std::optional<std::chrono::milliseconds> lookEvery_;  // does not change after start()
 
   std::mutex mutex_;
   TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
@@ -101,6 +106,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring, where another server may take over
   std::size_t nextFreed_ = 0;
   Instant lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
+  Instant lookUntil_ = Instant::min();  // for what was released
   Instant nextLook_ = Instant::max();
   bool looking_ = false;
   const std::shared_ptr<LossInbox> inbox_;

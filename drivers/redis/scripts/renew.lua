@@ -6,9 +6,8 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
   return redis.call('GET', KEYS[1])
 end
 if value == ARGV[1] then
-  if ARGV[3] and redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[2]) then
-    return 1
-  end
-  return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  -- A write in any case: a server that may not write must not confirm the lease.
+  local length = ARGV[3] and math.max(redis.call('PTTL', KEYS[1]), ARGV[2]) or ARGV[2]
+  return redis.call('PEXPIRE', KEYS[1], length)
 end
 return 0

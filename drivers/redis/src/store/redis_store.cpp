@@ -59,7 +59,10 @@ void RedisStore::execute(Request& request, Instant deadline) {
   // So that what a former master grants, which only we still reach, is granted for a moment only.
   if (sentinels_) {
     const Instant now = clock().now();
-    if (now >= nextLook_.load()) follow(std::min(deadline, saturatingAdd(now, options().ioTimeout / 4)));
+    // A look must not cost the call its time.
+    if (now >= nextLook_.load()) {
+      follow(now + std::min<Instant::duration>((deadline - now) / 4, options().ioTimeout / 4));
+    }
   }
   server_.execute(request, deadline);
 }
