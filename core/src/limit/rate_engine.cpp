@@ -289,11 +289,12 @@ void RateEngine::giveBackIdle(const std::vector<std::string>& keys, bool closing
   for (const std::string& key : keys) {
     const Instant now = store_.now();
     if (closing && now >= latest) return;
-    const auto idle = records_->takeIdle(key, closing ? Instant::max() : now);
-    if (idle.lookAgainAt != Instant::max()) watch_->watch(key, idle.lookAgainAt);
     try {
+      const auto idle = records_->takeIdle(key, closing ? Instant::max() : now);
+      if (idle.lookAgainAt != Instant::max()) watch_->watch(key, idle.lookAgainAt);
       giveBack({.key = key, .law = &idle.law, .cost = idle.count}, closing ? latest : Instant::max());
-    } catch (const std::exception&) {
+    } catch (...) {
+      // Also a driver that breaks its contract: nobody else would catch it on this thread.
     }
   }
 }

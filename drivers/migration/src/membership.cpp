@@ -201,6 +201,8 @@ void Membership::beat(Instant deadline) {
     noteOnce(notedFailure_,
              std::string("takes all locks in both stores, because the migration's state is out of reach: ") +
                  error.what());
+  } catch (...) {
+    // A driver that breaks its contract: the next heartbeat tries again.
   }
 }
 

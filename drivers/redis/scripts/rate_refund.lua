@@ -8,9 +8,13 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-local function pair(text)
-  local first, second = string.match(text, '^(%d+):(%d+)$')
-  return tonumber(first), tonumber(second)
+-- What no limit has written is refused as a key of another type is: the command that does not fit it says so.
+local function pair(key, text)
+  local first, second = string.match(text, '^(%d+):?(%d*)$')
+  if not first then
+    redis.call('LLEN', key)
+  end
+  return tonumber(first), tonumber(second) or 0
 end
 
 local refund = {}
@@ -21,12 +25,9 @@ function refund.b(key)
     return 0
   end
   local cost, costParts, parts = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-  local full, fullParts = tonumber(state), 0
-  if not full then
-    full, fullParts = pair(state)
-    if fullParts >= parts then
-      full, fullParts = full + 1, 0
-    end
+  local full, fullParts = pair(key, state)
+  if fullParts >= parts then
+    full, fullParts = full + 1, 0
   end
   if full < now or full == now and fullParts == 0 then
     return 0
@@ -56,7 +57,7 @@ function refund.w(key)
     return 0
   end
   local cost, period = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local start, used = pair(state)
+  local start, used = pair(key, state)
   if start - start % period < now - now % period or used == 0 then
     return 0
   end
@@ -67,7 +68,7 @@ end
 function refund.l(key)
   local cost, period = tonumber(ARGV[2]), tonumber(ARGV[3])
   local newest = redis.call('LINDEX', key, -1)
-  if not newest or tonumber(newest) <= now - period then
+  if not newest or (tonumber(newest) or redis.call('GET', key)) <= now - period then
     return 0
   end
   redis.call('LTRIM', key, 0, -cost - 1)

@@ -15,15 +15,19 @@
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
+-- What no limit has written is refused as a key of another type is: the command that does not fit it says so.
+local function refuseText(key)
+  redis.call('LLEN', key)
+end
+
 local function bucketAt(key, parts)
-  local state = redis.call('GET', key)
-  local full, rest = tonumber(state or 0), 0
+  local full, rest = string.match(redis.call('GET', key) or '0', '^(%d+):?(%d*)$')
   if not full then
-    full, rest = string.match(state, '^(%d+):(%d+)$')
-    full, rest = tonumber(full), tonumber(rest)
-    if rest >= parts then
-      full, rest = full + 1, 0
-    end
+    refuseText(key)
+  end
+  full, rest = tonumber(full), tonumber(rest) or 0
+  if rest >= parts then
+    full, rest = full + 1, 0
   end
   if full < now then
     return now, 0
@@ -34,6 +38,9 @@ end
 local function windowAt(key, period)
   local start = now - now % period
   local kept, used = string.match(redis.call('GET', key) or '0:0', '^(%d+):(%d+)$')
+  if not kept then
+    refuseText(key)
+  end
   kept = kept - kept % period
   if kept < start then
     return start, 0
@@ -41,10 +48,14 @@ local function windowAt(key, period)
   return kept, tonumber(used)
 end
 
+local function stampAt(key, index)
+  return tonumber(redis.call('LINDEX', key, index)) or redis.call('GET', key)
+end
+
 -- How many units of a sliding window count no more, and how many do.
 local function logAt(key, period)
   local length, outside = redis.call('LLEN', key), 0
-  while outside < length and tonumber(redis.call('LINDEX', key, outside)) <= now - period do
+  while outside < length and stampAt(key, outside) <= now - period do
     outside = outside + 1
   end
   return outside, length - outside
@@ -100,7 +111,7 @@ end
 -- Returns when they all have left.
 local function append(key, outside, units, period)
   redis.call('LTRIM', key, outside, -1)
-  local stamp = math.max(now, tonumber(redis.call('LINDEX', key, -1) or 0))
+  local stamp = redis.call('LLEN', key) == 0 and now or math.max(now, stampAt(key, -1))
   local stamps = {}
   for unit = 1, units do
     stamps[unit] = stamp
@@ -132,9 +143,9 @@ local function record(index, key, charges, fits, first, second, full, rest)
     local outside, used = first, second
     local tooMany = used + ARGV[at + 2] - ARGV[at + 3]
     if tooMany > 0 then
-      leavesFirst = tonumber(redis.call('LINDEX', key, outside + tooMany - 1))
+      leavesFirst = stampAt(key, outside + tooMany - 1)
     end
-    first, second = used, used > 0 and tonumber(redis.call('LINDEX', key, -1)) or 0
+    first, second = used, used > 0 and stampAt(key, -1) or 0
   end
   if expiry then  -- last of all: on a server that was stopped just now the key may go at once
     redis.call('PEXPIREAT', key, math.ceil(expiry / 1000))

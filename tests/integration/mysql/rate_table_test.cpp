@@ -5,6 +5,7 @@
 #include <Poco/Data/Session.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -20,6 +21,15 @@ namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Its numbers up to 99 are 99.
+class Largest final : public Random {
+ public:
+  void fill(std::span<std::byte> out) override {
+    std::ranges::fill(out, std::byte{0});
+    out.front() = std::byte{99};
+  }
+};
 
 class RateTableTest : public VersionTest {
  protected:
@@ -45,9 +55,10 @@ class RateTableTest : public VersionTest {
   }
 
   const RatePolicy policy{"p", {.rate = {1'000'000, 1s}, .burst = 1000}};
-  mysql::RateTable rates{
+  const StoreUri uri =
       StoreUri::parse("mysql+version" + store.server.uri(store.database).substr(std::string("mysql").size()) +
-                      "?createTable=true")};
+                      "?createTable=true");
+  mysql::RateTable rates{uri};
 };
 
 // Not sooner: who has read the server's clock and then waited for the row would start from an earlier time
@@ -73,6 +84,33 @@ TEST_P(RateTableTest, TheTableDoesNotGrowForEverWithNewKeys) {
   for (int i = 0; i < keys; ++i) take("new:" + std::to_string(i));
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'new:%'"), std::to_string(keys));
+}
+
+TEST_P(RateTableTest, NorWithSeveralNewKeysInACallOrOneInEachProcess) {
+  constexpr int calls = 300;
+  take("makes the table");
+  Poco::Data::Session session = store.session();
+  std::string rows;
+  for (int i = 0; i < 4 * calls; ++i) rows += (i == 0 ? "(0,'old:" : ",(0,'old:") + std::to_string(i) + "')";
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
+  for (int i = 0; i < calls; ++i) {
+    std::array<std::string, 4> keys;
+    std::array<RateCharge, 4> charges;
+    for (std::size_t each = 0; each < keys.size(); ++each) {
+      keys[each] = "new:" + std::to_string(i) + ":" + std::to_string(each);
+      charges[each] = {.key = keys[each], .law = &policy.law()};
+    }
+    rates.take(charges, soon());
+  }
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
+
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES(0,'aged')");
+  Environment environment;
+  environment.random = std::make_shared<Largest>();
+  mysql::RateTable process(uri, environment);
+  RateCharge charge{.key = "one", .law = &policy.law()};
+  process.take({&charge, 1}, soon());
+  EXPECT_FALSE(hasRow("aged"));
 }
 
 TEST_P(RateTableTest, ASweepCostsItsCallerTwoRoundTrips) {

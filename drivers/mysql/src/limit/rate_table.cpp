@@ -83,7 +83,8 @@ class RateTable::Impl {
                  .schemaFile = "rates.sql"},
                 environment),
         sessions_(opener_, mostSessions),
-        places_(mostAtOneRow, opener_.clock()) {}
+        places_(mostAtOneRow, opener_.clock()),
+        charges_(environment.random->upTo(chargesBetweenSweeps - 1)) {}
 
   /// Runs a transaction on these rows, which it gets in order. Throws LockTimeout when others keep one: the
   /// store is well.
@@ -94,7 +95,7 @@ class RateTable::Impl {
   void peek(std::span<RateCharge> charges, Instant deadline);
   bool refund(const RateRefund& refund, const RowName& name, Instant deadline);
   void reset(const RowName& name, Instant deadline);
-  void sweepNowAndThen(Instant deadline);
+  void sweepNowAndThen(std::size_t charges, Instant deadline);
 
   const ForkGuard forkGuard;
 
@@ -117,7 +118,7 @@ class RateTable::Impl {
   // For what must not wait until one of those is free, all of which may wait for rows.
   SessionPool cancelling_{opener_, 1};
   RowPlaces places_;
-  std::atomic<std::uint64_t> charges_ = 0;
+  std::atomic<std::uint64_t> charges_;  // from anywhere, so that processes that make few sweep, too
 
   std::mutex sweeping_;
   int sweptFamily_ = -1;
@@ -249,8 +250,9 @@ void RateTable::Impl::reset(const RowName& name, Instant deadline) {
 // Looks at more rows than the charges in between can have made, so that the table stays within twice what is
 // in use. Two round trips: in the order of the keys, as all transactions take several rows, so that they wait
 // for each other in no cycle.
-void RateTable::Impl::sweepNowAndThen(Instant deadline) {
-  if (++charges_ % chargesBetweenSweeps != 0) return;
+void RateTable::Impl::sweepNowAndThen(std::size_t charges, Instant deadline) {
+  const std::uint64_t before = charges_.fetch_add(charges);
+  if (before / chargesBetweenSweeps == (before + charges) / chargesBetweenSweeps) return;
   const std::unique_lock alone(sweeping_, std::try_to_lock);
   if (!alone) return;
   try {
@@ -290,7 +292,7 @@ void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
                        : impl_->chargeAll(charges, rows, deadline);
       },
       deadline);
-  impl_->sweepNowAndThen(deadline);
+  impl_->sweepNowAndThen(charges.size(), deadline);
 }
 
 void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {

@@ -142,6 +142,32 @@ TEST_P(Failover, AnAcquireThatMeetsAReplicaTriesUntilItsTimeIsUp) {
   EXPECT_TRUE(waiting.get());
 }
 
+// Also the connection that counts the replicas goes to the new master.
+TEST(FailoverWithReplicas, AHolderFollowsTheRoleToTheNewMaster) {
+  const RedisServer master{replicatesAtOnce};
+  const RedisServer replica{{.arguments = replicaOf(master)}};
+  ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
+  FaultProxy name{master.port()};
+  LockManager locks(openRedis(name.port(), "minReplicas=1&replicaTimeout=1s"));
+  Lock held = locks.lock("k", {.ttl = longTtl, .waitFor = 10s, .renew = Renew::manual});
+  replica.command({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+  replica.command({"REPLICAOF", "NO", "ONE"});
+  master.command({"REPLICAOF", "127.0.0.1", std::to_string(replica.port())});
+  name.leadTo(replica.port());
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      held.renew();
+      return true;
+    } catch (const StoreUnavailable&) {
+      return false;
+    } catch (const OutcomeUnknown&) {
+      return false;
+    }
+  }));
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_EQ(replica.command({"EXISTS", "k"}), "0");
+}
+
 INSTANTIATE_TEST_SUITE_P(Schemes, Failover, ::testing::Values("redis", "redis+legacy"), schemeName);
 
 TEST(ServerRole, AServerThatMayEvictLocksIsRefusedUnlessAllowed) {

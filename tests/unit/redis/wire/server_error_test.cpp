@@ -30,9 +30,8 @@ const Case cases[] = {
      "when "
      "used memory > 'maxmemory'.",
      "OOM", ErrorCode::storeUnavailable},
-    {"ERR Error running script (call to f_3b): @user_script:3: @user_script: 3: -WRONGTYPE Operation against "
-     "a "
-     "key holding the wrong kind of value",
+    {"ERR Error running script (call to f_3b): @user_script:3: WRONGTYPE Operation against a key holding the "
+     "wrong kind of value",
      "WRONGTYPE", ErrorCode::config},
     {"WRONGTYPE Operation against a key holding the wrong kind of value script: 3b, on @user_script:3.",
      "WRONGTYPE", ErrorCode::config},

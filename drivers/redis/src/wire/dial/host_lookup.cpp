@@ -36,10 +36,10 @@ struct HostLookup::Answer {
       if (location.host.empty()) location.host = host;
     } catch (const Error&) {
       error = std::current_exception();
-    } catch (const Poco::Exception& error) {
-      fault = error.displayText();
-    } catch (const std::exception& error) {
-      fault = error.what();
+    } catch (const Poco::Exception& failure) {
+      fault = failure.displayText();
+    } catch (const std::exception& failure) {
+      fault = failure.what();
     }
     done.store(true, std::memory_order_release);
     const std::uint64_t one = 1;

@@ -14,8 +14,9 @@ constexpr std::array<std::string_view, 11> refusals = {"LOADING",     "MASTERDOW
                                                        "CLUSTERDOWN", "TRYAGAIN",   "NOREPLICAS"};
 
 // What Redis 6 puts before the error of a command: "ERR Error running script (call to f_…): @user_script:1:
-// -".
+// ", and once more "@user_script: 1: -" before a refusal of its own.
 constexpr std::string_view scriptError = "ERR Error running script";
+constexpr std::string_view scriptPlace = "@user_script:";
 
 // How a command inside a script is refused for want of rights: up to Redis 7.0, and from 7.2 on.
 constexpr std::array<std::string_view, 2> scriptRefusals = {"The user executing the script can't",
@@ -38,8 +39,12 @@ std::string_view errorClass(const Reply& error) {
     if (text.find(refusal) != std::string_view::npos) return "NOPERM";
   }
   if (!text.starts_with(scriptError)) return first;
-  const std::size_t inner = text.find(": -");
-  return inner == std::string_view::npos ? first : leadingClass(text.substr(inner + 3));
+  const std::size_t place = text.rfind(scriptPlace);
+  if (place == std::string_view::npos) return first;
+  const std::size_t end = text.find(": ", place + scriptPlace.size());
+  if (end == std::string_view::npos) return first;
+  const std::string_view inner = text.substr(end + 2);
+  return leadingClass(inner.starts_with('-') ? inner.substr(1) : inner);
 }
 
 bool isError(const Reply& reply, std::string_view name) {
