@@ -102,16 +102,21 @@ void checkSentinels(const SentinelOptions& sentinel) {
   }
 }
 
+// Each list whole: g++ 12 warns of a vector that grows here.
+std::vector<std::string_view> ownParameters(std::string_view scheme) {
+  if (scheme == "redis+unix") return {"fence", "minReplicas", "replicaTimeout", "db"};
+  if (scheme != "redis+sentinel") return {"fence", "minReplicas", "replicaTimeout"};
+  return {"fence", "minReplicas", "replicaTimeout", "sentinelUser", "sentinelPasswordFile",
+          "tls",   "sentinelTls"};
+}
+
 }  // namespace
 
 RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
   const bool unixSocket = uri.scheme() == "redis+unix";
   const bool sentinels = uri.scheme() == "redis+sentinel";
   const bool tls = uri.scheme() == "rediss";
-  std::vector<std::string_view> known = {"fence", "minReplicas", "replicaTimeout"};
-  if (unixSocket) known.push_back("db");
-  if (sentinels) known.insert(known.end(), {"sentinelUser", "sentinelPasswordFile", "tls", "sentinelTls"});
-  allowOnly(uri, std::move(known), tls || sentinels);
+  allowOnly(uri, ownParameters(uri.scheme()), tls || sentinels);
   RedisOptions options;
   options.tls = tls;
   if (sentinels) {
