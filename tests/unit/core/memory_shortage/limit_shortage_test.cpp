@@ -26,10 +26,10 @@ class LimitShortage : public RateFixture {
 };
 
 TEST_F(LimitShortage, EveryCallerInLineIsAnswered) {
-  std::future<bool> first, other, release;
+  std::future<bool> first, second, release;
   failEachAllocation([&] { take(); },
                      [&] {
-                       ASSERT_EQ(other.wait_for(10s), std::future_status::ready);
+                       ASSERT_EQ(second.wait_for(10s), std::future_status::ready);
                        ASSERT_EQ(first.wait_for(10s), std::future_status::ready);
                        EXPECT_TRUE(first.get());
                      },
@@ -39,7 +39,7 @@ TEST_F(LimitShortage, EveryCallerInLineIsAnswered) {
                        first = background([&] { return take(); });
                        ASSERT_TRUE(network->awaitHeld(1));
                        // The failing caller is to be the one that asks for both, if it gets so far.
-                       other = background([&] { return clock->awaitWaiters(1, 100ms), take(); });
+                       second = background([&] { return clock->awaitWaiters(1, 100ms), take(); });
                        release = background([&] {
                          clock->awaitWaiters(2, 200ms);
                          network->release();
