@@ -52,7 +52,8 @@ std::string afterCrash(const ServerFacts& facts) {
 }  // namespace
 
 ServerFacts parseInfo(std::string_view info) {
-  return {.mode = field(info, "redis_mode"),
+  const std::string mode = field(info, "redis_mode");
+  return {.mode = mode.empty() ? field(info, "server_mode") : mode,  // as Valkey calls it
           .role = field(info, "role"),
           .loading = field(info, "loading"),
           .version = field(info, "redis_version"),
