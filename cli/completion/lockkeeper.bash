@@ -26,7 +26,7 @@ _lockkeeper() {
       return
       ;;
     --store | -s)
-      mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// redis+unix:/// redis+sentinel:// redis+legacy:// memory:' -- "$word")
+      mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// redis+unix:/// redis+sentinel:// redis+cluster:// redis+legacy:// etcd:// etcds:// memory:' -- "$word")
       return
       ;;
     --kind | -k)

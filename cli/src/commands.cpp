@@ -9,6 +9,9 @@
 #include "lockkeeper/migration/open.h"
 #include "migrate/migrate.h"
 
+#ifdef LOCKKEEPER_WITH_ETCD
+#include "lockkeeper/etcd/use.h"
+#endif
 #ifdef LOCKKEEPER_WITH_REDIS
 #include "lockkeeper/redis/use.h"
 #endif
@@ -191,6 +194,9 @@ StoreRegistry knownStores() {
 #endif
 #ifdef LOCKKEEPER_WITH_MYSQL
   mysql::use(registry);
+#endif
+#ifdef LOCKKEEPER_WITH_ETCD
+  etcd::use(registry);
 #endif
   return registry;
 }

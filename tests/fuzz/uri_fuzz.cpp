@@ -36,5 +36,6 @@ std::vector<std::string> fuzzSeeds() {
           "redis+unix:///run/redis.sock?db=2",
           "redis+sentinel://:hunter2@s1,s2:5000,[::1]/main/2?tls=on&caFile=%2Fetc%2Fca.pem",
           "redlock://h1:1,h2:2,h3:3?x=%zz",
+          "redis+cluster://:hunter2@h1,h2:5000,[::1]/0?tls=on&caFile=%2Fetc%2Fca.pem",
           "redis://u:${NO_SUCH_VARIABLE_ANYWHERE}@h"};
 }

@@ -24,7 +24,9 @@ class ServerBackend final : public Backend {
  public:
   ServerBackend(std::string_view uri, const StockOptions& options)
       : rows_(StoreUri::parse(uri),
-              {.sessions = options.sessions, .operationTimeout = options.operationTimeout},
+              {.sessions = options.sessions,
+               .operationTimeout = options.operationTimeout,
+               .table = "lockkeeper_stock"},
               options.environment) {}
 
   Dialect dialect() const override { return Dialect::mysql; }

@@ -71,10 +71,15 @@ local function first(now)
   end
 end
 
+-- A channel with a hash tag is one of the lock's slot, on a cluster: other nodes need not hear of it.
+local function publish(channel, text)
+  return redis.pcall(string.find(channel, '{', 1, true) and 'SPUBLISH' or 'PUBLISH', channel, text)
+end
+
 -- False when nobody listens: the process has died, or has lost its connection and will look when it has another one. By
 -- pcall, since a user who may not publish still hands over: the first one finds its offer by looking.
 local function tell(channel, text)
-  return channel == '' or redis.pcall('PUBLISH', channel, text) ~= 0
+  return channel == '' or publish(channel, text) ~= 0
 end
 
 -- Makes the first one look within `length` ms.
@@ -151,7 +156,7 @@ if new then
   local stay = redis.call('HGET', KEYS[3], 'stay')
   if stay then
     redis.pcall('HDEL', KEYS[3], 'stay')
-    redis.pcall('PUBLISH', stay, 'wanted')
+    publish(stay, 'wanted')
   end
 end
 redis.call('HSET', KEYS[3], ARGV[2], entry(now, ARGV[3], ARGV[4]))

@@ -15,6 +15,8 @@ namespace lockkeeper::redis {
 namespace {
 
 constexpr std::chrono::milliseconds longestReplicaTimeout{std::chrono::seconds{10}};
+constexpr std::chrono::milliseconds shortestFenceKept{std::chrono::seconds{1}};
+constexpr std::chrono::milliseconds longestFenceKept{std::chrono::days{365}};
 constexpr std::uint32_t mostReplicas = 100;
 constexpr std::size_t mostSentinels = 31;
 constexpr std::chrono::milliseconds sentinelTimeout{1000};
@@ -104,9 +106,9 @@ void checkSentinels(const SentinelOptions& sentinel) {
 
 // Each list whole: g++ 12 warns of a vector that grows here.
 std::vector<std::string_view> ownParameters(std::string_view scheme) {
-  if (scheme == "redis+unix") return {"fence", "minReplicas", "replicaTimeout", "db"};
-  if (scheme != "redis+sentinel") return {"fence", "minReplicas", "replicaTimeout"};
-  return {"fence", "minReplicas", "replicaTimeout", "sentinelUser", "sentinelPasswordFile",
+  if (scheme == "redis+unix") return {"fence", "fenceKept", "minReplicas", "replicaTimeout", "db"};
+  if (scheme != "redis+sentinel") return {"fence", "fenceKept", "minReplicas", "replicaTimeout"};
+  return {"fence", "fenceKept",  "minReplicas", "replicaTimeout", "sentinelUser", "sentinelPasswordFile",
           "tls",   "sentinelTls"};
 }
 
@@ -126,16 +128,22 @@ RedisOptions RedisOptions::fromUri(const StoreUri& uri) {
   }
   readLogin(uri, uri.endpoints().empty() ? nullptr : &uri.endpoints()[0], options);
   readCommon(uri, options.tls || (sentinels && options.sentinel->tls), options);
+  readLockSettings(uri, options);
+  return checked(std::move(options));
+}
+
+void readLockSettings(const StoreUri& uri, RedisOptions& options) {
   options.fence = uri.flag("fence", options.fence);
+  options.fenceKept = uri.duration("fenceKept", options.fenceKept, shortestFenceKept, longestFenceKept);
   options.minReplicas =
       static_cast<std::uint32_t>(uri.number("minReplicas", options.minReplicas, 0, mostReplicas));
   options.replicaTimeout =
       uri.duration("replicaTimeout", options.replicaTimeout, shortestTimeout, longestReplicaTimeout);
-  return checked(std::move(options));
 }
 
 void RedisOptions::check() const {
   if (sentinel) checkSentinels(*sentinel);
+  checkDuration("fenceKept", fenceKept, shortestFenceKept, longestFenceKept);
   checkRange("minReplicas", minReplicas, 0, mostReplicas);
   checkDuration("replicaTimeout", replicaTimeout, shortestTimeout, longestReplicaTimeout);
   checkDuration("connectTimeout", connectTimeout, shortestTimeout, longestTimeout);

@@ -43,4 +43,7 @@ void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& opti
 /// clientName, allowEviction, connectTimeout, ioTimeout and, only with `tls`, caFile, certFile and keyFile.
 void readCommon(const StoreUri& uri, bool tls, RedisOptions& options);
 
+/// fence, fenceKept, minReplicas and replicaTimeout, whose ranges RedisOptions::check() keeps.
+void readLockSettings(const StoreUri& uri, RedisOptions& options);
+
 }  // namespace lockkeeper::redis

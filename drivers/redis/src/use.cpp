@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "lockkeeper/redis/cluster_driver.h"
+#include "lockkeeper/redis/cluster_options.h"
 #include "lockkeeper/redis/legacy_driver.h"
 #include "lockkeeper/redis/legacy_options.h"
 #include "lockkeeper/redis/redis_driver.h"
@@ -25,6 +27,15 @@ void use(StoreRegistry& registry) {
     registry.add(scheme, open);
     registry.addValues(scheme, openValues);
   }
+
+  registry.add("redis+cluster",
+               [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<LockDriver> {
+                 return std::make_shared<ClusterDriver>(ClusterOptions::fromUri(uri), environment);
+               });
+  registry.addValues("redis+cluster",
+                     [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<ValueStore> {
+                       return std::make_shared<ClusterValues>(ClusterOptions::fromUri(uri), environment);
+                     });
 
   registry.addComposition("redlock",
                           [](const StoreUri& uri, const Environment& environment,

@@ -2,6 +2,7 @@
 
 #include <Poco/TemporaryFile.h>
 
+#include "lockkeeper/etcd/use.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/poco/lock_services.h"
 #include "lockkeeper/redis/use.h"
@@ -42,6 +43,7 @@ class FlashSale final : public samples::SampleApplication {
     lockkeeper::StoreRegistry stores;
     lockkeeper::redis::use(stores);
     lockkeeper::mysql::use(stores);
+    lockkeeper::etcd::use(stores);
     const auto services = lockkeeper::poco::fromConfiguration(*configuration, stores);
 
     Settings settings = Settings::read(*configuration);

@@ -1,3 +1,4 @@
+#include <lockkeeper/etcd/use.h>
 #include <lockkeeper/inventory/stock_service.h>
 #include <lockkeeper/memory/memory_driver.h>
 #include <lockkeeper/migration/open.h>
@@ -14,6 +15,7 @@ int main() {
   lockkeeper::StoreRegistry stores;
   lockkeeper::redis::use(stores);
   lockkeeper::mysql::use(stores);
+  lockkeeper::etcd::use(stores);
   const lockkeeper::mysql::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
   lockkeeper::Environment environment;
   environment.clock = std::make_shared<lockkeeper::testing::FakeClock>();

@@ -22,7 +22,7 @@ TEST(Completion, OffersCommandsOptionsAndWhatComesAfterTheDashes) {
   EXPECT_EQ(completions("lockkeeper break --y"), "--yes\n");
   EXPECT_EQ(completions("lockkeeper show --yes"), "\n");
   EXPECT_EQ(completions("lockkeeper run --store redi"),
-            "redis:// rediss:// redis+unix:/// redis+sentinel:// redis+legacy://\n");
+            "redis:// rediss:// redis+unix:/// redis+sentinel:// redis+cluster:// redis+legacy://\n");
   EXPECT_NE(completions("lockkeeper run k -- bas").find("bash"), std::string::npos);
 }
 

@@ -11,8 +11,8 @@ namespace {
 const std::vector<DriverFactory>& onTheirOwnClock() {
   static const std::vector<DriverFactory> factories = [] {
     std::vector<DriverFactory> all;
-    for (const auto& stores :
-         {memoryStores(), redisStores(), legacyStores(), redlockStores(), mysqlStores(), migrationStores()}) {
+    for (const auto& stores : {memoryStores(), redisStores(), clusterStores(), legacyStores(),
+                               redlockStores(), mysqlStores(), etcdStores(), migrationStores()}) {
       all.insert(all.end(), stores.begin(), stores.end());
     }
     return all;

@@ -12,42 +12,61 @@ namespace {
 
 using test::Brand;
 using test::DatabaseServer;
-using Server = std::shared_ptr<std::unique_ptr<DatabaseServer>>;
 
-/// As a user of the database who may do what the drivers say that they need, and nothing else.
-std::function<std::shared_ptr<LockDriver>()> opener(Server server, Brand brand, std::string scheme) {
-  return [server = std::move(server), brand, scheme = std::move(scheme)] {
-    if (!*server) {
-      *server = std::make_unique<DatabaseServer>(
-          brand, std::vector<std::string>{"--innodb-flush-log-at-trx-commit=2"});
-      (*server)->execute("CREATE DATABASE locks");
-      (*server)->execute("CREATE USER 'keeper'@'127.0.0.1' IDENTIFIED BY 'let-me-in'");
-      (*server)->execute("GRANT SELECT, INSERT, UPDATE, CREATE ON locks.* TO 'keeper'@'127.0.0.1'");
+/// The server that takes the writes and, where several hosts are tried, one before it in the URI that does
+/// not.
+struct Servers {
+  std::unique_ptr<DatabaseServer> readOnly, writable;
+};
+
+/// For a user of the database who may do what the drivers say that they need, and nothing else.
+std::unique_ptr<DatabaseServer> start(Brand brand) {
+  auto server =
+      std::make_unique<DatabaseServer>(brand, std::vector<std::string>{"--innodb-flush-log-at-trx-commit=2"});
+  server->execute("CREATE DATABASE locks");
+  server->execute("CREATE USER 'keeper'@'127.0.0.1' IDENTIFIED BY 'let-me-in'");
+  server->execute("GRANT SELECT, INSERT, UPDATE, CREATE ON locks.* TO 'keeper'@'127.0.0.1'");
+  return server;
+}
+
+std::string address(const DatabaseServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
+
+/// MariaDB is one of two hosts, MySQL the only one.
+std::function<std::shared_ptr<LockDriver>()> opener(std::shared_ptr<Servers> servers, Brand brand,
+                                                    std::string scheme) {
+  return [servers = std::move(servers), brand, scheme = std::move(scheme)] {
+    if (!servers->writable) {
+      servers->writable = start(brand);
+      if (brand == Brand::mariadb) {
+        servers->readOnly = start(brand);
+        servers->readOnly->execute("SET GLOBAL read_only = 1");
+      }
     }
     StoreRegistry registry;
     mysql::use(registry);
-    return registry.open(scheme + "://keeper:let-me-in@127.0.0.1:" + std::to_string((*server)->port()) +
-                         "/locks?createTable=true");
+    return registry.open(scheme + "://keeper:let-me-in@" +
+                         (servers->readOnly ? address(*servers->readOnly) + "," : "") +
+                         address(*servers->writable) + "/locks?createTable=true");
   };
 }
 
 DriverFactory version(const char* name, Brand brand) {
   return {.name = name,
-          .open = opener(std::make_shared<Server::element_type>(), brand, "mysql+version"),
+          .open = opener(std::make_shared<Servers>(), brand, "mysql+version"),
           .fence = FencePromise::whileStoreKeepsWrites,
           .browsable = true,
           .breakable = true};
 }
 
 DriverFactory getLock(const char* name, Brand brand) {
-  const auto server = std::make_shared<Server::element_type>();
+  const auto servers = std::make_shared<Servers>();
   return {.name = name,
-          .open = opener(server, brand, "mysql+getlock"),
+          .open = opener(servers, brand, "mysql+getlock"),
           .fence = FencePromise::whileStoreKeepsWrites,
           .waitable = true,
           .reportsLosses = true,
           .shortTtl = std::chrono::seconds{1},
-          .queued = [server] { return (*server)->waitingFor("%").size(); }};
+          .queued = [servers] { return servers->writable->waitingFor("%").size(); }};
 }
 
 }  // namespace

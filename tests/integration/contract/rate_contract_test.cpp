@@ -10,6 +10,7 @@
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/rate_contract.h"
+#include "redis_cluster.h"
 #include "redis_server.h"
 
 namespace lockkeeper::testing {
@@ -52,6 +53,19 @@ RateFactory redis(const char* name, test::RedisOptions options, std::string logi
   return {.name = name, .open = open, .arrivals = arrivals};
 }
 
+RateFactory redisCluster() {
+  const auto cluster = std::make_shared<std::unique_ptr<test::RedisCluster>>();
+  const auto open = [cluster](std::shared_ptr<Clock> clock) {
+    if (!*cluster) *cluster = std::make_unique<test::RedisCluster>(3, 0);
+    StoreRegistry registry;
+    lockkeeper::redis::use(registry);
+    Environment environment;
+    environment.clock = std::move(clock);
+    return registry.openRates((*cluster)->uri(), environment);
+  };
+  return {.name = "RedisCluster", .open = open, .commonTag = "{tag}", .arrivals = 2000};
+}
+
 /// As a user of the database who may do what the driver says that it needs, and nothing else.
 RateFactory mysql(const char* name, test::Brand brand, std::string scheme) {
   const auto server = std::make_shared<std::unique_ptr<test::DatabaseServer>>();
@@ -79,7 +93,7 @@ const std::vector<RateFactory>& stores() {
   static const std::vector<RateFactory> factories{
       memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, "", 20'000),
       // The same scripts, which only have to be permitted.
-      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000),
+      redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000), redisCluster(),
       mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
       mysql("Mysql", test::Brand::mysql, "mysql+version")};
   return factories;

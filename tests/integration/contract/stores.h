@@ -11,9 +11,11 @@ namespace lockkeeper::testing {
 
 std::vector<DriverFactory> memoryStores();
 std::vector<DriverFactory> redisStores();
+std::vector<DriverFactory> clusterStores();
 std::vector<DriverFactory> legacyStores();
 std::vector<DriverFactory> redlockStores();
 std::vector<DriverFactory> mysqlStores();
+std::vector<DriverFactory> etcdStores();
 std::vector<DriverFactory> migrationStores();
 
 /// On a clock that stands still until it is moved.

@@ -9,6 +9,9 @@
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 
+#ifdef LOCKKEEPER_WITH_ETCD
+#include "lockkeeper/etcd/use.h"
+#endif
 #ifdef LOCKKEEPER_WITH_MYSQL
 #include "lockkeeper/mysql/use.h"
 #endif
@@ -20,6 +23,9 @@ inline std::shared_ptr<LockDriver> openStore(const std::string& uri) {
   redis::use(registry);
 #ifdef LOCKKEEPER_WITH_MYSQL
   mysql::use(registry);
+#endif
+#ifdef LOCKKEEPER_WITH_ETCD
+  etcd::use(registry);
 #endif
   return registry.open(uri);
 }

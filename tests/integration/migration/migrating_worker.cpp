@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "fleet_stores.h"
 #include "lockkeeper/error.h"
@@ -61,12 +62,17 @@ class DeadlyDriver final : public LockDriver {
   const std::string deadly_;
 };
 
+// Long enough for somebody else to come in between if the lock lets him, and for the fleet not to be what the
+// machine is busy with.
+constexpr milliseconds workOnOne{20};
+
 /// Reads, then writes: what a broken lock would show in. Says so when somebody else is at it, too.
 void addOne(const std::filesystem::path& file) {
   const std::filesystem::path mark = file.string() + ".held";
   const int alone = ::open(mark.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (alone < 0) std::cerr << "two hold " << file.filename() << "\n";
   const std::string text = readFile(file);
+  std::this_thread::sleep_for(workOnOne);
   writeFile(file, std::to_string(std::stoll(text.empty() ? "0" : text) + 1));
   if (alone < 0) return;
   ::close(alone);

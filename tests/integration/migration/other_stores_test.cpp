@@ -1,7 +1,10 @@
 #include <array>
 
 #include "database_server.h"
+#include "etcd_cluster.h"
 #include "live_fleet.h"
+#include "redis_cluster.h"
+#include "sentinel_group.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -50,6 +53,12 @@ TEST_F(OtherStores, MovesFromOneRedisToRedlock) {
   move(oldUri(), to + "?restartGuard=off");
 }
 
+TEST_F(OtherStores, MovesFromAMasterOfSentinelsToARedisCluster) {
+  const SentinelGroup sentinels;
+  const RedisCluster cluster(3, 0);
+  move(sentinels.uri(), cluster.uri());
+}
+
 TEST_F(OtherStores, AHolderThatIsNoClientOfOursKeepsItsKeyFromLeavingOneRedis) {
   ASSERT_EQ(foreignClient({"SET", "order:theirs", "foreign"}), "OK\n");
   ASSERT_EQ(foreignClient({"HSET", "other:theirs", "holder", "1"}), "1\n");
@@ -74,6 +83,13 @@ TEST_F(OtherStores, AStoreThatCannotKeepTheStateSaysWhatToConfigure) {
   EXPECT_NE(finished.errors.find("the store redlock://"), std::string::npos) << finished.errors;
   EXPECT_NE(finished.errors.find("migration.stateStore"), std::string::npos) << finished.errors;
 }
+
+#ifdef LOCKKEEPER_WITH_ETCD
+TEST_F(OtherStores, MovesFromOneRedisToEtcdAndBack) {
+  const EtcdCluster cluster;
+  move(oldUri(), cluster.uri() + "?ioTimeout=2s");
+}
+#endif
 
 #ifdef LOCKKEEPER_WITH_MYSQL
 TEST_F(OtherStores, MovesFromGetLockToRedis) {

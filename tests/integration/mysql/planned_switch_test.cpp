@@ -12,13 +12,13 @@
 
 #include "getlock/fence_counter.h"
 #include "getlock/getlock_fixture.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/store_registry.h"
 #include "session/server_options.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::test {
 namespace {

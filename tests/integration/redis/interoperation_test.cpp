@@ -92,6 +92,21 @@ TEST_F(FenceAfterLoss, ALostCounterDoesNotRepeatFences) {
   EXPECT_GT(*std::get<Granted>(second).fence, *std::get<Granted>(first).fence);
 }
 
+TEST(FenceCounter, StaysAsLongAsIsAskedForAndTheNextOneBeginsAboveIt) {
+  const RedisServer server;
+  const auto driver = openRedis(server.port(), "fenceKept=1s");
+  const Claimant who{};
+  const AcquireResult first = driver->acquire(who.request());
+  ASSERT_TRUE(granted(first));
+  const std::string counter = "{" + who.key + "}:lockkeeper:fence";
+  EXPECT_EQ(server.command({"EXISTS", counter}), "1");
+  EXPECT_TRUE(waitUntil([&] { return server.command({"EXISTS", counter}) == "0"; }));
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  const AcquireResult second = driver->acquire(who.request());
+  ASSERT_TRUE(granted(second));
+  EXPECT_GT(*std::get<Granted>(second).fence, *std::get<Granted>(first).fence);
+}
+
 TEST(ForeignFenceCounter, HidesNoLock) {
   const RedisServer server;
   const auto driver = openRedis(server.port());

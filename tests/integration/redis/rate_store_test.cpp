@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::shared_ptr<RateDriver> openRates(const RedisServer& server) {
-  return capability<RateDriver>(openRedis(server.port()));
+std::shared_ptr<RateDriver> openRates(const RedisServer& server, const std::string& scheme = "redis") {
+  return capability<RateDriver>(openRedis(server.port(), "", scheme));
 }
 
 RatePolicy limit(RateKind kind, std::string_view rate, std::int64_t burst = 0) {
@@ -302,15 +302,17 @@ std::unique_ptr<RedisServer> clusterOfOne() {
 
 TEST(RateCluster, CallersOfManyKeysAreServedThoughNoCallMayHaveTheKeysOfTwo) {
   const auto server = clusterOfOne();
-  const auto driver = openRates(*server);
+  const auto driver = openRates(*server, "redis+cluster");
   const Crowd crowd(*driver);
   EXPECT_EQ(crowd.granted(), 32 * 20);
   EXPECT_TRUE(crowd.refused().empty());
+  EXPECT_EQ(server->command({"INFO", "errorstats"}).find("CROSSSLOT"), std::string::npos)
+      << "it was tried nevertheless";
 }
 
 TEST(RateCluster, KeysOfOneCallNeedOneHashTag) {
   const auto server = clusterOfOne();
-  const auto driver = openRates(*server);
+  const auto driver = openRates(*server, "redis+cluster");
   const RatePolicy policy = limit(RateKind::tokenBucket, "1/day");
   const auto both = [&](std::string_view one, std::string_view two) {
     std::array charges{RateCharge{.key = one, .law = &policy.law()},

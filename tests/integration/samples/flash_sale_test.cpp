@@ -2,24 +2,30 @@
 #include <Poco/Net/HTTPRequest.h>
 #include <Poco/Net/HTTPResponse.h>
 #include <Poco/StreamCopier.h>
+#include <Poco/URI.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
 #include "database_server.h"
+#include "etcd_cluster.h"
 #include "flash_sale_table.h"
 #include "free_port.h"
 #include "process.h"
+#include "redis_cluster.h"
 #include "redis_server.h"
+#include "sentinel_group.h"
 #include "temp_folder.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
 
-void expectDemo(std::vector<std::string> options, const std::vector<std::string>& ways) {
-  std::vector<std::string> command{FLASH_SALE, "--stock=100", "--orders=600", "--customers=8"};
+void expectDemo(const std::vector<std::string>& options, const std::vector<std::string>& ways,
+                int orders = 600) {
+  std::vector<std::string> command{FLASH_SALE, "--stock=" + std::to_string(orders / 6),
+                                   "--orders=" + std::to_string(orders), "--customers=8"};
   command.insert(command.end(), options.begin(), options.end());
   const Finished demo = runToEnd(command);
   EXPECT_EQ(demo.exitCode, 0) << demo.output << demo.errors;
@@ -50,6 +56,43 @@ TEST(FlashSaleDemo, TakesItsLocksFromAnotherStoreByOneLine) {
                                      "?createTable=on\nlockkeeper.lock.waitFor = 2s\n");
   expectDemo({"--config=" + (folder / "settings").string()},
              {"fenced row", "conditional update", "lock + optimistic"});
+}
+
+TEST(FlashSaleDemo, TakesItsLocksFromSeveralServersByTheirUriAlone) {
+  const SentinelGroup sentinels;
+  const RedisCluster cluster(3, 0);
+  const EtcdCluster etcd;
+  for (const std::string& store : {sentinels.uri(), cluster.uri(), etcd.uri()}) {
+    SCOPED_TRACE(store);
+    expectDemo({"--store=" + store}, {"fenced row", "conditional update", "lock + optimistic"}, 120);
+  }
+}
+
+TEST(FlashSaleDemo, TakesItsLocksFromSeveralHostsOfMysqlAndItsFencesForRedlock) {
+  DatabaseServer replica(Brand::mariadb);
+  DatabaseServer primary(Brand::mariadb);
+  const std::string database = primary.newDatabase();
+  ASSERT_EQ(replica.newDatabase(), database);
+  for (DatabaseServer* const each : {&replica, &primary}) {
+    each->execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
+    each->execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
+  }
+  replica.execute("SET GLOBAL read_only = 1");
+  const RedisServer quorum[3];
+  const std::string place = "://clerk:clerk@127.0.0.1:" + std::to_string(replica.port()) +
+                            ",127.0.0.1:" + std::to_string(primary.port()) + "/" + database +
+                            "?createTable=true";
+  std::string redlock = "redlock:";
+  for (const RedisServer& node : quorum) {
+    redlock += (redlock.ends_with(':') ? "//127.0.0.1:" : ",127.0.0.1:") + std::to_string(node.port());
+  }
+  std::string fences;
+  Poco::URI::encode("mysql" + place, "/?&=,@:", fences);
+  for (const std::string& store : {"mysql+version" + place, "mysql+getlock" + place,
+                                   redlock + "?restartGuard=off&fenceStore=" + fences}) {
+    SCOPED_TRACE(store);
+    expectDemo({"--store=" + store}, {"fenced row", "conditional update", "lock + optimistic"}, 120);
+  }
 }
 
 TEST(FlashSale, SaysInOneLineWhatIsWrong) {

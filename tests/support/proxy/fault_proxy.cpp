@@ -69,6 +69,7 @@ void FaultProxy::set(ProxyFault fault) {
     requests_ = 0;
     replyBytes_ = 0;
     fired_ = 0;
+    held_.clear();
     for (const auto& connection : open_) {
       connection->hasSent = false;
       connection->notBefore.reset();
@@ -103,6 +104,11 @@ std::size_t FaultProxy::replyBytes() const {
 std::size_t FaultProxy::fired() const {
   std::lock_guard guard(mutex_);
   return fired_;
+}
+
+std::string FaultProxy::held() const {
+  std::lock_guard guard(mutex_);
+  return held_;
 }
 
 void FaultProxy::run() {
@@ -215,6 +221,10 @@ void FaultProxy::spoil(ProxyConnection& connection) {
       fault_ = {};
       ++fired_;
       break;
+    case Kind::hold:
+      pass(connection.replies.size());
+      hold(connection);
+      break;
     case Kind::flood:
       connection.replies.clear();
       if (!connection.hasSent) break;
@@ -222,6 +232,20 @@ void FaultProxy::spoil(ProxyConnection& connection) {
       ++fired_;
       break;
   }
+}
+
+void FaultProxy::hold(ProxyConnection& connection) {
+  if (fired_ == 0 && connection.requests.find(fault_.text) != std::string::npos) {
+    if (fault_.requests > 0) {
+      --fault_.requests;
+      return;
+    }
+    connection.isHeld = true;
+    ++fired_;
+  }
+  if (!connection.isHeld) return;
+  held_ += connection.requests;
+  connection.requests.clear();
 }
 
 int FaultProxy::pollTimeout() const {

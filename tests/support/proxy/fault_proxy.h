@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -46,6 +47,8 @@ class FaultProxy {
   std::size_t requests() const;
   /// Bytes of replies passed to clients since the last set().
   std::size_t replyBytes() const;
+  /// What was kept of a request since the last set(): a test may send it to the server late.
+  std::string held() const;
   /// How often the fault has really hit something since the last set(): 0 means that a test has shown
   /// nothing.
   std::size_t fired() const;
@@ -55,6 +58,7 @@ class FaultProxy {
   void accept();
   void serve(ProxyConnection& connection, short clientEvents, short serverEvents);
   void spoil(ProxyConnection& connection);
+  void hold(ProxyConnection& connection);
   int pollTimeout() const;
   void wakeUp() const;
 
@@ -70,6 +74,7 @@ class FaultProxy {
   std::size_t requests_ = 0;
   std::size_t replyBytes_ = 0;
   std::size_t fired_ = 0;
+  std::string held_;
   std::vector<std::unique_ptr<ProxyConnection>> open_;
 
   std::thread thread_;

@@ -37,6 +37,7 @@ class ProxyConnection {
   std::string requests;      ///< From the client, not yet sent to the server.
   std::string replies;       ///< From the server, not yet passed.
   std::string outgoing;      ///< Passed, not yet sent to the client.
+  bool isHeld = false;       ///< What the client sends is kept, and does not reach the server.
   bool hasSent = false;      ///< The client has sent something since this was last set to false.
   bool wasAnswered = false;  ///< Replies have been passed since the client last sent something.
   std::optional<std::chrono::steady_clock::time_point> notBefore;  ///< When the next replies may pass.

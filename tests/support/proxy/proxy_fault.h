@@ -22,7 +22,8 @@ struct ProxyFault {
     blackhole,    ///< Takes everything from both sides and passes nothing on.
     dropReplies,  ///< Requests reach the server; replies are thrown away, after their first `bytes` bytes.
     replace,      ///< Once: after the replies to `requests` requests, sends `text` instead of the next.
-    flood,        ///< Sends `text` again and again, without end, to every client that sends something.
+    hold,   ///< Once: after `requests` requests that contain `text`, keeps the next of them: see held().
+    flood,  ///< Sends `text` again and again, without end, to every client that sends something.
   };
 
   Kind kind = Kind::none;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -48,6 +49,9 @@ class DatabaseServer {
   /// Runs one statement on a session of its own. Throws std::runtime_error when it fails.
   void execute(const std::string& statement) const;
 
+  /// The first column of the first row, as text; "" when there is none. Throws as execute().
+  std::string ask(const std::string& query) const;
+
   /// How many sessions the code under test has open.
   int sessions() const { return static_cast<int>(sessionIds().size()); }
 
@@ -68,11 +72,13 @@ class DatabaseServer {
 
  private:
   void install();
+  void installInto(const std::filesystem::path& folder) const;
   bool startOnce();
   bool answers() const;
   std::vector<std::int64_t> sessionIds() const;
 
-  std::vector<std::string> command(std::vector<std::string> settings) const;
+  std::vector<std::string> command(const std::filesystem::path& folder,
+                                   std::vector<std::string> settings) const;
 
   const Brand brand_;
   const std::vector<std::string> settings_;

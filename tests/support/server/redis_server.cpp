@@ -86,7 +86,7 @@ RedisServer::RedisServer(RedisOptions options) : options_(std::move(options)) {
     writeFile(folder_ / "users.acl", lines);
   }
   for (int attempt = 0; attempt < startAttempts; ++attempt) {
-    port_ = freePort();
+    port_ = options_.port != 0 ? options_.port : freePort();
     tlsPort_ = options_.tls ? freePort() : std::uint16_t{0};
     if (startOnce()) return;
   }

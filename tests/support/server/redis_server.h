@@ -14,6 +14,7 @@
 namespace lockkeeper::test {
 
 struct RedisOptions {
+  std::uint16_t port = 0;  ///< 0: a free one.
   bool unixSocket = false;
   bool cluster = false;               ///< A node of a Redis Cluster, still without slots.
   bool tls = false;                   ///< A second port that speaks TLS, with a certificate for 127.0.0.1.

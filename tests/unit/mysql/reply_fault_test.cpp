@@ -44,9 +44,31 @@ TEST(ReplyFault, OfALockIsWhatTheServersNumberSays) {
   }
 }
 
+// A statement of the log-in that fails for a reason nobody has thought of must not keep us from other hosts.
+TEST(ReplyFault, OfAPreparationIsForTheAdministratorOnlyWhereItIsKnownToBe) {
+  const auto code = [](unsigned error) {
+    try {
+      throwPreparationFault({.error = error, .reason = "words"}, "store");
+    } catch (const Error& fault) {
+      return fault.code();
+    }
+  };
+  for (const unsigned each : {1142U, 1146U, 1049U}) EXPECT_EQ(code(each), ErrorCode::config) << each;
+  for (const unsigned each : {65000U, 2013U, 3799U, 1205U}) {
+    EXPECT_EQ(code(each), ErrorCode::storeUnavailable) << each;
+  }
+}
+
+TEST(ReplyFault, OfAGroupThatIsStoppedOrElectsIsThatOfAFormerPrimary) {
+  for (const unsigned each : {3781U, 3782U, 3783U, 3796U, 3797U, 3798U, 3799U}) {
+    EXPECT_EQ(kindOf(each), FaultKind::notPrimary) << each;
+  }
+}
+
 TEST(ReplyFault, OfAConnectionTellsWhatPassesFromWhatMustBeMended) {
   for (const Case& each :
        {Case{1040, ErrorCode::storeUnavailable}, Case{1203, ErrorCode::storeUnavailable},
+        Case{3032, ErrorCode::storeUnavailable},  // offline mode: it has left its group
         Case{2002, ErrorCode::storeUnavailable}, Case{2003, ErrorCode::storeUnavailable},
         Case{2013, ErrorCode::storeUnavailable}, Case{1044, ErrorCode::config}, Case{1045, ErrorCode::config},
         Case{1049, ErrorCode::config}, Case{1130, ErrorCode::config}, Case{2026, ErrorCode::config},

@@ -1,6 +1,7 @@
 #include "session/server_check.h"
 
 #include "lockkeeper/error.h"
+#include "session/server_session.h"
 
 #include <gmock/gmock.h>
 
@@ -17,6 +18,26 @@ std::string refusal(const ServerSettings& settings) {
   } catch (const Refusal& error) {
     return error.what();
   }
+}
+
+ServerSettings member(const char* state, const char* majority) {
+  return {{"log_bin", "ON"},
+          {"group_replication_group_name", "7ad9f9bc"},
+          {"group_member_state", state},
+          {"group_member_majority", majority}};
+}
+
+TEST(ServerCheck, WaitsForAMemberThatHasItsGroup) {
+  EXPECT_THAT(refusal<StoreUnavailable>(member("OFFLINE", "1")), HasSubstr("is OFFLINE in its replication"));
+  EXPECT_THAT(refusal<StoreUnavailable>(member("ERROR", "0")), HasSubstr("is ERROR in its replication"));
+  EXPECT_THAT(refusal<StoreUnavailable>(member("ONLINE", "0")), HasSubstr("reaches no majority"));
+  EXPECT_THAT(refusal<StoreUnavailable>(member("ONLINE", "1")), HasSubstr("accepted"));
+}
+
+TEST(ServerCheck, ReadsWhatAMemberSaysOfItself) {
+  EXPECT_TRUE(membershipIn({.error = 1142}).empty()) << "the account may not read it";
+  EXPECT_TRUE(membershipIn({.rows = {{"OFFLINE", "0", "0"}}}).empty()) << "the performance schema is off";
+  EXPECT_EQ(membershipIn({.rows = {{"ONLINE", "1", "3"}}})["group_member_state"], "ONLINE");
 }
 
 TEST(ServerCheck, TellsARefusedServersReasonsApart) {
@@ -64,7 +85,9 @@ TEST(ServerCheck, SaysWhatAReplicaMayLack) {
               HasSubstr("semi-synchronous"));
   EXPECT_THAT(said({{"log_bin", "ON"}, {"rpl_semi_sync_source_enabled", "ON"}}),
               HasSubstr("semi-synchronous"));
-  EXPECT_THAT(said({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}), HasSubstr("group"));
+  EXPECT_THAT(said({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}),
+              HasSubstr("SELECT on performance_schema.replication_group_members"));
+  EXPECT_THAT(said(member("ONLINE", "1")), HasSubstr("a majority of its group"));
 }
 
 TEST(ServerCheck, KnowsWhereAFailoverMayLoseCommits) {
@@ -72,7 +95,9 @@ TEST(ServerCheck, KnowsWhereAFailoverMayLoseCommits) {
     return judgeServer(std::move(settings), "store").replicaMayLag;
   };
   EXPECT_FALSE(mayLag({{"log_bin", "OFF"}}));
-  EXPECT_FALSE(mayLag({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}));
+  EXPECT_FALSE(mayLag(member("ONLINE", "1")));
+  EXPECT_TRUE(mayLag({{"log_bin", "ON"}, {"group_replication_group_name", "7ad9f9bc"}}))
+      << "it may have been started without its group";
   EXPECT_TRUE(mayLag({{"log_bin", "ON"}}));
   EXPECT_TRUE(mayLag({{"log_bin", "ON"}, {"rpl_semi_sync_master_enabled", "ON"}}))
       << "until its time is over";

@@ -111,7 +111,7 @@ TEST_F(RedisOptionsTest, AHostIsEnough) {
 
 TEST_F(RedisOptionsTest, EverythingCanBeSaid) {
   const RedisOptions options = optionsOf(
-      "redis://ann:s%40cret@[::1]:7000/3?fence=off&allowEviction=true&minReplicas=2&replicaTimeout=250ms"
+      "redis://ann:s%40cret@[::1]:7000/3?fence=off&fenceKept=2h&allowEviction=true&minReplicas=2&replicaTimeout=250ms"
       "&connectTimeout=1s&ioTimeout=500ms&clientName=shop");
   EXPECT_EQ(options.host, "::1");
   EXPECT_EQ(options.port, 7000);
@@ -121,6 +121,7 @@ TEST_F(RedisOptionsTest, EverythingCanBeSaid) {
   EXPECT_FALSE(options.fence);
   EXPECT_TRUE(options.allowEviction);
   EXPECT_EQ(options.minReplicas, 2U);
+  EXPECT_EQ(options.fenceKept, 2h);
   EXPECT_EQ(options.replicaTimeout, 250ms);
   EXPECT_EQ(options.connectTimeout, 1s);
   EXPECT_EQ(options.ioTimeout, 500ms);
@@ -169,6 +170,7 @@ TEST_F(RedisOptionsTest, ABadValueIsNamedWithWhatIsAllowed) {
            Case{"redis+unix:///s?db=x", "x", "0 to"},
            Case{"redis://h?ioTimeout=0ms", "0ms", "1ms to"},
            Case{"redis://h?connectTimeout=2h", "2h", "1h"},
+           Case{"redis://h?fenceKept=10ms", "10ms", "1s"},
            Case{"redis://h?replicaTimeout=11s", "11s", "10s"},
            Case{"redis://h?ioTimeout=5", "5", "ioTimeout"},
            Case{"redis://h?minReplicas=-1", "-1", "0 to 100"},
@@ -208,6 +210,7 @@ TEST_F(RedisOptionsTest, AreCheckedAlsoWhenNoUriWasRead) {
                 "ioTimeout is 9223372036854775807ms: it must be 1ms to 1h"},
            Case{&RedisOptions::connectTimeout, 0ms, "connectTimeout is 0s: it must be 1ms to 1h"},
            Case{&RedisOptions::connectTimeout, 2h, "connectTimeout is 2h: it must be 1ms to 1h"},
+           Case{&RedisOptions::fenceKept, 999ms, "fenceKept is 999ms: it must be 1s to 8760h"},
            Case{&RedisOptions::replicaTimeout, 0ms, "replicaTimeout is 0s: it must be 1ms to 10s"},
            Case{&RedisOptions::replicaTimeout, 11s, "replicaTimeout is 11s: it must be 1ms to 10s"},
            Case{&RedisOptions::ioTimeout, 1h, "accepted"},

@@ -2,10 +2,10 @@
 
 #include "getlock/session/getlock_statements.h"
 #include "getlock/session/lock_name.h"
+#include "hosts/session_opener.h"
+#include "hosts/session_pool.h"
 #include "lockkeeper/error.h"
 #include "schema.h"
-#include "session/session_opener.h"
-#include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -23,7 +23,8 @@ struct FenceCounter::State {
                {.setUp = statements::setUp(),
                 .schema = getlockSchema,
                 .checkTable = statements::checkFences(),
-                .schemaFile = "getlock.sql"},
+                .schemaFile = "getlock.sql",
+                .readTable = statements::readFences()},
                environment),
         sessions(opener, most) {}
 
@@ -43,11 +44,11 @@ FenceCounter::~FenceCounter() {
 }
 
 Fence FenceCounter::next(const Claim& claim, bool resend, Instant deadline) {
-  return next(claim, resend, 1, 0, deadline);
+  return next(claim, resend, 1, 0, deadline).first;
 }
 
-Fence FenceCounter::next(const Claim& claim, bool resend, std::uint32_t count, std::uint64_t session,
-                         Instant deadline) {
+FenceCounter::Drawn FenceCounter::next(const Claim& claim, bool resend, std::uint32_t count,
+                                       std::uint64_t session, Instant deadline) {
   forkGuard_.check();
   SessionPool::Use use(state_->sessions, deadline);
   const Reply& reply = use.ask(statements::drawFence(claim, resend, count, session), deadline);
@@ -55,7 +56,7 @@ Fence FenceCounter::next(const Claim& claim, bool resend, std::uint32_t count, s
   if (reply.insertId == 0) {
     throw ProtocolError(state_->opener.display() + ": the server answered no fence");
   }
-  return reply.insertId;
+  return {reply.insertId, use.session().server()};
 }
 
 std::optional<Fence> FenceCounter::last(std::string_view key, Instant deadline) {

@@ -34,8 +34,12 @@ class FenceCounter final : public FenceSource {
   std::optional<Fence> last(std::string_view key, Instant deadline) override;
   FencePromise promise() const override;
 
-  /// The first of the next `count`, for a claim that `session` of the server holds.
-  Fence next(const Claim& claim, bool resend, std::uint32_t count, std::uint64_t session, Instant deadline);
+  struct Drawn {
+    Fence first;
+    std::string server;  ///< As ServerSession::server() says.
+  };
+  /// The next `count`, for a claim that `session` of the server holds.
+  Drawn next(const Claim& claim, bool resend, std::uint32_t count, std::uint64_t session, Instant deadline);
 
  private:
   struct State;

@@ -47,6 +47,7 @@ Preparation preparationOf(const GetLockOptions& options) {
     preparation.schema = getlockSchema;
     preparation.checkTable = statements::checkFences();
     preparation.schemaFile = "getlock.sql";
+    preparation.readTable = statements::readFences();
   }
   return preparation;
 }
@@ -121,7 +122,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   if (draws) {
     statements::addFence(use->batch, request.claim, request.resend, turnsOf(request), use->server->id());
   } else {
-    statements::addTouch(use->batch);
+    statements::addTouch(use->batch, use->server->inGroup());
   }
   const Reply* const reply = exchange(use, deadline);
   if (reply == nullptr) throw OutcomeUnknown(display() + ": no reply by the deadline");
@@ -140,9 +141,16 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
   if (const auto held = sessions_.look(name)) granted.fence = held->fence;
   if (granted.fence) return granted;
   const std::uint64_t session = use->server->id();
+  const std::string server = use->server->server();
   { const Use others = std::move(use); }  // Who share the session need not wait for the commit.
   try {
-    granted.fence = fences_->next(claim, request.resend, turnsOf(request), session, deadline);
+    const auto [fence, from] = fences_->next(claim, request.resend, turnsOf(request), session, deadline);
+    // That one has just committed: ours is the former primary, and does not know it yet.
+    if (from != server) {
+      retireHolderOf(name, claim.token);
+      throw NotPrimary(display() + ": the lock is with another server than its fence");
+    }
+    granted.fence = fence;
     granted.turns = turnsOf(request);
   } catch (const OutcomeUnknown& unknown) {
     giveBack(name, claim.token);
@@ -167,9 +175,14 @@ ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline
   if (owner) {
     statements::addRelease(session.batch, name);
   } else {
-    statements::addTouch(session.batch);
+    statements::addTouch(session.batch, session.server->inGroup());
   }
-  const Reply* const reply = exchange(*use, deadline);
+  const Reply* reply = nullptr;
+  try {
+    reply = exchange(*use, deadline);
+  } catch (const NotPrimary&) {
+    return ReleaseOutcome::notOwner;  // The lock has ended with its session.
+  }
   if (!owner) return ReleaseOutcome::notOwner;
   if (reply != nullptr && reply->error != 0) fail(*reply);
   sessions_.remove(session, name, claim.token);
@@ -242,6 +255,10 @@ bool GetLockDriver::Impl::readPendingReply(Use& use, Instant deadline) {
     use.close();
     return false;
   }
+  if (kindOf(reply.error) == FaultKind::notPrimary) {
+    retire(use);
+    return false;
+  }
   if (!unseen) return true;
   if (reply.error == 0 && reply.number(2) == 1) {
     // Its lease counts as ended: the claim itself may still take it up, everything else frees it.
@@ -267,17 +284,18 @@ void GetLockDriver::Impl::send(Use& use, Instant deadline) {
 const Reply& GetLockDriver::Impl::receive(Use& use) {
   const Reply& reply = use->receive(now() + ioTimeout());
   if (reply.lost()) lose(use, reply.reason);
+  if (kindOf(reply.error) == FaultKind::notPrimary) {
+    const Reply fault = reply;
+    retire(use);
+    fail(fault);
+  }
   return reply;
 }
 
 void GetLockDriver::Impl::failGranted(Use& use, const Reply& reply, const std::string& name,
                                       const Token& token) {
   const Reply fault = reply;
-  if (kindOf(fault.error) == FaultKind::notPrimary) {
-    use.close();
-  } else {
-    giveBack(use, name, token);
-  }
+  giveBack(use, name, token);
   fail(fault);
 }
 
@@ -285,7 +303,7 @@ void GetLockDriver::Impl::giveBack(Use& use, const std::string& name, const Toke
   sessions_.remove(*use, name, token);
   use->toFree.push_back(name);
   sessions_.prepare(*use, seconds{0});
-  statements::addTouch(use->batch);
+  statements::addTouch(use->batch, use->server->inGroup());
   static_cast<void>(exchange(use, now() + ioTimeout()));
 }
 
@@ -306,10 +324,25 @@ void GetLockDriver::Impl::lose(Use& use, const std::string& why) {
   throw OutcomeUnknown(message);
 }
 
+void GetLockDriver::Impl::retire(Use& use) {
+  sessions_.retire(*use->server);
+  use.close();
+}
+
+void GetLockDriver::Impl::retireHolderOf(const std::string& name, const Token& token) {
+  const Instant end = now() + ioTimeout();
+  try {
+    if (auto use = sessions_.holding(name, token, end)) retire(*use);
+  } catch (const Error&) {
+    sessions_.endLease(name, token);
+  }
+}
+
 void GetLockDriver::Impl::checkAnswer(Use& use, const Reply& reply) {
+  if (sessions_.isRetired(*use)) lose(use, "another server has become the primary");
   if (reply.number(0) != use->server->id()) lose(use, "another session answered, or none");
   if (!isReadOnly(reply.text(1))) return;
-  use.close();
+  retire(use);
   throw NotPrimary(display() + " has become read-only, as a replica is; its locks mean nothing any more");
 }
 

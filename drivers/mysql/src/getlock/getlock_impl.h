@@ -9,10 +9,10 @@
 #include "getlock/fence_counter.h"
 #include "getlock/getlock_options.h"
 #include "getlock/session/lock_sessions.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/getlock_driver.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::mysql {
 
@@ -49,7 +49,13 @@ class GetLockDriver::Impl {
   /// StoreUnavailable (nothing was sent), and OutcomeUnknown when the session is lost, and closed.
   const Reply* exchange(Use& use, Instant deadline);
   void send(Use& use, Instant deadline);
+  /// Reads the reply. Closes the session and throws OutcomeUnknown when it is lost, NotPrimary when the reply
+  /// says that its server is not the primary any more: then all sessions with that are closed.
   const Reply& receive(Use& use);
+  /// Waits for the reply of a claim that stands in the server's queue. False at `until` or when `stop` is
+  /// requested. Looks after the server now and then where another one may take its place.
+  bool awaitTurn(Use& use, Instant until, const std::stop_token& stop, std::chrono::seconds idleTimeout);
+  void lookAfterServer(Instant end);
 
   /// All renewals that one session answers for.
   struct Heartbeat;
@@ -76,10 +82,13 @@ class GetLockDriver::Impl {
   void giveBack(Use& use, const std::string& name, const Token& token);
   void giveBack(const std::string& name, const Token& token);
   [[noreturn]] void lose(Use& use, const std::string& why);
+  /// Closes the session, and all others with its server, which is not the primary any more.
+  void retire(Use& use);
+  void retireHolderOf(const std::string& name, const Token& token);
 
   /// Closes the session, and throws, unless the reply came from the session that we know (else
-  /// OutcomeUnknown) on a server that still takes writes (else NotPrimary): one that has become a replica
-  /// grants locks that mean nothing.
+  /// OutcomeUnknown) on a server that still takes writes (else NotPrimary, and all sessions with it are
+  /// closed): one that has become a replica grants locks that mean nothing.
   void checkAnswer(Use& use, const Reply& reply);
   [[noreturn]] void fail(const Reply& reply) const { opener_.fail(reply); }
 

@@ -107,7 +107,7 @@ void GetLockDriver::Impl::send(Heartbeat& beat, Instant deadline) {
     return beat.use.reset();
   }
   sessions_.prepare(session, beat.idleTimeout);
-  statements::addTouch(session.batch);
+  statements::addTouch(session.batch, session.server->inGroup());
   beat.sentAt = now();
   send(*beat.use, deadline);
 }

@@ -14,6 +14,10 @@ namespace {
 
 using std::chrono::seconds;
 
+// How long a claim may stand in the queue of a server that another one has replaced, if nobody else of the
+// driver finds out.
+constexpr seconds lookEvery{5};
+
 // The server rounds: it must not give up before we do.
 seconds serverWait(std::chrono::nanoseconds length) {
   return std::chrono::ceil<seconds>(std::max(length, std::chrono::nanoseconds{0})) + seconds{1};
@@ -34,17 +38,16 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   const std::string name = lockName(request.claim.key);
   sessions_.prepare(**use, idleTimeout);
   if (!(*use)->batch.empty()) {  // Its preamble would be answered before the wait begins.
-    statements::addTouch((*use)->batch);
+    statements::addTouch((*use)->batch, (*use)->server->inGroup());
     if (exchange(*use, request.deadline) == nullptr) return Busy{};
     sessions_.prepare(**use, idleTimeout);
   }
   statements::addWait((*use)->batch, name, serverWait(waitUntil - now()));
 
-  const WakeUp wakeUp(stop);
   const Instant sentAt = now();
   send(*use, Instant::max());
   bool cancelled = false;
-  if (!(*use)->server->await(waitUntil, wakeUp.file())) {
+  if (!awaitTurn(*use, waitUntil, stop, idleTimeout)) {
     cancelled = true;
     if (!cancel(*use)) {
       // The server has more to do than to answer. Without its session the claim is none.
@@ -63,6 +66,34 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   const Instant end = now() + ioTimeout();
   const Granted granted = regrant(*use, name, request, end);
   return withFence(std::move(*use), name, request, granted, end);
+}
+
+bool GetLockDriver::Impl::awaitTurn(Use& use, Instant until, const std::stop_token& stop,
+                                    seconds idleTimeout) {
+  const bool replaceable = opener_.options().hosts.size() > 1 || use->server->inGroup();
+  const WakeUp wakeUp(stop);
+  for (;;) {
+    const Instant next = replaceable ? std::min(until, now() + lookEvery) : until;
+    if (use->server->await(next, wakeUp.file())) return true;
+    if (next == until || stop.stop_requested()) return false;
+    // A grant must not stay unseen for as long as its session may be silent.
+    lookAfterServer(std::min(until, now() + std::chrono::milliseconds(idleTimeout) / 2));
+  }
+}
+
+// Whichever session asks, what it hears closes the waiting one when its server is not the primary any more;
+// one that hangs is passed over by the next look, which opens another and so finds the primary.
+void GetLockDriver::Impl::lookAfterServer(Instant end) {
+  try {
+    Use other = sessions_.forLooking("", end);
+    if (!readPendingReply(other, end)) return;
+    sessions_.prepare(*other, seconds{0});
+    statements::addTouch(other->batch, other->server->inGroup());
+    const Reply* const reply = exchange(other, end);
+    if (reply != nullptr && reply->error == 0) checkAnswer(other, *reply);
+  } catch (const Error&) {
+    // The claim waits on, unless its session was closed.
+  }
 }
 
 bool GetLockDriver::Impl::cancel(Use& waiting) {

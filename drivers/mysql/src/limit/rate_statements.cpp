@@ -131,6 +131,8 @@ std::string checkTable() {
          "SELECT 1 FROM lockkeeper_rates WHERE FALSE;COMMIT";
 }
 
+std::string readTable() { return "SELECT 1 FROM lockkeeper_rates WHERE FALSE;COMMIT"; }
+
 std::string charge(const RateCharge& charge) {
   const RowName row = rowOf(charge.key, charge.law->kind);
   RateState empty;

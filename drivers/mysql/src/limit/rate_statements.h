@@ -30,6 +30,9 @@ std::string setUp();
 /// Does nothing, but fails unless charges are allowed.
 std::string checkTable();
 
+/// Reads the table, and answers nothing.
+std::string readTable();
+
 /// One batch, one round trip: decides on a bucket or a window of the calendar as admit() does, on the
 /// server's clock, and commits. Answers granted, the server's time, and the two numbers of the state.
 std::string charge(const RateCharge& charge);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "hosts/session_opener.h"
+#include "hosts/session_pool.h"
 #include "limit/rate_statements.h"
 #include "limit/row_places.h"
 #include "lockkeeper/driver/fork_guard.h"
@@ -13,8 +15,6 @@
 #include "lockkeeper/internal/whole_number.h"
 #include "schema.h"
 #include "session/reply_fault.h"
-#include "session/session_opener.h"
-#include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -80,7 +80,8 @@ class RateTable::Impl {
                 {.setUp = rates::setUp(),
                  .schema = ratesSchema,
                  .checkTable = rates::checkTable(),
-                 .schemaFile = "rates.sql"},
+                 .schemaFile = "rates.sql",
+                 .readTable = rates::readTable()},
                 environment),
         sessions_(opener_, mostSessions),
         places_(mostAtOneRow, opener_.clock()),

@@ -7,14 +7,15 @@
 #include <utility>
 #include <variant>
 
+#include "hosts/session_opener.h"
+#include "hosts/session_pool.h"
 #include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "session/reply_fault.h"
-#include "session/session_opener.h"
-#include "session/session_pool.h"
 #include "session/sql_text.h"
 
 namespace lockkeeper::mysql {
@@ -26,6 +27,7 @@ constexpr std::chrono::seconds longestTimeout{std::chrono::hours{1}};
 
 const ServerRowsOptions& checked(const ServerRowsOptions& options) {
   checkRange("sessions", options.sessions, 1, mostSessions);
+  if (!options.table.empty()) checkName("the table name", options.table, "");
   // Not by checkDuration(): not all seconds have their milliseconds.
   if (options.operationTimeout < shortestTimeout || options.operationTimeout > longestTimeout) {
     throw std::invalid_argument("operationTimeout is " + std::to_string(options.operationTimeout.count()) +
@@ -130,7 +132,8 @@ class ServerRows::Impl {
       : timeout(options.operationTimeout),
         opener(read(uri, options),
                {.setUp = "SET SESSION autocommit=1,innodb_lock_wait_timeout=" +
-                         std::to_string(options.operationTimeout.count())},
+                         std::to_string(options.operationTimeout.count()),
+                .readTable = readsTable(options.table)},
                environment),
         pool(opener, options.sessions) {}
 
@@ -142,6 +145,9 @@ class ServerRows::Impl {
   SessionPool pool;
 
  private:
+  static std::string readsTable(const std::string& table) {
+    return table.empty() ? "" : "SELECT 1 FROM `" + table + "` LIMIT 1";
+  }
   static ServerOptions read(const StoreUri& uri, const ServerRowsOptions& options) {
     allowOnly(uri, {});
     ServerOptions server = ServerOptions::fromUri(uri);

@@ -10,7 +10,6 @@
 namespace lockkeeper::mysql {
 namespace {
 
-constexpr unsigned noSuchTable = 1146;
 constexpr unsigned rowDeadlock = 1213;   // MariaDB's number for named locks, too
 constexpr unsigned lockDeadlock = 3058;  // MySQL's
 
@@ -71,9 +70,29 @@ FaultKind kindOf(unsigned error) {
     case 1792:  // in a read-only transaction
     case 1836:  // read-only mode
     case 1874:  // InnoDB is in read-only mode
+    case 3032:  // offline mode, as of a member that has left its group
     case 3100:  // Group Replication: the member has left its group or is about to
     case 3101:  // Group Replication has rolled the transaction back
+    case 3781:  // Group Replication: a transaction that waited for the new primary's backlog was stopped
+    case 3782:  // Group Replication: the member failed while it waited for that
+    case 3783:  // Group Replication: the member is on its way out of the group and waits no more for that
+    case 3796:  // Group Replication: the member's state does not allow to ask the group before reading
+    case 3797:  // Group Replication: the group did not answer that
+    case 3798:  // Group Replication: the group did not confirm a commit, as the consistency level AFTER wants
+    case 3799:  // Group Replication: the member is being stopped and begins no transaction any more
       return FaultKind::notPrimary;
+    case 1044:  // no right to use the database
+    case 1045:  // no right to log in
+    case 1049:  // no such database
+    case 1054:  // no such column: the table is of another kind
+    case 1064:  // a syntax that the server does not know
+    case 1142:  // no right to use the table so
+    case 1143:  // no right to use the column so
+    case noSuchTable:
+    case 1193:  // a setting that the server does not know
+    case 1227:  // a privilege is missing
+    case 1231:  // a value that the setting does not take
+      return FaultKind::misconfigured;
     default:
       return FaultKind::refused;
   }
@@ -87,6 +106,7 @@ void throwConnectFault(unsigned error, const std::string& text, const std::strin
   const bool passes = isOneOf(error, {1040, 1129, 1203, 1226}) ||
                       kindOf(error) == FaultKind::connectionLost || isBrokenHandshake(error, text);
   const bool ours = error >= CR_MIN_ERROR && error <= CR_MAX_ERROR;
+  if (kindOf(error) == FaultKind::notPrimary) throw NotPrimary(message(error, text, display));
   const bool never = !passes && (!ours || isOneOf(error, {CR_VERSION_ERROR, CR_SSL_CONNECTION_ERROR,
                                                           CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}));
   if (never) throw ConfigError(message(error, text, display) + tlsHint(error, text));
@@ -101,6 +121,13 @@ void throwFault(const Reply& reply, const std::string& display, std::string_view
   if (kindOf(reply.error) == FaultKind::contention) throw Contention(line);
   if (kindOf(reply.error) == FaultKind::notPrimary) throw NotPrimary(line);
   throw ConfigError(line);
+}
+
+void throwPreparationFault(const Reply& reply, const std::string& display, std::string_view schemaFile) {
+  if (reply.lost() || kindOf(reply.error) == FaultKind::refused) {
+    throw StoreUnavailable(message(reply.error, reply.reason, display));
+  }
+  throwFault(reply, display, schemaFile);
 }
 
 void throwLockFault(const Reply& reply, std::string_view key, const std::vector<std::string>& held,

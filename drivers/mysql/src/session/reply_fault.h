@@ -11,11 +11,14 @@ namespace lockkeeper::mysql {
 
 // The errors of server and client library as lockkeeper's. `display` names the store in their messages.
 
+inline constexpr unsigned noSuchTable = 1146;
+
 /// What an error number means to us.
 enum class FaultKind {
   contention,      ///< Deadlock, or a wait for a row that took too long: a new transaction may succeed.
   connectionLost,  ///< The session is gone, and what it had not committed with it.
   notPrimary,      ///< The server takes no writes any more: another one has taken over.
+  misconfigured,   ///< The account, its rights or the tables are not as they must be.
   refused,         ///< Everything else: the server answers, but will not do it.
 };
 
@@ -42,8 +45,15 @@ class NotPrimary : public StoreUnavailable {
   using StoreUnavailable::StoreUnavailable;
 };
 
-/// Of a log-in that failed.
+/// Of a log-in that failed: StoreUnavailable for what passes by itself (NotPrimary is such), else
+/// ConfigError.
 [[noreturn]] void throwConnectFault(unsigned error, const std::string& text, const std::string& display);
+
+/// Of a statement that makes a session ready, with which nothing is claimed or charged yet: as throwFault(),
+/// but StoreUnavailable for a lost session, and for a number that nobody has thought of: it may pass, and
+/// another host may be the primary.
+[[noreturn]] void throwPreparationFault(const Reply& reply, const std::string& display,
+                                        std::string_view schemaFile = {});
 
 /// Of any statement: OutcomeUnknown when the session was lost on the way, StoreUnavailable for what passes by
 /// itself (Contention and NotPrimary are such), ConfigError for what the server will never do; that of a

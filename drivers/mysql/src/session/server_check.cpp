@@ -4,11 +4,16 @@
 #include <tuple>
 
 #include "lockkeeper/error.h"
+#include "session/reply_fault.h"
+#include "session/server_session.h"
 
 namespace lockkeeper::mysql {
 namespace {
 
 using Version = std::tuple<int, int, int>;
+
+constexpr const char* memberState = "group_member_state";
+constexpr const char* memberMajority = "group_member_majority";
 
 bool isMariadb(std::string_view version) { return version.find("MariaDB") != std::string_view::npos; }
 
@@ -36,8 +41,16 @@ bool holdsSeveralNames(std::string_view version) {
 // in time are not waited for any more.
 void judgeReplication(ServerSettings& settings, ServerFacts& facts) {
   if (settings["log_bin"] != "ON") return;
-  if (!settings["group_replication_group_name"].empty()) {
-    facts.durability += "; its group has received them";
+  const bool inGroup = !settings["group_replication_group_name"].empty();
+  if (inGroup && settings[memberState] == "ONLINE") {
+    facts.durability += "; a majority of its group has received them";
+    return;
+  }
+  if (inGroup) {
+    facts.replicaMayLag = true;
+    facts.durability +=
+        "; whether its group has received them is not known: the account needs SELECT on "
+        "performance_schema.replication_group_members to see that";
     return;
   }
   const bool waits =
@@ -53,7 +66,18 @@ const char* const judgedSettings =
     "SHOW GLOBAL VARIABLES WHERE variable_name IN ('version','read_only','innodb_read_only','wsrep_on',"
     "'innodb_flush_log_at_trx_commit','log_bin','sync_binlog','rpl_semi_sync_master_enabled',"
     "'rpl_semi_sync_source_enabled','group_replication_group_name','group_replication_single_primary_mode',"
-    "'server_uuid','server_uid','hostname','port')";
+    "'group_replication_consistency','server_uuid','server_uid','server_id','hostname','port')";
+
+// Without group replication there is one row, with no ID; without the performance schema none.
+const char* const askMembership =
+    "SELECT COALESCE(MAX(IF(member_id=@@server_uuid,member_state,NULL)),'OFFLINE'),"
+    "COALESCE(SUM(member_state='UNREACHABLE'),0)*2<COUNT(*),COUNT(*) "
+    "FROM performance_schema.replication_group_members";
+
+ServerSettings membershipIn(const Reply& reply) {
+  if (reply.error != 0 || reply.number(2).value_or(0) == 0) return {};
+  return {{memberState, reply.text(0)}, {memberMajority, reply.text(1)}};
+}
 
 bool isReadOnly(std::string_view readOnly) {
   return !readOnly.empty() && readOnly != "OFF" && readOnly != "0";
@@ -61,8 +85,7 @@ bool isReadOnly(std::string_view readOnly) {
 
 ServerFacts judgeServer(ServerSettings settings, const std::string& display) {
   if (isReadOnly(settings["read_only"]) || isReadOnly(settings["innodb_read_only"])) {
-    throw StoreUnavailable(display +
-                           " is read-only, as a replica is: locks need the server that takes the writes");
+    throw NotPrimary(display + " is read-only, as a replica is: locks need the server that takes the writes");
   }
   if (settings["wsrep_on"] == "ON") {
     throw ConfigError(display + " is a node of a Galera cluster, which has no locks that hold on all nodes");
@@ -72,6 +95,11 @@ ServerFacts judgeServer(ServerSettings settings, const std::string& display) {
     throw ConfigError(display +
                       " belongs to a group in which all members take writes, which has no locks that hold on "
                       "all of them: group_replication_single_primary_mode=ON is needed");
+  }
+  const auto state = settings.find(memberState);
+  if (state != settings.end() && (state->second != "ONLINE" || settings[memberMajority] != "1")) {
+    throw NotPrimary(display + " is " + state->second + " in its replication group" +
+                     (state->second == "ONLINE" ? ", but reaches no majority of it" : ""));
   }
   ServerFacts facts;
   facts.severalNames = holdsSeveralNames(settings["version"]);

@@ -14,6 +14,15 @@ using ServerSettings = std::map<std::string, std::string>;
 /// fails for a name that one of the servers does not know.
 extern const char* const judgedSettings;
 
+/// Answers, for a member of a replication group: its state; 1 if it reaches a majority; how many members it
+/// knows. Refused unless the account may read that table.
+extern const char* const askMembership;
+
+struct Reply;
+
+/// What the reply to askMembership says, as settings. Empty when it says nothing.
+ServerSettings membershipIn(const Reply& reply);
+
 /// What a server is worth.
 struct ServerFacts {
   /// What a crash of the server, or a replica that takes over, does to acknowledged commits: one line for
@@ -26,9 +35,10 @@ struct ServerFacts {
   friend bool operator==(const ServerFacts&, const ServerFacts&) = default;
 };
 
-/// Refuses a server on which locks do not hold: throws StoreUnavailable for one that is read-only, as a
-/// replica is (the next connection may lead to the primary), and ConfigError for a node of a Galera cluster
-/// and for a member of a group in which all take writes. `display` names it.
+/// Refuses a server on which locks do not hold: throws NotPrimary for one that is read-only, as a replica is,
+/// and for one that its replication group has lost (the next connection may lead to the primary), and
+/// ConfigError for a node of a Galera cluster and for a member of a group in which all take writes. `display`
+/// names it.
 ServerFacts judgeServer(ServerSettings settings, const std::string& display);
 
 /// Whether the session that greeted us as `greeted` is `answered` on the server: a proxy in between has

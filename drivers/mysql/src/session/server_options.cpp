@@ -1,5 +1,7 @@
 #include "session/server_options.h"
 
+#include <algorithm>
+
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -15,6 +17,8 @@ constexpr std::uint16_t defaultPort = 3306;
 constexpr seconds longestTimeout{60};
 // The kernel's struct sockaddr_un has no room for more.
 constexpr std::size_t longestSocketPath = 107;
+// A group has nine members at most, and each search asks all.
+constexpr std::size_t mostHosts = 9;
 
 // The client library takes these as C strings: it would cut them short in silence.
 void refuseNul(std::string_view what, std::string_view value) {
@@ -29,20 +33,42 @@ seconds readConnectTimeout(const StoreUri& uri, seconds otherwise) {
                     ": it must be whole seconds, because the client library counts no others");
 }
 
-ServerOptions readAddress(const StoreUri& uri) {
-  if (uri.endpoints().size() != 1 || uri.endpoints().front().host.empty()) {
-    throw ConfigError(uri.scheme() + ":// needs exactly one host: " + uri.scheme() +
-                      "://user:password@host:port/database");
+std::vector<ServerAddress> readHosts(const StoreUri& uri) {
+  const std::vector<Endpoint>& endpoints = uri.endpoints();
+  if (endpoints.empty() || endpoints.size() > mostHosts) {
+    throw ConfigError(uri.scheme() + ":// names " + std::to_string(endpoints.size()) +
+                      " hosts: it must be 1 to " + std::to_string(mostHosts) + ", as " + uri.scheme() +
+                      "://user:password@host:port,host2:port/database");
   }
-  const Endpoint& server = uri.endpoints().front();
-  ServerOptions options{.host = server.host,
-                        .port = server.port.value_or(defaultPort),
-                        .user = server.user,
-                        .password = uri.passwordOf(server),
+  std::vector<ServerAddress> hosts;
+  for (const Endpoint& each : endpoints) {
+    refuseNul("host", each.host);
+    if (&each != &endpoints.front() && !(each.user.empty() && each.password.empty())) {
+      throw ConfigError("the store's host " + quoted(each.host) +
+                        " has a log-in of its own: the one before the first host is for all of them");
+    }
+    const bool ipv6 = each.host.find(':') != std::string::npos;
+    const std::uint16_t port = each.port.value_or(defaultPort);
+    const std::string address = (ipv6 ? "[" + each.host + "]" : each.host) + ":" + std::to_string(port);
+    const auto same = [&](const ServerAddress& other) {
+      return other.host == each.host && other.port == port;
+    };
+    if (std::ranges::any_of(hosts, same)) throw ConfigError("the store names the host " + address + " twice");
+    hosts.push_back({each.host, port, uri.scheme() + "://" + address + uri.path()});
+  }
+  if (hosts.size() == 1) hosts.front().display = uri.display();
+  return hosts;
+}
+
+ServerOptions readAddress(const StoreUri& uri) {
+  std::vector<ServerAddress> hosts = readHosts(uri);
+  const Endpoint& login = uri.endpoints().front();
+  ServerOptions options{.hosts = std::move(hosts),
+                        .user = login.user,
+                        .password = uri.passwordOf(login),
                         .database = uri.path().empty() ? "" : uri.path().substr(1),
                         .display = uri.display()};
   asConfigured("", [&] { checkName("the database name", options.database, ""); });
-  refuseNul("host", options.host);
   refuseNul("user", options.user);
   refuseNul("password", options.password);
   return options;
@@ -79,6 +105,9 @@ ServerOptions ServerOptions::fromUri(const StoreUri& uri) {
   options.connectTimeout = readConnectTimeout(uri, options.connectTimeout);
   options.ioTimeout = uri.duration("ioTimeout", options.ioTimeout, milliseconds{1}, longestTimeout);
   options.socket = readSocket(uri);
+  if (options.hosts.size() > 1 && !options.socket.empty()) {
+    throw ConfigError("both socket and several hosts are given: a socket leads to one server");
+  }
   readTls(uri, options);
   return options;
 }

@@ -11,10 +11,16 @@
 
 namespace lockkeeper::mysql {
 
-/// Where a MySQL or MariaDB server is, who we are there, and how a session with it is made.
-struct ServerOptions {
+/// One of the servers that a URI names.
+struct ServerAddress {
   std::string host;
   std::uint16_t port;
+  std::string display;  ///< For messages that are about this server alone.
+};
+
+/// Where a MySQL or MariaDB server is, who we are there, and how a session with it is made.
+struct ServerOptions {
+  std::vector<ServerAddress> hosts;  ///< Not empty. Several: one of them takes the writes.
   std::string user;
   std::string password;  ///< Secret.
   std::string database;
@@ -28,10 +34,10 @@ struct ServerOptions {
   std::chrono::seconds connectTimeout{2};
   std::chrono::milliseconds ioTimeout{std::chrono::seconds{3}};
 
-  /// Reads scheme://user:password@host[:3306]/database with the parameters `passwordFile`, `socket`, `tls`,
-  /// `verify`, `caFile`, `certFile`, `keyFile`, `createTable`, `connectTimeout` and `ioTimeout`; allowOnly()
-  /// says which are allowed. Throws ConfigError that names the wrong part and what is allowed,
-  /// without a secret.
+  /// Reads scheme://user:password@host[:3306][,host2[:3306],…]/database with the parameters `passwordFile`,
+  /// `socket`, `tls`, `verify`, `caFile`, `certFile`, `keyFile`, `createTable`, `connectTimeout` and
+  /// `ioTimeout`; allowOnly() says which are allowed. The log-in stands before the first host and is for all.
+  /// Throws ConfigError that names the wrong part and what is allowed, without a secret.
   static ServerOptions fromUri(const StoreUri& uri);
 };
 

@@ -141,8 +141,8 @@ void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(hand
 
 void ServerSession::Close::operator()(st_mysql_stmt* statement) const { mysql_stmt_close(statement); }
 
-ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, SocketWatch& watch,
-                             Instant deadline)
+ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& address,
+                             std::shared_ptr<Clock> clock, SocketWatch& watch, Instant deadline)
     : clock_(std::move(clock)), watch_(watch), handle_(newHandle()) {
   MYSQL* const handle = handle_.get();
   if (handle == nullptr) throw std::bad_alloc();
@@ -158,12 +158,12 @@ ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock
   mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
   setTls(handle, options, timeout);
   const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
-  if (mysql_real_connect(handle, options.host.c_str(), options.user.c_str(), options.password.c_str(),
-                         options.database.c_str(), options.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
-    throwConnectFault(mysql_errno(handle), mysql_error(handle), options.display);
+  if (mysql_real_connect(handle, address.host.c_str(), options.user.c_str(), options.password.c_str(),
+                         options.database.c_str(), address.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
+    throwConnectFault(mysql_errno(handle), mysql_error(handle), address.display);
   }
   if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
-    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", options.display);
+    throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", address.display);
   }
   const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
   if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
@@ -178,13 +178,15 @@ ServerSession::ServerSession(const ServerOptions& options, std::shared_ptr<Clock
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
   if (socket_ >= 0 && id_ != 0) return;
   if (socket_ >= 0) ::close(socket_);
-  throwConnectFault(CR_SERVER_LOST, "the server does not answer", options.display);
+  throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
 }
 
 ServerSession::~ServerSession() {
   handle_.reset();
   ::close(socket_);
 }
+
+void ServerSession::cut() const { ::shutdown(socket_, SHUT_RDWR); }
 
 std::uint64_t ServerSession::greetedId() const { return mysql_thread_id(handle_.get()); }
 

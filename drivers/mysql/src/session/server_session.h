@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
+#include "session/server_check.h"
 #include "session/socket_watch.h"
 
 struct st_mysql;
@@ -22,6 +23,7 @@ struct st_mysql_stmt;
 
 namespace lockkeeper::mysql {
 
+struct ServerAddress;
 struct ServerOptions;
 
 /// What came back for a batch of statements.
@@ -52,10 +54,10 @@ struct Reply {
 /// text in batches, or prepared one by one. Never reconnects. One thread at a time.
 class ServerSession {
  public:
-  /// Connects and logs in. Blocks until `deadline` plus one second (the library counts whole ones). Throws
-  /// StoreUnavailable and ConfigError.
-  ServerSession(const ServerOptions& options, std::shared_ptr<Clock> clock, SocketWatch& watch,
-                Instant deadline);
+  /// Connects to one of the options' hosts and logs in. Blocks until `deadline` plus one second (the library
+  /// counts whole ones). Throws StoreUnavailable and ConfigError.
+  ServerSession(const ServerOptions& options, const ServerAddress& address, std::shared_ptr<Clock> clock,
+                SocketWatch& watch, Instant deadline);
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
@@ -71,6 +73,26 @@ class ServerSession {
   /// Which server this is, by whatever it says of itself. Not for one behind a proxy with sessions of its
   /// own.
   void setServer(std::string server) { server_ = std::move(server); }
+  /// Empty where that is not known.
+  const std::string& server() const { return server_; }
+
+  void setFacts(ServerFacts facts) { facts_ = std::move(facts); }
+  const ServerFacts& facts() const { return facts_; }
+
+  /// Whether the server has been told that it is to be a member of a replication group.
+  void setInGroup() { inGroup_ = true; }
+  bool inGroup() const { return inGroup_; }
+
+  /// Whether the table that it is for must be made first.
+  void setLacksTable(bool lacks) { lacksTable_ = lacks; }
+  bool lacksTable() const { return lacksTable_; }
+
+  /// Which of the times that the primary was found this session is of; SessionOpener counts them.
+  void setTerm(std::uint64_t term) { term_ = term; }
+  std::uint64_t term() const { return term_; }
+
+  /// Whatever waits for the server returns soon, in whatever thread. The session can be used no more.
+  void cut() const;
 
   /// Whether the other one's id() means the same session here.
   bool reaches(const ServerSession& other) const { return !server_.empty() && server_ == other.server_; }
@@ -125,6 +147,10 @@ class ServerSession {
   int socket_ = -1;
   std::uint64_t id_ = 0;
   std::string server_;
+  ServerFacts facts_;
+  bool inGroup_ = false;
+  bool lacksTable_ = false;
+  std::uint64_t term_ = 0;
   Reply reply_;
 };
 

@@ -122,6 +122,8 @@ std::string LockTable::schema(const std::string& table) {
   return text.replace(text.find(quotedName), quotedName.size(), "`" + table + "`");
 }
 
+std::string LockTable::read(const std::string& table) { return "SELECT 1 FROM `" + table + "` LIMIT 0"; }
+
 LockTable::Texts::Texts(const std::string& itsTable)
     : table("`" + itsTable + "`"), claim(claimText(table)), release(releaseText(table)) {}
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "hosts/session_pool.h"
 #include "lockkeeper/driver/driver.h"
-#include "session/session_pool.h"
 
 namespace lockkeeper::mysql {
 
@@ -31,6 +31,8 @@ class LockTable {
   /// Byte strings, no gap locks, short waits for rows.
   static const char* const setUp;
   static std::string schema(const std::string& table);
+  /// Reads the table, and answers nothing.
+  static std::string read(const std::string& table);
 
   /// `texts` must outlive it.
   LockTable(SessionPool::Use& session, const Texts& texts, Instant deadline)

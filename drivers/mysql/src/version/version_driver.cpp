@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/session_opener.h"
+#include "hosts/session_pool.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
-#include "session/session_opener.h"
-#include "session/session_pool.h"
 #include "version/lock_table.h"
 #include "version/version_options.h"
 
@@ -22,6 +22,7 @@ class VersionDriver::Impl {
                 {.setUp = LockTable::setUp,
                  .schema = LockTable::schema(options.table),
                  .schemaFile = "version.sql",
+                 .readTable = LockTable::read(options.table),
                  .tells = true},
                 environment),
         pool_(opener_, options.connections),

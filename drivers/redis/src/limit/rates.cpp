@@ -1,11 +1,15 @@
 #include "limit/rates.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/rate_rules.h"
+#include "store/companion_key.h"
+#include "wire/protocol/redirect.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/script_words.h"
 
@@ -23,14 +27,6 @@ constexpr std::string_view needs =
 std::string_view letterOf(RateKind kind) {
   if (isBucket(kind)) return "b";
   return kind == RateKind::slidingWindow ? "l" : "w";
-}
-
-// The reserved mark comes first, so that no lock has this key and a hash tag in the caller's key still
-// counts.
-std::string storedKey(std::string_view key, RateKind kind) {
-  std::string stored;
-  stored.reserve(reservedMark.size() + 2 + key.size());
-  return stored.append(reservedMark).append(letterOf(kind)).append(":").append(key);
 }
 
 void addCharge(ScriptWords& words, const RateCharge& charge) {
@@ -72,8 +68,39 @@ ScriptWords wordsOf(const RateRefund& refund) {
 
 }  // namespace
 
+// The reserved mark comes first, so that no lock has this key and a hash tag in the caller's key still
+// counts.
+std::string limitKey(std::string_view key, RateKind kind) {
+  std::string stored;
+  stored.reserve(reservedMark.size() + 2 + key.size());
+  return stored.append(reservedMark).append(letterOf(kind)).append(":").append(key);
+}
+
+/// Charges that one script decides.
+struct Rates::Call {
+  Call(std::string_view mode, std::size_t charges) : words(1 + wordsPerCharge * charges) {
+    stored.reserve(charges);
+    words.add(mode);
+  }
+
+  void add(const RateCharge& charge) {
+    stored.push_back(limitKey(charge.key, charge.law->kind));
+    addCharge(words, charge);
+  }
+
+  void addTo(Request& request, Script::By by) const {
+    const std::vector<std::string_view> keys(stored.begin(), stored.end());
+    Script::rateTake().addTo(request, by, keys, words.words());
+  }
+
+  std::vector<std::string> stored{};
+  ScriptWords words;
+};
+
 Rates::Rates(RedisStore& store)
     : store_(store), groups_(store.clock(), [this](std::span<GroupedCharge> group, Instant deadline) {
+        const bool isOfSlots = group.size() > 1 && store_.options().cluster != ClusterUse::none;
+        if (isOfSlots) return decideBySlot(group, deadline);
         grouped_ ? decideEach(group, deadline) : decideApart(group, deadline);
       }) {}
 
@@ -87,69 +114,107 @@ void Rates::peek(std::span<RateCharge> charges, Instant deadline) {
 }
 
 void Rates::decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline) {
-  std::vector<RateCharge*> pointers;
-  for (RateCharge& each : charges) pointers.push_back(&each);
+  Call call(mode, charges.size());
+  for (const RateCharge& each : charges) call.add(each);
   Request request;
-  ask(request, pointers, mode, deadline);
-  check(request, charges.size());
-  for (std::size_t index = 0; index < charges.size(); ++index) conclude(charges[index], request, index);
+  ask(request, call, deadline);
+  check(request, 0, charges.size());
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    conclude(charges[index], request.reply(0), index);
+  }
 }
 
-// An error of one key's is nobody else's matter.
 void Rates::decideEach(std::span<GroupedCharge> group, Instant deadline) {
-  std::vector<RateCharge*> pointers;
-  for (const GroupedCharge& each : group) pointers.push_back(each.charge);
+  Call call("each", group.size());
+  std::vector<GroupedCharge*> pointers;
+  for (GroupedCharge& each : group) {
+    call.add(*each.charge);
+    pointers.push_back(&each);
+  }
   Request request;
-  const Reply& reply = ask(request, pointers, "each", deadline);
+  ask(request, call, deadline);
+  const Reply& reply = request.reply(0);
   if (group.size() > 1 && (isError(reply, "CROSSSLOT") || isError(reply, "NOPERM"))) {
     grouped_ = false;
     return decideApart(group, deadline);
   }
-  check(request, group.size());
+  concludeEach(pointers, request, 0);
+}
+
+// A cluster's node takes no keys of two slots in one call: there is one call for each slot, and all are sent
+// together.
+void Rates::decideBySlot(std::span<GroupedCharge> group, Instant deadline) {
+  std::map<std::uint16_t, std::vector<GroupedCharge*>> slots;
+  for (GroupedCharge& each : group) {
+    slots[hashSlot(limitKey(each.charge->key, each.charge->law->kind))].push_back(&each);
+  }
+  std::vector<Call> calls;
+  calls.reserve(slots.size());
+  for (const auto& [slot, charges] : slots) {
+    Call& call = calls.emplace_back("each", charges.size());
+    for (const GroupedCharge* each : charges) call.add(*each->charge);
+  }
+  Request request;
+  for (const Call& each : calls) each.addTo(request, Script::By::digest);
+  store_.execute(request, deadline);
+  std::size_t index = 0;
+  for (const auto& [slot, charges] : slots) {
+    const std::size_t call = index++;
+    if (charges.size() > 1 && isOnItsWay(request.reply(call))) {
+      // Some of them are at one node, some at the other: each is served alone.
+      for (GroupedCharge* each : charges) decideAlone(*each, deadline);
+      continue;
+    }
+    try {
+      if (isError(request.reply(call), "NOSCRIPT")) {
+        // Alone, since others may have been charged already.
+        Request again;
+        ask(again, calls[call], deadline);
+        concludeEach(charges, again, 0);
+        continue;
+      }
+      concludeEach(charges, request, call);
+    } catch (const Error&) {
+      for (GroupedCharge* each : charges) each->failure = std::current_exception();
+    }
+  }
+}
+
+// An error of one key's is nobody else's matter.
+void Rates::concludeEach(std::span<GroupedCharge* const> group, const Request& request, std::size_t call) {
+  check(request, call, group.size());
   for (std::size_t index = 0; index < group.size(); ++index) {
     try {
-      conclude(*group[index].charge, request, index);
+      conclude(*group[index]->charge, request.reply(call), index);
     } catch (const Error&) {
-      group[index].failure = std::current_exception();
+      group[index]->failure = std::current_exception();
     }
   }
 }
 
 void Rates::decideApart(std::span<GroupedCharge> group, Instant deadline) {
-  for (GroupedCharge& each : group) {
-    try {
-      decideEach({&each, 1}, deadline);
-    } catch (const Error&) {
-      each.failure = std::current_exception();
-    }
+  for (GroupedCharge& each : group) decideAlone(each, deadline);
+}
+
+void Rates::decideAlone(GroupedCharge& charge, Instant deadline) {
+  try {
+    decideEach({&charge, 1}, deadline);
+  } catch (const Error&) {
+    charge.failure = std::current_exception();
   }
 }
 
-const Reply& Rates::ask(Request& request, std::span<RateCharge* const> charges, std::string_view mode,
-                        Instant deadline) {
-  std::vector<std::string> stored;
-  std::vector<std::string_view> keys;
-  stored.reserve(charges.size());
-  keys.reserve(charges.size());
-  ScriptWords words(1 + wordsPerCharge * charges.size());
-  words.add(mode);
-  for (const RateCharge* each : charges) {
-    keys.push_back(stored.emplace_back(storedKey(each->key, each->law->kind)));
-    addCharge(words, *each);
-  }
-  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Script::rateTake().addTo(call, by, keys, words.words());
-  });
-  return request.reply(0);
+void Rates::ask(Request& request, const Call& call, Instant deadline) {
+  store_.executeScripts(request, deadline, [&](Request& wire, Script::By by) { call.addTo(wire, by); });
 }
 
-void Rates::check(const Request& request, std::size_t charges) {
-  if (accepted(request.reply(0)).items.size() != 1 + numbersPerCharge * charges) store_.unexpected(request);
+void Rates::check(const Request& request, std::size_t call, std::size_t charges) {
+  const Reply& reply = accepted(request.reply(call));
+  if (reply.items.size() != 1 + numbersPerCharge * charges) store_.unexpected(request);
 }
 
 // The outcome of the index-th of the charges that were asked together.
-void Rates::conclude(RateCharge& charge, const Request& request, std::size_t index) {
-  const Reply& reply = request.reply(0);
+void Rates::conclude(RateCharge& charge, const Reply& reply, std::size_t index) {
   const auto numbers = std::span(reply.items).subspan(1 + numbersPerCharge * index, numbersPerCharge);
   (void)accepted(numbers[0]);
   const auto isNumber = [](const Reply& item) {
@@ -167,7 +232,7 @@ void Rates::conclude(RateCharge& charge, const Request& request, std::size_t ind
 }
 
 bool Rates::refund(const RateRefund& refund, Instant deadline) {
-  const std::string stored = storedKey(refund.key, refund.law->kind);
+  const std::string stored = limitKey(refund.key, refund.law->kind);
   const std::string_view keys[] = {stored};
   const ScriptWords words = wordsOf(refund);
   Request request;
@@ -181,7 +246,7 @@ bool Rates::refund(const RateRefund& refund, Instant deadline) {
 
 void Rates::reset(std::string_view key, RateKind kind, Instant deadline) {
   Request request;
-  request.add({"DEL", storedKey(key, kind)});
+  request.add({"DEL", limitKey(key, kind)});
   store_.execute(request, deadline);
   if (accepted(request.reply(0)).kind != ReplyKind::integer) store_.unexpected(request);
 }

@@ -1,14 +1,20 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "limit/rate_groups.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
+
+/// Where a limit's state is kept.
+std::string limitKey(std::string_view key, RateKind kind);
 
 /// Rate limits on the connection that the driver's locks use too. The scripts say how a key is kept.
 /// Thread-safe.
@@ -25,13 +31,17 @@ class Rates {
   void reset(std::string_view key, RateKind kind, Instant deadline);
 
  private:
-  const Reply& ask(Request& request, std::span<RateCharge* const> charges, std::string_view mode,
-                   Instant deadline);
+  struct Call;
+
+  void ask(Request& request, const Call& call, Instant deadline);
   void decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline);
   void decideEach(std::span<GroupedCharge> group, Instant deadline);
   void decideApart(std::span<GroupedCharge> group, Instant deadline);
-  void conclude(RateCharge& charge, const Request& request, std::size_t index);
-  void check(const Request& request, std::size_t charges);
+  void decideAlone(GroupedCharge& charge, Instant deadline);
+  void decideBySlot(std::span<GroupedCharge> group, Instant deadline);
+  void concludeEach(std::span<GroupedCharge* const> group, const Request& request, std::size_t call);
+  void conclude(RateCharge& charge, const Reply& reply, std::size_t index);
+  void check(const Request& request, std::size_t call, std::size_t charges);
   const Reply& accepted(const Reply& reply);
 
   RedisStore& store_;

@@ -8,11 +8,13 @@
 #include "limit/rates.h"
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
+#include "lock/node_calls.h"
 #include "lock/replica_count.h"
 #include "queue/wait_queue.h"
 #include "store/companion_key.h"
 #include "store/redis_records.h"
 #include "store/redis_store.h"
+#include "wire/protocol/redirect.h"
 #include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
@@ -22,7 +24,6 @@ namespace {
 using std::chrono::milliseconds;
 
 // Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
-constexpr milliseconds fenceKept{std::chrono::days{7}};
 
 // A lock that is handed on inside the process comes back to the store after that, for those who poll; who
 // waits in the queue is reported at once.
@@ -33,7 +34,7 @@ std::string decimal(milliseconds length) { return std::to_string(length.count())
 }  // namespace
 
 /// What the driver's operations share.
-class RedisDriver::Impl : public RedisStore {
+class RedisDriver::Impl : public RedisStore, public NodeCalls {
  public:
   Impl(const RedisOptions& options, const Environment& environment)
       : RedisStore(options, environment, [this] {
@@ -43,13 +44,19 @@ class RedisDriver::Impl : public RedisStore {
 
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
+  void renew(std::span<Renewal> renewals, std::span<std::optional<Redirect>> redirects,
+             Instant deadline) override;
+  AcquireResult wait(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                     const std::stop_token& stop, std::string& ticket) override;
+  void ping(Instant deadline) override { RedisStore::ping(deadline); }
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
   void checkReplicas(const AcquireRequest& request, const Request& wire);
+  void checkReplicas(std::span<Renewal> renewals, std::uint64_t connection, Instant deadline);
   AcquireResult setResult(const Request& request, milliseconds ttl);
   AcquireResult scriptResult(const Request& request, milliseconds ttl, std::uint32_t turns,
                              milliseconds stay);
-  void addHolder(Request& request, Script::By by, std::string_view key) const;
+  void addHolder(Request& request, Script::By by, std::string_view key, bool withFence = true) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
 
@@ -80,19 +87,25 @@ AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
 
 AcquireResult RedisDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                           std::stop_token stop) {
-  impl_->forkGuard.check();
-  const Instant until = saturatingAdd(impl_->clock().now(), waitFor);
+  std::string ticket;
+  return impl_->wait(request, waitFor, stop, ticket);
+}
+
+AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                                      const std::stop_token& stop, std::string& ticket) {
+  forkGuard.check();
+  const Instant until = saturatingAdd(clock().now(), waitFor);
   AcquireRequest offered = request;
   offered.resend = true;
   Request wire;
   const auto confirm = [&] {
-    offered.deadline = saturatingAdd(impl_->clock().now(), impl_->options().ioTimeout);
+    offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
     wire.clear();
-    return impl_->attempt(offered, wire);
+    return attempt(offered, wire);
   };
   const AcquireResult result =
-      impl_->queue.wait(request.claim.key, lockValue(request.claim), until, stop, confirm);
-  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(offered, wire);
+      queue.wait(request.claim.key, lockValue(request.claim), until, stop, confirm, ticket);
+  if (std::holds_alternative<Granted>(result)) checkReplicas(offered, wire);
   return result;
 }
 
@@ -102,12 +115,17 @@ bool RedisDriver::waitersReportedSince(Instant since) noexcept {
 
 void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
+  impl_->renew(renewals, {}, deadline);
+}
+
+void RedisDriver::Impl::renew(std::span<Renewal> renewals, std::span<std::optional<Redirect>> redirects,
+                              Instant deadline) {
   std::vector<std::string> values;
   values.reserve(renewals.size());
   for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
   renewAll(renewals, [&] {
     Request wire;
-    impl_->executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    executeScripts(wire, deadline, [&](Request& call, Script::By by) {
       for (std::size_t index = 0; index < renewals.size(); ++index) {
         const std::string ttl = decimal(renewals[index].ttl);
         const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
@@ -115,23 +133,38 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
         Script::renew().addTo(call, by, keys, std::span(arguments).first(renewals[index].atLeast ? 3 : 2));
       }
     });
-    const std::uint32_t least = impl_->options().minReplicas;
-    const ReplicaCount::Answer answer =
-        least == 0 ? ReplicaCount::Answer{} : impl_->replicas.having(wire.connection(), deadline);
     for (std::size_t index = 0; index < renewals.size(); ++index) {
       Renewal& each = renewals[index];
-      each.outcome = impl_->renewed(wire, index);
-      if (wire.reply(index).kind == ReplyKind::error) each.cause = impl_->faultIn(wire.reply(index));
-      if (each.outcome == RenewOutcome::renewed && answer.replicas < least) {
-        each.outcome = RenewOutcome::unavailable;
-        each.cause = impl_->name() + ": fewer than " + std::to_string(least) +
-                     " replicas have confirmed the renewal" +
-                     (answer.refusal.empty() ? "" : ": " + answer.refusal);
-      }
+      each.outcome = renewed(wire, index);
+      if (wire.reply(index).kind == ReplyKind::error) each.cause = faultIn(wire.reply(index));
+      if (!redirects.empty()) redirects[index] = redirectIn(wire.reply(index));
       each.leasedFrom = wire.sentAt();
       each.leasedFor = each.ttl;
     }
+    if (options().minReplicas > 0) checkReplicas(renewals, wire.connection(), deadline);
   });
+}
+
+// Those that too few replicas have count as not renewed.
+void RedisDriver::Impl::checkReplicas(std::span<Renewal> renewals, std::uint64_t connection,
+                                      Instant deadline) {
+  std::vector<Renewal*> done;
+  std::vector<ReplicaCount::Written> some;
+  for (Renewal& each : renewals) {
+    if (each.outcome != RenewOutcome::renewed) continue;
+    done.push_back(&each);
+    if (some.size() < ReplicaCount::enough)
+      some.push_back({std::string(each.claim.key), lockValue(each.claim)});
+  }
+  if (done.empty()) return;
+  const std::uint32_t least = options().minReplicas;
+  const ReplicaCount::Answer answer = replicas.having(connection, std::move(some), deadline);
+  if (answer.replicas >= least) return;
+  for (Renewal* each : done) {
+    each->outcome = RenewOutcome::unavailable;
+    each->cause = name() + ": fewer than " + std::to_string(least) + " replicas have confirmed the renewal" +
+                  (answer.refusal.empty() ? "" : ": " + answer.refusal);
+  }
 }
 
 ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
@@ -157,8 +190,14 @@ void RedisDriver::awaitPosted(Instant deadline) noexcept {
 std::optional<Holder> RedisDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   Request wire;
-  impl_->executeScripts(wire, deadline,
-                        [&](Request& call, Script::By by) { impl_->addHolder(call, by, key); });
+  const auto ask = [&](bool withFence) {
+    wire.clear();
+    impl_->executeScripts(wire, deadline,
+                          [&](Request& call, Script::By by) { impl_->addHolder(call, by, key, withFence); });
+  };
+  ask(true);
+  // While the key's slot is on its way to another node of a cluster, its counter may be there already.
+  if (isOnItsWay(wire.reply(0))) ask(false);
   return impl_->holderIn(wire, 0, false);
 }
 
@@ -172,6 +211,7 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
+  if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
   return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, RateDriver>(
       *this, type);
 }
@@ -235,7 +275,7 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     return setResult(wire, request.ttl);
   }
   const std::string counter = companionKey(key, "fence");
-  const std::string kept = decimal(fenceKept);
+  const std::string kept = decimal(options().fenceKept);
   const bool several = options().fence && request.turns > 1 && queue.permitted();
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
   const std::string turns = several ? std::to_string(request.turns) : std::string();
@@ -264,7 +304,8 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
 void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Request& wire) {
   const std::uint32_t least = options().minReplicas;
   if (least == 0) return;
-  const ReplicaCount::Answer answer = replicas.having(wire.connection(), request.deadline);
+  const ReplicaCount::Answer answer = replicas.having(
+      wire.connection(), {{std::string(request.claim.key), lockValue(request.claim)}}, request.deadline);
   if (answer.replicas >= least) return;
 
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
@@ -306,10 +347,11 @@ AcquireResult RedisDriver::Impl::scriptResult(const Request& request, millisecon
   return granted;
 }
 
-void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key) const {
+void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key,
+                                  bool withFence) const {
   const std::string counter = companionKey(key, "fence");
   const std::array<std::string_view, 2> keys = {key, counter};
-  Script::holder().addTo(request, by, std::span(keys).first(options().fence ? 2 : 1), {});
+  Script::holder().addTo(request, by, std::span(keys).first(options().fence && withFence ? 2 : 1), {});
 }
 
 std::optional<Holder> RedisDriver::Impl::holderIn(const Request& request, std::size_t index, bool oursOnly) {

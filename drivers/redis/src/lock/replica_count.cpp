@@ -1,9 +1,13 @@
 #include "lock/replica_count.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -11,6 +15,11 @@ namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view needs = "+wait and +publish, on the channels lockkeeper:*";
+
+// The number of those who have heard what was published; 1 for a lock that is still there.
+bool isWrite(const Reply& reply, ClusterUse use) {
+  return use == ClusterUse::none ? reply.kind == ReplyKind::integer : reply.isInteger(1);
+}
 
 // The server may say nothing for as long as WAIT was told to wait.
 RedisOptions waiting(RedisOptions options) {
@@ -22,7 +31,8 @@ RedisOptions waiting(RedisOptions options) {
 
 struct ReplicaCount::Turn {
   bool over = false;
-  std::string serverRun{};  // of the server that was asked
+  std::vector<Written> written{};  // by those who share it
+  std::string serverRun{};         // of the server that was asked
   std::uint64_t connection = 0;
   Answer answer{};
 };
@@ -33,10 +43,14 @@ ReplicaCount::ReplicaCount(RedisStore& store) : store_(store) {
                   store.dialRules());
 }
 
-ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, Instant deadline) {
+ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<Written> some,
+                                          Instant deadline) {
   std::unique_lock lock(mutex_);
   if (!next_) next_ = std::make_shared<Turn>();
   const std::shared_ptr<Turn> turn = next_;
+  for (Written& each : some) {
+    if (turn->written.size() < enough) turn->written.push_back(std::move(each));
+  }
   while (!turn->over) {
     if (asking_) {
       if (store_.clock().now() >= deadline) return {};
@@ -63,25 +77,44 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, Instant dead
 
 void ReplicaCount::ask(Turn& turn, Instant deadline) {
   const RedisOptions& options = store_.options();
-  const Instant enough = saturatingAdd(store_.clock().now(), options.replicaTimeout + options.ioTimeout);
+  const Instant latest = saturatingAdd(store_.clock().now(), options.replicaTimeout + options.ioTimeout);
   try {
     Request request;
-    // WAIT counts the replicas that have all that was written before the last write of its own connection. To
-    // publish is such a write, since replicas get it too.
-    request.add({"PUBLISH", "lockkeeper:replicas", ""});
+    addWrites(request, turn);
     request.add(
         {"WAIT", std::to_string(options.minReplicas), std::to_string(options.replicaTimeout.count())});
-    server_->execute(request, std::max(deadline, enough));
+    const bool isImporting = options.cluster == ClusterUse::importingNode;
+    if (isImporting) request.addAsking();
+    server_->execute(request, std::max(deadline, latest));
+    if (isImporting) request.dropAskingReplies();
     turn.connection = request.connection();
-    for (std::size_t index = 0; index < request.size(); ++index) {
+    const std::size_t last = request.size() - 1;
+    bool written = false;
+    for (std::size_t index = 0; index <= last; ++index) {
       const Reply& reply = request.reply(index);
       if (isError(reply, "NOPERM")) turn.answer.refusal = faultOf(store_.name(), reply, needs).text;
-      if (reply.kind != ReplyKind::integer) return;
+      written = written || (index < last && isWrite(reply, options.cluster));
     }
-    turn.answer.replicas = request.reply(1).integer;
+    if (!written || request.reply(last).kind != ReplyKind::integer) return;
+    turn.answer.replicas = request.reply(last).integer;
     turn.serverRun = server_->serverRun(request.connection());
   } catch (const std::exception&) {
     // No answer: no replica is known to have it.
+  }
+}
+
+// WAIT counts the replicas that have all that was written before the last write of its own connection. To
+// publish is such a write, since replicas get it too. In a cluster all nodes would get it; there, what was
+// written is written once more as it is. No other key is sure to be served while its slot is on its way.
+void ReplicaCount::addWrites(Request& request, const Turn& turn) const {
+  if (store_.options().cluster == ClusterUse::none) {
+    request.add({"PUBLISH", "lockkeeper:replicas", ""});
+    return;
+  }
+  for (const Written& each : turn.written) {
+    const std::array<std::string_view, 1> keys = {each.key};
+    const std::array<std::string_view, 3> arguments = {each.value, "1", "at least"};
+    Script::renew().addTo(request, Script::By::text, keys, arguments);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/redis_store.h"
 #include "wire/mux/multiplexer.h"
@@ -26,15 +27,25 @@ class ReplicaCount {
     std::string refusal{};  ///< Why the server does not let us ask; empty when it does.
   };
 
+  /// A lock that the store has just granted or renewed.
+  struct Written {
+    std::string key;
+    std::string value;
+  };
+  /// More need not be given: one that is still there is enough.
+  static constexpr std::size_t enough = 3;
+
   /// How many replicas have what was written, and answered, on `connection` (redis::Answer::connection) of
-  /// the store: 0 when that one has ended, when WAIT was asked of another server, or when no answer has come
-  /// by `deadline`. May take replicaTimeout and the I/O timeout longer, since it asks for others too.
-  Answer having(std::uint64_t connection, Instant deadline);
+  /// the store, such as `some`, which is not empty: 0 when that one has ended, when WAIT was asked of another
+  /// server, or when no answer has come by `deadline`. May take replicaTimeout and the I/O timeout longer,
+  /// since it asks for others too.
+  Answer having(std::uint64_t connection, std::vector<Written> some, Instant deadline);
 
  private:
   struct Turn;
 
   void ask(Turn& turn, Instant deadline);
+  void addWrites(Request& request, const Turn& turn) const;
 
   RedisStore& store_;
   std::optional<Multiplexer> server_;

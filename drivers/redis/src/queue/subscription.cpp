@@ -12,6 +12,7 @@
 #include "lockkeeper/driver/token.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
+#include "store/companion_key.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -21,13 +22,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes refusalPause{1};
+constexpr std::chrono::seconds nextAskPause{1};
 
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
 constexpr std::chrono::microseconds lookInPause{50};
 
 }  // namespace
 
-Subscription::Waiter::Waiter(Subscription& subscription) : subscription_(subscription) {
+Subscription::Waiter::Waiter(Subscription& subscription, std::uint16_t slot)
+    : subscription_(subscription), slot_(slot) {
   Lock lock(subscription_.mutex_);
   number_ = ++subscription_.lastNumber_;
   subscription_.waiters_.emplace(number_, this);
@@ -46,9 +49,10 @@ Subscription::Waiter::~Waiter() {
 
 std::string Subscription::Waiter::channel() {
   const Lock lock(subscription_.mutex_);
-  heard_ = subscription_.live_;
+  std::string channel = subscription_.channelOf(slot_);
+  heard_ = !channel.empty();
   news_.channelChanged = false;
-  return heard_ ? subscription_.channel_ : std::string();
+  return channel;
 }
 
 Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_token& stop) {
@@ -81,8 +85,8 @@ Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_tok
     all.environment_.tell(
         {.kind = EventKind::noted,
          .store = all.dialer_.store(),
-         .text = "SUBSCRIBE or PUBLISH is not permitted on the channels lockkeeper:*: who waits "
-                 "for a lock polls, four times a second"});
+         .text = "SUBSCRIBE or PUBLISH (on a cluster: SSUBSCRIBE or SPUBLISH) is not permitted on the "
+                 "channels lockkeeper:*: who waits for a lock polls, four times a second"});
   }
   return news;
 }
@@ -100,10 +104,39 @@ Subscription::Subscription(const RedisOptions& options, const Environment& envir
 
 Subscription::~Subscription() { ::close(wake_); }
 
-std::string Subscription::channelOfReports() {
+std::string Subscription::channelOfReports(std::uint16_t slot) {
   Lock lock(mutex_);
+  want(slot);
   lookIn(lock);
-  return live_ ? channel_ : std::string();
+  return channelOf(slot);
+}
+
+// Where messages for the slot are heard; empty while they are not.
+std::string Subscription::channelOf(std::uint16_t slot) {
+  if (!live_) return {};
+  if (!sharded_) return channel_;
+  want(slot);
+  const SlotChannel& own = slots_[slot];
+  return own.live ? own.name : std::string();
+}
+
+// Subscribes to the slot's channel, if there are such, unless that is under way or has just been refused.
+void Subscription::want(std::uint16_t slot) {
+  if (!live_ || !sharded_) return;
+  SlotChannel& own = slots_[slot];
+  const Instant now = clock_.now();
+  if (own.asked || own.live || now < own.nextAsk) return;
+  if (own.name.empty()) own.name = channel_ + ":{" + tagInSlot(slot) + "}";
+  if (asked_.empty()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
+  if (slots_.size() == 1) {
+    // As in greet(). A connection that is subscribed may not publish.
+    probeDue_ = true;
+    appendCommand(out_, {"SPUBLISH", own.name, "0"});
+  }
+  appendCommand(out_, {"SSUBSCRIBE", own.name});
+  own.asked = true;
+  asked_.push_back(slot);
+  interruptLeader();
 }
 
 bool Subscription::reportedSince(Instant since) noexcept {
@@ -163,7 +196,7 @@ void Subscription::attend(Lock& lock, Instant until) {
   } catch (const std::exception&) {
     broken = true;
   }
-  if (broken || (stream_ && !live_ && now >= answerBy_)) drop(now);
+  if (broken || (stream_ && answersDue() && now >= answerBy_)) drop(now);
 }
 
 // Until when nothing has to be done unless there is something.
@@ -174,7 +207,7 @@ Instant Subscription::awaited(pollfd& polled) const {
   }
   if (!stream_) return nextDial_;
   polled = out_.empty() ? stream_->toReceive() : stream_->toSend();
-  return live_ ? Instant::max() : answerBy_;
+  return answersDue() ? answerBy_ : Instant::max();
 }
 
 // Outside the mutex: system calls. True when the dial is done.
@@ -190,9 +223,15 @@ bool Subscription::use(Instant now) {
 
 void Subscription::greet(Instant now) {
   stream_ = dial_->take();
+  sharded_ = hasShardedChannels(dial_->facts());
   dial_.reset();
   reader_ = std::make_unique<ReplyReader>();
   refused_ = false;
+  if (sharded_) {
+    live_ = true;
+    for (const auto& [number, waiter] : waiters_) want(waiter->slot_);
+    return;
+  }
   // The first only asks whether it is permitted: those who release locks publish.
   appendCommand(out_, {"PUBLISH", channel_, "0"});
   appendCommand(out_, {"SUBSCRIBE", channel_});
@@ -212,19 +251,61 @@ void Subscription::takeIn(Instant now) {
 }
 
 void Subscription::accept(const Reply& reply) {
-  if (reply.kind == ReplyKind::error) {
-    if (!isError(reply, "NOPERM")) throw StoreUnavailable("the server does not subscribe us");
+  if (reply.kind == ReplyKind::error) return acceptError(reply);
+  if (reply.items.empty()) {  // the number of those who heard our first message
+    probeDue_ = false;
+    return;
+  }
+  const std::string& kind = reply.items[0].text;
+  if ((kind == "message" || kind == "smessage") && reply.items.size() == 3) {
+    deliver(reply.items[2].text);
+  } else if (sharded_ && reply.items.size() == 3) {
+    acceptOfSlot(kind, reply.items[1].text);
+  } else if (kind == "subscribe" && !refused_) {
+    backoff_ = redialBackoff;
+    setLive(true);
+  }
+}
+
+void Subscription::acceptError(const Reply& error) {
+  if (isError(error, "NOPERM")) {
     refused_ = true;
     tellRefusal_ = tellRefusal_ || !std::exchange(refusalNoted_, true);
     return;
   }
-  if (reply.items.empty()) return;  // the number of those who heard our first PUBLISH
-  const std::string& kind = reply.items[0].text;
-  if (kind == "message" && reply.items.size() == 3) {
-    deliver(reply.items[2].text);
-  } else if (kind == "subscribe" && !refused_) {
+  if (!sharded_) throw StoreUnavailable("the server does not subscribe us");
+  if (std::exchange(probeDue_, false)) return;
+  if (asked_.empty()) throw StoreUnavailable("the server refuses what it was not asked");
+  // The slot is on another node, or on its way. Who waits for it looks, and then asks again.
+  SlotChannel& own = slots_[asked_.front()];
+  answered();
+  own.asked = false;
+  own.nextAsk = saturatingAdd(clock_.now(), nextAskPause);
+}
+
+// The oldest question. Each has the I/O timeout, from the answer before it on.
+void Subscription::answered() {
+  asked_.pop_front();
+  if (live_) answerBy_ = saturatingAdd(clock_.now(), dialer_.options().ioTimeout);
+}
+
+void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel) {
+  const std::uint16_t slot = hashSlot(channel);
+  SlotChannel& own = slots_[slot];
+  if (kind == "ssubscribe" && !asked_.empty() && asked_.front() == slot) {
+    answered();
     backoff_ = redialBackoff;
-    setLive(true);
+    own.live = true;
+  } else if (kind == "sunsubscribe") {
+    own.live = false;  // the slot has gone to another node
+  } else {
+    throw StoreUnavailable("the server tells of a channel that nobody asked for");
+  }
+  own.asked = false;
+  for (const auto& [number, waiter] : waiters_) {
+    if (waiter->slot_ != slot || (!own.live && !waiter->heard_)) continue;
+    waiter->news_.channelChanged = true;
+    waiter->wakeUp_.notify_one();
   }
 }
 
@@ -252,6 +333,9 @@ void Subscription::drop(Instant now) {
   stream_.reset();
   reader_.reset();
   out_.clear();
+  slots_.clear();
+  asked_.clear();
+  probeDue_ = false;
   nextDial_ = saturatingAdd(now, backoff_.next(*environment_.random));
   setLive(false);
 }

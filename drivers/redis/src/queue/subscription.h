@@ -6,12 +6,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockkeeper/driver/fork_guard.h"
@@ -24,8 +26,10 @@
 namespace lockkeeper::redis {
 
 /// A connection of its own on which one server wakes up those of this process who wait in its queues: it is
-/// subscribed to one channel, of a random name. Made when the first one comes to wait, and again when it is
-/// lost; kept when nobody waits. There is no thread behind it: of those who wait, one polls it for all.
+/// subscribed to one channel, of a random name, or on a Redis Cluster from version 7 on to one for each slot,
+/// so that a message is published at one node instead of at all. Made when the first one comes to wait, and
+/// again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait, one polls
+/// it for all.
 ///
 /// A message is a hint and may get lost, so nobody waits for one without an end. Thread-safe.
 class Subscription {
@@ -40,7 +44,8 @@ class Subscription {
   /// One who waits, and has a number. Must end before the subscription; one thread at a time.
   class Waiter {
    public:
-    explicit Waiter(Subscription& subscription);
+    /// Waits for a key of this hash slot.
+    Waiter(Subscription& subscription, std::uint16_t slot);
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
     ~Waiter();
@@ -57,6 +62,7 @@ class Subscription {
     friend class Subscription;
 
     Subscription& subscription_;
+    const std::uint16_t slot_;
     std::uint64_t number_ = 0;
     News news_;
     bool heard_ = false;  // channel() was not empty
@@ -68,9 +74,9 @@ class Subscription {
   Subscription& operator=(const Subscription&) = delete;
   ~Subscription();
 
-  /// Where "wanted" is to be published when somebody begins to wait for a lock that this process hands on by
-  /// itself; empty while that would not be heard. Connects when needed. Does not block.
-  std::string channelOfReports();
+  /// Where "wanted" is to be published when somebody begins to wait for a lock of this slot that this process
+  /// hands on by itself; empty while that would not be heard. Connects when needed. Does not block.
+  std::string channelOfReports(std::uint16_t slot);
 
   /// Whether that has been heard since then. Takes in what has come, now and then, and does not block.
   bool reportedSince(Instant since) noexcept;
@@ -82,13 +88,27 @@ class Subscription {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
+  /// Of one slot, on the present connection.
+  struct SlotChannel {
+    std::string name{};
+    bool asked = false;  // the reply is due
+    bool live = false;   // subscribed
+    Instant nextAsk = Instant::min();
+  };
+
   void attend(Lock& lock, Instant until);
   void lookIn(Lock& lock);
   Instant awaited(pollfd& polled) const;
   bool use(Instant now);
   void greet(Instant now);
+  bool answersDue() const { return !live_ || !asked_.empty(); }
+  std::string channelOf(std::uint16_t slot);
+  void want(std::uint16_t slot);
   void takeIn(Instant now);
   void accept(const Reply& reply);
+  void acceptError(const Reply& error);
+  void answered();
+  void acceptOfSlot(std::string_view kind, std::string_view channel);
   void deliver(const std::string& message);
   void drop(Instant now);
   void setLive(bool live);
@@ -106,7 +126,7 @@ class Subscription {
   std::map<std::uint64_t, Waiter*> waiters_;
   std::vector<Waiter*> sleeping_;
   std::uint64_t lastNumber_ = 0;
-  bool live_ = false;     // subscribed
+  bool live_ = false;     // subscribed; with `sharded_`, ready for that
   bool refused_ = false;  // the server does not permit it
   bool refusalNoted_ = false;
   bool tellRefusal_ = false;
@@ -119,6 +139,10 @@ class Subscription {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<ReplyReader> reader_;
   std::string out_;
+  bool sharded_ = false;   // one channel for each slot
+  bool probeDue_ = false;  // with `sharded_`: whether we may publish is not answered yet
+  std::map<std::uint16_t, SlotChannel> slots_;
+  std::deque<std::uint16_t> asked_;  // of them
   Instant answerBy_{};
   Instant nextDial_ = Instant::min();
   Backoff backoff_;

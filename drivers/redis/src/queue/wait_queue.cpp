@@ -8,6 +8,7 @@
 
 #include "scripts.h"
 #include "store/companion_key.h"
+#include "wire/protocol/redirect.h"
 #include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
@@ -17,6 +18,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes refusalPause{1};
+
+// A cluster's node may refuse what needs several keys while their slot goes to another node.
+constexpr milliseconds onItsWayPause{100};
 
 const Script& queueScript() {
   static const Script& script = *new Script(scripts::queue);
@@ -85,11 +89,11 @@ WaitQueue::WaitQueue(RedisStore& store)
     : store_(store), subscription_(store.options(), store.environment(), store.dialRules()) {}
 
 AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Instant until,
-                              const std::stop_token& stop, const std::function<AcquireResult()>& confirm) {
+                              const std::stop_token& stop, const std::function<AcquireResult()>& confirm,
+                              std::string& ticket) {
   if (!permitted() || stop.stop_requested()) return Busy{};
   const Place place(key, value);
-  Subscription::Waiter waiter(subscription_);
-  std::string ticket;
+  Subscription::Waiter waiter(subscription_, hashSlot(key));
   bool told = true;  // to look
   do {
     const Look found = look(place, waiter, ticket);
@@ -119,7 +123,7 @@ AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Inst
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
   Place place(key);
-  return {std::move(place.order), std::move(place.waiters), subscription_.channelOfReports()};
+  return {std::move(place.order), std::move(place.waiters), subscription_.channelOfReports(hashSlot(key))};
 }
 
 Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,
@@ -143,6 +147,8 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
     if (isError(reply, "NOPERM")) noteRefusal();
     // Or the keys of the queue hold something else.
     if (isError(reply, "NOPERM") || isError(reply, "WRONGTYPE")) return {.possible = false};
+    if (isOnItsWay(reply))
+      return {.next = saturatingAdd(store_.clock().now(), onItsWayPause), .ticket = std::string(ticket)};
     if (isError(reply, "READONLY") || isError(reply, "MASTERDOWN")) subscription_.suspect();
     if (reply.kind == ReplyKind::error) store_.refuse(reply);
   } catch (const StoreUnavailable& error) {
@@ -179,22 +185,33 @@ void WaitQueue::tryToLeave(const Place& place) {
   }
 }
 
+// Of a slot that is on another node now, the queue is there too, with this claim's place in it.
 void WaitQueue::stillQueued(const StoreUnavailable& error) {
+  const auto* const redirected = dynamic_cast<const Redirected*>(&error);
+  if (redirected != nullptr && redirected->redirect().kind == Redirect::Kind::moved) throw *redirected;
   throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
 }
 
 bool WaitQueue::release(std::string_view key, std::string_view value, Instant deadline) {
   Request request;
   if (change(Place(key), request, deadline, {"release", value})) {
+    if (isOnItsWay(request.reply(0))) return releaseAlone(key, value, deadline);
     const bool released = store_.flagOf(request);
     knownOn_ = request.connection();
     return released;
   }
+  const bool released = releaseAlone(key, value, deadline);
+  noteRefusal();
+  return released;
+}
+
+bool WaitQueue::releaseAlone(std::string_view key, std::string_view value, Instant deadline) {
   knownOn_ = 0;
+  Request request;
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
     Script::release().addTo(call, by, std::array{key}, std::array{value});
   });
-  return withoutQueue(request);
+  return store_.flagOf(request);
 }
 
 bool WaitQueue::postRelease(std::string_view key, std::string_view value,

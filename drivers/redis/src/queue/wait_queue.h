@@ -25,11 +25,13 @@ class WaitQueue {
   explicit WaitQueue(RedisStore& store);
 
   /// Waits for `key`, in `value`'s name, until it is granted, `until`, or `stop`. `confirm` makes a grant of
-  /// an offer, or says Busy when that has lapsed. Busy at once where queues are not permitted, or other data
+  /// an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when there is
+  /// none yet. Busy at once where queues are not permitted, or other data
   /// is in the place of this one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may
-  /// still be in the queue, or the key offered to it.
+  /// still be in the queue, or the key offered to it; Redirected when the key, with its queue, has moved to
+  /// another node.
   AcquireResult wait(std::string_view key, std::string_view value, Instant until, const std::stop_token& stop,
-                     const std::function<AcquireResult()>& confirm);
+                     const std::function<AcquireResult()>& confirm, std::string& ticket);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
   /// those who begin to wait are reported to; empty while that would not be heard. For users who are
@@ -50,7 +52,8 @@ class WaitQueue {
   bool waitersReportedSince(Instant since) noexcept { return subscription_.reportedSince(since); }
 
   /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it
-  /// did not have it.
+  /// did not have it. While the key's slot is on its way to another node, it only frees the key: who waits
+  /// finds that by looking.
   bool release(std::string_view key, std::string_view value, Instant deadline);
 
   /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
@@ -76,6 +79,7 @@ class WaitQueue {
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
   bool change(const Place& place, Request& request, Instant deadline,
               std::initializer_list<std::string_view> arguments);
+  bool releaseAlone(std::string_view key, std::string_view value, Instant deadline);
   bool withoutQueue(const Request& request);
   ServerFault faultOf(const PostedRelease& posted);
   Instant oneTimeout() const;

@@ -1,7 +1,9 @@
 #include "store/companion_key.h"
 
 #include <array>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "lockkeeper/driver/key.h"
 
@@ -38,17 +40,28 @@ std::optional<std::string_view> hashTag(std::string_view key) {
   return key.substr(open + 1, close - open - 1);
 }
 
-// Ends: the decimal numbers below 200,000 meet every slot.
-std::string tagInSlot(std::uint16_t slot) {
-  for (unsigned number = 0;; ++number) {
-    std::string tag = std::to_string(number);
-    if (crc16(tag) % slots == slot) return tag;
+// By slot. Ends: the decimal numbers below 200,000 meet every slot.
+std::vector<std::uint32_t> smallestTags() {
+  constexpr auto none = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> tags(slots, none);
+  std::uint32_t missing = slots;
+  for (std::uint32_t number = 0; missing > 0; ++number) {
+    std::uint32_t& tag = tags[crc16(std::to_string(number)) % slots];
+    if (tag != none) continue;
+    tag = number;
+    --missing;
   }
+  return tags;
 }
 
 }  // namespace
 
 std::uint16_t hashSlot(std::string_view key) { return crc16(hashTag(key).value_or(key)) % slots; }
+
+std::string tagInSlot(std::uint16_t slot) {
+  static const std::vector<std::uint32_t>& tags = *new std::vector(smallestTags());
+  return std::to_string(tags[slot]);
+}
 
 std::string companionKey(std::string_view key, std::string_view name) {
   std::string mark(reservedMark);
@@ -57,6 +70,13 @@ std::string companionKey(std::string_view key, std::string_view name) {
   if (hashTag(key)) return std::string(key) + mark + ":tagged";
   if (key.find('}') == std::string_view::npos) return "{" + std::string(key) + "}" + mark;
   return "{" + tagInSlot(hashSlot(key)) + "}" + mark + ":" + std::string(key);
+}
+
+std::string valueKey(std::string_view key) { return std::string(reservedMark).append("v:").append(key); }
+
+// "board" is what a table was called when the first fleets were deployed: the name of the key stays.
+std::string tableKey(std::string_view table) {
+  return std::string(table).append(reservedMark).append("board");
 }
 
 }  // namespace lockkeeper::redis

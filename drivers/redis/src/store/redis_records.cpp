@@ -5,6 +5,7 @@
 
 #include "lockkeeper/driver/key.h"
 #include "scripts.h"
+#include "store/companion_key.h"
 #include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
@@ -16,11 +17,6 @@ constexpr std::size_t repliesPerRecord = 3;
 // What a user of an ACL needs for shared records.
 constexpr std::string_view recordPermissions =
     "+@connection +info +time +eval +evalsha +hget +hgetall +hset +hdel, on its keys";
-
-// "board" is what a table was called when the first fleets were deployed: the name of the key stays.
-std::string tableKey(std::string_view table) {
-  return std::string(table).append(reservedMark).append("board");
-}
 
 const Script& recordsScript() {
   static const Script& script = *new Script(scripts::records);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
+#include "wire/protocol/redirect.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -64,19 +65,26 @@ void RedisStore::execute(Request& request, Instant deadline) {
       follow(now + std::min<Instant::duration>((deadline - now) / 4, options().ioTimeout / 4));
     }
   }
+  if (!isImporting()) return server_.execute(request, deadline);
+  request.addAsking();
   server_.execute(request, deadline);
+  request.dropAskingReplies();
 }
 
 std::optional<std::chrono::milliseconds> RedisStore::lookEvery() const {
   return sentinels_ ? std::optional(pauseBetweenLooks) : std::nullopt;
 }
 
+void RedisStore::ping(Instant deadline) {
+  Request request;
+  request.add({"PING"});
+  execute(request, deadline);
+}
+
 void RedisStore::look(Instant deadline) noexcept {
   follow(std::min(deadline, saturatingAdd(clock().now(), options().ioTimeout)));
   try {
-    Request request;
-    request.add({"PING"});
-    execute(request, deadline);
+    ping(deadline);
   } catch (const std::exception&) {
     // Who needs the server hears of it.
   }
@@ -114,6 +122,7 @@ std::string RedisStore::faultIn(const Reply& error) const { return faultOf(name(
 
 void RedisStore::refuse(const Reply& error, std::string_view needs) const {
   const ServerFault fault = faultOf(name(), error, needs);
+  if (auto redirect = redirectIn(error)) throw Redirected(fault.text, std::move(*redirect));
   throwError(fault.code, fault.text);
 }
 

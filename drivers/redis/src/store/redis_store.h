@@ -39,20 +39,22 @@ class RedisStore {
   /// As Multiplexer::serverRun().
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
-  /// As Multiplexer::execute().
+  /// As Multiplexer::execute(). Sends ASKING before each command where RedisOptions::cluster says so.
   void execute(Request& request, Instant deadline);
 
   /// For further connections to the same server.
   const DialRules& dialRules() const { return dialRules_; }
   /// How often to look() while no call is made; empty where there are no sentinels.
   std::optional<std::chrono::milliseconds> lookEvery() const;
+  /// Throws, as execute(), when the server does not answer.
+  void ping(Instant deadline);
   /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
   /// the present one answers.
   void look(Instant deadline) noexcept;
 
   /// As Multiplexer::post() and awaitPosted().
   bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
-    return server_.post(request, std::move(posted), connection);
+    return !isImporting() && server_.post(request, std::move(posted), connection);
   }
   void awaitPosted(Instant deadline) { server_.awaitPosted(deadline); }
 
@@ -75,7 +77,8 @@ class RedisStore {
   RenewOutcome failedRenewal(const Reply& error) const;
   /// The same in words.
   std::string faultIn(const Reply& error) const;
-  /// Throws what the error reply means. `needs` are the rights that the command takes.
+  /// Throws what the error reply means; Redirected where a node of a cluster says so. `needs` are the rights
+  /// that the command takes.
   [[noreturn]] void refuse(const Reply& error, std::string_view needs = lockPermissions) const;
   /// Ends the request's connection and throws ProtocolError: a reply has a form that no server of ours would
   /// send.
@@ -94,6 +97,7 @@ class RedisStore {
   static bool lacksScript(const Request& request);
   void follow(Instant deadline) noexcept;
   void noteRun(const std::string& run);
+  bool isImporting() const { return options().cluster == ClusterUse::importingNode; }
 
   const std::function<void()> onNewServer_;
   const std::shared_ptr<Sentinels> sentinels_;  // null when there are none

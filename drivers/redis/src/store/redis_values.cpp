@@ -3,6 +3,7 @@
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/redis/value_store.h"
+#include "store/companion_key.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
@@ -12,10 +13,6 @@ static_assert(maxValueBytes <= maxBulkBytes, "a value must fit into a reply");
 namespace {
 
 constexpr std::string_view needs = "+@connection +info +get +set +del, on the keys of the values";
-
-// The reserved mark comes first, so that no lock has this key and a hash tag in the caller's key still
-// counts.
-std::string storedKey(std::string_view key) { return std::string(reservedMark).append("v:").append(key); }
 
 }  // namespace
 
@@ -51,7 +48,7 @@ RedisValues::~RedisValues() {
 std::optional<std::string> RedisValues::get(std::string_view key, Instant deadline) {
   checkKey(key);
   Request request;
-  impl_->ask(request, {"GET", storedKey(key)}, deadline);
+  impl_->ask(request, {"GET", valueKey(key)}, deadline);
   Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::nil) return std::nullopt;
   if (reply.kind != ReplyKind::bulk) impl_->unexpected(request);
@@ -63,7 +60,7 @@ void RedisValues::put(std::string_view key, std::string_view value, std::chrono:
   checkValue(key, value, ttl);
   const std::string length = std::to_string(ttl.count());
   Request request;
-  impl_->ask(request, {"SET", storedKey(key), value, "PX", length}, deadline);
+  impl_->ask(request, {"SET", valueKey(key), value, "PX", length}, deadline);
   if (!impl_->doneBy(request)) impl_->unexpected(request);
 }
 
@@ -72,14 +69,14 @@ bool RedisValues::add(std::string_view key, std::string_view value, std::chrono:
   checkValue(key, value, ttl);
   const std::string length = std::to_string(ttl.count());
   Request request;
-  impl_->ask(request, {"SET", storedKey(key), value, "NX", "PX", length}, deadline);
+  impl_->ask(request, {"SET", valueKey(key), value, "NX", "PX", length}, deadline);
   return impl_->doneBy(request);
 }
 
 bool RedisValues::erase(std::string_view key, Instant deadline) {
   checkKey(key);
   Request request;
-  impl_->ask(request, {"DEL", storedKey(key)}, deadline);
+  impl_->ask(request, {"DEL", valueKey(key)}, deadline);
   return impl_->flagOf(request);
 }
 

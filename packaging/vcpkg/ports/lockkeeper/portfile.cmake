@@ -4,6 +4,7 @@ get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOL
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         cli             LOCKKEEPER_BUILD_CLI
+        etcd            LOCKKEEPER_BUILD_ETCD
         inventory       LOCKKEEPER_BUILD_INVENTORY
         mysql           LOCKKEEPER_BUILD_MYSQL
         poco-adapters   LOCKKEEPER_BUILD_POCO

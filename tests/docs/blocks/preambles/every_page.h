@@ -1,6 +1,7 @@
 #pragma once
 
 #include <lockkeeper/lock_manager.h>
+#include <lockkeeper/etcd/use.h>
 #include <lockkeeper/mysql/use.h>
 #include <lockkeeper/rate_limiter.h>
 #include <lockkeeper/redis/use.h>

@@ -11,9 +11,9 @@
 #include "getlock/getlock_options.h"
 #include "getlock/session/getlock_statements.h"
 #include "getlock_fixture.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "session/reply_fault.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -8,8 +8,8 @@
 #include "getlock/getlock_options.h"
 #include "getlock/session/lock_sessions.h"
 #include "getlock_fixture.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -9,11 +9,11 @@
 #include "getlock/fence_counter.h"
 #include "getlock/getlock_options.h"
 #include "getlock_fixture.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/store_registry.h"
-#include "session/session_opener.h"
 #include "tls_files.h"
 
 namespace lockkeeper::test {

@@ -175,6 +175,7 @@ TEST(LockServices, NamesTheComponentThatIsNotLinked) {
   for (const auto* scheme : {"redis", "rediss", "redis+unix", "redis+legacy", "redlock"})
     missing(scheme, "redis");
   for (const auto* scheme : {"mysql+getlock", "mysql+version"}) missing(scheme, "mysql");
+  for (const auto* scheme : {"etcd", "etcds"}) missing(scheme, "etcd");
   EXPECT_EQ(
       refused("lockkeeper.store = zookeeper://:s3cr3t@h\n"),
       "lockkeeper.store: no driver is registered for the scheme 'zookeeper': this program knows memory");

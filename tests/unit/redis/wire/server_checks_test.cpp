@@ -45,6 +45,24 @@ TEST(ServerChecks, RefusesServersThatCannotKeepLocks) {
   EXPECT_NE(faultOf(ServerFacts{}), "accepted");
 }
 
+TEST(ServerChecks, NamesTheOtherSchemeForANodeOfAClusterAndForAServerOfItsOwn) {
+  ServerFacts node = good;
+  node.clusterEnabled = "1";
+  RedisOptions plain;
+  plain.host = "::1";
+  plain.port = 7000;
+  EXPECT_NE(faultOf(node, plain).find("write redis+cluster://[::1]:7000"), std::string::npos);
+  RedisOptions cluster = plain;
+  cluster.cluster = ClusterUse::node;
+  EXPECT_EQ(faultOf(node, cluster), "accepted");
+  EXPECT_NE(faultOf(good, cluster).find("write redis://[::1]:7000"), std::string::npos);
+  node.role = "slave";
+  node.evictionPolicy = "allkeys-lru";
+  EXPECT_NE(faultOf(node, cluster), "accepted");
+  cluster.cluster = ClusterUse::informant;
+  EXPECT_EQ(faultOf(node, cluster), "accepted");
+}
+
 TEST(ServerChecks, RefusesEvictionUnlessItIsAllowed) {
   for (const char* const policy : {"allkeys-lru", "allkeys-random", "volatile-ttl", "volatile-lfu"}) {
     ServerFacts facts = good;

@@ -23,7 +23,8 @@ namespace lockkeeper::mysql {
 /// ttl must be at least 1 s. Names are server-wide, whatever the database. Fences come from the table
 /// lockkeeper_fences in the database.
 ///
-/// URI: `mysql+getlock://user:password@host:3306/database`, with the parameters
+/// URI: `mysql+getlock://user:password@host[:3306][,host2[:3306],…]/database` (of several hosts, the one that
+/// takes the writes is used; its locks are lost when another one takes over), with the parameters
 ///
 ///     connections    16    the most sessions that hold locks; half of them at most wait
 ///     fence          on    off: no table is needed, grants carry no fence, holders no label
@@ -38,7 +39,8 @@ namespace lockkeeper::mysql {
 ///     ioTimeout      3s    what a call may take beyond its deadline
 ///     passwordFile   -     file whose first line is the password, instead of one in the URI
 ///
-/// There is no background thread but one that cuts off overdue reads. Thread-safe.
+/// There is no background thread but one that cuts off overdue reads and, with several hosts, one for each
+/// log-in under way; the destructor waits for those, for connectTimeout at most. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
@@ -66,7 +68,8 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
 
-  /// Reports the locks of a session that is found to have ended, when one of them is asked for.
+  /// Reports the locks of a session that is found to have ended, when one of them is asked for; and those of
+  /// all sessions with a server that is found to have become read-only, or replaced by another one.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Waitable, LossReporting, RateDriver>(*this, type);

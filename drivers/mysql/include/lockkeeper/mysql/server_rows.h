@@ -20,19 +20,24 @@ struct ServerRowsOptions {
   /// The longest wait for a free session, and for a row. A transaction is cut off after twice as long.
   /// 1 s to 1 h; the server counts whole seconds.
   std::chrono::seconds operationTimeout{2};
+  /// Any table of the database that the account may read. With it, a new session with a member of a
+  /// replication group first asks the group, as one with a primary that is cut off from the others cannot.
+  /// Empty: such a member is told only by an account that may read
+  /// performance_schema.replication_group_members.
+  std::string table{};
 };
 
 /// VersionedRow's database on sessions of lockkeeper's own with a MariaDB or MySQL server, for applications
 /// that bring none. Sessions are opened when needed, and used only with a server that takes writes; when it
-/// has become a replica, its sessions are closed and the name is looked up again. Thread-safe. After fork()
-/// the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+/// has become a replica, its sessions are closed and the primary is looked for again. Thread-safe. After
+/// fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 ///
 /// All functions throw StoreUnavailable (nothing has changed) and ConfigError, commit() also OutcomeUnknown.
 class LOCKKEEPER_MYSQL_EXPORT ServerRows {
  public:
-  /// `uri` is `mysql://user:password@host[:3306]/database` with the parameters `passwordFile`, `socket`,
-  /// `tls`, `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet. Throws
-  /// ConfigError, and std::invalid_argument for options out of range.
+  /// `uri` is `mysql://user:password@host[:3306][,host2…]/database` with the parameters `passwordFile`,
+  /// `socket`, `tls`, `verify`, `caFile`, `certFile` and `keyFile` of mysql+getlock. Connects nowhere yet.
+  /// Throws ConfigError, and std::invalid_argument for options out of range.
   ServerRows(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment = {});
   ServerRows(const ServerRows&) = delete;
   ServerRows& operator=(const ServerRows&) = delete;

@@ -15,17 +15,19 @@
 
 namespace lockkeeper::mysql {
 
-/// `mysql+version://user:password@host[:3306]/database`: locks as rows of an InnoDB table on MariaDB or
-/// MySQL. A claim is one statement that takes a row which is free or expired and counts its version up; the
-/// version is the fence. Leases end on the server's clock, in microseconds. Rows stay, so that versions go
-/// on; schema/version.sql says how to purge them.
+/// `mysql+version://user:password@host[:3306][,host2[:3306],…]/database`: locks as rows of an InnoDB table on
+/// MariaDB or MySQL. Of several hosts, the one that takes the writes is used, and looked for again when it
+/// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
+/// the version is the fence. Leases end on the server's clock, in microseconds. Rows stay, so that versions
+/// go on; schema/version.sql says how to purge them.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes it where it does not exist),
 /// `connections` (8: the most open at once, 1 to 256; one more ends renewals that wait for a row), and those
 /// of mysql+getlock for the connection.
 ///
 /// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
-/// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed.
+/// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed; with
+/// several hosts, one for each log-in under way. The destructor waits for those, for connectTimeout at most.
 /// Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.

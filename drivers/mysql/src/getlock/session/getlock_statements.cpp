@@ -63,6 +63,8 @@ std::string checkFences() {
          "ON DUPLICATE KEY UPDATE fence=fence+1";
 }
 
+std::string readFences() { return "SELECT COUNT(*) FROM lockkeeper_fences WHERE name=''"; }
+
 std::string drawFence(const Claim& claim, bool again, std::uint32_t count, std::uint64_t session) {
   return drawFenceIf("TRUE", claim, again, count, session);
 }
@@ -100,7 +102,10 @@ void addRelease(std::string& batch, std::string_view name) {
   batch += ")";
 }
 
-void addTouch(std::string& batch) { batch.append("SELECT ").append(whoAnswers); }
+void addTouch(std::string& batch, bool inGroup) {
+  batch.append("SELECT ").append(whoAnswers);
+  if (inGroup) batch.append(",(").append(readFences()).append(")");
+}
 
 void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t count,
               std::uint64_t session) {

@@ -19,6 +19,9 @@ std::string setUp();
 /// Does nothing, but fails unless fences may be drawn.
 std::string checkFences();
 
+/// Reads their table, and answers a number.
+std::string readFences();
+
 /// Draws the next `count` fences of the claim's name, whoever holds the name; with `again` and a count of 1,
 /// the last one, if that was given to the same claim. The first one is the statement's insert id. `session`
 /// is the one that holds the name; 0: none.
@@ -44,8 +47,9 @@ void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uin
 /// Answers RELEASE_LOCK's result.
 void addRelease(std::string& batch, std::string_view name);
 
-/// Answers nothing else: shows the server that we are there.
-void addTouch(std::string& batch);
+/// Answers nothing else: shows the server that we are there. `inGroup`: reads a table, so that the server
+/// must ask its replication group before.
+void addTouch(std::string& batch, bool inGroup);
 
 /// Draws the fence: answers NULL, then the fence.
 void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t count, std::uint64_t session);

@@ -41,6 +41,7 @@ struct LockSession {
   std::unique_ptr<ServerSession> server{};  ///< Null while it is being opened.
   bool inUse = true;
   bool waiting = false;  ///< In the server's queue for a name.
+  bool retired = false;  ///< Its server is not the primary any more: closed as soon as it is not in use.
 
   std::vector<HeldName*> held{};       ///< Changed under the set's mutex only.
   Instant firstEnd = Instant::max();   ///< No lease of `held` ends before.

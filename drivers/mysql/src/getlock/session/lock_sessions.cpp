@@ -180,22 +180,59 @@ void LockSessions::giveBack(LockSession& session) {
   Lock held(mutex_);
   session.inUse = false;
   session.waiting = false;
+  const std::unique_ptr<LockSession> closing = session.retired ? takeOut(session) : nullptr;
   tellReturn(held);
 }
 
 void LockSessions::close(LockSession& session) {
   Lock held(mutex_);
   const std::unique_ptr<LockSession> closing = takeOut(session);
+  // When one is dead they mostly all are, and their holders are to hear of it now.
+  for (std::size_t i = sessions_.size(); i-- > 0;) {
+    if (!sessions_[i]->inUse) closeIfDead(*sessions_[i]);
+  }
   tellReturn(held);
 }
 
-std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {
+void LockSessions::retire(const ServerSession& server) {
+  Lock held(mutex_);
+  retireAll([&](const ServerSession& each) { return &each == &server || each.reaches(server); });
+  tellReturn(held);
+}
+
+bool LockSessions::isRetired(const LockSession& session) {
+  const std::lock_guard guard(mutex_);
+  return session.retired;
+}
+
+template <class IsFormer>
+void LockSessions::retireAll(IsFormer isFormer) {
+  for (std::size_t i = sessions_.size(); i-- > 0;) {
+    LockSession& each = *sessions_[i];
+    if (!each.server || !isFormer(*each.server)) continue;
+    each.retired = true;
+    loseAll(each);
+    if (!each.inUse) {
+      takeOut(each);
+    } else if (each.waiting) {
+      // Or it would stay in a queue that leads nowhere for as long as its claim may wait.
+      each.server->cut();
+    }
+  }
+}
+
+void LockSessions::loseAll(LockSession& session) {
   std::vector<Token> lost;
   for (const HeldName* each : session.held) {
     lost.push_back(each->token);
     names_.erase(names_.find(each->name));
   }
+  session.held.clear();
   lossListeners_.tell(lost);
+}
+
+std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {
+  loseAll(session);
   const auto place =
       std::ranges::find_if(sessions_, [&](const auto& each) { return each.get() == &session; });
   std::unique_ptr<LockSession> taken = std::move(*place);
@@ -273,12 +310,21 @@ LockSessions::Use LockSessions::open(Lock& held, Instant deadline, bool waiting)
   Use use(*this, *sessions_.emplace_back(std::make_unique<LockSession>()));
   use->waiting = waiting;
   held.unlock();
+  const auto isFormer = [this](const ServerSession& each) { return !opener_.isCurrent(each); };
+  std::unique_ptr<ServerSession> server;
   try {
-    use->server = opener_.open(deadline);
+    server = opener_.open(deadline);
   } catch (...) {
+    held.lock();
+    retireAll(isFormer);
+    held.unlock();
     use.close();
     throw;
   }
+  held.lock();
+  use->server = std::move(server);
+  retireAll(isFormer);
+  held.unlock();
   return use;
 }
 

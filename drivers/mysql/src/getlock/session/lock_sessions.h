@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "getlock/session/lock_session.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/internal/string_map.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::mysql {
 
@@ -80,6 +80,11 @@ class LockSessions {
   /// A copy of what is held under the name; `session` is for takeAny().
   std::optional<HeldName> look(std::string_view name);
 
+  /// The server is not the primary any more: closes all sessions with it, those in use when they are given
+  /// back. Their locks are lost at once.
+  void retire(const ServerSession& server);
+  bool isRetired(const LockSession& session);
+
   /// Hears of the locks that end with their session.
   void addLossListener(std::weak_ptr<LossListener> listener) { lossListeners_.add(std::move(listener)); }
 
@@ -109,6 +114,9 @@ class LockSessions {
   void giveBack(LockSession& session);
   void close(LockSession& session);
   std::unique_ptr<LockSession> takeOut(LockSession& session);
+  void loseAll(LockSession& session);
+  template <class IsFormer>
+  void retireAll(IsFormer isFormer);
   bool closeIfDead(LockSession& session);
   Fitness fitness(const LockSession& session, std::chrono::seconds idleTimeout) const;
   LockSession* best(std::chrono::seconds idleTimeout, Fitness least, Fitness most);

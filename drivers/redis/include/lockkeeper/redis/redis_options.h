@@ -21,6 +21,14 @@ struct LOCKKEEPER_REDIS_EXPORT SentinelOptions {
   bool tls = false;                    ///< `sentinelTls`; with the same files as the master.
 };
 
+/// How a server of a Redis Cluster is used. Set by the driver of redis+cluster://, not by applications.
+enum class ClusterUse {
+  none,           ///< It must be no part of a cluster.
+  node,           ///< A master, for the slots that it has.
+  importingNode,  ///< A master, for slots that are on their way to it.
+  informant,      ///< Any node, to be asked what it knows of the cluster.
+};
+
 /// Which Redis, and how to talk to it. Each field says its URI parameter where the name differs.
 struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   std::string host = "127.0.0.1";  ///< A name, an IPv4 or an IPv6 address (without brackets).
@@ -28,6 +36,7 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   std::string unixPath;                     ///< The path of a Unix socket, in place of host and port.
   std::optional<SentinelOptions> sentinel;  ///< In place of host and port, too: they name both.
   std::uint32_t database = 0;
+  ClusterUse cluster = ClusterUse::none;
 
   std::string user;      ///< Of an ACL; empty for the default user.
   std::string password;  ///< Empty for none. From the URI, or `passwordFile` (its first line).
@@ -44,6 +53,10 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
 
   /// Grants carry a fence. Without (`fence=off`), taking a lock is the bare `SET key value NX PX ttl`.
   bool fence = true;
+  /// How long the counter of a key's fences stays after the key was used last: 1 s to 365 days. A shorter
+  /// time saves 150 bytes for each key that is used once; a longer one keeps fences increasing though the
+  /// server's clock is set back by as much.
+  std::chrono::milliseconds fenceKept{std::chrono::days{7}};
 
   /// Accept a server that may evict locks when its memory is full. For caches whose locks only save work.
   bool allowEviction = false;

@@ -4,12 +4,14 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "wire/protocol/redirect.h"
 
 namespace lockkeeper::redis {
 
 namespace {
 
 constexpr int oldestVersion = 6;
+constexpr int shardedChannels = 7;  // the version that has them
 
 std::string field(std::string_view info, std::string_view name) {
   const std::string start = "\n" + std::string(name) + ":";
@@ -49,6 +51,20 @@ std::string afterCrash(const ServerFacts& facts) {
   return "append-only file, fsync unknown: locks survive a crash; a power loss may free the last ones";
 }
 
+// Each says which URI to write instead. A replica of a cluster is a part of it, too.
+void checkClusterUse(const std::string& store, const ServerFacts& facts, const RedisOptions& options) {
+  const bool isNode = facts.clusterEnabled == "1";
+  const bool expected = options.cluster != ClusterUse::none;
+  if (isNode == expected) return;
+  const std::string address =
+      options.unixPath.empty() ? NodeAddress{options.host, options.port}.text() : "its TCP address";
+  if (isNode) {
+    throw ConfigError(store + " is a node of a Redis Cluster (cluster_enabled:1): write redis+cluster://" +
+                      address + ", best with more of its nodes");
+  }
+  throw ConfigError(store + " is no node of a Redis Cluster (cluster_enabled:0): write redis://" + address);
+}
+
 }  // namespace
 
 ServerFacts parseInfo(std::string_view info) {
@@ -59,6 +75,7 @@ ServerFacts parseInfo(std::string_view info) {
           .version = field(info, "redis_version"),
           .runId = field(info, "run_id"),
           .uptimeSeconds = field(info, "uptime_in_seconds"),
+          .clusterEnabled = field(info, "cluster_enabled"),
           .evictionPolicy = field(info, "maxmemory_policy"),
           .replicas = field(info, "connected_slaves"),
           .aofEnabled = field(info, "aof_enabled")};
@@ -72,6 +89,8 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
   if (majorOf(facts.version) < oldestVersion) {
     throw ConfigError(store + " has version " + shown(facts.version) + ": locks need Redis 6 or later");
   }
+  checkClusterUse(store, facts, options);
+  if (options.cluster == ClusterUse::informant) return;
   const bool evicts = !facts.evictionPolicy.empty() && facts.evictionPolicy != "noeviction";
   if (evicts && !options.allowEviction) {
     throw ConfigError(store + " may evict locks (maxmemory-policy " + shown(facts.evictionPolicy) +
@@ -86,6 +105,10 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
 
 void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& /*options*/) {
   if (facts.mode != "sentinel") throw ConfigError(store + " is not a sentinel");
+}
+
+bool hasShardedChannels(const ServerFacts& facts) {
+  return facts.clusterEnabled == "1" && majorOf(facts.version) >= shardedChannels;
 }
 
 std::string durabilityOf(const ServerFacts& facts) {

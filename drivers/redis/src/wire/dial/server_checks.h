@@ -15,6 +15,7 @@ struct ServerFacts {
   std::string version{};
   std::string runId{};
   std::string uptimeSeconds{};
+  std::string clusterEnabled{};  ///< "1" for a node of a Redis Cluster.
   std::string evictionPolicy{};
   std::string replicas{};     ///< How many are connected.
   std::string aofEnabled{};   ///< "0" or "1".
@@ -24,13 +25,17 @@ struct ServerFacts {
 /// Takes the facts from the text of INFO.
 ServerFacts parseInfo(std::string_view info);
 
-/// Throws unless locks can be kept on this server now: ConfigError when it is older than version 6 or may
-/// evict keys (without `options.allowEviction`); StoreUnavailable when it is a replica or still loading its
-/// data, since that may change at any time.
+/// Throws unless locks can be kept on this server now: ConfigError when it is older than version 6, may evict
+/// keys (without `options.allowEviction`), or is a node of a Redis Cluster unlike `options.cluster`;
+/// StoreUnavailable when it is a replica or still loading its data, since that may change at any time. A mere
+/// informant may be a replica, and evict what it likes.
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
 
 /// Throws ConfigError unless this is a sentinel.
 void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
+
+/// Whether a wake-up can be published inside one part of a cluster, the slot of its channel.
+bool hasShardedChannels(const ServerFacts& facts);
 
 /// One line for people: what a crash of this server, or a failover, does to its locks.
 std::string durabilityOf(const ServerFacts& facts);

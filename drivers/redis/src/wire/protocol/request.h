@@ -56,6 +56,13 @@ class Request {
     size_ = 0;
   }
 
+  /// Puts ASKING before each command, so that a node of a Redis Cluster serves slots that are on their way to
+  /// it. When the only node has been asked, dropAskingReplies() leaves the replies to the others.
+  /// @{
+  void addAsking();
+  void dropAskingReplies();
+  /// @}
+
   /// All that was added, as it is sent.
   const std::string& commands() const { return commands_; }
   /// How many commands were added.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "wire/protocol/redirect.h"
+
 namespace lockkeeper::redis {
 
 namespace {
@@ -67,6 +69,9 @@ ServerFault faultOf(const std::string& store, const Reply& error, std::string_vi
   }
   if (name == "NOPERM") {
     return {ErrorCode::config, store + " does not permit what is needed: " + std::string(needs)};
+  }
+  if (const auto redirect = redirectIn(error)) {
+    return {ErrorCode::storeUnavailable, store + ": " + describe(*redirect)};
   }
   if (isRefusal(error)) {
     return {ErrorCode::storeUnavailable, store + " refused the command: " + std::string(name)};

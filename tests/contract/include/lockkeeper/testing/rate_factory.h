@@ -34,6 +34,9 @@ struct RateFactory {
     std::this_thread::sleep_for(length);
   };
 
+  /// What keys must contain that are charged in one call, where the store asks for that.
+  std::string commonTag{};
+
   /// How many random arrivals the bounds are checked with.
   int arrivals = 20'000;
 };

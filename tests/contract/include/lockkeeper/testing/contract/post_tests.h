@@ -69,7 +69,7 @@ TEST_P(DriverContract, APostedReleaseFreesTheKeyOfItsOwnerOnly) {
   ASSERT_TRUE(grant(owner));
   const auto outcomes = std::make_shared<PostOutcomes>();
   EXPECT_TRUE(postable->postRelease(former.claim(), outcomes));
-  EXPECT_TRUE(postable->postRelease(Claimant{key + "/other"}.claim(), outcomes));
+  EXPECT_TRUE(postable->postRelease(Claimant{"{" + key + "}/other"}.claim(), outcomes));
   EXPECT_EQ(renew(owner), RenewOutcome::renewed);
   postable->awaitPosted(deadline());
   EXPECT_EQ(outcomes->refused, 2);

@@ -11,7 +11,8 @@ namespace lockkeeper::testing {
 TEST_P(RateContract, SeveralLimitsAreChargedTogetherOrNotAtAll) {
   const RatePolicy user = bucket("5/day"), address = policyOf(RateKind::slidingWindow, "3/day"),
                    everybody = policyOf(RateKind::fixedWindow, "1000/366d");
-  const std::string mine = uniqueKey(), theirs = uniqueKey(), all = uniqueKey();
+  const std::string tag = GetParam().commonTag;
+  const std::string mine = uniqueKey() + tag, theirs = uniqueKey() + tag, all = uniqueKey() + tag;
   const auto ask = [&] {
     std::array charges{RateCharge{.key = mine, .law = &user.law()},
                        RateCharge{.key = theirs, .law = &address.law()},
@@ -42,7 +43,7 @@ TEST_P(RateContract, CallsThatShareLimitsInEveryOrderLoseNothing) {
   constexpr int callers = 4;
   constexpr int calls = 25;
   const RatePolicy policy = bucket("1/day", 10'000);
-  const std::string left = uniqueKey(), right = uniqueKey();
+  const std::string left = uniqueKey() + GetParam().commonTag, right = uniqueKey() + GetParam().commonTag;
   {
     std::vector<std::jthread> threads;
     for (int caller = 0; caller < callers; ++caller) {

@@ -1,4 +1,4 @@
-#include "session/session_pool.h"
+#include "hosts/session_pool.h"
 
 #include <algorithm>
 #include <utility>
@@ -30,13 +30,7 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
       clock().wait(held, returned_, deadline);
     }
     ++used_;
-    while (!idle_.empty()) {
-      auto session = std::move(idle_.back());
-      idle_.pop_back();
-      // No reply is due: what can be read is the session's end.
-      if (!session->readable()) return session;
-      dead.push_back(std::move(session));
-    }
+    if (auto session = takeIdle(dead)) return session;
   }
   try {
     return opener_.open(deadline);
@@ -51,22 +45,34 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
 }
 
 std::unique_ptr<ServerSession> SessionPool::takeReturned(Instant deadline) {
+  std::vector<std::unique_ptr<ServerSession>> dead;
   std::unique_lock held(mutex_);
-  while (idle_.empty()) {
+  for (;;) {
+    if (auto session = takeIdle(dead)) {
+      ++used_;
+      return session;
+    }
     if (used_ == 0 || clock().now() >= deadline) return nullptr;
     clock().wait(held, returned_, deadline);
   }
-  ++used_;
-  auto session = std::move(idle_.back());
-  idle_.pop_back();
-  return session;
+}
+
+std::unique_ptr<ServerSession> SessionPool::takeIdle(std::vector<std::unique_ptr<ServerSession>>& dead) {
+  while (!idle_.empty()) {
+    auto session = std::move(idle_.back());
+    idle_.pop_back();
+    // No reply is due: what can be read is the session's end.
+    if (!session->readable() && opener_.isCurrent(*session)) return session;
+    dead.push_back(std::move(session));
+  }
+  return nullptr;
 }
 
 void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
   {
     const std::lock_guard held(mutex_);
     --used_;
-    if (session) idle_.push_back(std::move(session));
+    if (session && opener_.isCurrent(*session)) idle_.push_back(std::move(session));
   }
   returned_.notify_all();
 }

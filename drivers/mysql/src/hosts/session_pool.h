@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "hosts/session_opener.h"
 #include "lockkeeper/driver/clock.h"
 #include "session/server_session.h"
-#include "session/session_opener.h"
 
 namespace lockkeeper::mysql {
 
@@ -77,6 +77,9 @@ class SessionPool {
   /// A server that lets nobody in at present, or too late, still answers those that are in. Null when none
   /// of them comes back by `deadline`.
   std::unique_ptr<ServerSession> takeReturned(Instant deadline);
+  /// One that still answers, with the primary; null when there is none. Moves the others to `dead`, to be
+  /// closed. Called with the mutex held.
+  std::unique_ptr<ServerSession> takeIdle(std::vector<std::unique_ptr<ServerSession>>& dead);
   void putBack(std::unique_ptr<ServerSession> session);
   void closeIdle();
 

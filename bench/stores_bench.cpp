@@ -1,0 +1,89 @@
+// One pair of acquire and release, on every store, in one run: what the choice of a store costs.
+
+#include <benchmark/benchmark.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "database_server.h"
+#include "etcd_cluster.h"
+#include "lockkeeper/etcd/use.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/mysql/use.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+#include "ratio_report.h"
+#include "redis_cluster.h"
+#include "redis_server.h"
+#include "sentinel_group.h"
+
+namespace lockkeeper {
+namespace {
+
+constexpr int redlockNodes = 3;
+
+/// Servers of all kinds. The data of MariaDB and etcd are files in memory: a disk adds its own time to each
+/// of their commits.
+class Servers {
+ public:
+  std::vector<std::pair<std::string, std::string>> uris() {
+    std::string quorum = "redlock://";
+    for (const auto& node : nodes_) {
+      quorum += (&node == &nodes_[0] ? "" : ",") + std::string("127.0.0.1:") + std::to_string(node.port());
+    }
+    const std::string uri = database_.uri(database_.newDatabase());
+    const std::string place = uri.substr(uri.find("://"));
+    return {{"redis", "redis://127.0.0.1:" + std::to_string(redis_.port())},
+            {"redis+sentinel", sentinels_.uri()},
+            {"redis+cluster", cluster_.uri()},
+            {"redlock", quorum + "?restartGuard=off"},
+            {"mysql+getlock", "mysql+getlock" + place + "?createTable=true"},
+            {"mysql+version", "mysql+version" + place + "?createTable=true"},
+            {"etcd", etcd_.uri()},
+            {"memory", "memory:"}};
+  }
+
+ private:
+  test::RedisServer redis_;
+  test::SentinelGroup sentinels_;
+  test::RedisCluster cluster_{3, 0};
+  test::RedisServer nodes_[redlockNodes];
+  test::DatabaseServer database_{test::Brand::mariadb};
+  test::EtcdCluster etcd_;
+};
+
+void pairs(benchmark::State& state, LockManager& locks) {
+  for (auto _ : state) {
+    auto held = locks.tryLock("order:1");
+    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper
+
+int main(int argc, char** argv) {
+  using namespace lockkeeper;
+  benchmark::Initialize(&argc, argv);
+  Servers servers;
+  StoreRegistry stores;
+  redis::use(stores);
+  mysql::use(stores);
+  etcd::use(stores);
+  std::vector<LockManager> managers;
+  std::vector<bench::RatioReport::Ratio> ratios;
+  const auto uris = servers.uris();
+  managers.reserve(uris.size());
+  for (const auto& [name, uri] : uris) {
+    LockManager& locks = managers.emplace_back(stores.open(uri));
+    benchmark::RegisterBenchmark(("stores/" + name).c_str(), [&](benchmark::State& state) {
+      pairs(state, locks);
+    })->UseRealTime();
+    ratios.push_back({"stores/" + name + "/real_time", "stores/redis/real_time"});
+  }
+  bench::RatioReport report(ratios);
+  benchmark::RunSpecifiedBenchmarks(&report);
+  return 0;
+}

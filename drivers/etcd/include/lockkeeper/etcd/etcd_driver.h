@@ -1,0 +1,72 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/environment.h"
+#include "lockkeeper/etcd/etcd_options.h"
+#include "lockkeeper/etcd/export.h"
+
+namespace lockkeeper::etcd {
+
+/// Locks on etcd 3.4 or later, over its HTTP gateway. Each claim is a key of its own below
+/// `PREFIX/KEY/`, on a lease of its own; of the claims for a lock the one with the lowest create revision
+/// holds it, and that revision is its fence. Each call is answered by the first member that can, in turn.
+///
+/// Threads take connections from a pool; those who wait share one watch stream, which one of them reads for
+/// all. There is no background thread. Thread-safe.
+///
+/// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
+                                                public Waitable,
+                                                public Browsable,
+                                                public Breakable,
+                                                public LossReporting {
+ public:
+  /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for
+  /// certificates that cannot be used.
+  explicit EtcdDriver(EtcdOptions options, Environment environment = {});
+  EtcdDriver(const EtcdDriver&) = delete;
+  EtcdDriver& operator=(const EtcdDriver&) = delete;
+  ~EtcdDriver() override;
+
+  /// A lease has whole seconds, and no fewer than the cluster's election timeout asks for.
+  AcquireResult acquire(const AcquireRequest& request) override;
+
+  /// First come, first served among all clients; a release wakes up the next one and nobody else.
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               std::stop_token stop) override;
+
+  void renew(std::span<Renewal> renewals, Instant deadline) override;
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override;
+  Promises promises() const override;
+  std::string name() const override;
+  void* findCapability(const std::type_info& type) noexcept override;
+
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+  void listBusy(std::string_view prefix,
+                const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                Instant deadline) override;
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
+
+  /// A lock that this driver breaks is reported before the call returns, one that others take away as soon as
+  /// a thread of this driver waits for any lock; otherwise its next renewal finds out.
+  void addLossListener(std::weak_ptr<LossListener> listener) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::etcd

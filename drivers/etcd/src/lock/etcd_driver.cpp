@@ -1,0 +1,186 @@
+#include "lockkeeper/etcd/etcd_driver.h"
+
+#include <utility>
+
+#include "lease/held_claims.h"
+#include "lease/leases.h"
+#include "lock/claim_move.h"
+#include "lock/listing.h"
+#include "lock/renewal.h"
+#include "queue/claim_queue.h"
+#include "store/claim.h"
+#include "store/etcd_store.h"
+
+namespace lockkeeper::etcd {
+
+/// What the driver's operations share.
+class EtcdDriver::Impl : public EtcdStore {
+ public:
+  Impl(EtcdOptions options, Environment environment)
+      : EtcdStore(std::move(options), std::move(environment)) {}
+
+  AcquireResult claim(const AcquireRequest& request);
+  void hold(const std::string& key, const Token& token, const Granted& granted);
+  Granted grantAgain(Entry own, const Lease& lease, Instant deadline);
+  ReleaseOutcome release(const Claim& claim, Instant deadline);
+  bool breakLock(std::string_view key, Instant deadline, const Holder* shown);
+
+  HeldClaims held;
+  Leases leases{*this};
+  ClaimQueue queue{*this, leases, held};
+  RenewalRound renewals{*this, leases, held};
+  Listing listing{*this, leases};
+};
+
+EtcdDriver::EtcdDriver(EtcdOptions options, Environment environment)
+    : impl_(std::make_unique<Impl>(std::move(options), std::move(environment))) {}
+
+EtcdDriver::~EtcdDriver() {
+  // Closing an inherited connection properly would close the parent's: leaking it is right.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+AcquireResult EtcdDriver::acquire(const AcquireRequest& request) {
+  impl_->forkGuard.check();
+  return impl_->claim(request);
+}
+
+AcquireResult EtcdDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                                         std::stop_token stop) {
+  impl_->forkGuard.check();
+  const AcquireResult result = impl_->queue.wait(request, saturatingAdd(impl_->clock().now(), waitFor), stop);
+  if (const auto* granted = std::get_if<Granted>(&result)) {
+    impl_->hold(impl_->keyOf(request.claim), request.claim.token, *granted);
+  }
+  return result;
+}
+
+void EtcdDriver::renew(std::span<Renewal> renewals, Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->renewals.renew(renewals, deadline);
+  impl_->queue.takeIn();
+}
+
+ReleaseOutcome EtcdDriver::release(const Claim& claim, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->release(claim, deadline);
+}
+
+std::optional<Holder> EtcdDriver::holder(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->listing.holder(key, deadline);
+}
+
+Promises EtcdDriver::promises() const {
+  impl_->forkGuard.check();
+  return {.fence = FencePromise::durable,
+          .durability =
+              "etcd answers once a majority of its members has written the lock to disk: it outlives "
+              "the crash of any minority, and its lease begins anew when another member leads"};
+}
+
+std::string EtcdDriver::name() const { return impl_->name(); }
+
+void* EtcdDriver::findCapability(const std::type_info& type) noexcept {
+  return capabilityOf<Waitable, Browsable, Breakable, LossReporting>(*this, type);
+}
+
+void EtcdDriver::list(std::string_view prefix,
+                      const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                      Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->listing.list(prefix, true, visit, deadline);
+}
+
+void EtcdDriver::listBusy(std::string_view prefix,
+                          const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                          Instant deadline) {
+  impl_->forkGuard.check();
+  impl_->listing.list(prefix, false, visit, deadline);
+}
+
+bool EtcdDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
+  impl_->forkGuard.check();
+  return impl_->breakLock(key, deadline, shown);
+}
+
+void EtcdDriver::addLossListener(std::weak_ptr<LossListener> listener) {
+  impl_->forkGuard.check();
+  impl_->held.addListener(std::move(listener));
+}
+
+AcquireResult EtcdDriver::Impl::claim(const AcquireRequest& request) {
+  const std::string key = keyOf(request.claim);
+  const KeyRange claims = claimsOf(request.claim.key);
+  const Lease lease = leases.grant(request.ttl, request.deadline);
+  const TransactionReply reply = leases.attach(key, lease,
+                                               {.compares = {createdAt(claims, 0)},
+                                                .then = {put(key, valueOf(request.claim), lease.id)},
+                                                .otherwise = {getFirst(claims)}},
+                                               request.deadline);
+  std::optional<Granted> granted;
+  if (reply.succeeded) {
+    queue.takenUp(key);
+    granted = Granted{lease.from, lease.length, static_cast<Fence>(reply.revision)};
+  } else if (!reply.found[0].empty() && reply.found[0][0].key == key) {
+    granted = grantAgain(reply.found[0][0], lease, request.deadline);
+  }
+  if (!granted) {
+    leases.end(lease.id);
+    // An earlier attempt that comes late would take the lock for nobody.
+    leases.endDoubted(key, request.deadline);
+    return Busy{};
+  }
+  hold(key, request.claim.token, *granted);
+  return *granted;
+}
+
+void EtcdDriver::Impl::hold(const std::string& key, const Token& token, const Granted& granted) {
+  held.add(key, token, static_cast<std::int64_t>(granted.fence.value_or(0)), granted.leasedFrom,
+           saturatingAdd(granted.leasedFrom, granted.leasedFor));
+}
+
+// The claim has the lock already: it moves to the new lease.
+Granted EtcdDriver::Impl::grantAgain(Entry own, const Lease& lease, Instant deadline) {
+  if (!move(*this, leases, own, lease, deadline)) {
+    throw OutcomeUnknown(name() + ": the claim was removed while it was asked for again");
+  }
+  queue.takenUp(own.key);
+  // Otherwise it waited, on a lease that others share, or that lease was in doubt and is ended by now.
+  if (held.createdAt(own.key)) leases.end(own.lease);
+  return {lease.from, lease.length, static_cast<Fence>(own.created)};
+}
+
+// The key goes if it is still the one that was granted; its lease, which holds nothing else, afterwards.
+ReleaseOutcome EtcdDriver::Impl::release(const Claim& claim, Instant deadline) {
+  const std::string key = keyOf(claim);
+  const std::string ours = hasValue(key, valueOf(claim));
+  const auto created = held.createdAt(key);
+  held.remove(key);
+  const TransactionReply reply = execute({.compares = {created ? createdAt({.from = key}, *created) : ours},
+                                          .then = {getFirst(claimsOf(claim.key)), get(key), remove(key)},
+                                          .otherwise = {get(key)}},
+                                         deadline);
+  leases.endDoubted(key, deadline);
+  if (reply.succeeded || reply.found[0].empty()) queue.takenUp(key);
+  if (!reply.succeeded || reply.found[0].empty() || reply.found[1].empty()) return ReleaseOutcome::notOwner;
+  // Otherwise it waited, as above.
+  if (created) leases.end(reply.found[1][0].lease);
+  return reply.found[0][0].key == key ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+}
+
+bool EtcdDriver::Impl::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
+  const KeyRange claims = claimsOf(key);
+  const TransactionReply seen = execute({.then = {getFirst(claims)}, .effect = Effect::none}, deadline);
+  if (seen.found[0].empty()) return false;
+  const Entry& first = seen.found[0][0];
+  if (shown != nullptr && shown->fence != static_cast<Fence>(first.created)) return false;
+  // Its lease may be one that waiters share: it ends by itself.
+  const TransactionReply reply = execute(
+      {.compares = {createdAt({.from = first.key}, first.created)}, .then = {remove(first.key)}}, deadline);
+  if (!reply.succeeded) return false;
+  held.lost(first.key, reply.revision);
+  return true;
+}
+
+}  // namespace lockkeeper::etcd

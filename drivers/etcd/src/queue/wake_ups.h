@@ -1,0 +1,119 @@
+#pragma once
+
+#include <poll.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lease/held_claims.h"
+#include "lockkeeper/internal/backoff.h"
+#include "queue/waiting_lease.h"
+#include "store/etcd_store.h"
+
+namespace lockkeeper::etcd {
+
+/// The one watch stream of this process: it tells which claims are removed, and so wakes up those who wait
+/// for one, and tells of claims of our own that somebody else has removed. Made when the first one comes to
+/// wait, and again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait,
+/// one reads it for all, and keeps the lease on which they wait.
+///
+/// A gateway may drop the stream, so nobody waits for it without an end. Thread-safe.
+class WakeUps {
+ public:
+  /// What a waiter has heard.
+  enum class News {
+    none,
+    look,             ///< Something has happened, or may have: it should look at the queue.
+    predecessorGone,  ///< The claim before it was removed.
+  };
+
+  /// One who waits. Must end before the WakeUps; one thread at a time.
+  class Waiter {
+   public:
+    /// `claim` is its key in the store.
+    Waiter(WakeUps& all, std::string claim, const std::stop_token& stop);
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    ~Waiter();
+
+    /// It is going to look at the queue: from now on it hears of every claim there that is removed.
+    void begin();
+
+    /// It has seen who is before it, and needs to hear of nobody else. False while the stream is not there.
+    bool expect(const std::string& predecessor);
+
+    /// Blocks until it is to look again, `until`, or the stop; `end` at most, which leaves time for a call.
+    News wait(Instant until, Instant end);
+
+    /// When it was told to stop; the end of time when it was not.
+    Instant stoppedAt() const;
+
+   private:
+    friend class WakeUps;
+
+    void stopped();
+
+    WakeUps& all_;
+    const std::string claim_;
+    std::string predecessor_;
+    News news_ = News::none;
+    std::condition_variable wakeUp_;
+    const std::stop_token stop_;
+    Instant stoppedAt_ = Instant::max();
+    const std::stop_callback<std::function<void()>> onStop_;  // the last one: it uses the others
+  };
+
+  WakeUps(EtcdStore& store, WaitingLease& lease, HeldClaims& held);
+  WakeUps(const WakeUps&) = delete;
+  WakeUps& operator=(const WakeUps&) = delete;
+  ~WakeUps();
+
+  /// Wakes up all who wait.
+  void lookAll();
+
+  /// Takes in what the stream has told meanwhile, if it is there and nobody else reads it. Does not block.
+  void takeIn();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void attend(Lock& lock, Instant until, Instant end);
+  void serve(Instant until);
+  bool keepLease(Instant end);
+  void dial(Instant end);
+  Instant untilNeeded(Instant until) const;
+  bool readLines() noexcept;
+  bool accept(const std::string& line);
+  void deliver(const std::string& claim, std::int64_t revision);
+  void drop();
+  void tellAll();
+  void interruptLeader() const;
+  void passOn();
+
+  EtcdStore& store_;
+  WaitingLease& lease_;
+  HeldClaims& held_;
+  const std::string request_;
+  int wake_;  // readable: who reads must look at what has changed
+
+  std::mutex mutex_;
+  std::multimap<std::string, Waiter*, std::less<>> waiters_;  // by the root of their queue
+  std::vector<Waiter*> sleeping_;
+  bool live_ = false;  // the server has told that it watches
+  bool leading_ = false;
+
+  // Of the one who reads.
+  std::unique_ptr<Connection> connection_;
+  Instant answerBy_{};
+  Instant nextDial_ = Instant::min();
+  Backoff backoff_;
+};
+
+}  // namespace lockkeeper::etcd

@@ -1,0 +1,209 @@
+#include "store/gateway.h"
+
+#include <Poco/JSON/Stringifier.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "store/messages.h"
+
+namespace lockkeeper::etcd {
+
+namespace {
+
+using Kind = CallFault::Kind;
+
+/// The caller's time was over before the member had its own.
+class CallerOutOfTime : public StreamBroken {
+ public:
+  using StreamBroken::StreamBroken;
+};
+
+std::string jsonText(const std::string& text) {
+  std::ostringstream out;
+  Poco::JSON::Stringifier::stringify(text, out);
+  return out.str();
+}
+
+}  // namespace
+
+/// What came of asking one member.
+struct Gateway::Attempt {
+  std::size_t member = 0;
+  bool suspicious = true;  // without an answer; false: the caller's time was over before the member's
+  std::optional<Answer> answer{};
+  CallFault fault{Kind::notApplied, {}};
+};
+
+/// The attempts of one call that were in vain.
+struct Gateway::Vain {
+  std::size_t tries = 0;
+  std::set<std::size_t> wronglySetUp{};  // members
+};
+
+Gateway::Gateway(EtcdOptions options, Environment environment)
+    : options_(std::move(options)),
+      environment_(std::move(environment)),
+      name_(options_.display()),
+      tls_(makeTlsContext(options_)) {
+  options_.check();
+}
+
+Answer Gateway::call(std::string_view path, std::string_view body, Instant deadline, Effect effect) {
+  bool loggedInAgain = false;
+  // No member has had a chance to answer.
+  if (clock().now() >= deadline) throw StoreUnavailable(name_ + ": the time for the call is over");
+  Vain vain;
+  while (true) {
+    const std::string token = this->token(deadline);
+    const Attempt last = attempt(path, body, token, deadline);
+    if (last.answer) return *last.answer;
+    if (last.fault.kind == Kind::logIn) {
+      forgetToken(token);
+      if (std::exchange(loggedInAgain, true)) fail(last, effect);
+      continue;
+    }
+    goOn(vain, last, effect, deadline);
+  }
+}
+
+// The next member is asked from now on; throws when there is nobody, or no time, left to ask.
+void Gateway::goOn(Vain& vain, Attempt last, Effect effect, Instant deadline) {
+  if (last.fault.kind == Kind::setUp) fail(last, effect);  // another member would say the same
+  if (last.suspicious) suspect(last.member);
+  if (last.fault.kind == Kind::memberSetUp) {
+    vain.wronglySetUp.insert(last.member);
+    if (vain.wronglySetUp.size() == options_.members.size()) fail(last, effect);
+  }
+  const bool doubt = effect == Effect::perhaps && last.fault.kind == Kind::unknown;
+  // One more than there are members: a connection that was kept may have ended meanwhile.
+  if (!doubt && ++vain.tries <= options_.members.size() && clock().now() < deadline) return;
+  // Not all members say that of themselves, so it is no ConfigError: one may answer later.
+  if (last.fault.kind == Kind::memberSetUp) last.fault.kind = Kind::notApplied;
+  fail(last, effect);
+}
+
+Gateway::Attempt Gateway::attempt(std::string_view path, std::string_view body, const std::string& token,
+                                  Instant deadline) {
+  Attempt result{.member = current()};
+  std::unique_ptr<Connection> used;
+  try {
+    used = connection(result.member);
+    used->post(path, fieldsFor(result.member, token), body);
+    exchange(*used, deadline);
+    result.answer = answerOn(*used, result.fault);
+    giveBack(std::move(used));
+  } catch (const StreamBroken& broken) {
+    result.suspicious = dynamic_cast<const CallerOutOfTime*>(&broken) == nullptr;
+    result.fault = {used && used->sent() ? Kind::unknown : Kind::notApplied, broken.what()};
+  } catch (const ConfigError& error) {
+    result.fault = {Kind::memberSetUp, error.what()};
+  }
+  return result;
+}
+
+std::optional<Answer> Gateway::answerOn(Connection& connection, CallFault& fault) {
+  const auto json = parsed(connection.reply().body());
+  const auto found = faultOf(connection.reply().status(), json.get());
+  if (found && found->kind != Kind::noLease) {
+    fault = *found;
+    return std::nullopt;
+  }
+  return Answer{.json = json, .sentAt = connection.sentAt(), .noLease = found.has_value()};
+}
+
+void Gateway::fail(const Attempt& last, Effect effect) const {
+  const Member& member = options_.members[last.member];
+  const std::string text =
+      name_ + ": " + member.host + ":" + std::to_string(member.port) + ": " + last.fault.text;
+  switch (last.fault.kind) {
+    case Kind::setUp:
+    case Kind::memberSetUp:
+    case Kind::logIn:
+      throw ConfigError(text);
+    case Kind::unknown:
+      if (effect == Effect::perhaps) throw OutcomeUnknown(text);
+      break;
+    default:
+      break;
+  }
+  throw StoreUnavailable(text);
+}
+
+// Blocks until the reply is complete.
+void Gateway::exchange(Connection& connection, Instant deadline) const {
+  Instant since = clock().now();
+  bool connected = connection.connected();
+  auto own = connected ? options_.ioTimeout : options_.connectTimeout;
+  Instant until = std::min(deadline, saturatingAdd(since, own));
+  if (since >= deadline) throw CallerOutOfTime("the time for the call is over");
+  while (!connection.advance(clock(), until)) {
+    const Instant now = clock().now();
+    if (!std::exchange(connected, connection.connected()) && connected) {
+      since = now;
+      own = options_.ioTimeout;
+      until = std::min(deadline, saturatingAdd(now, own));
+    }
+    if (now >= until) {
+      const char* const text = connected ? "no answer in time" : "no connection in time";
+      if (hadItsTime(since, until, own)) throw StreamBroken(text);
+      throw CallerOutOfTime(text);
+    }
+    pollfd awaited = connection.awaited();
+    ::poll(&awaited, 1, pollTime(until, now));
+  }
+}
+
+// Half of its time counts. With long timeouts a second does: core gives an attempt two, and would never find
+// another member otherwise.
+bool Gateway::hadItsTime(Instant since, Instant until, std::chrono::milliseconds own) {
+  return until - since >= std::min<std::chrono::milliseconds>(own / 2, std::chrono::seconds{1});
+}
+
+void Gateway::suspect(std::size_t member) {
+  current_.compare_exchange_strong(member, (member + 1) % options_.members.size());
+}
+
+std::string Gateway::fieldsFor(std::size_t member, const std::string& token) const {
+  const Member& to = options_.members[member];
+  const bool bracketed = to.host.find(':') != std::string::npos;
+  std::string fields = "Host: " + (bracketed ? "[" + to.host + "]" : to.host) + ":" + std::to_string(to.port);
+  // A member that is cut off from the others says so at once, and has done nothing.
+  fields += "\r\nGrpc-Metadata-hasleader: true\r\n";
+  if (!token.empty()) fields += "Authorization: " + token + "\r\n";
+  return fields;
+}
+
+std::string Gateway::token(Instant deadline) {
+  if (options_.user.empty()) return {};
+  if (std::string known = knownToken(); !known.empty()) return known;
+  const std::string body =
+      R"({"name":)" + jsonText(options_.user) + R"(,"password":)" + jsonText(options_.password) + "}";
+  Vain vain;
+  while (true) {
+    const Attempt last = attempt("/v3/auth/authenticate", body, {}, deadline);
+    if (last.answer && last.answer->json) {
+      const auto made = last.answer->json->optValue<std::string>("token", "");
+      const bool plain = std::all_of(made.begin(), made.end(), [](char c) { return c > ' ' && c <= '~'; });
+      if (made.empty() || !plain) throw ConfigError(name_ + ": the log-in gave no token");
+      const std::lock_guard guard(mutex_);
+      return token_ = made;
+    }
+    if (last.fault.kind == Kind::logIn) fail(last, Effect::none);
+    goOn(vain, last, Effect::none, deadline);
+  }
+}
+
+std::string Gateway::knownToken() {
+  const std::lock_guard guard(mutex_);
+  return token_;
+}
+
+void Gateway::forgetToken(const std::string& token) {
+  const std::lock_guard guard(mutex_);
+  if (token_ == token) token_.clear();
+}
+
+}  // namespace lockkeeper::etcd

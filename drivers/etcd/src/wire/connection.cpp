@@ -1,0 +1,57 @@
+#include "wire/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+
+namespace lockkeeper::etcd {
+
+void Connection::post(std::string_view path, std::string_view fields, std::string_view body) {
+  out_.assign("POST ").append(path).append(" HTTP/1.1\r\n");
+  out_.append(fields);
+  out_.append("Content-Type: application/json\r\nContent-Length: ").append(std::to_string(body.size()));
+  out_.append("\r\n\r\n").append(body);
+  sent_ = false;
+  if (!leftReply_) reply_.restart();
+}
+
+bool Connection::advance(const Clock& clock, Instant until) {
+  more_ = false;
+  if (!connected_ && !stream_.connect()) return false;
+  connected_ = true;
+  if (leftReply_) {
+    if (!receive(clock, until)) return false;
+    leftReply_ = false;
+    // What has come behind the reply must not be taken for the next one.
+    if (!usable()) throw StreamBroken("the connection is of no use any more");
+    reply_.restart();
+  }
+  while (!out_.empty()) {
+    if (!sent_) sentAt_ = clock.now();
+    const std::size_t count = stream_.send(out_);
+    if (count == 0) return false;
+    sent_ = true;
+    out_.erase(0, count);
+  }
+  return receive(clock, until);
+}
+
+bool Connection::receive(const Clock& clock, Instant until) {
+  while (!reply_.complete()) {
+    const std::size_t count = stream_.receive(reply_.room());
+    if (count == 0) return false;
+    reply_.filled(count);
+    if (clock.now() < until) continue;
+    more_ = !reply_.complete();
+    return !more_;
+  }
+  return true;
+}
+
+int pollTime(Instant until, Instant now) {
+  if (until <= now) return 0;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
+  return static_cast<int>(std::min<long long>(left, INT_MAX));
+}
+
+}  // namespace lockkeeper::etcd

@@ -1,0 +1,184 @@
+#include "wire/stream.h"
+
+#include <Poco/Exception.h>
+#include <Poco/Net/IPAddress.h>
+#include <Poco/Net/RejectCertificateHandler.h>
+#include <Poco/Net/SSLException.h>
+#include <Poco/Net/SecureStreamSocket.h>
+#include <Poco/Net/Utility.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <system_error>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::etcd {
+
+namespace {
+
+using Poco::Net::SecureStreamSocket;
+
+// A peer that has gone without a word is noticed after about 10 s + 3 * 5 s, also while nobody asks it
+// anything.
+void setTcpOptions(Poco::Net::StreamSocket& socket) {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPIDLE, 10);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  socket.setOption(IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+// SSL_get_error judges by errno and by OpenSSL's error queue of the thread, so no earlier fault may be left
+// there.
+void forgetEarlierFaults() {
+  errno = 0;
+  Poco::Net::Utility::clearErrorStack();
+}
+
+// Calls into the socket and lets no exception of Poco out.
+template <class Call>
+auto guarded(Call&& call) {
+  try {
+    return call();
+  } catch (const Poco::TimeoutException&) {
+    throw StreamBroken("timed out");
+  } catch (const Poco::Net::CertificateValidationException&) {
+    throw ConfigError("the server's certificate is not for this host name");
+  } catch (const Poco::Net::SSLException& fault) {
+    if (fault.message().find("certificate verify failed") != std::string::npos) {
+      throw ConfigError("the server's certificate is not signed by a trusted authority");
+    }
+    for (const char* const alert :
+         {"alert certificate required", "alert bad certificate", "alert unknown ca"}) {
+      if (fault.message().find(alert) == std::string::npos) continue;
+      throw ConfigError("the server asks for a certificate of its clients, or refuses the one in certFile");
+    }
+    throw StreamBroken(fault.displayText());
+  } catch (const Poco::Exception& fault) {
+    throw StreamBroken(fault.displayText());
+  }
+}
+
+}  // namespace
+
+Poco::Net::Context::Ptr makeTlsContext(const EtcdOptions& options) {
+  if (!options.tls) return nullptr;
+  Poco::Net::Context::Params params;
+  params.caLocation = options.caFile;
+  params.loadDefaultCAs = options.caFile.empty();
+  params.certificateFile = options.certFile;
+  params.privateKeyFile = options.keyFile;
+  // Anything less lets Poco skip the host name check for loopback addresses.
+  params.verificationMode = Poco::Net::Context::VERIFY_STRICT;
+  try {
+    Poco::Net::Context::Ptr context = new Poco::Net::Context(Poco::Net::Context::TLS_CLIENT_USE, params);
+    if (!options.certFile.empty() && ::SSL_CTX_check_private_key(context->sslContext()) != 1) {
+      throw Poco::Net::SSLException("the key is not the certificate's");
+    }
+    context->requireMinimumProtocol(Poco::Net::Context::PROTO_TLSV1_2);
+    // Of our own, so that a handler which the application has set for other connections does not soften ours.
+    context->setInvalidCertificateHandler(new Poco::Net::RejectCertificateHandler(false));
+    return context;
+  } catch (const Poco::Exception&) {
+    std::string files;
+    for (const auto& [name, file] : {std::pair<const char*, const std::string&>{"caFile", options.caFile},
+                                     {"certFile", options.certFile},
+                                     {"keyFile", options.keyFile}}) {
+      if (!file.empty()) files += std::string(files.empty() ? "" : ", ") + name + " " + quoted(file);
+    }
+    throw ConfigError(files + ": these files cannot be read as PEM, or the key is not the certificate's");
+  }
+}
+
+Stream::Stream(std::string host, const Poco::Net::SocketAddress& address, Poco::Net::Context::Ptr tls)
+    : host_(std::move(host)), tls_(std::move(tls)) {
+  guarded([&] {
+    socket_.connectNB(address);
+    fd_ = socket_.impl()->sockfd();
+    ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
+  });
+}
+
+bool Stream::connect() {
+  return guarded([&] {
+    if (phase_ == Phase::connecting && !finishTcp()) return false;
+    return phase_ != Phase::handshaking || finishTls();
+  });
+}
+
+bool Stream::finishTcp() {
+  pollfd watched = awaited();
+  if (::poll(&watched, 1, 0) == 0) return false;
+  if (const int fault = socket_.impl()->socketError(); fault != 0) {
+    throw StreamBroken(std::generic_category().message(fault));
+  }
+  setTcpOptions(socket_);
+  phase_ = Phase::connected;
+  if (!tls_) return true;
+  Poco::Net::IPAddress address;
+  // Server name indication is for names only (RFC 6066).
+  const std::string name = Poco::Net::IPAddress::tryParse(host_, address) ? "" : host_;
+  socket_ = SecureStreamSocket::attach(socket_, name, tls_);
+  secure_ = true;
+  phase_ = Phase::handshaking;
+  return true;
+}
+
+bool Stream::finishTls() {
+  SecureStreamSocket secured(socket_);
+  forgetEarlierFaults();
+  const int result = secured.completeHandshake();
+  if (result == 0) throw StreamBroken("the server ended the TLS handshake");
+  if (result < 0) {
+    event_ = result == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
+    return false;
+  }
+  secured.verifyPeerCertificate(host_);
+  phase_ = Phase::connected;
+  return true;
+}
+
+std::size_t Stream::send(std::string_view bytes) {
+  const int length = static_cast<int>(std::min<std::size_t>(bytes.size(), INT_MAX));
+  return guarded([&]() -> std::size_t {
+    forgetEarlierFaults();
+    int sent = -1;
+    try {
+      sent = socket_.sendBytes(bytes.data(), length, MSG_NOSIGNAL);
+    } catch (const Poco::IOException& fault) {
+      // How Poco 1.11 says that it would block; later versions return -1.
+      if (fault.code() != EAGAIN) throw;
+    }
+    if (sent > 0) return static_cast<std::size_t>(sent);
+    event_ = secure_ && sent == SecureStreamSocket::ERR_SSL_WANT_READ ? POLLIN : POLLOUT;
+    return 0;
+  });
+}
+
+std::size_t Stream::receive(std::span<char> room) {
+  const int length = static_cast<int>(std::min<std::size_t>(room.size(), INT_MAX));
+  return guarded([&]() -> std::size_t {
+    forgetEarlierFaults();
+    const int received = socket_.receiveBytes(room.data(), length);
+    if (received > 0) return static_cast<std::size_t>(received);
+    if (received == 0) throw StreamBroken("the server closed the connection");
+    event_ = secure_ && received == SecureStreamSocket::ERR_SSL_WANT_WRITE ? POLLOUT : POLLIN;
+    return 0;
+  });
+}
+
+bool Stream::disturbed() const {
+  pollfd watched{fd_, POLLIN, 0};
+  return ::poll(&watched, 1, 0) != 0;
+}
+
+}  // namespace lockkeeper::etcd

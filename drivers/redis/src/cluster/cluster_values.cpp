@@ -1,0 +1,61 @@
+#include <utility>
+
+#include "cluster/node_parts.h"
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/redis/cluster_driver.h"
+#include "lockkeeper/redis/value_store.h"
+#include "store/companion_key.h"
+
+namespace lockkeeper::redis {
+
+class ClusterValues::Impl {
+ public:
+  Impl(const ClusterOptions& options, const Environment& environment)
+      : topology((options.check(), options), environment),
+        nodes(topology, options.node, [environment](RedisOptions node) {
+          return std::make_shared<RedisValues>(std::move(node), environment);
+        }) {}
+
+  template <class Call>
+  auto at(std::string_view key, Instant deadline, Call&& call) {
+    forkGuard.check();
+    return nodes.at(hashSlot(valueKey(key)), deadline, std::forward<Call>(call));
+  }
+
+  const ForkGuard forkGuard;
+  Topology topology;
+  NodeParts<RedisValues> nodes;
+};
+
+ClusterValues::ClusterValues(ClusterOptions options, Environment environment)
+    : impl_(std::make_unique<Impl>(options, environment)) {}
+
+ClusterValues::~ClusterValues() {
+  // As RedisValues does.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+std::optional<std::string> ClusterValues::get(std::string_view key, Instant deadline) {
+  checkKey(key);
+  return impl_->at(key, deadline, [&](RedisValues& node) { return node.get(key, deadline); });
+}
+
+void ClusterValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                        Instant deadline) {
+  checkValue(key, value, ttl);
+  impl_->at(key, deadline, [&](RedisValues& node) { node.put(key, value, ttl, deadline); });
+}
+
+bool ClusterValues::add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                        Instant deadline) {
+  checkValue(key, value, ttl);
+  return impl_->at(key, deadline, [&](RedisValues& node) { return node.add(key, value, ttl, deadline); });
+}
+
+bool ClusterValues::erase(std::string_view key, Instant deadline) {
+  checkKey(key);
+  return impl_->at(key, deadline, [&](RedisValues& node) { return node.erase(key, deadline); });
+}
+
+}  // namespace lockkeeper::redis

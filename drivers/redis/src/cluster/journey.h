@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "cluster/topology/topology.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::redis {
+
+/// One call on its way to the node that has its slot. One thread at a time.
+class Journey {
+ public:
+  /// Throws as Topology::route().
+  Journey(Topology& topology, std::uint16_t slot, Instant deadline);
+
+  const NodeAddress& node() const { return node_; }
+  /// The slot is on its way to node(), which serves it only when asked so.
+  bool importing() const { return importing_; }
+
+  /// Within the handler of `error`, with which the call to node() has ended: returns when node() is another
+  /// one now, and the call is to be repeated there, since it was certainly not applied; otherwise throws.
+  /// Follows few redirects in a row, since a node that is behind may send us in a circle.
+  void follow(const Error& error);
+
+  /// The last call was a long one: the next one has until then, and may be redirected as often as the first.
+  void goOn(Instant deadline) {
+    deadline_ = deadline;
+    hops_ = 0;
+  }
+
+ private:
+  void redirect(const Redirect& redirect);
+  [[noreturn]] void giveUp(const Error& error) const;
+
+  Topology& topology_;
+  Topology::Route route_;
+  Instant deadline_;
+  NodeAddress node_;
+  bool importing_ = false;
+  int hops_ = 0;
+};
+
+}  // namespace lockkeeper::redis

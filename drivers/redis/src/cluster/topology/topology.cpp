@@ -1,0 +1,316 @@
+#include "cluster/topology/topology.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::redis {
+
+namespace {
+
+constexpr Backoff refreshBackoff{std::chrono::milliseconds{100}, std::chrono::milliseconds{500}};
+
+// One would do, if none were behind the others or down. The newest view counts.
+constexpr std::size_t askedTogether = 3;
+
+// How long those that are slow are waited for when others have answered.
+constexpr std::chrono::milliseconds firstPatience{500};
+constexpr std::chrono::milliseconds patience{100};
+
+// While slots move one by one, each MOVED tells of its own slot, and the map is read again as seldom as that.
+constexpr std::chrono::milliseconds pauseBetweenMoves{500};
+
+// Who has so many times the time of one whose time was over need not take his failure for an answer.
+constexpr int muchMore = 2;
+
+constexpr std::size_t mostToldChanges = 3;
+
+// They name a common node.
+bool areOfOneCluster(const std::set<std::string>& one, const std::set<std::string>& other) {
+  return std::any_of(one.begin(), one.end(), [&](const std::string& id) { return other.contains(id); });
+}
+
+bool servesNothing(const NodeView& view) { return view.map.masters().empty(); }
+
+}  // namespace
+
+Topology::Topology(const ClusterOptions& options, const Environment& environment,
+                   std::function<void()> onNewMaster)
+    : node_(options.node),
+      environment_(environment),
+      clock_(*environment_.clock),
+      name_(options.display()),
+      onNewMaster_(std::move(onNewMaster)),
+      backoff_(refreshBackoff) {
+  for (const ClusterOptions::Seed& seed : options.seeds) seeds_.insert({seed.host, seed.port});
+}
+
+Topology::Route Topology::route(std::uint16_t slot, Instant deadline) {
+  Lock lock(mutex_);
+  load(lock, deadline);
+  const NodeAddress* master = map_->master(slot);
+  if ((master == nullptr || suspects_.contains(*master)) && mayRefresh(deadline)) {
+    refresh(lock, deadline);
+    master = map_->master(slot);
+  }
+  if (master == nullptr) {
+    throw StoreUnavailable(name_ + ": the slot " + std::to_string(slot) + " has no master now");
+  }
+  return {slot, *master};
+}
+
+std::optional<Topology::Route> Topology::knownRoute(std::uint16_t slot) const {
+  const Lock lock(mutex_);
+  const NodeAddress* const master = map_ ? map_->master(slot) : nullptr;
+  if (master == nullptr) return std::nullopt;
+  return Route{slot, *master};
+}
+
+std::vector<NodeAddress> Topology::masters(Instant deadline) {
+  Lock lock(mutex_);
+  load(lock, deadline);
+  // A node that has got its first slot is nobody's former master: no call would ever find it missing.
+  (void)learn(lock, deadline);
+  return {map_->masters().begin(), map_->masters().end()};
+}
+
+void Topology::moved(const Route& route, const NodeAddress& to) {
+  const Lock lock(mutex_);
+  if (!map_ || to == route.master) return;
+  // Other slots have probably moved, too.
+  if (clock_.now() >= saturatingAdd(lastRefresh_, pauseBetweenMoves)) suspects_.insert(route.master);
+  const NodeAddress* const known = map_->master(route.slot);
+  if (known != nullptr && *known == to) return;
+  const std::set<NodeAddress> before = map_->masters();
+  map_->assign(route.slot, to);
+  mastersChanged(before);
+}
+
+void Topology::suspect(const Route& route) {
+  const Lock lock(mutex_);
+  suspects_.insert(route.master);
+}
+
+bool Topology::reconsider(Route& route, Instant deadline) {
+  Lock lock(mutex_);
+  suspects_.insert(route.master);
+  const auto isElsewhere = [&] {
+    const NodeAddress* const master = map_ ? map_->master(route.slot) : nullptr;
+    return master != nullptr && *master != route.master;
+  };
+  while (!isElsewhere()) {
+    if (!learn(lock, deadline)) return false;
+  }
+  route.master = *map_->master(route.slot);
+  return true;
+}
+
+std::uint64_t Topology::version() const {
+  const Lock lock(mutex_);
+  return version_;
+}
+
+std::string Topology::failure() const {
+  const Lock lock(mutex_);
+  try {
+    if (failure_) std::rethrow_exception(failure_);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+bool Topology::isMaster(const NodeAddress& node) const {
+  const Lock lock(mutex_);
+  return map_ && map_->masters().contains(node);
+}
+
+// Returns when there is a map. All that come while the nodes are asked for the first one share its failure.
+void Topology::load(Lock& lock, Instant deadline) {
+  while (!map_ && learn(lock, deadline)) {
+  }
+  if (map_) return;
+  if (refreshing_ || !failure_) {
+    throw StoreUnavailable(name_ + ": no node has told yet which master has which slot");
+  }
+  std::rethrow_exception(failure_);
+}
+
+// Asks the nodes, or waits for the one who does. False when they were asked just now, or no time is left.
+bool Topology::learn(Lock& lock, Instant deadline) {
+  if (mayRefresh(deadline)) {
+    refresh(lock, deadline);
+    return true;
+  }
+  if (!refreshing_ || clock_.now() >= deadline) return false;
+  clock_.wait(lock, refreshed_, deadline);
+  return true;
+}
+
+bool Topology::mayRefresh(Instant deadline) const {
+  const Instant now = clock_.now();
+  if (refreshing_ || now >= deadline) return false;
+  return now >= nextRefresh_ || (hurry_ && deadline - now >= muchMore * *hurry_);
+}
+
+// Asks the nodes, without the mutex.
+void Topology::refresh(Lock& lock, Instant deadline) {
+  refreshing_ = true;
+  const Instant began = clock_.now();
+  const bool isFirst = !map_;
+  // Half of the time is left for the call itself.
+  const Instant until = isFirst ? deadline : began + (deadline - began) / 2;
+  std::exception_ptr failure;
+  std::string change;
+  try {
+    const auto groups = whomToAsk();
+    lock.unlock();
+    NodeViews found = ask(groups, isFirst, until);
+    lock.lock();
+    change = adopt(best(std::move(found)));
+  } catch (...) {
+    failure = std::current_exception();
+    if (!lock.owns_lock()) lock.lock();
+  }
+  refreshing_ = false;
+  failure_ = failure;
+  lastRefresh_ = clock_.now();
+  hurry_.reset();
+  if (failure && lastRefresh_ >= until) hurry_ = deadline - began;
+  nextRefresh_ = saturatingAdd(lastRefresh_, backoff_.next(*environment_.random));
+  refreshed_.notify_all();
+  if (change.empty()) return;
+  lock.unlock();
+  environment_.tell({.kind = EventKind::noted, .store = name_, .text = change});
+  lock.lock();
+}
+
+// Groups of nodes, to be asked one group after the other.
+std::vector<std::vector<NodeAddress>> Topology::whomToAsk() const {
+  std::vector<NodeAddress> seeds(seeds_.begin(), seeds_.end());
+  if (!map_) return {std::move(seeds)};
+  std::vector<NodeAddress> trusted;
+  std::vector<NodeAddress> others;
+  for (const NodeAddress& each : map_->nodes()) {
+    const bool isTrusted = map_->masters().contains(each) && !suspects_.contains(each);
+    (isTrusted ? trusted : others).push_back(each);
+  }
+  if (!trusted.empty()) {
+    // Not always the same ones.
+    const auto turn = environment_.random->upTo(trusted.size() - 1);
+    std::rotate(trusted.begin(), trusted.begin() + static_cast<std::ptrdiff_t>(turn), trusted.end());
+  }
+  const auto known = [&](const NodeAddress& seed) { return map_->nodes().contains(seed); };
+  std::erase_if(seeds, known);
+  trusted.insert(trusted.end(), others.begin(), others.end());
+  trusted.insert(trusted.end(), seeds.begin(), seeds.end());
+  std::vector<std::vector<NodeAddress>> groups;
+  for (std::size_t begin = 0; begin < trusted.size(); begin += askedTogether) {
+    const std::size_t end = std::min(begin + askedTogether, trusted.size());
+    groups.emplace_back(trusted.begin() + static_cast<std::ptrdiff_t>(begin),
+                        trusted.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return groups;
+}
+
+NodeViews Topology::ask(const std::vector<std::vector<NodeAddress>>& groups, bool isFirst,
+                        Instant deadline) const {
+  if (isFirst) {
+    return askNodes(groups.front(), firstPatience, node_, environment_, deadline);
+  }
+  NodeViews found;
+  for (std::size_t index = 0; index < groups.size(); ++index) {
+    const Instant now = clock_.now();
+    const Instant until = now + (deadline - now) / static_cast<std::int64_t>(groups.size() - index);
+    found = askEach(groups[index], until);
+    if (!std::all_of(found.views.begin(), found.views.end(), servesNothing)) break;
+  }
+  return found;
+}
+
+// A node that is set up wrongly must not hide what the others know.
+NodeViews Topology::askEach(const std::vector<NodeAddress>& nodes, Instant deadline) const {
+  try {
+    return askNodes(nodes, patience, node_, environment_, deadline);
+  } catch (const ConfigError& fault) {
+    NodeViews found{.views = {}, .failure = fault.what()};
+    if (nodes.size() == 1) return found;
+    for (const NodeAddress& each : nodes) {
+      NodeViews one = askEach({each}, deadline);
+      std::move(one.views.begin(), one.views.end(), std::back_inserter(found.views));
+    }
+    return found;
+  }
+}
+
+// The newest view. Throws when there is none of a cluster that serves slots, or of the right one.
+NodeView Topology::best(NodeViews found) const {
+  if (found.views.empty()) throw StoreUnavailable(name_ + ": no node can be reached: " + found.failure);
+  const NodeView first = found.views.front();
+  std::erase_if(found.views, servesNothing);
+  if (found.views.empty()) {
+    const std::string node = name_ + ": " + first.node.text();
+    if (first.knownNodes > 1) throw StoreUnavailable(node + " knows of no slot that is served");
+    throw ConfigError(node + " is a cluster node alone: it has met no other node, and serves no slots");
+  }
+  const std::set<std::string> ids = map_ ? map_->ids() : found.views.front().map.ids();
+  const auto isForeign = [&](const NodeView& view) { return !areOfOneCluster(view.map.ids(), ids); };
+  const auto foreign = std::find_if(found.views.begin(), found.views.end(), isForeign);
+  if (foreign != found.views.end() && !map_) {
+    throw ConfigError(name_ + ": " + foreign->node.text() + " belongs to another cluster than " +
+                      found.views.front().node.text() + ": all nodes must be of one cluster");
+  }
+  const std::string stranger = foreign == found.views.end() ? std::string() : foreign->node.text();
+  std::erase_if(found.views, isForeign);
+  if (found.views.empty()) {
+    throw ConfigError(name_ + ": " + stranger +
+                      " belongs to another cluster than the nodes that were met before");
+  }
+  return *std::max_element(found.views.begin(), found.views.end(),
+                           [](const NodeView& a, const NodeView& b) { return a.epoch < b.epoch; });
+}
+
+// Returns what has changed, in words for people.
+std::string Topology::adopt(NodeView view) {
+  suspects_.clear();
+  // A node that is cut off, or has not heard of it yet, does not take back what others have told.
+  if (map_ && view.epoch < epoch_) return {};
+  epoch_ = view.epoch;
+  const bool same = map_ && map_->sameMastersAs(view.map);
+  std::string change = map_ && !same ? changeTo(view.map) : std::string();
+  const std::set<NodeAddress> before = map_ ? map_->masters() : view.map.masters();
+  map_ = std::move(view.map);
+  mastersChanged(before);
+  if (same) return {};
+  backoff_ = refreshBackoff;
+  return change;
+}
+
+void Topology::mastersChanged(const std::set<NodeAddress>& before) {
+  const std::set<NodeAddress>& now = map_->masters();
+  if (now == before) return;
+  ++version_;
+  const bool anyNew = !std::includes(before.begin(), before.end(), now.begin(), now.end());
+  if (anyNew && onNewMaster_) onNewMaster_();
+}
+
+std::string Topology::changeTo(const SlotMap& map) const {
+  std::set<std::string> changes;
+  for (std::size_t slot = 0; slot < SlotMap::slots && changes.size() <= mostToldChanges; ++slot) {
+    const NodeAddress* const before = map_->master(static_cast<std::uint16_t>(slot));
+    const NodeAddress* const now = map.master(static_cast<std::uint16_t>(slot));
+    if (before == nullptr || now == nullptr || *before == *now) continue;
+    changes.insert(now->text() + " serves slots that " + before->text() + " served");
+  }
+  std::string text;
+  std::size_t told = 0;
+  for (const std::string& each : changes) {
+    if (told++ == mostToldChanges) return text + "; and more";
+    text += (text.empty() ? "" : "; ") + each;
+  }
+  return text;
+}
+
+}  // namespace lockkeeper::redis

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "etcd_fixture.h"
+#include "fault_proxy.h"
+#include "lockkeeper/driver/capabilities.h"
+
+namespace lockkeeper::test {
+
+using namespace std::chrono_literals;
+
+/// A server that gets requests when their caller has given them up long since.
+class EtcdLate : public ::testing::Test {
+ protected:
+  using Result = std::future<AcquireResult>;
+
+  static EtcdCluster& cluster() {
+    static EtcdCluster one({.nodes = 1});
+    return one;
+  }
+  ~EtcdLate() override { stop_.request_stop(); }
+
+  Claimant another() const {
+    Claimant who;
+    who.key = key;
+    return who;
+  }
+  Result wait(const Claimant& who, std::stop_token stop) const {
+    return std::async(std::launch::async, [driver = proxied, who, stop = std::move(stop)] {
+      return capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, stop);
+    });
+  }
+  Result wait(const Claimant& who) const { return wait(who, stop_.get_token()); }
+  static bool queued(std::size_t count, std::chrono::milliseconds bound = 20s) {
+    return waitUntil([&] { return cluster().waitingClaims() == count; }, bound);
+  }
+
+  /// Keeps one transaction that changes something back, after `before` others.
+  void keepBack(const std::string& text, std::size_t before = 0) {
+    proxy.set({.kind = ProxyFault::Kind::hold, .text = text, .requests = before});
+  }
+  /// The server gets it now.
+  void sendLate() const { sendLate(proxy.held()); }
+  static void sendLate(const std::string& held) {
+    ASSERT_NE(held.find("\r\n\r\n"), std::string::npos) << "something was kept back";
+    (void)cluster().request("/v3/kv/txn", held.substr(held.find("\r\n\r\n") + 4));
+  }
+  template <class Call>
+  static void expectDoubt(Call&& call) {
+    EXPECT_THROW((void)call(), OutcomeUnknown);
+  }
+
+  FaultProxy proxy{cluster().port(0)};
+  const std::shared_ptr<LockDriver> proxied =
+      openEtcd(etcdUri(proxy.port()) + "?connectTimeout=5s&ioTimeout=500ms");
+  const std::shared_ptr<LockDriver> direct = openEtcd(cluster().uri());
+  const std::string key = Claimant().key;
+  std::stop_source stop_;
+};
+
+/// What the requests say that are kept back.
+/// @{
+inline constexpr const char* aPut = "request_put";
+inline constexpr const char* aRemoval = "request_delete_range";
+inline constexpr const char* aRevocation = "/v3/lease/revoke";
+/// @}
+
+}  // namespace lockkeeper::test

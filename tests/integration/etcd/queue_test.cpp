@@ -1,0 +1,267 @@
+// Who waits for a lock on etcd: who is woken up, and what delays whom.
+
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "etcd_fixture.h"
+#include "fault_proxy.h"
+#include "lockkeeper/driver/capabilities.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EtcdQueue : public ::testing::Test {
+ protected:
+  using Result = std::future<AcquireResult>;
+
+  static EtcdCluster& cluster() {
+    static EtcdCluster one({.nodes = 1});
+    return one;
+  }
+  static std::shared_ptr<LockDriver> open() { return openEtcd(cluster().uri()); }
+
+  Claimant another() const {
+    Claimant who;
+    who.key = key;
+    return who;
+  }
+  Result wait(const std::shared_ptr<LockDriver>& driver, const Claimant& who) const {
+    return std::async(std::launch::async, [driver, who, stop = stop_.get_token()] {
+      return capability<Waitable>(*driver)->acquireWaiting(who.request(), std::chrono::minutes{1}, stop);
+    });
+  }
+  bool queued(std::size_t count) const {
+    return waitUntil([&] { return cluster().waitingClaims() == count; });
+  }
+  /// The server tells streams of waiters who have come since then that they are there.
+  static bool streamsSince(std::size_t messages, std::size_t streams = 1) {
+    return waitUntil([&] { return cluster().watchMessages() >= messages + streams; });
+  }
+  static bool done(const Result& result, std::chrono::milliseconds bound = 20s) {
+    return result.wait_for(bound) == std::future_status::ready;
+  }
+  ~EtcdQueue() override { stop_.request_stop(); }
+
+  std::stop_source stop_;
+  const std::string key = Claimant().key;
+};
+
+TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
+  constexpr std::size_t count = 16;
+  const auto holding = open();
+  const Claimant holder = another();
+  ASSERT_TRUE(granted(holding->acquire(holder.request())));
+  std::vector<std::shared_ptr<LockDriver>> drivers;
+  std::vector<Claimant> waiters;
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < count; ++i) {
+    drivers.push_back(open());
+    waiters.push_back(another());
+    results.push_back(wait(drivers.back(), waiters.back()));
+    ASSERT_TRUE(queued(i + 1));
+  }
+  // Their streams are there by now, and each has looked once more.
+  std::size_t before = cluster().requests();
+  ASSERT_TRUE(waitUntil([&] {
+    const std::size_t last = std::exchange(before, cluster().requests());
+    return before - last < 3;
+  }));
+  ASSERT_EQ(holding->release(holder.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(results[0]));
+  EXPECT_TRUE(granted(results[0].get()));
+  EXPECT_LT(cluster().requests() - before, count)
+      << "a release, a confirmation, and now and then a look of one of them";
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    ASSERT_EQ(drivers[i]->release(waiters[i].claim(), soon()), ReleaseOutcome::released);
+    ASSERT_TRUE(done(results[i + 1])) << i;
+    ASSERT_TRUE(granted(results[i + 1].get())) << "in their order: " << i;
+  }
+  EXPECT_EQ(drivers.back()->release(waiters.back().claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AReleaseIsHeardOfLongBeforeTheNextLook) {
+  const auto first = open();
+  const auto second = open();
+  const std::size_t before = cluster().watchMessages();
+  for (int round = 0; round < 5; ++round) {
+    const Claimant holds = another();
+    const Claimant waits = another();
+    ASSERT_TRUE(granted(first->acquire(holds.request())));
+    Result result = wait(second, waits);
+    ASSERT_TRUE(queued(1));
+    ASSERT_TRUE(streamsSince(before)) << "kept from the first round to the others";
+    const Instant released = now();
+    ASSERT_EQ(first->release(holds.claim(), soon()), ReleaseOutcome::released);
+    ASSERT_TRUE(done(result));
+    ASSERT_TRUE(granted(result.get()));
+    EXPECT_LT(now() - released, 1s) << "waiters look every four seconds";
+    ASSERT_EQ(second->release(waits.claim(), soon()), ReleaseOutcome::released);
+  }
+}
+
+TEST_F(EtcdQueue, ADroppedStreamCostsABoundedPauseAndNoPlace) {
+  FaultProxy proxy(cluster().port(0));
+  const auto proxied = openEtcd(etcdUri(proxy.port()));
+  const auto direct = open();
+  const Claimant holds = another();
+  const Claimant first = another();
+  const Claimant second = another();
+  ASSERT_TRUE(granted(direct->acquire(holds.request())));
+  Result firstResult = wait(proxied, first);
+  ASSERT_TRUE(queued(1));
+  Result secondResult = wait(direct, second);
+  ASSERT_TRUE(queued(2));
+  for (const Ending ending : {Ending::fin, Ending::rst}) proxy.endConnections(ending);
+  ASSERT_EQ(direct->release(holds.claim(), soon()), ReleaseOutcome::released);
+  const Instant released = now();
+  ASSERT_TRUE(done(firstResult));
+  EXPECT_TRUE(granted(firstResult.get())) << "it was first";
+  EXPECT_LT(now() - released, 6s);
+  EXPECT_FALSE(done(secondResult, 0s));
+  ASSERT_EQ(proxied->release(first.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(secondResult));
+  EXPECT_TRUE(granted(secondResult.get()));
+  EXPECT_EQ(direct->release(second.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AStreamThatSaysNothingIsFoundByLooking) {
+  FaultProxy proxy(cluster().port(0));
+  const auto proxied = openEtcd(etcdUri(proxy.port()) + "?ioTimeout=1s");
+  const auto direct = open();
+  const Claimant holds = another();
+  const Claimant waits = another();
+  ASSERT_TRUE(granted(direct->acquire(holds.request())));
+  const std::size_t before = cluster().watchMessages();
+  Result result = wait(proxied, waits);
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(streamsSince(before));
+  proxy.set({.kind = ProxyFault::Kind::dropReplies});
+  ASSERT_EQ(direct->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(waitUntil([&] { return proxy.fired() > 0; })) << "the removal was told, and got lost";
+  proxy.passThrough();
+  ASSERT_TRUE(done(result));
+  try {
+    EXPECT_TRUE(granted(result.get()));
+  } catch (const OutcomeUnknown&) {  // a look has got no answer: core asks again with the same token
+    EXPECT_TRUE(granted(proxied->acquire(waits.request(soon(), true)))) << "its place was kept";
+  }
+  EXPECT_EQ(proxied->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AStreamThatMakesNoSenseEndsNoWait) {
+  FaultProxy proxy(cluster().port(0));
+  const auto proxied = openEtcd(etcdUri(proxy.port()));
+  const auto direct = open();
+  const Claimant holds = another();
+  const Claimant waits = another();
+  const Claimant elsewhere;
+  ASSERT_TRUE(granted(direct->acquire(holds.request())));
+  ASSERT_TRUE(granted(direct->acquire(elsewhere.request())));
+  const std::size_t before = cluster().watchMessages();
+  Result result = wait(proxied, waits);
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(streamsSince(before));
+  const std::string line = R"({"result":{"events":[{"type":"DELETE","kv":{"key":"!","mod_revision":"x"}}]}})";
+  proxy.set({.kind = ProxyFault::Kind::replace, .text = "4e\r\n" + line + "\n\r\n"});
+  ASSERT_EQ(line.size() + 1, 0x4eU);
+  ASSERT_EQ(direct->release(elsewhere.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(waitUntil([&] { return proxy.fired() > 0; })) << "the removal was told in other words";
+  EXPECT_FALSE(done(result, 500ms));
+  ASSERT_EQ(direct->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(result));
+  EXPECT_TRUE(granted(result.get()));
+  EXPECT_EQ(proxied->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AWaiterKeepsItsPlaceLongerThanTheLeaseOnWhichItWaits) {
+  const auto driver = open();
+  const Claimant holds = another();
+  const Claimant waits = another();
+  ASSERT_TRUE(granted(driver->acquire(holds.request())));
+  Result result = wait(open(), waits);
+  ASSERT_TRUE(queued(1));
+  const Claimant later;
+  const AcquireResult made = driver->acquire(later.request());
+  ASSERT_TRUE(granted(made));
+  // Its lease is kept alive twice: that is half of its length at least.
+  const std::int64_t lease = cluster().lastClaim(key).lease;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(waitUntil([&] { return cluster().secondsLeft(lease) <= 3; }));
+    ASSERT_TRUE(waitUntil([&] { return cluster().secondsLeft(lease) > 3; }));
+  }
+  EXPECT_EQ(cluster().waitingClaims(), 1U);
+  ASSERT_EQ(driver->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(result));
+  const AcquireResult given = result.get();
+  ASSERT_TRUE(granted(given));
+  EXPECT_LT(std::get<Granted>(given).fence, std::get<Granted>(made).fence) << "it has queued again meanwhile";
+  EXPECT_EQ(driver->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AWaiterThatDiesDelaysTheNextUntilItsLeaseEnds) {
+  const auto driver = open();
+  const Claimant holds = another();
+  const Claimant waits = another();
+  ASSERT_TRUE(granted(driver->acquire(holds.request())));
+  // As a process that has died in the queue leaves it.
+  ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4711"})").find("4711"),
+            std::string::npos);
+  cluster().put("/lockkeeper/locks/" + key + "/dead", "dead", 4711);
+  Result result = wait(driver, waits);
+  ASSERT_TRUE(queued(2));
+  EXPECT_LE(cluster().secondsLeft(cluster().lastClaim(key).lease), 5) << "what a living one has to wait on";
+  ASSERT_EQ(driver->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(queued(1));
+  EXPECT_FALSE(done(result, 300ms)) << "it is behind the dead one";
+  (void)cluster().request("/v3/lease/revoke", R"({"ID":"4711"})");  // as when it ends
+  ASSERT_TRUE(done(result));
+  EXPECT_TRUE(granted(result.get()));
+  EXPECT_EQ(driver->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AWaiterBehindOneThatGivesUpIsNotTheFirst) {
+  const auto driver = open();
+  const auto second = open();
+  const Claimant holds = another();
+  const Claimant givesUp = another();
+  const Claimant waits = another();
+  ASSERT_TRUE(granted(driver->acquire(holds.request())));
+  const std::size_t before = cluster().watchMessages();
+  std::stop_source stop;
+  auto first = std::async(std::launch::async, [&] {
+    return capability<Waitable>(*driver)->acquireWaiting(givesUp.request(), 1min, stop.get_token());
+  });
+  ASSERT_TRUE(queued(1));
+  Result result = wait(second, waits);
+  ASSERT_TRUE(queued(2));
+  ASSERT_TRUE(streamsSince(before, 2));
+  stop.request_stop();
+  EXPECT_FALSE(granted(first.get()));
+  ASSERT_TRUE(queued(1));
+  EXPECT_FALSE(done(result, 500ms)) << "somebody holds the lock";
+  ASSERT_EQ(driver->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(result));
+  EXPECT_TRUE(granted(result.get()));
+  EXPECT_EQ(second->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(EtcdQueue, AWaiterWhoseClaimWasRemovedQueuesAgain) {
+  const auto driver = open();
+  const Claimant holds = another();
+  const Claimant waits = another();
+  ASSERT_TRUE(granted(driver->acquire(holds.request())));
+  Result result = wait(driver, waits);
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(cluster().removeLastClaim(key));
+  ASSERT_TRUE(queued(1)) << "again";
+  ASSERT_EQ(driver->release(holds.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(done(result));
+  EXPECT_TRUE(granted(result.get()));
+  EXPECT_EQ(driver->release(waits.claim(), soon()), ReleaseOutcome::released);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,104 @@
+#include "wire/connection.h"
+
+#include <Poco/Net/ServerSocket.h>
+#include <Poco/Net/StreamSocket.h>
+
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::etcd {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::string_view ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Each look at it takes a millisecond.
+class TickingClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_ += milliseconds{1}; }
+  void wait(std::unique_lock<std::mutex>&, std::condition_variable&, Instant) override {}
+
+ private:
+  mutable Instant now_{};
+};
+
+/// A connection whose other end is in the hands of the test.
+class EtcdConnection : public ::testing::Test {
+ protected:
+  void answer(std::string_view bytes) {
+    if (!accepted_) peer_ = listener_.acceptConnection();
+    accepted_ = true;
+    peer_.sendBytes(bytes.data(), static_cast<int>(bytes.size()));
+  }
+  void post() { connection.post("/v3/kv/txn", "Host: h\r\n", "{}"); }
+  /// Goes on until the reply is complete, or nothing comes for a while.
+  bool completes() {
+    bool complete = false;
+    for (pollfd awaited; !(complete = connection.advance(clock, Instant::max()));) {
+      awaited = connection.awaited();
+      if (::poll(&awaited, 1, 200) == 0) break;
+    }
+    return complete;
+  }
+
+ private:
+  Poco::Net::ServerSocket listener_{Poco::Net::SocketAddress("127.0.0.1", 0)};
+  Poco::Net::StreamSocket peer_;
+  bool accepted_ = false;
+
+ protected:
+  TickingClock clock;
+  Connection connection{0, "127.0.0.1", listener_.address(), nullptr};
+};
+
+TEST_F(EtcdConnection, ServesOneRequestAfterTheOther) {
+  for (int round = 0; round < 2; ++round) {
+    post();
+    EXPECT_FALSE(connection.advance(clock, Instant::max()));
+    answer(ok);
+    ASSERT_TRUE(completes());
+    EXPECT_EQ(connection.reply().body(), "ok");
+    EXPECT_TRUE(connection.usable());
+  }
+}
+
+TEST_F(EtcdConnection, IsOfNoUseWhenMoreHasComeThanTheReply) {
+  post();
+  answer(std::string(ok) + std::string(ok));
+  ASSERT_TRUE(completes());
+  EXPECT_FALSE(connection.usable());
+}
+
+TEST_F(EtcdConnection, WhatHasComeBehindAReplyThatWasLeftIsNoReply) {
+  post();
+  EXPECT_FALSE(connection.advance(clock, Instant::max()));
+  while (!connection.allSent()) (void)connection.advance(clock, Instant::max());
+  connection.leaveReply();
+  answer(std::string(ok) + std::string(ok));
+  post();
+  EXPECT_THROW((void)completes(), StreamBroken);
+  EXPECT_FALSE(connection.sent());
+}
+
+TEST_F(EtcdConnection, ReadsNoLongerThanItMayFromAServerThatNeverStops) {
+  post();
+  std::string chunks;
+  for (int i = 0; i < 10000; ++i) chunks += "1\r\nx\r\n";
+  answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks);
+  while (!connection.allSent()) (void)connection.advance(clock, Instant::min());
+  EXPECT_FALSE(connection.advance(clock, Instant::min()));
+  const std::size_t before = connection.reply().body().size();
+  EXPECT_LT(before, 10000U) << "60 kB have come";
+  EXPECT_TRUE(connection.hasMore());
+  EXPECT_FALSE(completes());
+  EXPECT_EQ(connection.reply().body().size(), 10000U);
+  EXPECT_FALSE(connection.hasMore());
+}
+
+}  // namespace
+}  // namespace lockkeeper::etcd
