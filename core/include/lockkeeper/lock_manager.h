@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
@@ -85,6 +86,22 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or
   /// Cancelled (stopped) instead of returning nothing. A store that is down is waited for, too.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
+
+  /// A share of the key, for readers: any number of them have the key at once, but nobody beside a holder of
+  /// the whole key, who has it by lock(). First come, first served, in the store's queue where it has one. A
+  /// reader's fence is that of the last writer, or a later one that is below the next writer's. Otherwise as
+  /// tryLock(); throws ConfigError where the store cannot do it.
+  [[nodiscard]] std::optional<Lock> tryLockShared(std::string_view key, const LockOptions& options = {});
+  /// Likewise, as lock().
+  [[nodiscard]] Lock lockShared(std::string_view key, const LockOptions& options = {});
+
+  /// Throws ConfigError, with the reason, unless the store can do lockShared(), SharedMutex and Semaphore. No
+  /// I/O.
+  void requireShares() const;
+  /// Who has shares of the key; nobody while it is held as a whole. One attempt. Throws as requireShares().
+  [[nodiscard]] std::vector<ShareHolder> shareHolders(std::string_view key);
+  /// Permits::resize() for the key. One attempt. Throws as requireShares().
+  bool resizeShares(std::string_view key, std::uint32_t limit);
 
   /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. Throws LockLost,
   /// after fn has returned, when the lock was lost meanwhile: what fn did was then not protected to its end.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <stop_token>
 
+#include "lockkeeper/driver/share.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {
@@ -44,6 +45,10 @@ struct LockOptions {
 
   /// Ends a wait early.
   std::stop_token stop{};
+
+  /// How much of the key to take; for a store that counts permits. Only a call names it, and usually by
+  /// LockManager::lockShared() or Semaphore. Default: all of the key.
+  std::optional<Share> share{};
 };
 
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the calls

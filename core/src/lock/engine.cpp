@@ -53,6 +53,7 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
       driver_(checked(std::move(driver))),
       waitable_(capability<Waitable>(*driver_)),
       reporting_(capability<WaiterReporting>(*driver_)),
+      permits_(capability<Permits>(*driver_)),
       store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
@@ -91,6 +92,7 @@ std::string Engine::fullKey(std::string_view key) const {
 
 std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms) {
   refuseInherited();
+  if (terms.share) (void)permits();
   std::string full = fullKey(key);
   const std::size_t prefix = full.size() - key.size();
   keeper_->start();
@@ -102,6 +104,9 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   std::optional<LocalQueue::Entered> entered;
   if (stopped()) {
     entered.emplace();
+  } else if (terms.share) {
+    // Several of this process may have theirs at once, so that the store alone keeps their order.
+    entered = LocalQueue::Entered{.turn = LocalQueue::Turn()};
   } else {
     entered = queue_.tryEnter(full, call.waitUntil);
   }
@@ -467,6 +472,24 @@ Engine::Released Engine::sendRelease(Lease& lease, Instant began, bool wasValid)
 std::optional<Holder> Engine::holder(std::string_view key) {
   refuseInherited();
   return driver_->holder(fullKey(key), callEnd(now()));
+}
+
+Permits& Engine::permits() const {
+  if (permits_ != nullptr) return *permits_;
+  const std::string_view reason = driver_->whyNot(typeid(Permits));
+  throw ConfigError("the store " + store_ + " has no shared locks and no semaphores" +
+                    (reason.empty() ? "" : ": " + std::string(reason)));
+}
+
+std::vector<ShareHolder> Engine::shareHolders(std::string_view key) {
+  refuseInherited();
+  return permits().shareHolders(fullKey(key), callEnd(now()));
+}
+
+bool Engine::resize(std::string_view key, std::uint32_t limit) {
+  refuseInherited();
+  checkShare({.weight = 1, .limit = limit});
+  return permits().resize(fullKey(key), limit, callEnd(now()));
 }
 
 }  // namespace lockkeeper::detail

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lock/lease.h"
 #include "lock/lease_keeper.h"
@@ -43,6 +44,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool stopped() const noexcept { return stop_.stop_requested(); }
 
   std::optional<Holder> holder(std::string_view key);
+  /// Throws ConfigError, with the reason, when the store does not count them.
+  Permits& permits() const;
+  std::vector<ShareHolder> shareHolders(std::string_view key);
+  bool resize(std::string_view key, std::uint32_t limit);
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
@@ -83,6 +88,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<LockDriver> driver_;
   Waitable* const waitable_;          // null when the driver cannot
   WaiterReporting* const reporting_;  // null when the driver does not report
+  Permits* const permits_;            // null when the driver has none
   const std::string store_;           // its name in events
   LocalQueue queue_;
   std::stop_source stop_;

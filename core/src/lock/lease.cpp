@@ -11,6 +11,7 @@ Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Loc
       clock(takenBy.options().environment.clock),
       key(std::move(fullKey)),
       namespaceBytes(prefix),
+      share(terms.share),
       owner(takenBy.options().owner),
       ttl(terms.ttl),
       margin(terms.margin),

@@ -42,6 +42,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::string key;  ///< With the namespace.
   std::size_t namespaceBytes = 0;
   Token token;
+  std::optional<Share> share;                      ///< Empty: all of the key.
   std::string_view owner;                          ///< The engine's label.
   std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
   std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
@@ -79,7 +80,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   void answered(ReleaseOutcome outcome) noexcept override;
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
-  Claim claim() const { return {key, token, owner}; }
+  Claim claim() const { return {key, token, owner, share}; }
 
   /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
   Renewal renewal(Instant now) const;

@@ -65,11 +65,13 @@ LocalQueue::Entered LocalQueue::enter(std::string_view key, Lease& lease, Instan
 }
 
 bool LocalQueue::Turn::isFollowed() const noexcept {
+  if (shard_ == nullptr) return false;
   const std::lock_guard held(shard_->mutex);
   return !line_->second.waiters.empty();
 }
 
 void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
+  if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
   Line& line = line_->second;
   line.answer = answer;

@@ -71,7 +71,8 @@ class LocalQueue {
   std::array<Shard, shardCount> shards_;
 };
 
-/// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it.
+/// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it. A
+/// default-constructed turn is in no line.
 class LocalQueue::Turn {
  public:
   Turn() = default;

@@ -47,6 +47,34 @@ Lock LockManager::lock(std::string_view key, const LockOptions& options) {
   throw LockTimeout("the lock " + quoted(key) + " was busy for " + formatDuration(terms.waitFor));
 }
 
+namespace {
+
+LockOptions shared(const LockOptions& options) {
+  LockOptions reader = options;
+  reader.share = Share{};
+  return reader;
+}
+
+}  // namespace
+
+std::optional<Lock> LockManager::tryLockShared(std::string_view key, const LockOptions& options) {
+  return tryLock(key, shared(options));
+}
+
+Lock LockManager::lockShared(std::string_view key, const LockOptions& options) {
+  return lock(key, shared(options));
+}
+
+void LockManager::requireShares() const { (void)engine()->permits(); }
+
+std::vector<ShareHolder> LockManager::shareHolders(std::string_view key) {
+  return engine()->shareHolders(key);
+}
+
+bool LockManager::resizeShares(std::string_view key, std::uint32_t limit) {
+  return engine()->resize(key, limit);
+}
+
 void LockManager::releaseHeld(Lock& held) {
   const std::string key(held.key());
   const bool valid = held.valid();

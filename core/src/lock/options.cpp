@@ -55,6 +55,8 @@ LockTerms termsOf(const LockOptions& call, const LockOptions& defaults, millisec
   }
   if (maxHold && *maxHold < noBound) terms.maxHold = maxHold;
   terms.margin = margin;
+  if (call.share) checkShare(*call.share);
+  terms.share = call.share;
   return terms;
 }
 
@@ -69,6 +71,8 @@ ManagerOptions completed(ManagerOptions options) {
   checkPositive("operationTimeout", options.operationTimeout);
   checkPositive("backoffInitial", options.backoffInitial);
   checkPositive("backoffCap", options.backoffCap);
+  if (options.lock.share)
+    throw std::invalid_argument("a share belongs to a call, not to a manager's options");
   const LockTerms terms = termsOf(options.lock, {}, milliseconds{0});
   options.lock.ttl = terms.ttl;
   options.lock.renew = terms.renew;

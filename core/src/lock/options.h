@@ -26,6 +26,7 @@ struct LockTerms {
   Renew renew;
   std::optional<std::chrono::milliseconds> maxHold;  ///< At most 100 years: more is no bound.
   std::stop_token stop;
+  std::optional<Share> share;
 };
 
 /// `call`, completed by the manager's `defaults` and these by the documented ones; waitFor by `unnamedWait`.

@@ -60,7 +60,7 @@ void UnawaitedReleases::ended() noexcept {
 void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
   if (claims_.size() >= most) return;
   try {
-    claims_.push_back({std::string(claim.key), claim.token, until});
+    claims_.push_back({std::string(claim.key), claim.token, claim.share, until});
   } catch (const std::bad_alloc&) {
     return;  // what the store has granted ends by itself
   }
@@ -144,7 +144,7 @@ void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
 // Whatever its outcome is, there will be no other try.
 bool UnawaitedReleases::postLast(const Abandoned& claim) noexcept {
   try {
-    return postable_ != nullptr && postable_->postRelease({claim.key, claim.token, owner_}, nullptr);
+    return postable_ != nullptr && postable_->postRelease(claimOf(claim), nullptr);
   } catch (...) {
     return false;
   }
@@ -153,7 +153,7 @@ bool UnawaitedReleases::postLast(const Abandoned& claim) noexcept {
 bool UnawaitedReleases::answered(const Abandoned& claim, Instant deadline) noexcept {
   const Instant began = environment_.clock->now();
   try {
-    driver_->release({claim.key, claim.token, owner_}, deadline);
+    driver_->release(claimOf(claim), deadline);
     return true;
   } catch (const Error& error) {
     environment_.tell({.kind = EventKind::attemptFailed,

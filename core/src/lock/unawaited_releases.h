@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "lockkeeper/driver/capabilities.h"
@@ -48,12 +49,14 @@ class UnawaitedReleases {
   struct Abandoned {
     std::string key;
     Token token;
+    std::optional<Share> share;
     Instant until;
   };
 
   void readPosted(std::unique_lock<std::mutex>& held);
   void readLater();
   void releaseAbandoned(std::unique_lock<std::mutex>& held);
+  Claim claimOf(const Abandoned& claim) const { return {claim.key, claim.token, owner_, claim.share}; }
   bool postLast(const Abandoned& claim) noexcept;
   bool answered(const Abandoned& claim, Instant deadline) noexcept;
 

@@ -252,6 +252,10 @@ void* MigratingDriver::findCapability(const std::type_info& type) noexcept {
   return reporting ? capabilityOf<LossReporting>(*this, type) : nullptr;
 }
 
+std::string_view MigratingDriver::whyNot(const std::type_info& type) const noexcept {
+  return type == typeid(Permits) ? "two stores cannot count the permits of one key together" : "";
+}
+
 Promises MigratingDriver::promises() const {
   forkGuard_.check();
   const Promises before = oldStore_->promises();

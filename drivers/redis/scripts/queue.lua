@@ -8,12 +8,20 @@
 -- lapse may come back with its old ticket, to its old place.
 --
 -- ARGV: the operation and the value of the caller.
---   wait     ARGV[3] its number, ARGV[4] its channel, ARGV[5] its ticket if it has one, else ''. Returns {1} when the key is
---            offered to it, or its own; else {0, ms until it should look again, its ticket, 1 if it was not in the queue}.
---   release  takes it out of the queue, and frees the key if it holds it or is offered it. Returns 1 when it was so, else 0.
---   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value. Returns 1 when it was so, else 0.
+--   wait, waitShare
+--            ARGV[3] its number, ARGV[4] its channel, ARGV[5] its ticket if it has one, else ''. Returns {1} when the key is
+--            offered to it, or its own; else {0, ms until it should look again, its ticket, 1 if it was not in the queue}, or
+--            {2, limit} when those who share the key have another limit.
+--   release, releaseShare
+--            takes it out of the queue, and frees the key if it holds it or is offered it. Returns 1 when it was so, else 0.
+--   resize   gives a key that is shared ARGV[3] permits. Returns 1 when it is shared, else 0.
+--   break    frees the key, or that share of it; unless ARGV[2] is '', only if that is the SHA-1 of its value. Returns 1 when it was so, else 0.
 
-local value = redis.pcall('GET', KEYS[1])
+-- A claim that has, or wants, a share of the lock (scripts/permits.lua) says so by its value, and by its operations. It is served in
+-- its turn when there are so many permits; an offer is then one to each of the first that fit.
+
+local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
+local value = not forShare and redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
   return redis.call('GET', KEYS[1])
@@ -43,6 +51,8 @@ local function present()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
+
+-- @include permits.lua
 
 -- Not by pcall: who cannot take out an entry would find the same one again and again.
 local function remove(waiter)
@@ -96,20 +106,48 @@ local function wakeFirst(now, length)
   end
 end
 
--- Offers the key to the first one; the caller, if that is `caller`, need not be told. False when there is nobody.
-local function handOver(now, caller)
+local function offer(waiter, permits, now)
+  local weight, limit = shareOf(waiter)
+  if not weight then
+    redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
+    return
+  end
+  if not permits.limit then
+    redis.call('DEL', KEYS[1])
+  end
+  permits.limit, permits.used = limit, permits.used + weight
+  redis.call('ZADD', KEYS[1], limit * unit + permits.used, 'permits', now + offerFor, waiter .. '@')
+  endWithTheLast(now)
+end
+
+local function fits(waiter, permits)
+  local weight, limit = shareOf(waiter)
+  return not permits.limit or limit == permits.limit and permits.used + weight <= limit
+end
+
+-- Offers a key, of which `permits` are taken, to the first one, or to all of the first that fit in. The caller, if one of them is
+-- `caller`, need not be told. Returns whether it was offered, and whether to the caller.
+local function handOver(now, permits, caller)
+  local offered, toCaller = false, false
   local waiter, _, number, channel = first(now)
-  while waiter do
+  while waiter and fits(waiter, permits) do
     remove(waiter)
     if waiter == caller or tell(channel, number) then
-      redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
-      -- The one behind it looks when the offer has lapsed.
-      wakeFirst(now, offerFor + 1)
-      return true
+      offer(waiter, permits, now)
+      offered, toCaller = true, toCaller or waiter == caller
+      if not permits.limit then
+        break
+      end
     end
     waiter, _, number, channel = first(now)
   end
-  return false
+  if offered then
+    -- The one behind them looks when the offers have lapsed, or at once if only this call takes out no more.
+    local isCut = mayRemove == 0
+    mayRemove = math.max(mayRemove, 1)
+    wakeFirst(now, isCut and 1 or offerFor + 1)
+  end
+  return offered, toCaller
 end
 
 local micros = present()
@@ -118,11 +156,42 @@ local now = math.floor(micros / 1000)
 if ARGV[1] == 'release' then
   remove(ARGV[2])
   if own then
-    return handOver(now) and 1 or redis.call('DEL', KEYS[1])
+    return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
   end
   -- It was perhaps the first, and the one behind it does not look as often as the first must.
   wakeFirst(now, pollAfter)
   return 0
+end
+
+local permits = false
+if forShare or isOfAnotherType(value) then
+  permits = readPermits(now)
+elseif not value then
+  permits = {used = 0}
+end
+
+if ARGV[1] == 'releaseShare' then
+  local released = permits and takeBack(permits, ARGV[2], now) or 0
+  if hasQueue() then
+    remove(ARGV[2])
+    if not (permits and handOver(now, permits)) and released == 0 then
+      wakeFirst(now, pollAfter)
+    end
+  end
+  return released
+end
+
+if ARGV[1] == 'resize' then
+  if not permits or not permits.limit then
+    return 0
+  end
+  permits.limit = tonumber(ARGV[3])
+  writeHead(permits)
+  if hasQueue() and not handOver(now, permits) then
+    -- It perhaps names the former limit.
+    wakeFirst(now, 1)
+  end
+  return 1
 end
 
 if ARGV[1] == 'break' then
@@ -130,6 +199,20 @@ if ARGV[1] == 'break' then
     return 0
   end
   local shown = type(value) == 'string' and string.gsub(value, '@$', '') or ''
+  if ARGV[2] ~= '' and permits and permits.limit then
+    for _, sharer in ipairs(redis.call('ZRANGE', KEYS[1], 1, -1)) do
+      sharer = string.gsub(sharer, '@$', '')
+      if redis.sha1hex(sharer) == ARGV[2] then
+        takeBack(permits, sharer, now)
+        if hasQueue() then
+          remove(sharer)
+          handOver(now, permits)
+        end
+        return 1
+      end
+    end
+    return 0
+  end
   if ARGV[2] ~= '' and redis.sha1hex(shown) ~= ARGV[2] then
     return 0
   end
@@ -138,9 +221,18 @@ if ARGV[1] == 'break' then
   end
   -- A claim that is broken may be in the queue too, after a reply that was lost.
   remove(shown)
-  return handOver(now) and 1 or redis.call('DEL', KEYS[1])
+  return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
 end
 
+if forShare and permits and permits.limit then
+  own = redis.call('ZSCORE', KEYS[1], ARGV[2]) or redis.call('ZSCORE', KEYS[1], ARGV[2] .. '@')
+  local _, limit = shareOf(ARGV[2])
+  if not own and limit ~= permits.limit then
+    remove(ARGV[2])
+    wakeFirst(now, pollAfter)
+    return {2, permits.limit}
+  end
+end
 if own then
   return {1}
 end
@@ -160,13 +252,15 @@ if new then
   end
 end
 redis.call('HSET', KEYS[3], ARGV[2], entry(now, ARGV[3], ARGV[4]))
--- Free: its lease has ended, or somebody who knows nothing of queues has deleted it.
-if not value then
-  handOver(now, ARGV[2])
-  value = redis.call('GET', KEYS[1])
-  if value == ARGV[2] .. '@' then
+-- Free, since its lease has ended, or somebody who knows nothing of queues has deleted it; or there are permits.
+if permits then
+  local _, toCaller = handOver(now, permits, ARGV[2])
+  if toCaller then
     return {1}
   end
+end
+if forShare or permits then
+  value = redis.pcall('GET', KEYS[1])
 end
 local isFirst = first(now) == ARGV[2]
 local isSecond = redis.call('ZRANGE', KEYS[2], 1, 1)[1] == ARGV[2]
@@ -179,7 +273,8 @@ elseif ARGV[4] == '' or isFirst then
 end
 -- The second one too, since the first may be dead.
 if isFirst or isSecond or isOffered then
-  local remaining = redis.call('PTTL', KEYS[1])
+  local remaining = permits and permits.limit and redis.call('ZRANGE', KEYS[1], 1, 1, 'WITHSCORES')[2] - now or
+    redis.call('PTTL', KEYS[1])
   if remaining >= 0 then
     wait = math.min(wait, remaining + 1)
   end

@@ -58,7 +58,8 @@ std::vector<DriverFactory> clusterStores() {
                         .waitable = true,
                         .browsable = true,
                         .breakable = true,
-                        .postable = true};
+                        .postable = true,
+                        .permits = true};
   factory.queued = [sum] { return sum(queuedAt); };
   factory.requests = [sum] { return sum(requestsOf); };
   factory.addDeadWaiter = [cluster](const std::string& key) {

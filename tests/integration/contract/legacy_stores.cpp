@@ -8,6 +8,7 @@ DriverFactory legacy(const char* name, test::RedisOptions options, RedisUri* uri
   DriverFactory factory = redisStore(name, std::move(options), uri, FencePromise::none);
   factory.expirySlack = std::chrono::milliseconds{2500};  // whole seconds, rounded up generously
   factory.goneIsUncertain = true;
+  factory.permits = false;
   return factory;
 }
 

@@ -40,7 +40,7 @@ DriverFactory redisStore(const char* name, RedisUri* uri, FencePromise fence, co
     redis::use(registry);
     return registry.open(uri(server()));
   };
-  return {.name = name, .open = open, .fence = fence, .browsable = true, .breakable = true};
+  return {.name = name, .open = open, .fence = fence, .browsable = true, .breakable = true, .permits = true};
 }
 
 // In every database that the stores use.
@@ -102,7 +102,8 @@ DriverFactory sentinelStore() {
                      .open = open,
                      .fence = FencePromise::whileStoreKeepsWrites,
                      .browsable = true,
-                     .breakable = true},
+                     .breakable = true,
+                     .permits = true},
                     [running]() -> RedisServer& { return running().first(); });
 }
 

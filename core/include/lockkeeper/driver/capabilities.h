@@ -79,6 +79,29 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
+/// The store counts permits: claims may have a share of a key (Claim::share). A key that has room is granted
+/// to as many as fit; each has its own lease, and one that has ended is not counted any more, on the store's
+/// clock. Shares and a claim of the whole key exclude each other. Nobody is granted a share while others wait
+/// in the store's queue, so that neither readers nor writers starve; those in front that fit are served
+/// together. acquire() and acquireWaiting() throw ConfigError, and do nothing, when those who hold the key
+/// have named another limit. LockDriver::holder() tells of one holder.
+class LOCKKEEPER_CORE_EXPORT Permits {
+ public:
+  virtual ~Permits() = default;
+
+  /// All who have a share of the key; empty also when one claim has the whole key.
+  virtual std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) = 0;
+
+  /// From now on, the key has `limit` permits: for claims that name it. No holder loses its share, even if
+  /// there are fewer permits than are taken. False when nobody has a share of the key: then the next claim
+  /// decides.
+  virtual bool resize(std::string_view key, std::uint32_t limit, Instant deadline) = 0;
+};
+
+/// For drivers with Permits: `asked` and those who hold `key`, of which there are `limit` permits, disagree.
+[[noreturn]] LOCKKEEPER_CORE_EXPORT void throwLimitsDisagree(std::string_view key, const Share& asked,
+                                                             std::uint32_t limit);
+
 /// Is informed by a driver of claims that no longer hold their keys, or perhaps not.
 class LOCKKEEPER_CORE_EXPORT LossListener {
  public:

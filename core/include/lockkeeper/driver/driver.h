@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/share.h"
 #include "lockkeeper/driver/token.h"
 #include "lockkeeper/export.h"
 
@@ -27,6 +28,8 @@ struct Claim {
   std::string_view key;
   Token token;
   std::string_view owner;
+  /// Empty: all of the key. Only a driver that has Permits is given one. A claim keeps its share for life.
+  std::optional<Share> share{};
 };
 
 /// One attempt at a key.
@@ -45,7 +48,9 @@ struct Granted {
   Instant leasedFrom;  ///< Not later than the moment from which the store counts the lease: read from the
                        ///< clock before the first byte of the request was sent.
   std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
-  std::optional<Fence> fence;           ///< Empty when the driver promises none.
+  /// Empty when the driver promises none. That of a share that is not whole is not new: it is the last one
+  /// that was given before, so that what was written with a higher one is known to be newer.
+  std::optional<Fence> fence;
   /// So many holders may use it: the first has `fence`, the next one `fence` + 1, and so on; none of these
   /// was given before, and later grants have higher ones. 1 when the claim was granted before (a resend).
   std::uint32_t turns = 1;
@@ -153,6 +158,10 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// type, or null when the store cannot do that. No I/O. A driver answers with capabilityOf(); a decorator
   /// passes the question on to the driver behind it, and so every capability that it does not know.
   virtual void* findCapability(const std::type_info& /*type*/) noexcept { return nullptr; }
+
+  /// Why the store cannot do that, for messages: a clause such as "a quorum cannot count permits"; empty when
+  /// there is nothing to say but that it cannot. No I/O. A decorator passes the question on.
+  virtual std::string_view whyNot(const std::type_info& /*type*/) const noexcept { return {}; }
 };
 
 /// The driver as a `Capability` (of capabilities.h, rate_driver.h, …), or null when its store cannot do that.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <string>
 
@@ -22,6 +23,8 @@ class LOCKKEEPER_CORE_EXPORT Token {
   std::string hex() const;
 
   friend bool operator==(const Token&, const Token&) = default;
+  /// Some order, for containers.
+  friend auto operator<=>(const Token&, const Token&) = default;
 
  private:
   std::array<std::byte, size> bytes_{};

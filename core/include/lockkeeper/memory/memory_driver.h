@@ -19,6 +19,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Browsable,
                                                   public Breakable,
                                                   public LossReporting,
+                                                  public Permits,
                                                   public RateDriver {
  public:
   /// Leases end, and waits are counted, on `clock`.
@@ -44,6 +45,9 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
 
   /// Reports holders whose key breakLock() has freed.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
+
+  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   void take(std::span<RateCharge> charges, Instant deadline) override;
   void peek(std::span<RateCharge> charges, Instant deadline) override;

@@ -162,8 +162,8 @@ std::string ClusterDriver::name() const { return impl_->topology.name(); }
 
 void* ClusterDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, RateDriver>(
-      *this, type);
+  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, Permits,
+                      RateDriver>(*this, type);
 }
 
 void ClusterDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -192,6 +192,14 @@ void ClusterDriver::listBusy(std::string_view prefix, const Visit& visit, Instan
 
 bool ClusterDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   return impl_->at(key, deadline, [&](RedisDriver& node) { return node.breakLock(key, deadline, shown); });
+}
+
+std::vector<ShareHolder> ClusterDriver::shareHolders(std::string_view key, Instant deadline) {
+  return impl_->at(key, deadline, [&](RedisDriver& node) { return node.shareHolders(key, deadline); });
+}
+
+bool ClusterDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  return impl_->at(key, deadline, [&](RedisDriver& node) { return node.resize(key, limit, deadline); });
 }
 
 void ClusterDriver::take(std::span<RateCharge> charges, Instant deadline) {

@@ -16,6 +16,14 @@ bool isAcquireReply(const Reply& reply) {
   return reply.items.size() == 2 && isFlag(reply.items[0]);
 }
 
+bool isPermitReply(const Reply& reply) {
+  if (reply.items.size() == 2 && reply.items[0].isInteger(2)) {
+    const Reply& limit = reply.items[1];
+    return limit.kind == ReplyKind::integer && limit.integer >= 1 && limit.integer <= Share::most;
+  }
+  return reply.items.size() == 2 && isAcquireReply(reply);
+}
+
 std::optional<std::chrono::milliseconds> remainingIn(const Reply& pttl) {
   if (pttl.kind != ReplyKind::integer || pttl.integer < 0) return std::nullopt;
   return std::chrono::milliseconds(pttl.integer);

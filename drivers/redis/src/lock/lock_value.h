@@ -8,9 +8,15 @@
 
 namespace lockkeeper::redis {
 
-/// What a lock's key holds: the token, and after an '@' the owner's label if there is one. Secret, for the
-/// token.
+/// What a lock's key holds: the token, and after an '@' the owner's label if there is one. That of a share
+/// always has both, and after one more '@' "<weight>/<limit>". Secret, for the token.
 std::string lockValue(const Claim& claim);
+
+/// Whether that is the value of a share.
+bool isShare(std::string_view value);
+
+/// What a value that lockValue() made for a share says of it; empty for any other.
+std::optional<Share> shareIn(std::string_view value);
 
 /// Without the '@' at its end, by which scripts/queue.lua marks the value of a claim that the key is only
 /// offered to.

@@ -9,6 +9,7 @@
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
 #include "lock/node_calls.h"
+#include "lock/permit_calls.h"
 #include "lock/replica_count.h"
 #include "queue/wait_queue.h"
 #include "store/companion_key.h"
@@ -62,6 +63,7 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
 
   LossListeners doubts;
   ReplicaCount replicas{*this};
+  PermitCalls permits{*this};
   WaitQueue queue{*this};
   Rates rates{*this};
 };
@@ -104,7 +106,7 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
     return attempt(offered, wire);
   };
   const AcquireResult result =
-      queue.wait(request.claim.key, lockValue(request.claim), until, stop, confirm, ticket);
+      queue.wait(request.claim, lockValue(request.claim), until, stop, confirm, ticket);
   if (std::holds_alternative<Granted>(result)) checkReplicas(offered, wire);
   return result;
 }
@@ -130,7 +132,8 @@ void RedisDriver::Impl::renew(std::span<Renewal> renewals, std::span<std::option
         const std::string ttl = decimal(renewals[index].ttl);
         const std::array<std::string_view, 1> keys = {renewals[index].claim.key};
         const std::array<std::string_view, 3> arguments = {values[index], ttl, "at least"};
-        Script::renew().addTo(call, by, keys, std::span(arguments).first(renewals[index].atLeast ? 3 : 2));
+        const Script& script = renewals[index].claim.share ? Script::renewPermits() : Script::renew();
+        script.addTo(call, by, keys, std::span(arguments).first(renewals[index].atLeast ? 3 : 2));
       }
     });
     for (std::size_t index = 0; index < renewals.size(); ++index) {
@@ -169,13 +172,13 @@ void RedisDriver::Impl::checkReplicas(std::span<Renewal> renewals, std::uint64_t
 
 ReleaseOutcome RedisDriver::release(const Claim& claim, Instant deadline) {
   impl_->forkGuard.check();
-  const bool released = impl_->queue.release(claim.key, lockValue(claim), deadline);
+  const bool released = impl_->queue.release(claim, lockValue(claim), deadline);
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 bool RedisDriver::postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) {
   impl_->forkGuard.check();
-  return impl_->queue.postRelease(claim.key, lockValue(claim), std::move(listener));
+  return impl_->queue.postRelease(claim, lockValue(claim), std::move(listener));
 }
 
 void RedisDriver::awaitPosted(Instant deadline) noexcept {
@@ -212,8 +215,8 @@ Promises RedisDriver::promises() const {
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
   if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, RateDriver>(
-      *this, type);
+  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, Permits,
+                      RateDriver>(*this, type);
 }
 
 void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -244,6 +247,17 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder
   return impl_->queue.breakLock(key, shown != nullptr ? std::string_view(shown->grantId) : "", deadline);
 }
 
+std::vector<ShareHolder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->permits.holders(key, deadline);
+}
+
+bool RedisDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  impl_->forkGuard.check();
+  checkShare({.weight = 1, .limit = limit});
+  return impl_->queue.resize(key, limit, deadline);
+}
+
 void RedisDriver::take(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
   impl_->rates.take(charges, deadline);
@@ -266,6 +280,7 @@ void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
 
 // Without a look at the replicas.
 AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request& wire) {
+  if (request.claim.share) return permits.acquire(request, wire);
   const std::string_view key = request.claim.key;
   const std::string value = lockValue(request.claim);
   const std::string ttl = decimal(request.ttl);
@@ -311,8 +326,7 @@ void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Reque
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
-    queue.release(request.claim.key, lockValue(request.claim),
-                  saturatingAdd(clock().now(), options().ioTimeout));
+    queue.release(request.claim, lockValue(request.claim), saturatingAdd(clock().now(), options().ioTimeout));
   } catch (const Error&) {
     throw OutcomeUnknown(few + "; giving it back failed");
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lock/lock_value.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
 
@@ -114,7 +115,8 @@ void ReplicaCount::addWrites(Request& request, const Turn& turn) const {
   for (const Written& each : turn.written) {
     const std::array<std::string_view, 1> keys = {each.key};
     const std::array<std::string_view, 3> arguments = {each.value, "1", "at least"};
-    Script::renew().addTo(request, Script::By::text, keys, arguments);
+    const Script& script = isShare(each.value) ? Script::renewPermits() : Script::renew();
+    script.addTo(request, Script::By::text, keys, arguments);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "lockkeeper/driver/capabilities.h"
 #include "scripts.h"
 #include "store/companion_key.h"
 #include "wire/protocol/redirect.h"
@@ -31,11 +32,16 @@ const Script& queueScript() {
 
 /// A lock and the two keys of its queue, in the name of one claim.
 struct WaitQueue::Place {
-  explicit Place(std::string_view lock, std::string_view itsValue = {})
-      : key(lock),
-        order(companionKey(lock, "queue")),
-        waiters(companionKey(lock, "waiters")),
-        value(itsValue) {}
+  explicit Place(std::string_view lock) : Place({.key = lock, .token = {}, .owner = {}}, {}) {}
+  Place(const Claim& claim, std::string_view itsValue)
+      : key(claim.key),
+        order(companionKey(claim.key, "queue")),
+        waiters(companionKey(claim.key, "waiters")),
+        value(itsValue),
+        share(claim.share) {}
+
+  std::string_view waitOperation() const { return share ? "waitShare" : "wait"; }
+  std::string_view releaseOperation() const { return share ? "releaseShare" : "release"; }
 
   void addTo(Request& request, Script::By by, std::initializer_list<std::string_view> arguments) const {
     const std::array<std::string_view, 3> keys = {key, order, waiters};
@@ -46,6 +52,7 @@ struct WaitQueue::Place {
   std::string order;
   std::string waiters;
   const std::string_view value;
+  const std::optional<Share> share;
 };
 
 /// What one look at the queue has found.
@@ -88,12 +95,12 @@ class WaitQueue::PostedRelease final : public Posted {
 WaitQueue::WaitQueue(RedisStore& store)
     : store_(store), subscription_(store.options(), store.environment(), store.dialRules()) {}
 
-AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Instant until,
+AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instant until,
                               const std::stop_token& stop, const std::function<AcquireResult()>& confirm,
                               std::string& ticket) {
   if (!permitted() || stop.stop_requested()) return Busy{};
-  const Place place(key, value);
-  Subscription::Waiter waiter(subscription_, hashSlot(key));
+  const Place place(claim, value);
+  Subscription::Waiter waiter(subscription_, hashSlot(claim.key));
   bool told = true;  // to look
   do {
     const Look found = look(place, waiter, ticket);
@@ -141,7 +148,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
   const std::string channel = waiter.channel();
   try {
     store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, {"wait", place.value, number, channel, ticket});
+      place.addTo(call, by, {place.waitOperation(), place.value, number, channel, ticket});
     });
     const Reply& reply = request.reply(0);
     if (isError(reply, "NOPERM")) noteRefusal();
@@ -156,6 +163,8 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
     stillQueued(error);
   }
   const auto& items = request.reply(0).items;
+  if (place.share && items.size() == 2 && items[0].isInteger(2) && items[1].kind == ReplyKind::integer)
+    throwLimitsDisagree(place.key, *place.share, static_cast<std::uint32_t>(items[1].integer));
   if (items.size() == 1 && items[0].isInteger(1)) return {.offered = true};
   const bool known = items.size() == 4 && items[0].isInteger(0) && items[1].kind == ReplyKind::integer &&
                      items[2].kind == ReplyKind::bulk;
@@ -168,7 +177,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
 
 void WaitQueue::leave(const Place& place) {
   try {
-    release(place.key, place.value, oneTimeout());
+    release(place, oneTimeout());
   } catch (const StoreUnavailable& error) {
     stillQueued(error);
   }
@@ -179,7 +188,7 @@ void WaitQueue::tryToLeave(const Place& place) {
   Request request;
   try {
     store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, {"release", place.value});
+      place.addTo(call, by, {place.releaseOperation(), place.value});
     });
   } catch (const Error&) {
   }
@@ -192,34 +201,39 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
   throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
 }
 
-bool WaitQueue::release(std::string_view key, std::string_view value, Instant deadline) {
+bool WaitQueue::release(const Claim& claim, std::string_view value, Instant deadline) {
+  return release(Place(claim, value), deadline);
+}
+
+bool WaitQueue::release(const Place& place, Instant deadline) {
   Request request;
-  if (change(Place(key), request, deadline, {"release", value})) {
-    if (isOnItsWay(request.reply(0))) return releaseAlone(key, value, deadline);
+  if (change(place, request, deadline, {place.releaseOperation(), place.value})) {
+    if (isOnItsWay(request.reply(0)) && !place.share) return releaseAlone(place, deadline);
     const bool released = store_.flagOf(request);
     knownOn_ = request.connection();
     return released;
   }
-  const bool released = releaseAlone(key, value, deadline);
+  const bool released = releaseAlone(place, deadline);
   noteRefusal();
   return released;
 }
 
-bool WaitQueue::releaseAlone(std::string_view key, std::string_view value, Instant deadline) {
+bool WaitQueue::releaseAlone(const Place& place, Instant deadline) {
   knownOn_ = 0;
   Request request;
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Script::release().addTo(call, by, std::array{key}, std::array{value});
+    Script::release().addTo(call, by, std::array{place.key}, std::array{place.value});
   });
   return store_.flagOf(request);
 }
 
-bool WaitQueue::postRelease(std::string_view key, std::string_view value,
+bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
                             std::shared_ptr<PostListener> listener) {
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
   Request request;
-  Place(key).addTo(request, Script::By::digest, {"release", value});
+  const Place place(claim, value);
+  place.addTo(request, Script::By::digest, {place.releaseOperation(), value});
   return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
@@ -248,13 +262,23 @@ bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instan
   return withoutQueue(request);
 }
 
+bool WaitQueue::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  Request request;
+  const std::string number = std::to_string(limit);
+  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
+    Place(key).addTo(call, by, {"resize", "", number});
+  });
+  return store_.flagOf(request);
+}
+
 // False when that is not permitted with queues; nothing was done then, and the request can be used again.
 bool WaitQueue::change(const Place& place, Request& request, Instant deadline,
                        std::initializer_list<std::string_view> arguments) {
-  if (!permitted()) return false;
+  if (!permitted() && !place.share) return false;
   store_.executeScripts(request, deadline,
                         [&](Request& call, Script::By by) { place.addTo(call, by, arguments); });
   if (!isError(request.reply(0), "NOPERM")) return true;
+  if (place.share) store_.refuse(request.reply(0), permitPermissions);
   request.clear();
   return false;
 }

@@ -24,13 +24,12 @@ class WaitQueue {
  public:
   explicit WaitQueue(RedisStore& store);
 
-  /// Waits for `key`, in `value`'s name, until it is granted, `until`, or `stop`. `confirm` makes a grant of
-  /// an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when there is
-  /// none yet. Busy at once where queues are not permitted, or other data
-  /// is in the place of this one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may
-  /// still be in the queue, or the key offered to it; Redirected when the key, with its queue, has moved to
-  /// another node.
-  AcquireResult wait(std::string_view key, std::string_view value, Instant until, const std::stop_token& stop,
+  /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `confirm` makes a
+  /// grant of an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when
+  /// there is none yet. Busy at once where queues are not permitted, or other data is in the place of this
+  /// one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may still be in the queue, or
+  /// the key offered to it; Redirected when the key, with its queue, has moved to another node.
+  AcquireResult wait(const Claim& claim, std::string_view value, Instant until, const std::stop_token& stop,
                      const std::function<AcquireResult()>& confirm, std::string& ticket);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
@@ -54,14 +53,17 @@ class WaitQueue {
   /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it
   /// did not have it. While the key's slot is on its way to another node, it only frees the key: who waits
   /// finds that by looking.
-  bool release(std::string_view key, std::string_view value, Instant deadline);
+  bool release(const Claim& claim, std::string_view value, Instant deadline);
 
   /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
   /// release on the present connection has shown that the server has the script and permits queues.
-  bool postRelease(std::string_view key, std::string_view value, std::shared_ptr<PostListener> listener);
+  bool postRelease(const Claim& claim, std::string_view value, std::shared_ptr<PostListener> listener);
 
   /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
   bool breakLock(std::string_view key, std::string_view grantId, Instant deadline);
+
+  /// As Permits::resize().
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline);
 
   /// The server is another one now: messages of the former one are none of ours. Does not block.
   void serverChanged() { subscription_.suspect(); }
@@ -79,7 +81,8 @@ class WaitQueue {
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
   bool change(const Place& place, Request& request, Instant deadline,
               std::initializer_list<std::string_view> arguments);
-  bool releaseAlone(std::string_view key, std::string_view value, Instant deadline);
+  bool release(const Place& place, Instant deadline);
+  bool releaseAlone(const Place& place, Instant deadline);
   bool withoutQueue(const Request& request);
   ServerFault faultOf(const PostedRelease& posted);
   Instant oneTimeout() const;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
 
@@ -25,10 +26,14 @@ enum class Fault {
 };
 
 /// A real driver behind a network that fails on demand, and that counts what went through. It is not
-/// Waitable, whatever the driver behind it can.
+/// Waitable, whatever the driver behind it can; of its capabilities it has Permits.
 class FaultyDriver final : public LockDriver {
  public:
   explicit FaultyDriver(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(Permits) ? inner_->findCapability(type) : nullptr;
+  }
 
   /// The next calls of this kind fail, one fault each.
   void fail(Call call, std::initializer_list<Fault> faults) {

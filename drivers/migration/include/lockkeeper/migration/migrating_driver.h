@@ -58,6 +58,7 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
 
   /// LossReporting when either store has it.
   void* findCapability(const std::type_info& type) noexcept override;
+  std::string_view whyNot(const std::type_info& type) const noexcept override;
 
  private:
   AcquireResult acquireIn(Phase phase, const AcquireRequest& request);

@@ -74,6 +74,9 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Waitable, LossReporting, RateDriver>(*this, type);
   }
+  std::string_view whyNot(const std::type_info& type) const noexcept override {
+    return type == typeid(Permits) ? "GET_LOCK has no shared mode" : "";
+  }
 
  private:
   class Impl;

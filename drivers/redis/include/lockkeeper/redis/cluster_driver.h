@@ -37,6 +37,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                                                     public Browsable,
                                                     public Breakable,
                                                     public DoubtReporting,
+                                                    public Permits,
                                                     public RateDriver {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range.
@@ -85,6 +86,9 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                 Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
+
+  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   /// The keys of one call must be in one slot (a hash tag): ConfigError otherwise, with nothing sent.
   void take(std::span<RateCharge> charges, Instant deadline) override;

@@ -72,6 +72,9 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Browsable, Breakable, LegacyRedisDriver>(*this, type);
   }
+  std::string_view whyNot(const std::type_info& type) const noexcept override {
+    return type == typeid(Permits) ? "its values hold one time stamp, of one holder" : "";
+  }
 
   /// Lists the locks of legacy clients and of ours, not foreign values.
   void list(std::string_view prefix,

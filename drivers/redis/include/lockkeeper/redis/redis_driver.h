@@ -7,6 +7,7 @@
 #include <span>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
@@ -21,7 +22,8 @@ namespace lockkeeper::redis {
 /// Locks and rate limits on one Redis server (6 or later) or Valkey, which sentinels may name. A lock is the
 /// plain string `key`, set by `SET key value NX PX ttl`, so that any other client that does the same excludes
 /// and is excluded by us; the value is the token in hexadecimal, then '@' and the owner's label. The fence
-/// counter and the queue of those who wait are companion keys in the same hash slot.
+/// counter and the queue of those who wait are companion keys in the same hash slot. A lock that is shared is
+/// a sorted set `key`, which the same clients find taken.
 ///
 /// All threads share one connection, made by the first call and made again when it is lost, and those who
 /// wait another one, on which they are woken up, and those who hand a lock on hear that others want it; there
@@ -36,6 +38,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Browsable,
                                                   public Breakable,
                                                   public DoubtReporting,
+                                                  public Permits,
                                                   public RateDriver {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
@@ -88,6 +91,10 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   std::optional<std::chrono::milliseconds> lookEvery() const override;
   /// Asks the sentinels for the master, and the master whether it is there.
   void look(Instant deadline) noexcept override;
+
+  /// They need the rights that a queue needs; a user without them gets ConfigError for claims of shares.
+  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag.
   /// They do not wait for replicas.

@@ -57,6 +57,9 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Breakable, Quorate>(*this, type);
   }
+  std::string_view whyNot(const std::type_info& type) const noexcept override {
+    return type == typeid(Permits) ? "a quorum cannot count permits" : "";
+  }
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
   std::vector<View> views(std::string_view key, Instant deadline) override;

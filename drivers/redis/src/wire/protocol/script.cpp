@@ -21,6 +21,21 @@ const Script& Script::acquire() {
   return script;
 }
 
+const Script& Script::acquirePermits() {
+  static const Script& script = *new Script(scripts::acquire_permits);
+  return script;
+}
+
+const Script& Script::renewPermits() {
+  static const Script& script = *new Script(scripts::renew_permits);
+  return script;
+}
+
+const Script& Script::shareHolders() {
+  static const Script& script = *new Script(scripts::share_holders);
+  return script;
+}
+
 const Script& Script::renew() {
   static const Script& script = *new Script(scripts::renew);
   return script;

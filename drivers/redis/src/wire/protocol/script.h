@@ -17,9 +17,12 @@ class Script {
   explicit Script(std::string_view text);
 
   static const Script& acquire();
+  static const Script& acquirePermits();
   static const Script& renew();
+  static const Script& renewPermits();
   static const Script& release();
   static const Script& holder();
+  static const Script& shareHolders();
   static const Script& breakLock();
   static const Script& rateTake();
   static const Script& rateRefund();

@@ -28,6 +28,11 @@ inline constexpr std::string_view queuePermissions =
     "+exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe, on {KEY}:lockkeeper:* and on "
     "the channels lockkeeper:*";
 
+/// What it needs for shares of keys, with which some of these rights are asked for on the keys themselves.
+inline constexpr std::string_view permitPermissions =
+    "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait +exists +zadd "
+    "+zrange +zrem +zscore +hget +hset +hdel, on its keys and {KEY}:lockkeeper:*";
+
 /// What an error reply means to a caller.
 struct ServerFault {
   ErrorCode code;

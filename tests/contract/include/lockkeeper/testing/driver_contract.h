@@ -19,6 +19,8 @@
 #include "lockkeeper/testing/contract/holder_tests.h"
 #include "lockkeeper/testing/contract/key_tests.h"
 #include "lockkeeper/testing/contract/list_tests.h"
+#include "lockkeeper/testing/contract/permit_queue_tests.h"
+#include "lockkeeper/testing/contract/permit_tests.h"
 #include "lockkeeper/testing/contract/post_tests.h"
 #include "lockkeeper/testing/contract/queue_tests.h"
 #include "lockkeeper/testing/contract/renew_tests.h"

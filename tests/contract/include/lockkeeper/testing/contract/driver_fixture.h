@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
@@ -26,8 +27,9 @@ struct Claimant {
   std::string key;
   std::string owner = "contract:1";
   Token token = Token::generate(*systemRandom());
+  std::optional<Share> share{};
 
-  Claim claim() const { return {key, token, owner}; }
+  Claim claim() const { return {key, token, owner, share}; }
 };
 
 /// A claim that waits in the store's queue. Told to stop when the object ends, so that a failed test does not
@@ -60,6 +62,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
  protected:
   static constexpr const char* notBrowsable = "the driver is not Browsable";
   static constexpr const char* notBreakable = "the driver is not Breakable";
+  static constexpr const char* noPermits = "the driver has no Permits";
   static constexpr const char* notPostable = "the driver is not Postable";
   static constexpr const char* notWaitable = "the driver is not Waitable";
   static constexpr std::chrono::milliseconds longTtl = std::chrono::minutes{10};
@@ -87,6 +90,16 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return granted == nullptr ? std::nullopt : std::optional{*granted};
   }
   bool isBusy(const Claimant& who) { return std::holds_alternative<Busy>(ask(who)); }
+
+  /// Somebody who wants `weight` of the key's `limit` permits.
+  Claimant sharer(std::uint32_t weight, std::uint32_t limit) const {
+    Claimant who{key};
+    who.share = Share{.weight = weight, .limit = limit};
+    return who;
+  }
+  std::vector<ShareHolder> shareHolders() {
+    return capability<Permits>(*driver)->shareHolders(key, deadline());
+  }
 
   /// What release and renew answer when nobody holds the key.
   static ReleaseOutcome releaseOfNothing() {

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/export.h"
+
+namespace lockkeeper {
+
+/// How much of a key a claim takes: `weight` of its `limit` permits. A semaphore's holder has w of n, a
+/// reader 1 of many. All who share a key must name the same limit. A claim without a share, a mutex's, takes
+/// all of the key, whatever the limit.
+struct Share {
+  /// The largest limit.
+  static constexpr std::uint32_t most = 1'000'000;
+
+  std::uint32_t weight = 1;    ///< 1 to `limit`.
+  std::uint32_t limit = most;  ///< 1 to `most`.
+
+  /// Whether nobody else can have a share meanwhile: each such grant has a new fence.
+  constexpr bool isWhole() const noexcept { return weight == limit; }
+
+  friend bool operator==(const Share&, const Share&) = default;
+};
+
+/// Who has a share of a key, as far as the store tells it.
+struct ShareHolder {
+  std::string owner;                                   ///< Its label.
+  Share share;                                         ///< What it was granted.
+  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: not known.
+};
+
+/// Throws std::invalid_argument that names the first value out of range.
+LOCKKEEPER_CORE_EXPORT void checkShare(const Share& share);
+
+}  // namespace lockkeeper

@@ -1,0 +1,41 @@
+#include "memory/key_shares.h"
+
+namespace lockkeeper::detail {
+
+const KeyShares::Grant* KeyShares::find(const Token& token) const {
+  const auto found = grants_.find(token);
+  return found == grants_.end() ? nullptr : &found->second;
+}
+
+void KeyShares::add(const Token& token, Grant grant) {
+  ends_.emplace(grant.end, token);
+  used_ += grant.share.weight;
+  grants_.emplace(token, std::move(grant));
+}
+
+bool KeyShares::extend(const Token& token, Instant end) {
+  const auto found = grants_.find(token);
+  if (found == grants_.end()) return false;
+  ends_.erase({found->second.end, token});
+  ends_.emplace(end, token);
+  found->second.end = end;
+  return true;
+}
+
+bool KeyShares::remove(const Token& token) {
+  const auto found = grants_.find(token);
+  if (found == grants_.end()) return false;
+  used_ -= found->second.share.weight;
+  ends_.erase({found->second.end, token});
+  grants_.erase(found);
+  return true;
+}
+
+void KeyShares::removeEnded(Instant now) {
+  while (!empty() && firstEnd() <= now) {
+    const Token ended = ends_.begin()->second;
+    remove(ended);
+  }
+}
+
+}  // namespace lockkeeper::detail

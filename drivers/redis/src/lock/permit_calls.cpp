@@ -1,0 +1,64 @@
+#include "lock/permit_calls.h"
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "lock/lock_replies.h"
+#include "lock/lock_value.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "store/companion_key.h"
+
+namespace lockkeeper::redis {
+
+using std::chrono::milliseconds;
+
+AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire) {
+  const Claim& claim = request.claim;
+  const bool withFence = store_.options().fence;
+  const std::string value = lockValue(claim);
+  const std::string ttl = std::to_string(request.ttl.count());
+  const std::string weight = std::to_string(claim.share->weight);
+  const std::string limit = std::to_string(claim.share->limit);
+  const std::string kept = std::to_string(store_.options().fenceKept.count());
+  const std::string queue = companionKey(claim.key, "queue");
+  const std::string counter = companionKey(claim.key, "fence");
+  const std::array<std::string_view, 3> keys = {claim.key, queue, counter};
+  const std::array<std::string_view, 6> arguments = {value, ttl, weight, limit, request.resend ? "again" : "",
+                                                     kept};
+  store_.executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
+    Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 3 : 2), arguments);
+  });
+
+  const Reply& reply = wire.reply(0);
+  if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
+  if (!isPermitReply(reply)) store_.unexpected(wire);
+  const std::int64_t number = reply.items[1].integer;
+  if (reply.items[0].isInteger(2))
+    throwLimitsDisagree(claim.key, *claim.share, static_cast<std::uint32_t>(number));
+  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
+  if (withFence != (number > 0)) store_.unexpected(wire);
+  return Granted{wire.sentAt(), request.ttl,
+                 withFence ? std::optional(static_cast<Fence>(number)) : std::nullopt};
+}
+
+std::vector<ShareHolder> PermitCalls::holders(std::string_view key, Instant deadline) {
+  Request wire;
+  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    Script::shareHolders().addTo(call, by, std::array{key}, {});
+  });
+  const Reply& reply = wire.reply(0);
+  if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
+  if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 0) store_.unexpected(wire);
+  std::vector<ShareHolder> holders;
+  for (std::size_t index = 0; index < reply.items.size(); index += 2) {
+    const std::string& value = reply.items[index].text;
+    const auto share = shareIn(value);
+    const auto owner = ownerIn(value);
+    if (!share || !owner) store_.unexpected(wire);
+    holders.push_back({*owner, *share, remainingIn(reply.items[index + 1])});
+  }
+  return holders;
+}
+
+}  // namespace lockkeeper::redis

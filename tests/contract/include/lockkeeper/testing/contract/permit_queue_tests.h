@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/testing/contract/driver_fixture.h"
+
+// The order in which stores that count permits, and queue claims, serve shares.
+
+namespace lockkeeper::testing {
+
+TEST_P(DriverContract, AReleaseServesAllReadersInFront) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant writer{key};
+  const std::array readers{sharer(1, 9), sharer(1, 9), sharer(1, 9)};
+  const Claimant nextWriter{key};
+  const Claimant lastReader = sharer(1, 9);
+  ASSERT_TRUE(grant(writer));
+  std::vector<Waiting> together;
+  for (const Claimant& each : readers) {
+    together.push_back(waitFor(*otherClient, each, farAway()));
+    ASSERT_TRUE(queued(together.size()));
+  }
+  Waiting second = waitFor(nextWriter, farAway());
+  ASSERT_TRUE(queued(4));
+  Waiting last = waitFor(lastReader, farAway());
+  ASSERT_TRUE(queued(5));
+  ASSERT_EQ(release(writer), ReleaseOutcome::released);
+  for (Waiting& each : together) EXPECT_TRUE(std::holds_alternative<Granted>(each.get()));
+  EXPECT_TRUE(queued(2)) << "the reader behind the second writer waits";
+  for (const Claimant& each : readers) {
+    EXPECT_TRUE(isBusy(sharer(1, 9))) << "a newcomer must not get in front of the writer";
+    EXPECT_EQ(release(each), ReleaseOutcome::released);
+  }
+  EXPECT_TRUE(std::holds_alternative<Granted>(second.get()));
+  EXPECT_TRUE(queued(1));
+  EXPECT_EQ(release(nextWriter), ReleaseOutcome::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(last.get()));
+  EXPECT_EQ(release(lastReader), ReleaseOutcome::released);
+  EXPECT_FALSE(holder(key));
+}
+
+TEST_P(DriverContract, AClaimOfManyPermitsIsNotPassedOver) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant holds[] = {sharer(1, 3), sharer(1, 3)};
+  for (const Claimant& each : holds) ASSERT_TRUE(grant(each));
+  const Claimant many = sharer(3, 3);
+  Waiting result = waitFor(many, farAway());
+  ASSERT_TRUE(queued(1));
+  EXPECT_TRUE(isBusy(sharer(1, 3))) << "one is free, and kept for who came first";
+  EXPECT_EQ(release(holds[0]), ReleaseOutcome::released);
+  EXPECT_TRUE(isBusy(sharer(1, 3)));
+  EXPECT_EQ(release(holds[1]), ReleaseOutcome::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(result.get()));
+  EXPECT_EQ(release(many), ReleaseOutcome::released);
+}
+
+TEST_P(DriverContract, WhoGivesUpLetsThoseBehindGo) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant reader = sharer(1, 3);
+  const Claimant writer{key};
+  const std::array behind{sharer(1, 3), sharer(1, 3)};
+  ASSERT_TRUE(grant(reader));
+  Waiting givesUp = waitFor(writer, farAway());
+  ASSERT_TRUE(queued(1));
+  std::vector<Waiting> results;
+  for (const Claimant& each : behind) {
+    results.push_back(waitFor(*otherClient, each, farAway()));
+    ASSERT_TRUE(queued(1 + results.size()));
+  }
+  givesUp.stop();
+  EXPECT_TRUE(std::holds_alternative<Busy>(givesUp.get()));
+  for (Waiting& each : results) EXPECT_TRUE(std::holds_alternative<Granted>(each.get()));
+}
+
+TEST_P(DriverContract, AWaitingShareGetsThePermitsOfALeaseThatHasEnded) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  ASSERT_TRUE(grant(sharer(1, 2)));
+  ASSERT_TRUE(grant(sharer(1, 2), shortTtl()));
+  const Claimant waits = sharer(1, 2);
+  Waiting result = waitFor(waits, farAway());
+  ASSERT_TRUE(queued(1));
+  const Instant before = now();
+  GetParam().advance(shortTtl() + std::chrono::milliseconds{1});
+  EXPECT_TRUE(std::holds_alternative<Granted>(result.get()));
+  EXPECT_LT(now() - before, std::chrono::seconds{5});
+  EXPECT_EQ(shareHolders().size(), 2U);
+}
+
+TEST_P(DriverContract, AWaitForAnotherLimitEndsWhenTheKeyHasOne) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant mutex{key};
+  const Claimant first = sharer(1, 2);
+  const Claimant other = sharer(1, 3);
+  ASSERT_TRUE(grant(mutex));
+  Waiting result = waitFor(first, farAway());
+  ASSERT_TRUE(queued(1));
+  Waiting disagrees = waitFor(*otherClient, other, farAway());
+  ASSERT_TRUE(queued(2));
+  ASSERT_EQ(release(mutex), ReleaseOutcome::released);
+  ASSERT_TRUE(std::holds_alternative<Granted>(result.get()));
+  EXPECT_THROW((void)disagrees.get(), ConfigError);
+  EXPECT_TRUE(queued(0));
+  EXPECT_EQ(release(first), ReleaseOutcome::released);
+}
+
+}  // namespace lockkeeper::testing
