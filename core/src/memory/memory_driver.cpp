@@ -194,12 +194,12 @@ RenewOutcome MemoryDriver::State::renew(Renewal& renewal) {
   const Instant now = clock->now();
   if (record->shares) {
     if (!record->shares->extend(renewal.claim.token, now + renewal.ttl)) return RenewOutcome::notOwner;
-    // A lease may end sooner than its waiters know.
-    if (!record->waiters.empty()) record->waiters.front()->wakeUp.notify_one();
   } else {
     if (record->token != renewal.claim.token) return RenewOutcome::notOwner;
     record->end = now + renewal.ttl;
   }
+  // The lease may end sooner than they know.
+  for (Waiter* waiter : record->waiters) waiter->wakeUp.notify_one();
   renewal.leasedFrom = now;
   renewal.leasedFor = renewal.ttl;
   return RenewOutcome::renewed;

@@ -106,7 +106,7 @@ class PermitModel : public ::testing::Test {
     }
     ASSERT_EQ(store.release(party.claim(), {}), ReleaseOutcome::released);
     ASSERT_EQ(store.release(party.claim(), {}), ReleaseOutcome::notOwner);
-    model.held.remove_if([&](const Party& each) { return each.token == party.token; });
+    model.held.remove_if([token = party.token](const Party& each) { return each.token == token; });
     model.serve(clock->now());
   }
 
@@ -125,10 +125,13 @@ class PermitModel : public ::testing::Test {
       ASSERT_EQ(each.waits.wait_for(20s), std::future_status::ready);
       ASSERT_TRUE(std::holds_alternative<Granted>(each.waits.get()));
     }
+    // Those who have been told of a new end are on their way back for a moment.
     const auto end = std::chrono::steady_clock::now() + 20s;
-    while (clock->waiters() != model.queue.size() && std::chrono::steady_clock::now() < end)
+    std::size_t waiting = clock->waiters();
+    for (; waiting != model.queue.size() && std::chrono::steady_clock::now() < end;
+         waiting = clock->waiters())
       std::this_thread::yield();
-    ASSERT_EQ(clock->waiters(), model.queue.size());
+    ASSERT_EQ(waiting, model.queue.size());
     ASSERT_EQ(store.holder("order", {}).has_value(), !model.held.empty());
     const auto sharers =
         std::ranges::count_if(model.held, [](const Party& each) { return each.share.has_value(); });
