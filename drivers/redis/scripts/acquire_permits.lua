@@ -28,18 +28,18 @@ local function fence(isNew)
   return drawn
 end
 
+local permits = readPermits(now)
+if not permits then
+  return {0, redis.call('PTTL', KEYS[1])}
+end
+
 local function grant(isNew)
-  -- Of a key that does not expire yet, -1.
-  if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  if not permits.limit or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
   return {1, fence(isNew and weight == limit)}
 end
 
-local permits = readPermits(now)
-if not permits then
-  return {0, redis.call('PTTL', KEYS[1])}
-end
 if permits.limit and ARGV[5] == 'again' and redis.call('ZREM', KEYS[1], ARGV[1] .. '@') == 1 then
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
   return grant(true)

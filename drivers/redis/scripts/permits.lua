@@ -18,8 +18,8 @@ local function endWithTheLast(now)
   redis.call('PEXPIRE', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2] - now)
 end
 
--- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended are cleared. {used} when the key is
--- free; false when one claim has it as a whole, or it is somebody else's.
+-- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended are cleared, if `now` is given. {used}
+-- when the key is free; false when one claim has it as a whole, or it is somebody else's.
 local function readPermits(now)
   local head = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
   if head.err and not string.find(head.err, 'WRONGTYPE') then
@@ -33,7 +33,9 @@ local function readPermits(now)
   end
   local limit = math.floor(head[2] / unit)
   local permits = {limit = limit, used = head[2] - limit * unit, first = head[3], ends = tonumber(head[4])}
-  local before = permits.used
+  if not now or permits.ends > now then
+    return permits
+  end
   while permits.ends and permits.ends <= now do
     redis.call('ZREM', KEYS[1], permits.first)
     permits.used = permits.used - shareOf(permits.first)
@@ -44,29 +46,35 @@ local function readPermits(now)
     redis.call('DEL', KEYS[1])
     return {used = 0}
   end
-  if permits.used ~= before then
-    writeHead(permits)
-  end
+  writeHead(permits)
   return permits
 end
 
 -- 1, or 0 when `value` has no share, and is not offered one.
-local function takeBack(permits, value, now)
-  if permits.limit and permits.first == value and permits.used == shareOf(value) then
-    redis.call('DEL', KEYS[1])
-    permits.limit, permits.used = nil, 0
-    return 1
+local function takeBack(value)
+  local permits = readPermits()
+  if not permits or not permits.limit then
+    return 0
   end
+  local weight = shareOf(value)
+  -- The only one. Its lease runs, since the key would have ended with it.
+  if permits.first == value and permits.used == weight then
+    return redis.call('DEL', KEYS[1])
+  end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  if permits.ends <= now then
+    permits = readPermits(now)
+  end
+  -- Held, or only offered.
   if not permits.limit or redis.call('ZREM', KEYS[1], value, value .. '@') == 0 then
     return 0
   end
-  permits.used = permits.used - shareOf(value)
+  permits.used = permits.used - weight
   if permits.used == 0 then
-    redis.call('DEL', KEYS[1])
-    permits.limit = nil
-  else
-    writeHead(permits)
-    endWithTheLast(now)
+    return redis.call('DEL', KEYS[1])
   end
+  writeHead(permits)
+  endWithTheLast(now)
   return 1
 end

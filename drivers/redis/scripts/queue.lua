@@ -43,6 +43,17 @@ if ARGV[1] == 'release' and not hasQueue() then
   return own and redis.call('DEL', KEYS[1]) or 0
 end
 
+-- @include permits.lua
+
+-- The same for a share.
+local released
+if ARGV[1] == 'releaseShare' then
+  released = takeBack(ARGV[2])
+  if not hasQueue() then
+    return released
+  end
+end
+
 local offerFor, lookAfter, pollAfter, grace = 1000, 4000, 250, 5000
 -- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
 local mayRemove = 100
@@ -51,8 +62,6 @@ local function present()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
 end
-
--- @include permits.lua
 
 -- Not by pcall: who cannot take out an entry would find the same one again and again.
 local function remove(waiter)
@@ -171,12 +180,9 @@ elseif not value then
 end
 
 if ARGV[1] == 'releaseShare' then
-  local released = permits and takeBack(permits, ARGV[2], now) or 0
-  if hasQueue() then
-    remove(ARGV[2])
-    if not (permits and handOver(now, permits)) and released == 0 then
-      wakeFirst(now, pollAfter)
-    end
+  remove(ARGV[2])
+  if not (permits and handOver(now, permits)) and released == 0 then
+    wakeFirst(now, pollAfter)
   end
   return released
 end
@@ -203,10 +209,10 @@ if ARGV[1] == 'break' then
     for _, sharer in ipairs(redis.call('ZRANGE', KEYS[1], 1, -1)) do
       sharer = string.gsub(sharer, '@$', '')
       if redis.sha1hex(sharer) == ARGV[2] then
-        takeBack(permits, sharer, now)
+        takeBack(sharer)
         if hasQueue() then
           remove(sharer)
-          handOver(now, permits)
+          handOver(now, readPermits(now))
         end
         return 1
       end

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "lockkeeper/driver/driver.h"
@@ -22,8 +23,9 @@ inline Instant soon() { return in(std::chrono::seconds{10}); }
 struct Claimant {
   Token token = Token::generate(*systemRandom());
   std::string key = "key-" + Token::generate(*systemRandom()).hex();
+  std::optional<Share> share{};
 
-  Claim claim() const { return {key, token, "test:1"}; }
+  Claim claim() const { return {key, token, "test:1", share}; }
   AcquireRequest request(Instant deadline = soon(), bool resend = false) const {
     return {.claim = claim(), .ttl = longTtl, .deadline = deadline, .resend = resend};
   }

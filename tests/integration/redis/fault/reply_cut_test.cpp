@@ -10,6 +10,13 @@ namespace {
 struct Store {
   const char* scheme;
   const char* query;
+  std::optional<Share> share{};
+
+  Claimant claimant() const {
+    Claimant who;
+    who.share = share;
+    return who;
+  }
 };
 
 void PrintTo(const Store& store, std::ostream* out) { *out << store.scheme << " " << store.query; }
@@ -29,7 +36,7 @@ TEST_P(CutReplies, AreNeverTakenForAnswers) {
   const auto undisturbed = openRedis(server.port(), store.query, store.scheme);
   const std::string unknown = std::string("error: ") + toString(ErrorCode::outcomeUnknown);
   {
-    const Claimant who{};  // Once without a fault, so that the server knows the scripts.
+    const Claimant who = store.claimant();  // Once without a fault, so that the server knows the scripts.
     operation.prepare(*undisturbed, who);
     ASSERT_EQ(attempt(operation, *driver, who, soon()).find("error"), std::string::npos);
   }
@@ -37,7 +44,7 @@ TEST_P(CutReplies, AreNeverTakenForAnswers) {
   std::size_t cuts = 0;
   for (std::size_t bytes = 0; bytes < longestReply; ++bytes) {
     SCOPED_TRACE("cut after " + std::to_string(bytes) + " bytes");
-    const Claimant who{};
+    const Claimant who = store.claimant();
     operation.prepare(*undisturbed, who);
     ASSERT_NO_THROW((void)driver->holder("connects again", soon()));
     proxy.cutReplies(bytes, ending);
@@ -64,6 +71,13 @@ INSTANTIATE_TEST_SUITE_P(Fences, CutReplies,
                                             ::testing::Values(Ending::fin, Ending::rst),
                                             ::testing::Values(Store{"redis", "fence=on"})),
                          cutName);
+INSTANTIATE_TEST_SUITE_P(
+    Shares, CutReplies,
+    ::testing::Combine(::testing::Values(operations()[0], operations()[1], operations()[2], operations()[4],
+                                         operations()[5], operations()[6], operations()[9]),
+                       ::testing::Values(Ending::fin, Ending::rst),
+                       ::testing::Values(Store{"redis", "fence=on", Share{2, 5}})),
+    cutName);
 INSTANTIATE_TEST_SUITE_P(NoFences, CutReplies,
                          ::testing::Combine(::testing::Values(operations()[0], operations()[1]),
                                             ::testing::Values(Ending::fin, Ending::rst),
