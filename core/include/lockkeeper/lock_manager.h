@@ -52,9 +52,9 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
 /// threads that renew the leases of all its locks and up to four that tell losses; usually two of each, from
 /// the first lock on.
 ///
-/// Callers of lock() and tryLock() queue for a key in FIFO order inside the process, and only the first of them
-/// goes to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else, for ever
-/// where no waitFor ends it; pass the Lock on instead.
+/// Callers of lock() and tryLock() queue for a key in FIFO order inside the process, and only the first of
+/// them goes to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else,
+/// for ever where no waitFor ends it; pass the Lock on instead.
 ///
 /// Its Locks may outlive it: they are renewed until they are released. To end a manager in which other
 /// threads may be waiting, call stop(), join these threads, then destroy it. Moving or destroying it while

@@ -1,7 +1,8 @@
--- A part of other scripts. When claims have shares of it, KEYS[1] is a sorted set: their values by the end of their leases, in ms
--- on this server's clock, and before them the member 'permits' by limit * 2^20 + the sum of their weights. So one command tells
--- the limit, what is taken, and which lease ends first. A value ends with "@<weight>/<limit>"; with one '@' more, the share is
--- only offered to that claim. The key lives as long as the longest lease.
+-- A part of other scripts. When claims have shares of it, KEYS[1] is a sorted set: their values by the end of their
+-- leases, in ms on this server's clock, and before them the member 'permits' by limit * 2^20 + the sum of their
+-- weights. So one command tells the limit, what is taken, and which lease ends first. A value ends with
+-- "@<weight>/<limit>"; with one '@' more, the share is only offered to that claim. The key lives as long as the
+-- longest lease.
 local unit = 1048576
 
 local function shareOf(value)
@@ -18,8 +19,8 @@ local function endWithTheLast(now)
   redis.call('PEXPIRE', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2] - now)
 end
 
--- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended are cleared, if `now` is given. {used}
--- when the key is free; false when one claim has it as a whole, or it is somebody else's.
+-- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended are cleared, if `now` is
+-- given. {used} when the key is free; false when one claim has it as a whole, or it is somebody else's.
 local function readPermits(now)
   local head = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
   if head.err and not string.find(head.err, 'WRONGTYPE') then

@@ -15,10 +15,11 @@
 --   release, releaseShare
 --            takes it out of the queue, and frees the key if it holds it or is offered it. Returns 1 when it was so, else 0.
 --   resize   gives a key that is shared ARGV[3] permits. Returns 1 when it is shared, else 0.
---   break    frees the key, or that share of it; unless ARGV[2] is '', only if that is the SHA-1 of its value. Returns 1 when it was so, else 0.
+--   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value, or that share of it. Returns 1 when
+--            it was so, else 0.
 
--- A claim that has, or wants, a share of the lock (scripts/permits.lua) says so by its value, and by its operations. It is served in
--- its turn when there are so many permits; an offer is then one to each of the first that fit.
+-- A claim that has, or wants, a share of the lock (scripts/permits.lua) says so by its value, and by its operations. It
+-- is served in its turn when there are so many permits; an offer is then one to each of the first that fit.
 
 local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
 local value = not forShare and redis.pcall('GET', KEYS[1])
@@ -134,8 +135,8 @@ local function fits(waiter, permits)
   return not permits.limit or limit == permits.limit and permits.used + weight <= limit
 end
 
--- Offers a key, of which `permits` are taken, to the first one, or to all of the first that fit in. The caller, if one of them is
--- `caller`, need not be told. Returns whether it was offered, and whether to the caller.
+-- Offers a key, of which `permits` are taken, to the first one, or to all of the first that fit in. One of them that
+-- is `caller` need not be told. Returns whether it was offered, and whether to the caller.
 local function handOver(now, permits, caller)
   local offered, toCaller = false, false
   local waiter, _, number, channel = first(now)

@@ -1,0 +1,140 @@
+#include "memory/lock_table.h"
+
+#include <algorithm>
+
+#include "lockkeeper/driver/capabilities.h"
+
+namespace lockkeeper::detail {
+
+void KeyRecord::checkLimit(const Claim& claim) const {
+  if (shares && claim.share && claim.share->limit != shares->limit())
+    throwLimitsDisagree(claim.key, *claim.share, shares->limit());
+}
+
+Holder KeyRecord::holder(Instant now) const {
+  const auto rest = [&](Instant until) { return std::chrono::ceil<std::chrono::milliseconds>(until - now); };
+  if (!shares) return {.owner = owner, .remaining = rest(end), .fence = fence};
+  const auto& last = shares->last();
+  return {last.owner, rest(last.end), last.fence, std::to_string(last.number)};
+}
+
+Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
+  const Instant now = clock_->now();
+  const Instant end = now + request.ttl;
+  if (request.claim.share) return grantShare(record, request, now);
+  record.token = request.claim.token;
+  record.owner = request.claim.owner;
+  record.fence = ++lastFence_;
+  record.end = end;
+  return {now, request.ttl, record.fence};
+}
+
+Granted LockTable::grantShare(KeyRecord& record, const AcquireRequest& request, Instant now) {
+  const Share share = *request.claim.share;
+  if (share.isWhole() || lastFence_ == 0) ++lastFence_;
+  if (!record.shares) record.shares.emplace(share.limit);
+  record.shares->add(request.claim.token, {.owner = std::string(request.claim.owner),
+                                           .share = share,
+                                           .fence = lastFence_,
+                                           .number = ++grants_,
+                                           .end = now + request.ttl});
+  return {now, request.ttl, lastFence_};
+}
+
+bool LockTable::handOver(KeyRecord& record) {
+  const Instant now = clock_->now();
+  bool served = false;
+  while (!record.waiters.empty()) {
+    KeyWaiter* next = record.waiters.front();
+    if (!record.fits(next->request.claim.share, now)) break;
+    record.waiters.pop_front();
+    next->granted = grant(record, next->request);
+    next->wakeUp.notify_one();
+    served = true;
+  }
+  // Those behind wait for the end of the lease before theirs: it has a new one now.
+  if (served) {
+    for (KeyWaiter* waiter : record.waiters) waiter->wakeUp.notify_one();
+  }
+  return !record.isFree(now);
+}
+
+bool LockTable::refresh(KeyRecord& record) {
+  const Instant now = clock_->now();
+  if (now < record.nextEnd()) return true;
+  if (record.shares) {
+    record.shares->removeEnded(now);
+    if (record.shares->empty()) record.shares.reset();
+  }
+  return handOver(record);
+}
+
+KeyRecord* LockTable::find(std::string_view key) {
+  const auto found = records_.find(key);
+  if (found == records_.end()) return nullptr;
+  if (refresh(found->second)) return &found->second;
+  records_.erase(found);
+  return nullptr;
+}
+
+bool LockTable::free(const Claim& claim) {
+  KeyRecord* const record = find(claim.key);
+  if (record == nullptr) return false;
+  if (record->shares) {
+    if (!record->shares->remove(claim.token)) return false;
+    if (record->shares->empty()) record->shares.reset();
+  } else {
+    if (record->token != claim.token) return false;
+    record->end = Instant::min();
+  }
+  if (!handOver(*record)) records_.erase(records_.find(claim.key));
+  return true;
+}
+
+// Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
+void LockTable::sweep() {
+  if (records_.size() < sweepAt_) return;
+  const Instant now = clock_->now();
+  std::erase_if(records_,
+                [&](const auto& entry) { return entry.second.isOver(now) && entry.second.waiters.empty(); });
+  sweepAt_ = std::max<std::size_t>(1024, 2 * records_.size());
+}
+
+AcquireResult LockTable::acquire(const AcquireRequest& request) {
+  KeyRecord* record = find(request.claim.key);
+  if (record == nullptr) {
+    sweep();
+    record = &records_.try_emplace(std::string(request.claim.key)).first->second;
+    return grant(*record, request);
+  }
+  const Instant now = clock_->now();
+  if (record->shares) {
+    if (record->shares->extend(request.claim.token, now + request.ttl))
+      return Granted{now, request.ttl, record->shares->find(request.claim.token)->fence};
+    record->checkLimit(request.claim);
+    if (record->waiters.empty() && record->fits(request.claim.share, now)) return grant(*record, request);
+  } else if (record->token == request.claim.token) {
+    record->end = now + request.ttl;
+    return Granted{now, request.ttl, record->fence};
+  }
+  return Busy{std::chrono::ceil<std::chrono::milliseconds>(record->nextEnd() - now)};
+}
+
+RenewOutcome LockTable::renew(Renewal& renewal) {
+  KeyRecord* const record = find(renewal.claim.key);
+  if (record == nullptr) return RenewOutcome::notOwner;
+  const Instant now = clock_->now();
+  if (record->shares) {
+    if (!record->shares->extend(renewal.claim.token, now + renewal.ttl)) return RenewOutcome::notOwner;
+  } else {
+    if (record->token != renewal.claim.token) return RenewOutcome::notOwner;
+    record->end = now + renewal.ttl;
+  }
+  // The lease may end sooner than they know.
+  for (KeyWaiter* waiter : record->waiters) waiter->wakeUp.notify_one();
+  renewal.leasedFrom = now;
+  renewal.leasedFor = renewal.ttl;
+  return RenewOutcome::renewed;
+}
+
+}  // namespace lockkeeper::detail

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/internal/string_map.h"
+#include "memory/key_shares.h"
+
+namespace lockkeeper::detail {
+
+/// A claim that waits for its key, until it is granted.
+struct KeyWaiter {
+  const AcquireRequest& request;
+  std::condition_variable wakeUp;
+  std::optional<Granted> granted;
+};
+
+/// A key that one claim has, or several share.
+struct KeyRecord {
+  Token token;
+  std::string owner;
+  Fence fence = 0;
+  Instant end = Instant::min();
+  std::optional<KeyShares> shares{};
+  std::list<KeyWaiter*> waiters;
+
+  /// Nobody has it `now`, when shares that have ended are removed.
+  bool isFree(Instant now) const { return !shares && end <= now; }
+  /// All leases have ended, whether shares are removed or not.
+  bool isOver(Instant now) const { return (shares ? shares->last().end : end) <= now; }
+  /// When it may have more room.
+  Instant nextEnd() const { return shares ? shares->firstEnd() : end; }
+
+  /// Whether a claim of this share can have it `now`, as far as those who hold it go.
+  bool fits(const std::optional<Share>& share, Instant now) const {
+    return isFree(now) || (shares && share && shares->fits(*share));
+  }
+  /// Throws when those who share the key and this claim name different limits.
+  void checkLimit(const Claim& claim) const;
+
+  /// One of those who have it.
+  Holder holder(Instant now) const;
+};
+
+/// The keys of a memory driver, whose mutex guards it.
+class LockTable {
+ public:
+  explicit LockTable(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+
+  /// What one attempt comes to.
+  AcquireResult acquire(const AcquireRequest& request);
+  RenewOutcome renew(Renewal& renewal);
+  /// Takes the key, or its share of it, from a claim: for the next waiters, or altogether. False when the
+  /// claim does not have it.
+  bool free(const Claim& claim);
+
+  /// A key that is held, after refresh(); null when it is free.
+  KeyRecord* find(std::string_view key);
+  /// A key that an attempt has just found busy. It stays where it is while it has waiters.
+  KeyRecord& busy(std::string_view key) { return records_.find(key)->second; }
+  /// Ends leases that have expired, and serves those in front who fit. False when the key is free.
+  bool refresh(KeyRecord& record);
+  /// A key goes to those who have waited longest, as far as it has room. False when it is free then.
+  bool handOver(KeyRecord& record);
+
+  /// With keys whose leases have all ended.
+  const StringMap<KeyRecord>& records() const { return records_; }
+
+ private:
+  Granted grant(KeyRecord& record, const AcquireRequest& request);
+  Granted grantShare(KeyRecord& record, const AcquireRequest& request, Instant now);
+  void sweep();
+
+  const std::shared_ptr<Clock> clock_;
+  StringMap<KeyRecord> records_;
+  std::uint64_t grants_ = 0;  // of shares
+  Fence lastFence_ = 0;       // one counter for all keys: it increases for each of them
+  std::size_t sweepAt_ = 1024;
+};
+
+}  // namespace lockkeeper::detail
