@@ -8,9 +8,15 @@ const KeyShares::Grant* KeyShares::find(const Token& token) const {
 }
 
 void KeyShares::add(const Token& token, Grant grant) {
-  ends_.emplace(grant.end, token);
-  used_ += grant.share.weight;
-  grants_.emplace(token, std::move(grant));
+  const auto end = ends_.emplace(grant.end, token).first;
+  const std::uint32_t weight = grant.share.weight;
+  try {
+    grants_.emplace(token, std::move(grant));
+  } catch (...) {
+    ends_.erase(end);  // no memory: it has no share
+    throw;
+  }
+  used_ += weight;
 }
 
 bool KeyShares::extend(const Token& token, Instant end) {

@@ -378,17 +378,23 @@ std::optional<Holder> RedisDriver::Impl::holderIn(const Request& request, std::s
 
 void RedisDriver::Impl::list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline) {
   forkGuard.check();
-  scan(prefix, oursOnly ? "string" : "", deadline, [&](std::span<const std::string_view> keys) {
+  bool enough = false;
+  const auto visitAll = [&](std::span<const std::string_view> keys) {
     Request holders;
     executeScripts(holders, deadline, [&](Request& call, Script::By by) {
       for (const std::string_view key : keys) addHolder(call, by, key);
     });
     for (std::size_t index = 0; index < keys.size(); ++index) {
       const auto holder = holderIn(holders, index, oursOnly);
-      if (holder && !visit(keys[index], *holder)) return false;
+      enough = holder && !visit(keys[index], *holder);
+      if (enough) return false;
     }
     return true;
-  });
+  };
+  if (!oursOnly) return scan(prefix, "", deadline, visitAll);
+  scan(prefix, "string", deadline, visitAll);
+  // Keys that are shared.
+  if (!enough) scan(prefix, "zset", deadline, visitAll);
 }
 
 RenewOutcome RedisDriver::Impl::renewed(const Request& request, std::size_t index) {

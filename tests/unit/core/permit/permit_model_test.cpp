@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <random>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,9 @@ struct Reference {
 
 class PermitModel : public ::testing::Test {
  protected:
+  // So that a failed test ends.
+  void TearDown() override { stop.request_stop(); }
+
   std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(steps() % bound); }
 
   Party somebody() {
@@ -89,7 +93,7 @@ class PermitModel : public ::testing::Test {
     model.queue.push_back(somebody());
     Party& party = model.queue.back();
     party.waits = std::async(std::launch::async, [this, claim = party.claim(), ttl = party.ttl] {
-      return store.acquireWaiting({claim, ttl, {}}, 24h, {});
+      return store.acquireWaiting({claim, ttl, {}}, 24h, stop.get_token());
     });
     model.serve(clock->now());
   }
@@ -143,6 +147,7 @@ class PermitModel : public ::testing::Test {
   FakeRandom tokens{seed};
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
   MemoryDriver store{clock};
+  std::stop_source stop;
   Reference model;
 };
 

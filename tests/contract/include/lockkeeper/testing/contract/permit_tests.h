@@ -171,6 +171,16 @@ TEST_P(DriverContract, TellsWhoHasHowManyPermits) {
   EXPECT_EQ(holders[1].share, *three.share);
   ASSERT_TRUE(holder(key));
   EXPECT_EQ(holder(key)->owner, three.owner) << "the one whose lease is the longest";
+  if (!GetParam().browsable) return;
+  std::vector<std::string> listed;
+  capability<Browsable>(*driver)->list(
+      key,
+      [&](std::string_view, const Holder& shown) {
+        listed.push_back(shown.owner);
+        return true;
+      },
+      deadline());
+  EXPECT_EQ(listed, std::vector{three.owner});
 }
 
 TEST_P(DriverContract, ChangesTheLimitAndNobodyLosesAShare) {
