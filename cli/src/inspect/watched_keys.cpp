@@ -1,5 +1,6 @@
 #include "inspect/watched_keys.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockkeeper::cli {
@@ -48,6 +49,7 @@ std::vector<WatchedKeys::Change> WatchedKeys::look(const Locks& locks, Instant n
     changes.push_back({Kind::freed, std::move(key)});
   }
   first_ = false;
+  std::ranges::sort(changes, {}, [](const Change& each) { return each.key.name; });
   return changes;
 }
 

@@ -78,16 +78,18 @@ TEST_F(WatchCommand, PrintsALineForEachChangeWhereThereIsNoTerminal) {
 }
 
 TEST_F(WatchCommand, GoesOnWhenTheStoreIsBack) {
+  hold("before", "web:1");
   const Process watch = start({"watch", "--json", "--interval", "100ms"});
-  ASSERT_TRUE(isConnected());
-  redis.kill();
   ASSERT_TRUE(linesCome(1)) << readFile(folder / "errors");
-  const Object::Ptr failure = parsed(lines().front());
+  redis.kill();
+  ASSERT_TRUE(linesCome(2)) << readFile(folder / "errors");
+  const Object::Ptr failure = parsed(lines()[1]);
   EXPECT_EQ(failure->getValue<std::string>("event"), "failed");
   EXPECT_NE(failure->getValue<std::string>("error").find("127.0.0.1"), std::string::npos);
   redis.restart();
   hold("k", "web:1");
-  EXPECT_TRUE(waitUntil([&] { return lines().back().find("\"taken\"") != std::string::npos; }));
+  EXPECT_TRUE(waitUntil([&] { return lines().back().find("\"k\"") != std::string::npos; }));
+  EXPECT_EQ(parsed(lines().back())->getValue<std::string>("event"), "taken");
 }
 
 TEST_F(WatchCommand, SaysWhatIsWrongBeforeItBegins) {
