@@ -22,13 +22,26 @@ ScheduledTask::ScheduledTask(std::shared_ptr<const ExclusiveTask> task, Schedule
   loop_->start();
 }
 
-ScheduledTask::~ScheduledTask() {
-  if (loop_->inherited()) {
+ScheduledTask::ScheduledTask(ScheduledTask&&) noexcept = default;
+
+ScheduledTask& ScheduledTask::operator=(ScheduledTask&& other) noexcept {
+  if (this == &other) return *this;
+  end();
+  loop_ = std::move(other.loop_);
+  return *this;
+}
+
+ScheduledTask::~ScheduledTask() { end(); }
+
+void ScheduledTask::end() noexcept {
+  const auto loop = std::exchange(loop_, nullptr);
+  if (!loop) return;
+  if (loop->inherited()) {
     // The thread is not here, and its mutex may be held for ever: leave all of it untouched.
-    new (std::nothrow) auto(loop_);
+    new (std::nothrow) auto(loop);
     return;
   }
-  loop_->stop();
+  loop->stop();
 }
 
 }  // namespace lockkeeper

@@ -57,14 +57,18 @@ class LOCKKEEPER_CORE_EXPORT ScheduledTask {
   /// Throws std::invalid_argument for options out of range, and for a task whose name is too long for a key
   /// (491 bytes).
   ScheduledTask(std::shared_ptr<const ExclusiveTask> task, Schedule schedule, ScheduleOptions options = {});
-  ScheduledTask(const ScheduledTask&) = delete;
-  ScheduledTask& operator=(const ScheduledTask&) = delete;
+  /// One that was moved from runs nothing.
+  ScheduledTask(ScheduledTask&&) noexcept;
+  /// Ends what it ran before, as the destructor does.
+  ScheduledTask& operator=(ScheduledTask&&) noexcept;
 
   /// Fires the work's stop_token and blocks until the work has returned. In the work itself it does not
   /// block.
   ~ScheduledTask();
 
  private:
+  void end() noexcept;
+
   std::shared_ptr<detail::TickLoop> loop_;
 };
 
