@@ -20,7 +20,7 @@ class LOCKKEEPER_CORE_EXPORT Schedule {
   /// Five fields as in crontab(5): minute (0-59), hour (0-23), day of the month (1-31), month (1-12 or
   /// JAN-DEC), day of the week (0-7 or SUN-SAT; 0 and 7 are Sunday). Each is `*` or a list such as
   /// `1,10-20,30-50/5`; `*/5` takes each fifth. Where neither of the two fields of days begins with `*`, a
-  /// day that one of them names is enough. Or one of @hourly, @daily, @weekly, @monthly, @yearly.
+  /// day that one of them names is enough. Or one of `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
   ///
   /// Each minute that the expression names is a tick at the first moment when the zone's clocks show this
   /// minute or a later one. So a time that comes twice, as clocks are set back, is one tick, the first time;

@@ -23,18 +23,17 @@ using ::testing::ElementsAre;
 class MachineClock final : public Clock {
  public:
   MachineClock(std::shared_ptr<FakeClock> right, milliseconds ahead)
-      : ahead(ahead), right_(std::move(right)) {}
+      : right_(std::move(right)), ahead_(ahead) {}
 
   Instant now() const noexcept override { return right_->now(); }
-  WallTime wallNow() const noexcept override { return right_->wallNow() + ahead.load(); }
+  WallTime wallNow() const noexcept override { return right_->wallNow() + ahead_; }
   void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
     right_->wait(held, wakeUp, until);
   }
 
-  std::atomic<milliseconds> ahead;
-
  private:
   const std::shared_ptr<FakeClock> right_;
+  const milliseconds ahead_;
 };
 
 class World;
