@@ -1,10 +1,20 @@
 #include "lock/lease.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lock/engine.h"
 
 namespace lockkeeper::detail {
+
+const std::stop_token& firedToken() {
+  static const std::stop_token& token = *new std::stop_token([] {
+    std::stop_source source;
+    source.request_stop();
+    return source.get_token();
+  }());
+  return token;
+}
 
 Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms)
     : keeper(takenBy.keeper()),
@@ -29,6 +39,13 @@ void Lease::failed(ErrorCode code, std::string_view text) noexcept {
   if (const auto keeping = keeper.lock()) keeping->releaseFailed(*this, code, text);
 }
 
+// Its bits are random.
+std::size_t hashOf(const Token& token) {
+  std::size_t hash = 0;
+  std::memcpy(&hash, token.bytes().data(), sizeof hash);
+  return hash;
+}
+
 Renewal Lease::renewal(Instant now) const {
   if (renew == Renew::automatic) return {.claim = claim(), .ttl = ttlMilliseconds()};
   const auto rest = std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(leasedFrom, length) - now);
@@ -40,6 +57,12 @@ bool Lease::valid() noexcept {
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;
   const auto keeping = keeper.lock();
   return keeping && keeping->stillRuns(*this);
+}
+
+std::stop_token Lease::lostToken() noexcept {
+  if (forkGuard.inherited()) return {};  // nobody tells of it here
+  if (const auto keeping = keeper.lock()) return keeping->lostToken(*this);
+  return state.load(std::memory_order_acquire) == LockState::lost ? firedToken() : std::stop_token();
 }
 
 void Lease::granted(const Granted& grant, Instant now) noexcept {

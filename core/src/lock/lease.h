@@ -22,6 +22,11 @@ namespace lockkeeper::detail {
 class Engine;
 class LeaseKeeper;
 
+std::size_t hashOf(const Token& token);
+
+/// One that has fired. The first call allocates it, for all.
+const std::stop_token& firedToken();
+
 /// Whether a lock was told of as acquired, before which its loss is not told.
 enum class Announced : char { no, yes, lostBefore };
 
@@ -33,7 +38,7 @@ struct LastState {
 };
 
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
-/// held; validUntil and state are written under the keeper's mutex only; those below the line belong to the
+/// held; validUntil and state are written under the keeper's mutexes only; those below the line belong to the
 /// keeper.
 struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::weak_ptr<LeaseKeeper> keeper;  ///< Not its owner: a Lock that was released keeps no manager alive.
@@ -57,7 +62,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
 
   std::atomic<Instant> validUntil{Instant{}};
   std::atomic<LockState> state{LockState::held};
-  std::stop_source lost;
+  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for its token; the keeper's.
   std::atomic<Announced> announced{Announced::no};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
   // ------------------------------------------------------------
@@ -65,11 +70,13 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::chrono::nanoseconds length{};   ///< for so long.
   Instant confirmedFrom{};             ///< When what last showed that the store has it was asked.
   bool handedOn = false;               ///< Its claim has another holder now.
+  bool lossTold = false;               ///< Or is being told.
   Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
   std::condition_variable turnCame;    ///< For who waits with it for its turn.
   LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
   std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
   std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
+  Lease* nextByToken = nullptr;        ///< In the keeper's hash chains.
   LastState last;                      ///< Written before its release is posted.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
@@ -80,6 +87,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
   Claim claim() const { return {key, token, owner}; }
+  std::size_t tokenHash() const { return hashOf(token); }
 
   /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
   Renewal renewal(Instant now) const;
@@ -90,6 +98,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
   /// ask, whatever others do with the Lock.
   bool valid() noexcept;
+
+  /// Fires when it is lost. Has fired already when there is no memory for it.
+  std::stop_token lostToken() noexcept;
 
   /// Held or suspect: neither released nor lost.
   bool alive() const noexcept {
