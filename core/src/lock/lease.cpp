@@ -20,12 +20,12 @@ Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Loc
     : keeper(takenBy.keeper()),
       clock(takenBy.options().environment.clock),
       key(std::move(fullKey)),
-      namespaceBytes(prefix),
       owner(takenBy.options().owner),
       ttl(terms.ttl),
       margin(terms.margin),
-      renew(terms.renew),
-      maxHold(terms.maxHold) {}
+      maxHold(terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max()),
+      namespaceBytes(static_cast<std::uint32_t>(prefix)),
+      renew(terms.renew) {}
 
 Lease::~Lease() {
   if (forkGuard.inherited()) turn.forget();
@@ -95,7 +95,7 @@ bool Lease::succeed(const Lease& former, Instant now) noexcept {
 
 void Lease::hold(Instant now) noexcept {
   acquiredAt = now;
-  if (maxHold) holdUntil = saturatingAdd(now, *maxHold);
+  holdUntil = saturatingAdd(now, maxHold);
 }
 
 // Of its validity, however long it may be held.

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -45,39 +44,38 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::shared_ptr<Clock> clock;
   ForkGuard forkGuard;
   std::string key;  ///< With the namespace.
-  std::size_t namespaceBytes = 0;
   Token token;
-  std::string_view owner;                          ///< The engine's label.
+  const std::string& owner;                        ///< The engine's label.
   std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
   std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
+  std::chrono::nanoseconds maxHold{};
+  std::uint32_t namespaceBytes = 0;
   Renew renew = Renew::automatic;
-  std::optional<std::chrono::milliseconds> maxHold;
   std::optional<Fence> fence;
   Instant acquiredAt{};
   Instant holdUntil = Instant::max();
-  std::uint32_t turnsLeft = 0;  ///< So many more may hold what the store has granted,
-  Instant handOnUntil{};        ///< each of them from before then on.
-  Instant grantAskedAt{};       ///< By the first of them.
+  Instant handOnUntil{};        ///< Before then, others may hold what the store has granted,
+  Instant grantAskedAt{};       ///< since then,
+  std::uint32_t turnsLeft = 0;  ///< so many more.
   bool needsRenewal = false;    ///< It was handed over with less than half of its length left.
 
-  std::atomic<Instant> validUntil{Instant{}};
-  std::atomic<LockState> state{LockState::held};
-  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for its token; the keeper's.
   std::atomic<Announced> announced{Announced::no};
+  std::atomic<LockState> state{LockState::held};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  std::atomic<Instant> validUntil{Instant{}};
+  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for its token; the keeper's.
   // ------------------------------------------------------------
-  Instant leasedFrom{};                ///< As the store gave it last,
-  std::chrono::nanoseconds length{};   ///< for so long.
-  Instant confirmedFrom{};             ///< When what last showed that the store has it was asked.
-  bool handedOn = false;               ///< Its claim has another holder now.
-  bool lossTold = false;               ///< Or is being told.
-  Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
-  std::condition_variable turnCame;    ///< For who waits with it for its turn.
-  LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
-  std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
-  std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
-  Lease* nextByToken = nullptr;        ///< In the keeper's hash chains.
-  LastState last;                      ///< Written before its release is posted.
+  Instant leasedFrom{};               ///< As the store gave it last,
+  std::chrono::nanoseconds length{};  ///< for so long.
+  Instant confirmedFrom{};            ///< When what last showed that the store has it was asked.
+  Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
+  LocalQueue::Turn turn;              ///< Kept while held, so that the process's next caller waits.
+  HeapPlace endPlace = nowhere;       ///< In the keeper's heap of ends,
+  HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
+  Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
+  LastState last;                     ///< Written before its release is posted.
+  bool handedOn = false;              ///< Its claim has another holder now.
+  bool lossTold = false;              ///< Or is being told.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
   ~Lease() override;

@@ -222,9 +222,9 @@ void LeaseKeeper::freed(Lease& lease) noexcept {
   planLook(now);
 }
 
-std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
+std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
   Shard& shard = shardOf(lease.token);
-  std::shared_ptr<Lease> successor;
+  std::condition_variable* waker = nullptr;
   Due due;
   {
     const std::lock_guard held(shard.mutex);
@@ -235,20 +235,18 @@ std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
     if (lease.grantAskedAt < lastDoubt_.load()) return nullptr;
     // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
     // is room for it where this one was.
-    lease.turn.handOver([&](Lease& next) {
+    waker = lease.turn.handOver([&](Lease& next) {
       if (!next.succeed(lease, now)) return false;
       lease.state.store(LockState::released, std::memory_order_release);
       lease.handedOn = true;
       shard.remove(lease);
-      next.turn = std::move(lease.turn);
       shard.add(next);
       due = dueOf(next);
-      successor = next.shared_from_this();
       return true;
     });
   }
-  if (successor) wakeUpFor(due);
-  return successor;
+  if (waker != nullptr) wakeUpFor(due);
+  return waker;
 }
 
 bool LeaseKeeper::stillRuns(Lease& lease) {
@@ -297,7 +295,7 @@ std::shared_ptr<Lease> LeaseKeeper::lose(Shard& shard, Lease& lease, LossReason 
   lease.state.store(LockState::lost, std::memory_order_release);
   shard.remove(lease);
   // The next caller of this process may go to the store from now on: it is the store that excludes it.
-  { const LocalQueue::Turn ended = std::move(lease.turn); }
+  lease.turn.leave();
   if (lease.announced.exchange(Announced::lostBefore) != Announced::yes) return nullptr;
   return lease.shared_from_this();
 }

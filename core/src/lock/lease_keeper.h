@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <limits>
@@ -49,9 +50,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void freed(Lease& lease) noexcept;
 
   /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
-  /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt or was
-  /// since it was granted; then nothing has happened.
-  std::shared_ptr<Lease> handOver(Lease& lease, Instant now);
+  /// granted. Returns what is to be notified then. Null when nobody can take it over `now`, or the lease is
+  /// in doubt or was since it was granted; then nothing has happened.
+  std::condition_variable* handOver(Lease& lease, Instant now);
 
   /// Posts the release of a lease that was removed and whose `last` is written; its end is told when the
   /// outcome has come. False: not sent.

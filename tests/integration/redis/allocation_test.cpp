@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 #include "allocations.h"
 #include "lockkeeper/lock_manager.h"
 #include "redis_fixture.h"
@@ -11,37 +9,26 @@
 namespace lockkeeper::test {
 namespace {
 
-constexpr int pairs = 1000;
-
-/// Allocations of this thread for each of `pairs` calls.
-template <class Pair>
-double allocationsOf(Pair&& pair) {
-  for (int i = 0; i < 100; ++i) pair();
-  const std::size_t before = testing::allocationsOfThisThread();
-  for (int i = 0; i < pairs; ++i) pair();
-  return static_cast<double>(testing::allocationsOfThisThread() - before) / pairs;
-}
-
 class RedisAllocations : public ::testing::Test {
  protected:
   const RedisServer server;
 };
 
-TEST_F(RedisAllocations, AFencedPairTakesFourAtMost) {
+TEST_F(RedisAllocations, AFencedPairTakesTwoAtMost) {
   LockManager locks(openRedis(server.port()));
-  EXPECT_LE(allocationsOf([&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); }),
-            4.0);
+  const auto pair = [&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); };
+  EXPECT_LE(testing::allocationsOfEach(pair), 2.0);
 }
 
-TEST_F(RedisAllocations, APlainPairTakesFourAtMost) {
+TEST_F(RedisAllocations, APlainPairTakesTwoAtMost) {
   LockManager locks(openRedis(server.port(), "fence=off"));
-  EXPECT_LE(allocationsOf([&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); }),
-            4.0);
+  const auto pair = [&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); };
+  EXPECT_LE(testing::allocationsOfEach(pair), 2.0);
 }
 
-TEST_F(RedisAllocations, APostedReleaseTakesTwoMore) {
+TEST_F(RedisAllocations, APairWithAPostedReleaseTakesFourAtMost) {
   LockManager locks(openRedis(server.port()));
-  EXPECT_LE(allocationsOf([&] { EXPECT_TRUE(locks.tryLock("order:1")); }), 6.0);
+  EXPECT_LE(testing::allocationsOfEach([&] { EXPECT_TRUE(locks.tryLock("order:1")); }), 4.0);
 }
 
 }  // namespace
