@@ -39,7 +39,7 @@ LockState Lock::state() const noexcept {
   return lease_->state.load(std::memory_order_acquire);
 }
 
-std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lost.get_token() : std::stop_token(); }
+std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lostToken() : std::stop_token(); }
 
 std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence : std::nullopt; }
 

@@ -38,8 +38,10 @@ struct MemoryDriver::State {
   detail::MemoryRates rates;
   LossListeners lossListeners;
   detail::ProcessMutex mutex;
-  StringMap<Record> records;
-  Fence lastFence = 0;  // one counter for all keys: it increases for each of them
+  using Records = StringMap<Record>;
+  Records records;
+  Records::node_type spare;  // of the last key that became free: its memory is used again
+  Fence lastFence = 0;       // one counter for all keys: it increases for each of them
   std::size_t sweepAt = 1024;
 
   Granted grant(Record& record, const AcquireRequest& request) {
@@ -65,18 +67,26 @@ struct MemoryDriver::State {
 
   // Ends an expired lease first, so that callers see the truth. Null when the key is free.
   Record* current(std::string_view key) {
+    const auto found = find(key);
+    return found == records.end() ? nullptr : &found->second;
+  }
+  // Likewise; records.end() when the key is free.
+  Records::iterator find(std::string_view key) {
     const auto found = records.find(key);
-    if (found == records.end()) return nullptr;
-    Record& record = found->second;
-    if (clock->now() < record.end || handOver(record)) return &record;
-    records.erase(found);
-    return nullptr;
+    if (found == records.end() || clock->now() < found->second.end || handOver(found->second)) return found;
+    spare = records.extract(found);
+    return records.end();
   }
 
   // Frees the key: for the next waiter, or altogether.
-  void free(std::string_view key) {
-    const auto found = records.find(key);
-    if (!handOver(found->second)) records.erase(found);
+  void free(Records::iterator found) {
+    if (!handOver(found->second)) spare = records.extract(found);
+  }
+
+  Record& add(std::string_view key) {
+    if (!spare) return records.try_emplace(std::string(key)).first->second;
+    spare.key() = key;
+    return records.insert(std::move(spare)).position->second;
   }
 
   // Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
@@ -93,7 +103,7 @@ struct MemoryDriver::State {
     Record* record = current(request.claim.key);
     if (record == nullptr) {
       sweep();
-      record = &records.try_emplace(std::string(request.claim.key)).first->second;
+      record = &add(request.claim.key);
       return grant(*record, request);
     }
     const Instant now = clock->now();
@@ -162,9 +172,9 @@ void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
 
 ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
-  const Record* record = state_->current(claim.key);
-  if (record == nullptr || record->token != claim.token) return ReleaseOutcome::notOwner;
-  state_->free(claim.key);
+  const auto found = state_->find(claim.key);
+  if (found == state_->records.end() || found->second.token != claim.token) return ReleaseOutcome::notOwner;
+  state_->free(found);
   return ReleaseOutcome::released;
 }
 
@@ -202,10 +212,11 @@ void MemoryDriver::list(std::string_view prefix,
 
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
   const auto held = state_->mutex.lock();
-  const Record* record = state_->current(key);
-  if (record == nullptr || (shown != nullptr && record->fence != shown->fence)) return false;
-  const Token lost = record->token;
-  state_->free(key);
+  const auto found = state_->find(key);
+  if (found == state_->records.end()) return false;
+  if (shown != nullptr && found->second.fence != shown->fence) return false;
+  const Token lost = found->second.token;
+  state_->free(found);
   state_->lossListeners.tell({&lost, 1});
   return true;
 }

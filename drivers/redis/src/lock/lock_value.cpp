@@ -1,11 +1,19 @@
 #include "lock/lock_value.h"
 
+#include <array>
+
+#include "lockkeeper/internal/hex.h"
+
 namespace lockkeeper::redis {
 
-std::string lockValue(const Claim& claim) {
-  std::string value = claim.token.hex();
-  if (!claim.owner.empty()) value.append("@").append(claim.owner);
-  return value;
+ComposedText lockValue(const Claim& claim) {
+  std::array<char, Token::size * 2> digits;
+  char* end = digits.data();
+  for (const std::byte byte : claim.token.bytes()) {
+    *end++ = hexDigits[std::to_integer<unsigned>(byte) >> 4];
+    *end++ = hexDigits[std::to_integer<unsigned>(byte) & 15];
+  }
+  return {std::string_view(digits.data(), digits.size()), claim.owner.empty() ? "" : "@", claim.owner};
 }
 
 std::optional<std::string> ownerIn(std::string_view value) {

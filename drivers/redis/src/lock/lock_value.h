@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "lockkeeper/driver/driver.h"
+#include "wire/protocol/composed_text.h"
 
 namespace lockkeeper::redis {
 
 /// What a lock's key holds: the token, and after an '@' the owner's label if there is one. Secret, for the
 /// token.
-std::string lockValue(const Claim& claim);
+ComposedText lockValue(const Claim& claim);
 
 /// Without the '@' at its end, by which scripts/queue.lua marks the value of a claim that the key is only
 /// offered to.

@@ -43,8 +43,8 @@ struct WaitQueue::Place {
   }
 
   const std::string_view key;
-  std::string order;
-  std::string waiters;
+  const ComposedText order;
+  const ComposedText waiters;
   const std::string_view value;
 };
 
@@ -122,8 +122,8 @@ AcquireResult WaitQueue::wait(std::string_view key, std::string_view value, Inst
 }
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
-  Place place(key);
-  return {std::move(place.order), std::move(place.waiters), subscription_.channelOfReports(hashSlot(key))};
+  const Place place(key);
+  return {place.order, place.waiters, subscription_.channelOfReports(hashSlot(key))};
 }
 
 Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,
@@ -193,11 +193,11 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
 }
 
 bool WaitQueue::release(std::string_view key, std::string_view value, Instant deadline) {
-  Request request;
-  if (change(Place(key), request, deadline, {"release", value})) {
-    if (isOnItsWay(request.reply(0))) return releaseAlone(key, value, deadline);
-    const bool released = store_.flagOf(request);
-    knownOn_ = request.connection();
+  const RequestPool::Loan request = store_.requests.take();
+  if (change(Place(key), *request, deadline, {"release", value})) {
+    if (isOnItsWay(request->reply(0))) return releaseAlone(key, value, deadline);
+    const bool released = store_.flagOf(*request);
+    knownOn_ = request->connection();
     return released;
   }
   const bool released = releaseAlone(key, value, deadline);
@@ -218,9 +218,9 @@ bool WaitQueue::postRelease(std::string_view key, std::string_view value,
                             std::shared_ptr<PostListener> listener) {
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
-  Request request;
-  Place(key).addTo(request, Script::By::digest, {"release", value});
-  return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
+  const RequestPool::Loan request = store_.requests.take();
+  Place(key).addTo(*request, Script::By::digest, {"release", value});
+  return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
 ServerFault WaitQueue::faultOf(const PostedRelease& posted) {

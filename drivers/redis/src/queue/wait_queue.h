@@ -12,6 +12,7 @@
 #include "lockkeeper/error.h"
 #include "queue/subscription.h"
 #include "store/redis_store.h"
+#include "wire/protocol/composed_text.h"
 
 namespace lockkeeper::redis {
 
@@ -37,8 +38,8 @@ class WaitQueue {
   /// those who begin to wait are reported to; empty while that would not be heard. For users who are
   /// permitted().
   struct Watch {
-    std::string order{};
-    std::string waiters{};
+    ComposedText order{};
+    ComposedText waiters{};
     std::string channel{};
   };
   Watch watch(std::string_view key);

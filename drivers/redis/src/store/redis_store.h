@@ -14,6 +14,7 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "wire/mux/multiplexer.h"
+#include "wire/protocol/request_pool.h"
 #include "wire/protocol/resp.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
@@ -96,6 +97,7 @@ class RedisStore {
             const std::function<bool(std::span<const std::string_view> keys)>& visit);
 
   const ForkGuard forkGuard;
+  RequestPool requests;  ///< For the calls that are made all the time.
 
  private:
   static bool lacksScript(const Request& request);

@@ -49,6 +49,9 @@ class Request {
     ++size_;
   }
   void add(std::initializer_list<std::string_view> words) { add(std::span(words.begin(), words.size())); }
+  /// Likewise, in groups: `first`, then `second`, then `third`.
+  void add(std::span<const std::string_view> first, std::span<const std::string_view> second,
+           std::span<const std::string_view> third);
 
   /// Takes the commands out, so that others can be asked.
   void clear() {
