@@ -32,7 +32,7 @@ TEST(GettingStarted, TwoProcesses) {
     }
     if (block.text.find("cat count.txt") != std::string::npos) counts.push_back(finished.output);
   }
-  for (const std::string& line :
+  for (const std::string line :
        {"PONG\n", "I have the lock\n", "exit code 75: somebody else has it\n", "my turn\n", "taken over\n"}) {
     EXPECT_NE(printed.find(line), std::string::npos) << line << " is not in " << printed;
   }
