@@ -21,7 +21,7 @@ enum class LockState {
   held,      ///< The lease runs and the store answers.
   suspect,   ///< A renewal failed; the lease still runs.
   lost,      ///< The lease has ended, or is within its safety margin, or is somebody else's. Final.
-  released,  ///< release() was called. Final.
+  released,  ///< release() was called, or the lock was inherited through fork(). Final.
 };
 
 /// What a release has found.

@@ -34,7 +34,7 @@ std::chrono::nanoseconds Lock::remaining() const noexcept {
 }
 
 LockState Lock::state() const noexcept {
-  if (!lease_) return LockState::released;
+  if (!lease_ || lease_->forkGuard.inherited()) return LockState::released;
   lease_->valid();
   return lease_->state.load(std::memory_order_acquire);
 }

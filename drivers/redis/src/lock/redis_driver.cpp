@@ -23,8 +23,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
-
 // A lock that is handed on inside the process comes back to the store after that, for those who poll; who
 // waits in the queue is reported at once.
 constexpr milliseconds longestStay{10};

@@ -56,7 +56,7 @@ class WaitQueue {
   /// finds that by looking.
   bool release(std::string_view key, std::string_view value, Instant deadline);
 
-  /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
+  /// The same without waiting for the reply, as Postable::postRelease() says. False also as long as no
   /// release on the present connection has shown that the server has the script and permits queues.
   bool postRelease(std::string_view key, std::string_view value, std::shared_ptr<PostListener> listener);
 

@@ -21,6 +21,10 @@
 
 namespace lockkeeper::redis {
 
+/// How often sentinels or the nodes of a cluster are asked who is master, by those who call and, while a
+/// process keeps locks, by the keeper of its leases.
+inline constexpr std::chrono::milliseconds pauseBetweenLooks{1000};
+
 /// One server with the connection to it, and what the drivers on it share: how they run scripts, read replies
 /// and go through keys. Thread-safe.
 class RedisStore {
