@@ -44,11 +44,11 @@ OptionSet storeOptions() {
   options.addOption(
       Option(
           "config", "c",
-          "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options given "
-          "here go before it")
+          "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options of the "
+          "command line win")
           .argument("FILE"));
-  options.addOption(Option("namespace", "n", "put before each key, as applications do that share a store")
-                        .argument("NAME"));
+  options.addOption(
+      Option("namespace", "n", "a prefix of all keys, for applications that share a store").argument("NAME"));
   return options;
 }
 
@@ -94,17 +94,16 @@ OptionSet breakOptions() {
 
 OptionSet limitOptions() {
   OptionSet options = lookOptions();
-  options.addOption(
-      Option("rate", "r", "how much in which time: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
-  options.addOption(Option("burst", "b", "what a full bucket holds (the rate's number)").argument("N"));
+  options.addOption(Option("rate", "r", "how much in how long: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
+  options.addOption(Option("burst", "b", "how much a full bucket holds (the rate's number)").argument("N"));
   options.addOption(
       Option("kind", "k",
              "token-bucket (the default), leaky-meter, leaky-queue, sliding-window or fixed-window")
           .argument("KIND"));
   options.addOption(
       Option("name", "m",
-             "the limit's name (limit): keys of different limits are apart; with --config, the one "
-             "whose settings are lockkeeper.limits.NAME.*")
+             "the limit's name (limit): limits of different names are counted separately; with --config, the "
+             "limit whose settings are lockkeeper.limits.NAME.*")
           .argument("NAME"));
   options.addOption(Option("cost", "", "how much this call takes (1)").argument("N"));
   options.addOption(Option("wait", "w", "how long to wait to be allowed (0s)").argument("TIME"));
@@ -138,7 +137,7 @@ int printCompletion(const CommandLine& line) {
 }
 
 constexpr const char* storeNote =
-    "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+    "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
     "Exit: 0 done, 64 wrong usage, 69 store not reachable, 78 wrong configuration.";
 
 const Command all[] = {
@@ -195,7 +194,7 @@ const Command all[] = {
      "Shows who holds KEY, asks, and frees it if that holder still has it. The holder finds out when it "
      "renews next and works on until then, so that "
      "two may be at work for a while: make sure first that it is gone.",
-     "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+     "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "
      "else holds it now, 78 wrong configuration.",
      breakOptions, breakKey},

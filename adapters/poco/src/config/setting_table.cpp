@@ -102,7 +102,7 @@ constexpr std::array rows{
 
     row(
         "lockkeeper.tasks.*.atLeast", durationText, "",
-        "How long after a run has begun no other one begins (at most 24h): see [adapters.md](adapters.md).",
+        "How long after a run has begun no other one begins (at most 24h): see [tasks.md](tasks.md).",
         [](Settings& s, const Names& names) -> auto& { return task(s, names).atLeast; }),
     row(
         "lockkeeper.tasks.*.atMost", durationText, "",
