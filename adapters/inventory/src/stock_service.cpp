@@ -7,6 +7,7 @@
 
 #include "database/database.h"
 #include "database/stock_tables.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "options.h"
 #include "order/booking.h"
 #include "order/group_booking.h"
@@ -39,6 +40,7 @@ class StockService::State {
   void restock(const std::string& sku, std::int64_t quantity);
 
  private:
+  Deduction deductTogether(Order order);
   void book(std::span<PlacedOrder* const> orders, Instant latest);
   void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
   std::int64_t newAttempt();
@@ -49,14 +51,14 @@ class StockService::State {
   const StockOptions options_;
   Database database_;
   const mysql::VersionedRow stock_;
+  const ForkGuard forkGuard_{};
   SoldOutMemory soldOut_;
   OrderGroups groups_;
 };
 
 Deduction StockService::State::deduct(Order order) {
-  if (way_ == Way::conditionalUpdate && soldOut_.refuses(order)) return Deduction::soldOut;
+  if (way_ == Way::conditionalUpdate) return deductTogether(std::move(order));
   order.attempt = newAttempt();
-  if (way_ == Way::conditionalUpdate) return groups_.place(std::move(order));
   std::optional<Lock> lock;
   if (way_ != Way::optimistic) {
     lock = takeLock(lockKey(order.sku));
@@ -65,6 +67,13 @@ Deduction StockService::State::deduct(Order order) {
   Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
   Deduction result = Deduction::conflict;
   return database_.attempt([&] { result = booking.run(); }) ? result : Deduction::conflict;
+}
+
+Deduction StockService::State::deductTogether(Order order) {
+  forkGuard_.check();  // Or a child would wait for its parent's transactions.
+  if (soldOut_.refuses(order)) return Deduction::soldOut;
+  order.attempt = newAttempt();
+  return groups_.place(std::move(order));
 }
 
 void StockService::State::book(std::span<PlacedOrder* const> orders, Instant latest) {

@@ -26,6 +26,8 @@ using inventory::PlacedOrder;
 using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -170,6 +172,7 @@ class GroupBookingFaults : public testing::TestWithParam<Backend> {
   Shop shop{GetParam()};
   StockService service = shop.service(Way::conditionalUpdate, impatient);
   Database near{shop.uri(), impatient};
+  Poco::Data::Session watching = shop.session();
   FaultProxy proxy{server.port()};
   Database distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
                    impatient};
@@ -185,6 +188,21 @@ TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
   EXPECT_THAT(plain("measure").book(distant).answers(), ElementsAre("deducted", "deducted"));
   // The first request is not after a reply of this transaction.
   EXPECT_EQ(proxy.requests(), 2U);
+}
+
+TEST_P(GroupBookingFaults, AGroupOf32IsFourStatements) {
+  Group group;
+  for (int order = 0; order < 32; ++order) group.add(std::to_string(order));
+  plain("connect").book(near);
+  const auto statements = [&] {
+    std::string name, count;
+    watching << "SHOW GLOBAL STATUS LIKE 'Questions'", into(name), into(count), now;
+    return std::stoi(count);
+  };
+  const int before = statements();
+  group.book(near);
+  // And the question for the number itself.
+  EXPECT_EQ(statements() - before, 4 + 1);
 }
 
 TEST_P(GroupBookingFaults, AConnectionThatIsLostBeforeCommitBooksNothing) {
