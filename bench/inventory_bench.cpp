@@ -129,11 +129,12 @@ class InventoryBench {
   /// Two ways in turn, again and again: the ratios of the second one's results to the first one's.
   struct Ratios {
     double perSecond;
-    double half;
+    double half;  // Of the best ones: with one caller, the rest is what else the machine does.
     double p99;
   };
   Ratios compare(int threads, void (InventoryBench::*floor)(int), const char* name) {
-    std::vector<double> perSecond, half, p99;
+    std::vector<double> perSecond, p99;
+    double best = 1, bestFloor = 1;
     for (int i = 0; i < repetitions; ++i) {
       const Result bare = drive(threads, length_, [&](int thread) { (this->*floor)(thread); });
       const Result ours = drive(threads, length_, [&](int thread) { order(thread); });
@@ -143,10 +144,11 @@ class InventoryBench {
           test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3,
           ours.perSecond, ours.half * 1e3, ours.p99 * 1e3);
       perSecond.push_back(ours.perSecond / bare.perSecond);
-      half.push_back(ours.half / bare.half);
+      best = std::min(best, ours.half);
+      bestFloor = std::min(bestFloor, bare.half);
       p99.push_back(ours.p99 / bare.p99);
     }
-    return {median(perSecond), median(half), median(p99)};
+    return {median(perSecond), best / bestFloor, median(p99)};
   }
 
   void print(const std::string& what, const std::string& floor, const std::string& wanted,

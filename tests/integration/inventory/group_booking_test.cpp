@@ -219,6 +219,7 @@ TEST_P(GroupBookingFaults, ACommitThatDoesNotArriveIsDoneAgain) {
   proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
   EXPECT_THAT(plain("order").book(distant).answers(), ElementsAre("deducted", "deducted"));
   EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_TRUE(shop.booked("ordera") && shop.booked("orderb"));
   EXPECT_EQ(shop.level("pen") + shop.sold("pen"), 1'000'000);
 }
 
