@@ -3,9 +3,12 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "lockkeeper/driver/clock.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/mysql/row_database.h"
@@ -32,7 +35,10 @@ class Transaction {
     virtual ~Session() = default;
     virtual std::optional<mysql::SqlRow> select(const std::string& statement,
                                                 const mysql::SqlRow& values) = 0;
+    virtual std::vector<mysql::SqlRow> selectAll(const std::string& statement,
+                                                 const mysql::SqlRow& values) = 0;
     virtual std::size_t execute(const std::string& statement, const mysql::SqlRow& values) = 0;
+    virtual std::size_t execute(std::span<const mysql::SqlStatement> statements) = 0;
     virtual void commit() = 0;
   };
 
@@ -41,8 +47,15 @@ class Transaction {
   std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) {
     return session_->select(statement, values);
   }
+  std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) {
+    return session_->selectAll(statement, values);
+  }
   std::size_t execute(const std::string& statement, const mysql::SqlRow& values) {
     return session_->execute(statement, values);
+  }
+  /// How many rows they changed together: in one round trip where there are round trips.
+  std::size_t execute(std::span<const mysql::SqlStatement> statements) {
+    return session_->execute(statements);
   }
   /// OutcomeUnknown when nobody knows whether the database has committed.
   void commit() { session_->commit(); }
@@ -61,8 +74,9 @@ class Backend {
   virtual const std::string& display() const = 0;
 
   /// Waits for a session. On SQLite with the right to write, so that it never has to be upgraded, unless it
-  /// is for one SELECT.
-  virtual Transaction begin(Access access) = 0;
+  /// is for reading; what several SELECTs read then may be of several moments. Nothing of it goes on after
+  /// `latest`, except what SQLite does by itself.
+  virtual Transaction begin(Access access, Instant latest) = 0;
   virtual Fault faultOf(const std::exception& failure) const = 0;
 };
 

@@ -1,16 +1,16 @@
 #pragma once
 
-#include "database.h"
+#include "database/database.h"
+#include "database/stock_tables.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/mysql/versioned_row.h"
-#include "stock_tables.h"
 
 namespace lockkeeper::inventory {
 
 /// The rows of stock, for the ways that compare versions.
 mysql::VersionedRow stockRow(const Environment& environment);
 
-/// Books one order in one transaction, in one of the ways.
+/// Books one order in one transaction, in one of the ways that decide on each order by itself.
 class Booking {
  public:
   /// `stock` is stockRow(). `lock` may be null for the ways that do not lock.
@@ -28,7 +28,6 @@ class Booking {
   Deduction claimAndTake(StockTables& tables);
   Deduction take(StockTables& tables);
   Deduction unlessMissing(StockTables& tables, Deduction result);
-  std::optional<std::int64_t> writtenBy();
   Deduction lookUp(const OutcomeUnknown& doubt);
 
   Database& database_;

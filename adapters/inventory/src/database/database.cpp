@@ -1,4 +1,6 @@
-#include "database.h"
+#include "database/database.h"
+
+#include <algorithm>
 
 #include "lockkeeper/internal/backoff.h"
 
@@ -20,7 +22,8 @@ std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& o
 Database::Database(std::string_view uri, const StockOptions& options)
     : environment_(options.environment), backend_(makeBackend(uri, options)) {}
 
-bool Database::attempt(const std::function<void()>& transaction) {
+bool Database::attempt(const std::function<void()>& transaction, Instant latest) {
+  Clock& clock = *environment_.clock;
   Backoff backoff(firstPause, longestPause);
   for (int attempt = 1;; ++attempt) {
     try {
@@ -29,12 +32,12 @@ bool Database::attempt(const std::function<void()>& transaction) {
     } catch (const StoreUnavailable& failure) {
       const bool undone = dynamic_cast<const Undone*>(&failure) != nullptr;
       const Fault fault = undone ? Fault::lostSession : backend_->faultOf(failure);
-      const bool last = attempt == maxAttempts;
+      const bool last = attempt == maxAttempts || clock.now() >= latest;
       if (fault == Fault::contention && last) return false;
       if (fault == Fault::final || last) throw;
     }
-    Clock& clock = *environment_.clock;
-    pauseUntil(clock, saturatingAdd(clock.now(), backoff.next(*environment_.random)));
+    const Instant paused = saturatingAdd(clock.now(), backoff.next(*environment_.random));
+    pauseUntil(clock, std::min(paused, latest));
   }
 }
 

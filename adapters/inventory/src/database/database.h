@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend.h"
+#include "database/backend.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
@@ -20,7 +20,9 @@ class Database {
   const std::string& display() const { return backend_->display(); }
 
   /// As Backend says.
-  Transaction begin(Access access = Access::write) { return backend_->begin(access); }
+  Transaction begin(Access access = Access::write, Instant latest = Instant::max()) {
+    return backend_->begin(access, latest);
+  }
 
   /// Whether a new transaction may succeed where this exception ended one.
   bool isContention(const std::exception& failure) const {
@@ -34,8 +36,9 @@ class Database {
   };
 
   /// Runs `transaction` until it returns, a few times at most: again after a contention, a lost session or
-  /// Undone, when it must have left nothing behind. False when contention lasted. Passes other errors on.
-  bool attempt(const std::function<void()>& transaction);
+  /// Undone, when it must have left nothing behind, but not after `latest`. False when contention lasted.
+  /// Passes other errors on.
+  bool attempt(const std::function<void()>& transaction, Instant latest = Instant::max());
 
   /// Like attempt(), but throws StoreUnavailable when contention lasted.
   void run(const std::function<void()>& transaction);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "backend.h"
+#include "database/backend.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/poco_rows.h"
 
@@ -86,7 +86,7 @@ class SqliteBackend final : public Backend {
 
   Dialect dialect() const override { return Dialect::sqlite; }
   const std::string& display() const override { return display_; }
-  Transaction begin(Access access) override;
+  Transaction begin(Access access, Instant latest) override;
   Fault faultOf(const std::exception& failure) const override {
     return dynamic_cast<const Locked*>(&failure) != nullptr ? Fault::contention : Fault::final;
   }
@@ -107,9 +107,9 @@ class SqliteBackend final : public Backend {
 /// The use of the session, in a transaction.
 class SqliteBackend::Turn final : public Transaction::Session {
  public:
-  explicit Turn(SqliteBackend& backend) : backend_(backend) {
+  Turn(SqliteBackend& backend, Instant latest) : backend_(backend) {
     Clock& clock = *backend_.options_.environment.clock;
-    const Instant until = saturatingAdd(clock.now(), backend_.options_.operationTimeout);
+    const Instant until = std::min(saturatingAdd(clock.now(), backend_.options_.operationTimeout), latest);
     std::unique_lock held(backend_.mutex_);
     while (backend_.inUse_) {
       if (clock.now() >= until) {
@@ -145,8 +145,17 @@ class SqliteBackend::Turn final : public Transaction::Session {
   std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) override {
     return translated(backend_.display_, [&] { return mysql::selectRow(*backend_.sql_, statement, values); });
   }
+  std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) override {
+    return translated(backend_.display_,
+                      [&] { return mysql::selectRows(*backend_.sql_, statement, values); });
+  }
   std::size_t execute(const std::string& statement, const mysql::SqlRow& values) override {
     return translated(backend_.display_, [&] { return mysql::executeOn(*backend_.sql_, statement, values); });
+  }
+  std::size_t execute(std::span<const mysql::SqlStatement> statements) override {
+    std::size_t changed = 0;
+    for (const mysql::SqlStatement& each : statements) changed += execute(each.text, each.values);
+    return changed;
   }
   void commit() override {
     try {
@@ -162,8 +171,8 @@ class SqliteBackend::Turn final : public Transaction::Session {
   bool open_ = false;
 };
 
-Transaction SqliteBackend::begin(Access access) {
-  auto turn = std::make_unique<Turn>(*this);
+Transaction SqliteBackend::begin(Access access, Instant latest) {
+  auto turn = std::make_unique<Turn>(*this, latest);
   turn->begin(access);
   return Transaction(std::move(turn));
 }

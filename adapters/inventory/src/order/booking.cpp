@@ -1,4 +1,6 @@
-#include "booking.h"
+#include "order/booking.h"
+
+#include "order/written_order.h"
 
 namespace lockkeeper::inventory {
 
@@ -19,7 +21,7 @@ Deduction Booking::run() {
   } catch (const OutcomeUnknown& doubt) {
     return lookUp(doubt);
   }
-  return writtenBy() ? Deduction::duplicate : Deduction::conflict;
+  return writtenBy(database_, order_.orderId) ? Deduction::duplicate : Deduction::conflict;
 }
 
 Deduction Booking::runOnce() {
@@ -27,7 +29,7 @@ Deduction Booking::runOnce() {
   StockTables tables(transaction, database_.dialect());
   // First of all, so that a second call with the same id waits here for the first one's end.
   if (!tables.insertOrder(order_)) return Deduction::duplicate;
-  const Deduction result = way_ == Way::fencedRow ? claimAndTake(tables) : take(tables);
+  const Deduction result = claimAndTake(tables);
   if (result == Deduction::deducted) transaction.commit();
   return result;
 }
@@ -46,7 +48,7 @@ Deduction Booking::runOptimistically() {
     case RowOutcome::declined:
       return declined;
     case RowOutcome::notFound:
-      return writtenBy() ? Deduction::duplicate : Deduction::unknownSku;
+      return writtenBy(database_, order_.orderId) ? Deduction::duplicate : Deduction::unknownSku;
     case RowOutcome::conflict:
       break;
   }
@@ -78,33 +80,10 @@ Deduction Booking::unlessMissing(StockTables& tables, Deduction result) {
   return tables.level(order_.sku) ? result : Deduction::unknownSku;
 }
 
-/// Which attempt has written the order's row, if any has or still may. The answer outlives a crash: servers
-/// show a commit to others before they have flushed it, but a later commit that they acknowledge has flushed
-/// both.
-std::optional<std::int64_t> Booking::writtenBy() {
-  Transaction transaction = database_.begin();
-  StockTables tables(transaction, database_.dialect());
-  const auto attempt = tables.attemptOf(order_.orderId);
-  if (!attempt) return attempt;
-  tables.touchArticleOf(order_.orderId);
-  try {
-    transaction.commit();
-  } catch (const OutcomeUnknown& doubt) {
-    throw Database::Undone(doubt.what());  // Nothing of ours was at stake.
-  }
-  return attempt;
-}
-
 /// COMMIT was sent and its answer was not seen: the order's row tells whether it was done.
 Deduction Booking::lookUp(const OutcomeUnknown& doubt) {
-  std::optional<std::int64_t> attempt;
-  bool known = false;
-  try {
-    known = database_.attempt([&] { attempt = writtenBy(); });
-  } catch (const Error&) {
-  }
-  if (!known) throw OutcomeUnknown(doubt.what());
-  if (!attempt) throw Database::Undone(doubt.what());  // And never will be: as if it had not been sent.
+  const auto attempt = writtenDespite(doubt, database_, order_.orderId);
+  if (!attempt) throw Database::Undone(doubt.what());  // As if it had not been sent.
   return *attempt == order_.attempt ? Deduction::deducted : Deduction::duplicate;
 }
 

@@ -1,4 +1,4 @@
-#include "backend.h"
+#include "database/backend.h"
 #include "lockkeeper/mysql/server_rows.h"
 
 namespace lockkeeper::inventory {
@@ -11,8 +11,14 @@ class ServerSession final : public Transaction::Session {
   std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) override {
     return transaction_.select(statement, values);
   }
+  std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) override {
+    return transaction_.selectAll(statement, values);
+  }
   std::size_t execute(const std::string& statement, const mysql::SqlRow& values) override {
     return transaction_.execute(statement, values);
+  }
+  std::size_t execute(std::span<const mysql::SqlStatement> statements) override {
+    return transaction_.execute(statements);
   }
   void commit() override { transaction_.commit(); }
 
@@ -31,7 +37,9 @@ class ServerBackend final : public Backend {
 
   Dialect dialect() const override { return Dialect::mysql; }
   const std::string& display() const override { return rows_.display(); }
-  Transaction begin(Access) override { return Transaction(std::make_unique<ServerSession>(rows_.begin())); }
+  Transaction begin(Access, Instant latest) override {
+    return Transaction(std::make_unique<ServerSession>(rows_.begin(latest)));
+  }
   Fault faultOf(const std::exception& failure) const override {
     if (mysql::ServerRows::isContention(failure)) return Fault::contention;
     return mysql::ServerRows::isLostSession(failure) ? Fault::lostSession : Fault::final;
