@@ -60,7 +60,7 @@ bool Lease::valid() noexcept {
 }
 
 std::stop_token Lease::lostToken() noexcept {
-  if (forkGuard.inherited()) return {};  // nobody tells of it here
+  if (forkGuard.inherited()) return firedToken();  // the child owns nothing
   if (const auto keeping = keeper.lock()) return keeping->lostToken(*this);
   return state.load(std::memory_order_acquire) == LockState::lost ? firedToken() : std::stop_token();
 }

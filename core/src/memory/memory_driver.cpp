@@ -46,8 +46,8 @@ struct MemoryDriver::State {
 
   Granted grant(Record& record, const AcquireRequest& request) {
     const Instant now = clock->now();
+    record.owner = request.claim.owner;  // first: it may fail
     record.token = request.claim.token;
-    record.owner = request.claim.owner;
     record.fence = ++lastFence;
     record.end = now + request.ttl;
     return {now, request.ttl, record.fence};
@@ -86,6 +86,7 @@ struct MemoryDriver::State {
   Record& add(std::string_view key) {
     if (!spare) return records.try_emplace(std::string(key)).first->second;
     spare.key() = key;
+    spare.mapped().end = {};
     return records.insert(std::move(spare)).position->second;
   }
 

@@ -13,6 +13,8 @@ namespace lockkeeper::redis {
 class ComposedText {
  public:
   ComposedText() = default;
+  ComposedText(const ComposedText&) = default;
+  ComposedText& operator=(const ComposedText&) = default;
   ComposedText(std::initializer_list<std::string_view> pieces) {
     for (const std::string_view piece : pieces) size_ += piece.size();
     if (size_ > near_.size()) far_.resize(size_);

@@ -66,6 +66,11 @@ class Request {
   void dropAskingReplies();
   /// @}
 
+  /// How many bytes of commands it has room for without an allocation.
+  std::size_t capacity() const noexcept { return commands_.capacity(); }
+  /// Whether ask() has ended, by an exception, before each node has answered or was given up.
+  bool isAsked() const noexcept { return waiting_ > 0; }
+
   /// All that was added, as it is sent.
   const std::string& commands() const { return commands_; }
   /// How many commands were added.
