@@ -12,6 +12,7 @@
 #include "lockkeeper/store_registry.h"
 #include "ratio_report.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 #include "wait_until.h"
 
 namespace lockkeeper {
@@ -36,11 +37,7 @@ LockManager open(const std::string& uri, const std::shared_ptr<Listener>& listen
 }
 
 std::string uriOf(const Servers& servers) {
-  std::string uri = "redlock://";
-  for (const test::RedisServer& server : servers) {
-    uri += (uri.ends_with('/') ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(server.port());
-  }
-  return uri + "?restartGuard=off";  // the servers have only just started
+  return test::redlockUri(servers, "restartGuard=off");  // the servers have only just started
 }
 
 struct Stores {

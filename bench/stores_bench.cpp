@@ -17,6 +17,7 @@
 #include "ratio_report.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 #include "sentinel_group.h"
 
 namespace lockkeeper {
@@ -29,16 +30,12 @@ constexpr int redlockNodes = 3;
 class Servers {
  public:
   std::vector<std::pair<std::string, std::string>> uris() {
-    std::string quorum = "redlock://";
-    for (const auto& node : nodes_) {
-      quorum += (&node == &nodes_[0] ? "" : ",") + std::string("127.0.0.1:") + std::to_string(node.port());
-    }
     const std::string uri = database_.uri(database_.newDatabase());
     const std::string place = uri.substr(uri.find("://"));
     return {{"redis", "redis://127.0.0.1:" + std::to_string(redis_.port())},
             {"redis+sentinel", sentinels_.uri()},
             {"redis+cluster", cluster_.uri()},
-            {"redlock", quorum + "?restartGuard=off"},
+            {"redlock", test::redlockUri(nodes_, "restartGuard=off")},
             {"mysql+getlock", "mysql+getlock" + place + "?createTable=true"},
             {"mysql+version", "mysql+version" + place + "?createTable=true"},
             {"etcd", etcd_.uri()},

@@ -15,7 +15,7 @@ RawSession::RawSession(std::uint16_t port, const std::string& database) : handle
   }
 }
 
-std::string RawSession::ask(const std::string& statements) {
+std::string RawSession::ask(const std::string& statements, unsigned column) {
   std::string answer;
   if (mysql_real_query(handle_.get(), statements.data(), statements.size()) != 0)
     throw std::runtime_error(mysql_error(handle_.get()));
@@ -23,7 +23,7 @@ std::string RawSession::ask(const std::string& statements) {
     MYSQL_RES* const result = mysql_store_result(handle_.get());
     if (result == nullptr) continue;
     const MYSQL_ROW row = mysql_fetch_row(result);
-    if (row != nullptr && row[0] != nullptr) answer = row[0];
+    if (row != nullptr && row[column] != nullptr) answer = row[column];
     mysql_free_result(result);
   } while (mysql_next_result(handle_.get()) == 0);
   return answer;

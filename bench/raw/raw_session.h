@@ -14,8 +14,9 @@ class RawSession {
  public:
   RawSession(std::uint16_t port, const std::string& database);
 
-  /// The first column of the last result that had a row. Throws std::runtime_error when the server refuses.
-  std::string ask(const std::string& statements);
+  /// A column, the first one, of the last result that had a row. Throws std::runtime_error when the server
+  /// refuses.
+  std::string ask(const std::string& statements, unsigned column = 0);
 
  private:
   struct Close {

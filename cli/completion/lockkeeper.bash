@@ -1,15 +1,17 @@
 # bash completion for lockkeeper: `source <(lockkeeper completion bash)`, or installed with the package.
 _lockkeeper() {
-  local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]:-}
-  local commands='run show list break limit migrate completion' common='--store --config --namespace --help' i
+  local line=${COMP_LINE:0:COMP_POINT} words word candidates i
+  read -ra words <<<"$line"
+  [[ $line != *[[:space:]] ]] || words+=('')
+  word=${words[-1]}
+  # Not as arguments: everybody on the machine can read those.
+  mapfile -t candidates < <(printf '%s\n' "${words[@]:1}" | "${words[0]}" completion candidates 2>/dev/null)
   COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "$commands --help --version" -- "$word")
-    return
-  fi
-  # What follows "--" is a command line of its own.
-  for ((i = 2; i < COMP_CWORD; i++)); do
-    if [[ $command == run && ${COMP_WORDS[i]} == -- ]]; then
+  case ${candidates[0]-} in
+    '') return ;;
+    :files) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    :command)
+      for ((i = 1; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]} != -- ]] || break; done
       if declare -F _command_offset >/dev/null; then
         _command_offset $((i + 1))
       elif ((COMP_CWORD == i + 1)); then
@@ -18,33 +20,11 @@ _lockkeeper() {
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
       fi
       return
-    fi
-  done
-  case $previous in
-    --config | -c)
-      mapfile -t COMPREPLY < <(compgen -f -- "$word")
-      return
       ;;
-    --store | -s)
-      mapfile -t COMPREPLY < <(compgen -W 'redis:// rediss:// redis+unix:/// redis+sentinel:// redis+cluster:// redis+legacy:// etcd:// etcds:// memory:' -- "$word")
-      return
-      ;;
-    --kind | -k)
-      mapfile -t COMPREPLY < <(compgen -W 'token-bucket leaky-meter leaky-queue sliding-window fixed-window' -- "$word")
-      return
-      ;;
-    --rate | -r | --burst | -b | --name | -m | --cost) return ;;
-    --namespace | -n | --ttl | -t | --wait | -w | --grace | -g) return ;;
+    *) COMPREPLY=("${candidates[@]%%$'\t'*}") ;;
   esac
-  case $command in
-    run) mapfile -t COMPREPLY < <(compgen -W "$common --ttl --wait --grace --" -- "$word") ;;
-    break) mapfile -t COMPREPLY < <(compgen -W "$common --yes" -- "$word") ;;
-    limit)
-      mapfile -t COMPREPLY < <(compgen -W "$common --rate --burst --kind --name --cost --wait --peek --reset" -- "$word")
-      ;;
-    show | list) mapfile -t COMPREPLY < <(compgen -W "$common" -- "$word") ;;
-    migrate) mapfile -t COMPREPLY < <(compgen -W "audit status advance $common --dry-run" -- "$word") ;;
-    completion) mapfile -t COMPREPLY < <(compgen -W 'bash --help' -- "$word") ;;
-  esac
+  # Bash ends a word at these, and replaces only what comes after the last one.
+  if [[ $COMP_WORDBREAKS == *:* && $word == *[:=]* ]]; then COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[:=]}"}"}"); fi
+  [[ ${COMPREPLY[0]-} != *[/:=] ]] || compopt -o nospace 2>/dev/null
 }
 complete -F _lockkeeper lockkeeper

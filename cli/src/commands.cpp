@@ -4,8 +4,10 @@
 
 #include <iostream>
 
-#include "completion_script.h"
+#include "completion/candidates.h"
+#include "completion_scripts.h"
 #include "exit_codes.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
 #include "migrate/migrate.h"
 
@@ -42,11 +44,31 @@ OptionSet storeOptions() {
   options.addOption(
       Option(
           "config", "c",
-          "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options given "
-          "here go before it")
+          "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options of the "
+          "command line win")
           .argument("FILE"));
-  options.addOption(Option("namespace", "n", "put before each key, as applications do that share a store")
-                        .argument("NAME"));
+  options.addOption(
+      Option("namespace", "n", "a prefix of all keys, for applications that share a store").argument("NAME"));
+  return options;
+}
+
+void addJson(OptionSet& options) {
+  options.addOption(Option("json", "j", "print JSON, an object a line, for programs"));
+}
+
+OptionSet lookOptions() {
+  OptionSet options = storeOptions();
+  addJson(options);
+  return options;
+}
+
+OptionSet watchOptions() {
+  OptionSet options = lookOptions();
+  options.addOption(Option("interval", "i", "how often to look (1s)").argument("TIME"));
+  options.addOption(
+      Option("sort", "o", "by key (the default), owner, age, remaining or turns").argument("ORDER"));
+  options.addOption(
+      Option("filter", "f", "show only keys and owners that have TEXT in them").argument("TEXT"));
   return options;
 }
 
@@ -65,24 +87,23 @@ OptionSet runOptions() {
 }
 
 OptionSet breakOptions() {
-  OptionSet options = storeOptions();
+  OptionSet options = lookOptions();
   options.addOption(Option("yes", "y", "do not ask; needed where there is no terminal"));
   return options;
 }
 
 OptionSet limitOptions() {
-  OptionSet options = storeOptions();
-  options.addOption(
-      Option("rate", "r", "how much in which time: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
-  options.addOption(Option("burst", "b", "what a full bucket holds (the rate's number)").argument("N"));
+  OptionSet options = lookOptions();
+  options.addOption(Option("rate", "r", "how much in how long: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
+  options.addOption(Option("burst", "b", "how much a full bucket holds (the rate's number)").argument("N"));
   options.addOption(
       Option("kind", "k",
              "token-bucket (the default), leaky-meter, leaky-queue, sliding-window or fixed-window")
           .argument("KIND"));
   options.addOption(
       Option("name", "m",
-             "the limit's name (limit): keys of different limits are apart; with --config, the one "
-             "whose settings are lockkeeper.limits.NAME.*")
+             "the limit's name (limit): limits of different names are counted separately; with --config, the "
+             "limit whose settings are lockkeeper.limits.NAME.*")
           .argument("NAME"));
   options.addOption(Option("cost", "", "how much this call takes (1)").argument("N"));
   options.addOption(Option("wait", "w", "how long to wait to be allowed (0s)").argument("TIME"));
@@ -98,15 +119,25 @@ OptionSet migrateOptions() {
 }
 
 int printCompletion(const CommandLine& line) {
-  if (line.operandsOf(1, 1, "the name of a shell").front() != "bash") {
-    throw UsageError("completion is there for bash");
+  const std::string shell = line.operandsOf(1, 1, "the name of a shell").front();
+  if (shell == "bash") {
+    std::cout << bashCompletion;
+  } else if (shell == "fish") {
+    std::cout << fishCompletion;
+  } else if (shell == "zsh") {
+    std::cout << zshCompletion;
+  } else if (shell == "candidates") {  // the scripts ask for them
+    std::vector<std::string> words;
+    for (std::string word; std::getline(std::cin, word);) words.push_back(word);
+    for (const std::string& each : candidates(commands(), words)) std::cout << each << "\n";
+  } else {
+    throw UsageError("no completion for " + quoted(shell) + ": there is one for bash, fish and zsh");
   }
-  std::cout << bashCompletion;
   return exitOk;
 }
 
 constexpr const char* storeNote =
-    "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+    "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
     "Exit: 0 done, 64 wrong usage, 69 store not reachable, 78 wrong configuration.";
 
 const Command all[] = {
@@ -136,17 +167,34 @@ const Command all[] = {
      "Shows who holds KEY, for how long if nobody renews it, and with which fence; for a store that is "
      "several "
      "nodes (redlock), also what each of them says.",
-     storeNote, storeOptions, showKey},
+     storeNote, lookOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
      "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
      "clients "
      "than lockkeeper's look like any other string and are not listed.",
-     storeNote, storeOptions, listKeys},
+     storeNote, lookOptions, listKeys},
+    {"watch", "show live which keys are held", "[options] [PREFIX]",
+     "Lists the keys that are held and start with PREFIX, again and again, until you press q: who holds "
+     "them, "
+     "for how long "
+     "(> where it held them before the watch began), for how long yet if nobody renews them, with which "
+     "fence, "
+     "and how many turns were seen: keys with many are hot. s sorts by the next column, / takes a filter. "
+     "Without a terminal, it prints a line for each change: held (at the first look), taken, passed (to "
+     "another holder), freed, or failed (a look). Each look lists the store as lockkeeper list does: a Redis "
+     "with many other keys is worth a longer interval.",
+     "\nTIME is a number and a unit, 100ms to 1h. --sort and --filter are for a terminal.\n\n"
+     "Examples:\n"
+     "  lockkeeper watch --store redis://127.0.0.1 order: --sort turns\n"
+     "  lockkeeper watch --config shop.properties --json | tee locks.jsonl\n\n"
+     "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first look, 78 wrong "
+     "configuration, 128+n signal n ended it.",
+     watchOptions, watchKeys},
     {"break", "take a lock from its holder", "[options] KEY",
      "Shows who holds KEY, asks, and frees it if that holder still has it. The holder finds out when it "
      "renews next and works on until then, so that "
      "two may be at work for a while: make sure first that it is gone.",
-     "\nThe store may also stand in LOCKKEEPER_STORE in the environment.\n"
+     "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "
      "else holds it now, 78 wrong configuration.",
      breakOptions, breakKey},
@@ -178,9 +226,13 @@ const Command all[] = {
      "Exit: 0 done or nothing to do, 64 wrong usage or a rule that skips a phase, 69 store not reachable, 75 "
      "somebody else has changed the rules meanwhile, 78 wrong configuration.",
      migrateOptions, migrate},
-    {"completion", "print the completion script of a shell", "bash",
+    {"completion", "print the completion script of a shell", "bash | fish | zsh",
      "Prints a script that completes lockkeeper's command lines.",
-     "\nExample:\n  source <(lockkeeper completion bash)", helpOnly, printCompletion},
+     "\nExamples:\n"
+     "  source <(lockkeeper completion bash)     # in ~/.bashrc\n"
+     "  lockkeeper completion fish | source      # in ~/.config/fish/config.fish\n"
+     "  source <(lockkeeper completion zsh)      # in ~/.zshrc, after compinit",
+     helpOnly, printCompletion},
 };
 
 }  // namespace

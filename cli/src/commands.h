@@ -31,6 +31,7 @@ std::span<const Command> commands();
 int runUnderLock(const CommandLine& line);
 int showKey(const CommandLine& line);
 int listKeys(const CommandLine& line);
+int watchKeys(const CommandLine& line);
 int breakKey(const CommandLine& line);
 int limitKey(const CommandLine& line);
 
@@ -39,7 +40,7 @@ StoreRegistry knownStores();
 
 /// The driver that the settings name: a store, or a migration between two.
 std::shared_ptr<LockDriver> openStore(const Settings& settings);
-/// Likewise for rate limits. Throws ConfigError when that store keeps none.
+/// The rate limits of the store that the settings name. Throws ConfigError when that store keeps none.
 std::shared_ptr<RateDriver> openRates(const Settings& settings);
 
 }  // namespace lockkeeper::cli

@@ -1,12 +1,15 @@
+#include <Poco/JSON/Object.h>
+
 #include <array>
 #include <iostream>
 
 #include "commands.h"
 #include "exit_codes.h"
-#include "lockkeeper/duration.h"
+#include "inspect/json.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/rate_limiter.h"
+#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -60,19 +63,24 @@ milliseconds operationTimeoutOf(const Settings& settings) {
   return configured == RateLimiterOptions{}.operationTimeout ? milliseconds{5000} : configured;
 }
 
-std::string shown(std::chrono::microseconds length) {
-  return formatDuration(std::chrono::ceil<milliseconds>(length));
-}
-
 /// Throws the store's failure where that means a refusal, unless the configuration says otherwise.
-int tell(const Decision& decision, const RatePolicy& policy, const std::string& failure) {
+int tell(const Decision& decision, const RatePolicy& policy, const std::string& failure, bool asJson) {
   if (decision.outage) {
     if (policy.options().outage == Outage::closed) throw Error(*decision.outage, failure);
     std::cerr << "lockkeeper: warning: decided without the store, as lockkeeper.limits." << policy.name()
               << ".outage says: " << failure << "\n";
   }
+  const milliseconds retryAfter = std::chrono::ceil<milliseconds>(decision.retryAfter);
+  if (asJson) {
+    Poco::JSON::Object object = newObject();
+    object.set("allowed", decision.allowed);
+    object.set("remaining", decision.outage ? Poco::Dynamic::Var() : Poco::Dynamic::Var(decision.remaining));
+    object.set("retryAfterMs", decision.allowed ? 0 : retryAfter.count());
+    printLine(object);
+    return decision.allowed ? exitOk : exitBusy;
+  }
   if (!decision.allowed) {
-    std::cout << "refused, retry after " << shown(decision.retryAfter) << "\n";
+    std::cout << "refused, retry after " << shownLength(retryAfter) << "\n";
     return exitBusy;
   }
   std::cout << "allowed";
@@ -97,12 +105,12 @@ int limitKey(const CommandLine& line) {
   RateLimiter limiter(openRates(settings), std::move(options));
   if (line.has("reset")) {
     limiter.reset(key, policy);
-    std::cout << "forgotten\n";
+    if (!line.has("json")) std::cout << "forgotten\n";
     return exitOk;
   }
   const Decision decision =
       line.has("peek") ? limiter.peek(key, policy, cost) : limiter.takeOrWait(key, policy, wait, cost);
-  return tell(decision, policy, failure->message());
+  return tell(decision, policy, failure->message(), line.has("json"));
 }
 
 }  // namespace lockkeeper::cli

@@ -14,5 +14,6 @@ CREATE TABLE IF NOT EXISTS lockkeeper_orders (
   order_id VARBINARY(64) NOT NULL PRIMARY KEY,
   sku      VARBINARY(64) NOT NULL,
   quantity BIGINT        NOT NULL CHECK (quantity > 0),
-  attempt  BIGINT        NOT NULL
+  attempt  BIGINT        NOT NULL,
+  KEY lockkeeper_orders_sku (sku)
 ) ENGINE = InnoDB;

@@ -15,3 +15,5 @@ CREATE TABLE IF NOT EXISTS lockkeeper_orders (
   quantity INTEGER NOT NULL CHECK (quantity > 0),
   attempt  INTEGER NOT NULL
 );
+
+CREATE INDEX IF NOT EXISTS lockkeeper_orders_sku ON lockkeeper_orders (sku, order_id);

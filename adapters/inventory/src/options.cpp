@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t maxNameBytes = 64;
 constexpr std::int64_t maxQuantity = 1'000'000;
 constexpr std::size_t maxSessions = 256;
+constexpr std::chrono::milliseconds mostRemembered{std::chrono::minutes{1}};
 constexpr std::chrono::seconds leastOperationTimeout{1};
 constexpr std::chrono::seconds mostOperationTimeout{std::chrono::hours{1}};
 
@@ -63,6 +64,10 @@ void checkOptions(const StockOptions& options) {
   if (options.operationTimeout < leastOperationTimeout || options.operationTimeout > mostOperationTimeout) {
     throw std::invalid_argument("operationTimeout is " + formatDuration(options.operationTimeout) +
                                 ": 1s to 1h are allowed");
+  }
+  if (options.rememberSoldOut.count() < 0 || options.rememberSoldOut > mostRemembered) {
+    throw std::invalid_argument("rememberSoldOut is " + std::to_string(options.rememberSoldOut.count()) +
+                                "ms: 0ms to 1m are allowed");
   }
   checkRange("sessions", options.sessions, 1, maxSessions);
 }

@@ -1,23 +1,25 @@
 #include "lockkeeper/inventory/stock_service.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
-#include "booking.h"
-#include "database.h"
+#include "database/database.h"
+#include "database/stock_tables.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "options.h"
+#include "order/booking.h"
+#include "order/group_booking.h"
+#include "order/order_groups.h"
+#include "order/sold_out_memory.h"
+#include "order/written_order.h"
 
 namespace lockkeeper::inventory {
 namespace {
 
-/// Commits what does no harm when it is done twice.
-void commitAgain(Transaction& transaction) {
-  try {
-    transaction.commit();
-  } catch (const OutcomeUnknown& doubt) {
-    throw Database::Undone(doubt.what());
-  }
-}
+// As long as four transactions take at most.
+constexpr int timeoutsOfPatience = 8;
 
 }  // namespace
 
@@ -28,13 +30,20 @@ class StockService::State {
         way_(way),
         options_(std::move(options)),
         database_(uri, options_),
-        stock_(stockRow(options_.environment)) {}
+        stock_(stockRow(options_.environment)),
+        soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
+        groups_(options_.environment.clock, timeoutsOfPatience * options_.operationTimeout,
+                [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
 
   Database& database() { return database_; }
-  Deduction deduct(const Order& order);
-  std::int64_t newAttempt();
+  Deduction deduct(Order order);
+  void restock(const std::string& sku, std::int64_t quantity);
 
  private:
+  Deduction deductTogether(Order order);
+  void book(std::span<PlacedOrder* const> orders, Instant latest);
+  void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
+  std::int64_t newAttempt();
   std::optional<Lock> takeLock(const std::string& key);
 
   LockManager& locks_;
@@ -42,17 +51,74 @@ class StockService::State {
   const StockOptions options_;
   Database database_;
   const mysql::VersionedRow stock_;
+  const ForkGuard forkGuard_{};
+  SoldOutMemory soldOut_;
+  OrderGroups groups_;
 };
 
-Deduction StockService::State::deduct(const Order& order) {
+Deduction StockService::State::deduct(Order order) {
+  if (way_ == Way::conditionalUpdate) return deductTogether(std::move(order));
+  order.attempt = newAttempt();
   std::optional<Lock> lock;
-  if (way_ != Way::conditionalUpdate && way_ != Way::optimistic) {
+  if (way_ != Way::optimistic) {
     lock = takeLock(lockKey(order.sku));
     if (!lock) return Deduction::busy;
   }
   Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
   Deduction result = Deduction::conflict;
   return database_.attempt([&] { result = booking.run(); }) ? result : Deduction::conflict;
+}
+
+Deduction StockService::State::deductTogether(Order order) {
+  forkGuard_.check();  // Or a child would wait for its parent's transactions.
+  if (soldOut_.refuses(order)) return Deduction::soldOut;
+  order.attempt = newAttempt();
+  return groups_.place(std::move(order));
+}
+
+void StockService::State::book(std::span<PlacedOrder* const> orders, Instant latest) {
+  std::vector<PlacedOrder*> open(orders.begin(), orders.end());
+  const auto refuse = [this](PlacedOrder* each) {
+    if (!soldOut_.refuses(each->order)) return false;
+    each->result = Deduction::soldOut;
+    return true;
+  };
+  std::erase_if(open, refuse);
+  if (open.empty()) return;
+  if (soldOut_.isStale(open.front()->order.sku)) {
+    lookAt(open, latest);
+    std::erase_if(open, refuse);
+    if (open.empty()) return;
+  }
+  GroupBooking(database_, open, latest).run();
+  std::erase_if(open,
+                [](const PlacedOrder* each) { return each->failure || each->result != Deduction::soldOut; });
+  if (!open.empty()) lookAt(open, latest);
+}
+
+/// What cannot be remembered is asked again.
+void StockService::State::lookAt(std::span<PlacedOrder* const> refused, Instant latest) {
+  std::int64_t least = refused.front()->order.quantity;
+  for (const PlacedOrder* each : refused) least = std::min(least, each->order.quantity);
+  try {
+    soldOut_.look(refused.front()->order.sku, least, latest);
+  } catch (const std::exception&) {
+  }
+}
+
+/// Whatever becomes of it, others may buy at once.
+void StockService::State::restock(const std::string& sku, std::int64_t quantity) {
+  try {
+    database_.run([&] {
+      Transaction transaction = database_.begin();
+      StockTables(transaction, database_.dialect()).add(sku, quantity);
+      transaction.commit();
+    });
+  } catch (...) {
+    soldOut_.forget(sku);
+    throw;
+  }
+  soldOut_.forget(sku);
 }
 
 std::optional<Lock> StockService::State::takeLock(const std::string& key) {
@@ -94,18 +160,13 @@ Deduction StockService::deduct(std::string_view sku, std::int64_t quantity, std:
   checkSku(sku);
   checkOrderId(orderId);
   checkQuantity(quantity, 1);
-  return state_->deduct({std::string(sku), quantity, std::string(orderId), state_->newAttempt()});
+  return state_->deduct({.sku = std::string(sku), .quantity = quantity, .orderId = std::string(orderId)});
 }
 
 void StockService::restock(std::string_view sku, std::int64_t quantity) {
   checkSku(sku);
   checkQuantity(quantity, 0);
-  Database& database = state_->database();
-  database.run([&] {
-    Transaction transaction = database.begin();
-    StockTables(transaction, database.dialect()).add(std::string(sku), quantity);
-    transaction.commit();
-  });
+  state_->restock(std::string(sku), quantity);
 }
 
 std::optional<std::int64_t> StockService::level(std::string_view sku) {

@@ -1,16 +1,18 @@
+#include <Poco/JSON/Array.h>
+#include <Poco/JSON/Object.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 #include <vector>
 
 #include "commands.h"
 #include "exit_codes.h"
+#include "inspect/held_keys.h"
+#include "inspect/json.h"
 #include "inspect/table.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/quorum.h"
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "shown.h"
 
@@ -18,23 +20,17 @@ namespace lockkeeper::cli {
 namespace {
 
 constexpr std::chrono::seconds lookBound{5};
-constexpr std::chrono::minutes listBound{1};
 
 using Row = std::vector<std::string>;
 
 Instant within(std::chrono::nanoseconds bound) { return saturatingAdd(systemClock()->now(), bound); }
 
-std::string shownRemaining(const Holder& holder) {
-  return holder.remaining ? formatDuration(*holder.remaining) : "for ever";
-}
-
-std::string shownOwner(const Holder& holder) {
+std::string nameOf(const Holder& holder) {
   return holder.owner.empty() ? "an unknown client" : shown(holder.owner);
 }
 
 Row row(std::string_view key, const Holder& holder) {
-  return {shown(key), holder.owner.empty() ? "-" : shown(holder.owner), shownRemaining(holder),
-          holder.fence ? std::to_string(*holder.fence) : "-"};
+  return {shown(key), shownOwner(holder), shownRemaining(holder), shownFence(holder)};
 }
 
 Row row(const Quorate::View& view) {
@@ -45,7 +41,7 @@ Row row(const Quorate::View& view) {
     return {view.node, "-", oneLine(text == std::string::npos ? view.fault : view.fault.substr(text))};
   }
   if (!view.holder) return {view.node, "-", "free"};
-  return {view.node, shownRemaining(*view.holder), "held by " + shownOwner(*view.holder)};
+  return {view.node, shownRemaining(*view.holder), "held by " + nameOf(*view.holder)};
 }
 
 void printLocks(std::vector<Row> rows) {
@@ -59,6 +55,31 @@ void printNodes(const std::vector<Quorate::View>& views) {
   printTable(rows);
 }
 
+Poco::JSON::Object answerOf(std::string_view key, const std::optional<Holder>& holder) {
+  if (holder) {
+    Poco::JSON::Object object = jsonOf(key, *holder);
+    object.set("held", true);
+    return object;
+  }
+  Poco::JSON::Object object = newObject();
+  setText(object, "key", key);
+  object.set("held", false);
+  return object;
+}
+
+Poco::JSON::Array nodesOf(const std::vector<Quorate::View>& views) {
+  Poco::JSON::Array nodes;
+  for (const Quorate::View& view : views) {
+    Poco::JSON::Object node = view.holder ? jsonOf(view.node, *view.holder) : newObject();
+    node.remove("key");
+    node.set("node", view.node);
+    node.set("held", view.holder.has_value());
+    if (!view.fault.empty()) node.set("fault", oneLine(view.fault));
+    nodes.add(node);
+  }
+  return nodes;
+}
+
 template <class Capability>
 Capability& capability(LockDriver& driver, const char* what) {
   auto* able = capability<Capability>(driver);
@@ -67,7 +88,7 @@ Capability& capability(LockDriver& driver, const char* what) {
 }
 
 bool confirmed(const std::string& key, const Holder& holder) {
-  std::cerr << shown(key) << " is held by " << shownOwner(holder) << ". Take it away? [y/N] ";
+  std::cerr << shown(key) << " is held by " << nameOf(holder) << ". Take it away? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes";
@@ -83,12 +104,19 @@ int showKey(const CommandLine& line) {
   checkKey(key);
   const auto driver = openStore(settings);
   const auto holder = driver->holder(full, within(lookBound));
+  auto* const quorate = capability<Quorate>(*driver);
+  if (line.has("json")) {
+    Poco::JSON::Object object = answerOf(key, holder);
+    if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, within(lookBound))));
+    printLine(object);
+    return exitOk;
+  }
   if (holder) {
     printLocks({row(key, *holder)});
   } else {
     std::cout << shown(key) << " is free\n";
   }
-  if (auto* quorate = capability<Quorate>(*driver)) {
+  if (quorate != nullptr) {
     std::cout << "\n";
     printNodes(quorate->views(full, within(lookBound)));
   }
@@ -97,18 +125,14 @@ int showKey(const CommandLine& line) {
 
 int listKeys(const CommandLine& line) {
   const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
-  const Settings settings = readSettings(line);
-  checkNamespace(settings.manager.keyNamespace);
-  const auto driver = openStore(settings);
-  const std::size_t hidden = settings.fullKey("").size();
+  const HeldKeys keys(readSettings(line), operands.empty() ? "" : operands.front());
+  const WatchedKeys::Locks held = keys.look();
+  if (line.has("json")) {
+    for (const auto& [key, holder] : held) printLine(jsonOf(key, holder));
+    return exitOk;
+  }
   std::vector<Row> rows;
-  const auto collect = [&](std::string_view key, const Holder& holder) {
-    rows.push_back(row(key.substr(hidden), holder));
-    return true;
-  };
-  capability<Browsable>(*driver, "list its locks")
-      .list(settings.fullKey(operands.empty() ? "" : operands.front()), collect, within(listBound));
-  std::sort(rows.begin(), rows.end());
+  for (const auto& [key, holder] : held) rows.push_back(row(key, holder));
   printLocks(std::move(rows));
   return exitOk;
 }
@@ -124,21 +148,32 @@ int breakKey(const CommandLine& line) {
   checkKey(key);
   const auto driver = openStore(settings);
   auto& breakable = capability<Breakable>(*driver, "break locks");
+  const auto tell = [&](const char* outcome, const std::string& text) {
+    if (line.has("json")) {
+      Poco::JSON::Object object = newObject();
+      setText(object, "key", key);
+      object.set("outcome", outcome);
+      printLine(object);
+    } else {
+      std::cout << shown(key) << text << "\n";
+    }
+  };
   const auto holder = driver->holder(full, within(lookBound));
   if (holder && ask && !confirmed(key, *holder)) {
-    std::cout << shown(key) << " was left as it is\n";
+    tell("left", " was left as it is");
     return exitBusy;
   }
   if (holder && breakable.breakLock(full, within(lookBound), &*holder)) {
-    std::cout << shown(key) << " was taken from its holder\n";
+    tell("taken", " was taken from its holder");
     return exitOk;
   }
   const auto other = holder ? driver->holder(full, within(lookBound)) : std::nullopt;
   if (!other) {
-    std::cout << shown(key) << " was free\n";
+    tell("free", " was free");
     return exitOk;
   }
-  std::cerr << "lockkeeper: " << shown(key) << " is now held by " << shownOwner(*other)
+  if (line.has("json")) tell("left", "");
+  std::cerr << "lockkeeper: " << shown(key) << " is now held by " << nameOf(*other)
             << ": it was left as it is\n";
   return exitBusy;
 }

@@ -5,11 +5,12 @@
 
 namespace lockkeeper::cli {
 
-void printTable(const std::vector<std::vector<std::string>>& rows) {
+std::vector<std::string> tableLines(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
+  std::vector<std::string> lines;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -17,8 +18,13 @@ void printTable(const std::vector<std::vector<std::string>>& rows) {
       line += row[i];
       if (i + 1 < row.size()) line.append(widths[i] - row[i].size(), ' ');
     }
-    std::cout << line << "\n";
+    lines.push_back(std::move(line));
   }
+  return lines;
+}
+
+void printTable(const std::vector<std::vector<std::string>>& rows) {
+  for (const std::string& line : tableLines(rows)) std::cout << line << "\n";
 }
 
 }  // namespace lockkeeper::cli

@@ -81,14 +81,15 @@ void explain(const MigrationState& state, const Rules& wanted, const ObservedMig
   const auto& options = seen.settings.options;
   std::cout << "rules now:  " << shown(state.target.value_or(state.current).text()) << "\n"
             << "rules then: " << shown(wanted.text()) << "\n"
-            << "Within a heartbeat (" << rough(options.heartbeat) << ") all " << state.members.size()
+            << "Within a heartbeat (" << shownLength(options.heartbeat) << ") all " << state.members.size()
             << " members take the keys whose phase changes in both stores.\n";
   const bool leaves = wanted.mentions(Phase::modern) && !(wanted == state.current);
   std::cout
       << "The change completes by itself when all have done so and no lock in the phase that is left can "
          "live: after "
-      << rough(options.lease + options.maxTtl)
-      << (leaves ? ", and when nobody else was seen in the old store for " + rough(options.observation) : "")
+      << shownLength(options.lease + options.maxTtl)
+      << (leaves ? ", and when nobody else was seen in the old store for " + shownLength(options.observation)
+                 : "")
       << ".\n";
 }
 

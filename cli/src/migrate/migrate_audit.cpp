@@ -8,7 +8,6 @@
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
 #include "shown.h"
@@ -30,7 +29,7 @@ std::string timeOf(const LegacyKey& key) {
   const bool past = key.remaining->count() <= 0;
   // Whole seconds are what the scheme knows.
   const auto seconds = std::chrono::round<std::chrono::seconds>(past ? -*key.remaining : *key.remaining);
-  return past ? "expired " + formatDuration(seconds) + " ago" : "for " + formatDuration(seconds);
+  return past ? "expired " + shownLength(seconds) + " ago" : "for " + shownLength(seconds);
 }
 
 std::string detailOf(const LegacyKey& key) {

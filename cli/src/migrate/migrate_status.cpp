@@ -33,7 +33,7 @@ void printRules(const MigrationState& state, const std::string& name) {
     std::cout << "rules:     none yet in the migration '" << name << "'\n";
     return;
   }
-  std::cout << "rules:     version " << state.version << ", since " << rough(state.since) << "\n"
+  std::cout << "rules:     version " << state.version << ", since " << shownLength(state.since) << "\n"
             << "current:   " << wordsOf(state.current) << "\n"
             << "target:    " << (state.target ? wordsOf(*state.target) : "as each process is configured")
             << "\n";
@@ -42,7 +42,7 @@ void printRules(const MigrationState& state, const std::string& name) {
 void printSighting(const MigrationState& state) {
   std::cout << "last legacy sighting: ";
   if (state.sighting) {
-    std::cout << rough(state.sighting->ago) << " ago, " << quoted(state.sighting->key) << "\n";
+    std::cout << shownLength(state.sighting->ago) << " ago, " << quoted(state.sighting->key) << "\n";
   } else {
     std::cout << "none\n";
   }
@@ -51,7 +51,7 @@ void printSighting(const MigrationState& state) {
 void printMembers(const MigrationState& state) {
   std::vector<std::vector<std::string>> rows{{"MEMBER", "VERSION", "HEARTBEAT", "PHASE"}};
   for (const Member& member : state.members) {
-    rows.push_back({shown(member.name()), std::to_string(member.version), rough(member.silent) + " ago",
+    rows.push_back({shown(member.name()), std::to_string(member.version), shownLength(member.silent) + " ago",
                     phaseOf(member, state)});
   }
   std::cout << "\n";

@@ -25,17 +25,6 @@ ObservedMigration observe(const Settings& settings) {
   return {settings.migration, std::move(stateStore), std::move(state)};
 }
 
-std::string rough(std::chrono::milliseconds length) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(length).count();
-  const auto two = [](auto large, const char* largeUnit, auto small, const char* smallUnit) {
-    return std::to_string(large) + largeUnit + (small > 0 ? " " + std::to_string(small) + smallUnit : "");
-  };
-  if (seconds < 60) return std::to_string(seconds) + "s";
-  if (seconds < 3600) return two(seconds / 60, "m", seconds % 60, "s");
-  if (seconds < 86400) return two(seconds / 3600, "h", seconds % 3600 / 60, "m");
-  return two(seconds / 86400, "d", seconds % 86400 / 3600, "h");
-}
-
 void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
                    std::chrono::milliseconds observation) {
   const auto blockers = blockersOf(state, target, observation);
@@ -46,7 +35,8 @@ void printBlockers(const migration::MigrationState& state, const migration::Rule
   std::cout << "next step: blocked\n";
   for (const migration::Blocker& blocker : blockers) {
     std::cout << "  - " << oneLine(blocker.what);
-    if (blocker.left) std::cout << " (for " << rough(*blocker.left + std::chrono::milliseconds{999}) << ")";
+    if (blocker.left)
+      std::cout << " (for " << shownLength(*blocker.left + std::chrono::milliseconds{999}) << ")";
     std::cout << "\n";
   }
 }

@@ -25,9 +25,6 @@ struct ObservedMigration {
 /// Reads the state of the migration that the settings name. Throws ConfigError when they name none.
 ObservedMigration observe(const Settings& settings);
 
-/// "3m 12s" and the like: for people, to the second.
-std::string rough(std::chrono::milliseconds length);
-
 /// Prints what keeps `target` from becoming the current rules, or that nothing does.
 void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
                    std::chrono::milliseconds observation);

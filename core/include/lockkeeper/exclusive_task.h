@@ -14,6 +14,10 @@
 
 namespace lockkeeper {
 
+namespace detail {
+class TickLoop;
+}
+
 /// How one task is shared by the instances of a service. `atLeast` and `atMost` are ShedLock's lockAtLeastFor
 /// and lockAtMostFor.
 struct TaskOptions {
@@ -48,7 +52,7 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const TaskOptions& options);
 LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& options) noexcept;
 
 /// Work that only one instance of a service runs at a time, and not again within TaskOptions::atLeast. This
-/// is not a scheduler: something in each instance, such as poco::schedule(), calls run() at each tick.
+/// is not a scheduler: something in each instance, such as a ScheduledTask, calls run() at each tick.
 /// Thread-safe; runs of one object never overlap, since the lock excludes them like those of others.
 class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
  public:
@@ -68,6 +72,9 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   const std::string& name() const noexcept { return options_.name; }
 
  private:
+  friend class detail::TickLoop;
+  /// As run(), with what is told when the lock is taken.
+  TaskOutcome run(const std::stop_token& stop, TaskOutcome whenTaken, std::string_view why) const;
   TaskOutcome work(Lock& lock, Instant began, const std::stop_token& stop) const;
   void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
 

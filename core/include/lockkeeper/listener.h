@@ -45,6 +45,8 @@ enum class TaskOutcome {
   skipped,      ///< Not run: another instance runs it, or has within `atLeast`.
   stopped,      ///< Not run: the caller's stop_token or LockManager::stop() was triggered before.
   storeFailed,  ///< Not run: the store did not answer, or refused.
+  missed,       ///< Not run: a tick of a ScheduledTask came when this process could not run it; `text` says
+                ///< why.
 };
 
 /// In words, for logs and metrics.
@@ -80,7 +82,8 @@ enum class EventKind {
   callbackFailed,  ///< A callback of a LeaderElection threw; `text` says what.
   callbackLate,  ///< One still ran when its time was up: another leader may have been elected. After a loss,
                  ///< its time is the safety margin from when the loss was found.
-  taskEnded,     ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw.
+  taskEnded,     ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw, or why it was
+                 ///< missed.
   cacheHit,      ///< A CachedLoader has served a fresh value,
   cacheStale,    ///< a stale one,
   cacheLoaded,   ///< or one that the loader has returned.

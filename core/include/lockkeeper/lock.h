@@ -21,7 +21,7 @@ enum class LockState {
   held,      ///< The lease runs and the store answers.
   suspect,   ///< A renewal failed; the lease still runs.
   lost,      ///< The lease has ended, or is within its safety margin, or is somebody else's. Final.
-  released,  ///< release() was called. Final.
+  released,  ///< release() was called, or the lock was inherited through fork(). Final.
 };
 
 /// What a release has found.
@@ -69,7 +69,7 @@ class LOCKKEEPER_CORE_EXPORT Lock {
 
   /// Fires when the lock is lost: at the latest, the safety margin before the lease ends. Callbacks run on
   /// the manager's threads, whoever has found the loss; four slow callbacks at the same time delay the next
-  /// loss.
+  /// loss. Without memory for it, and in a forked child, it has fired already.
   [[nodiscard]] std::stop_token lost() const noexcept;
 
   /// Give it to the resource with each write; empty when the driver promises none.

@@ -62,10 +62,11 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   bool flag(std::string_view name, bool otherwise) const;
   /// What flag() makes of a text: for a parameter that has several values.
   static bool flagIn(std::string_view name, std::string_view text);
-  /// Likewise. Throws ConfigError unless it is a whole number from `least` to `most`.
+  /// The parameter, or `otherwise`. Throws ConfigError unless it is a whole number from `least` to `most`.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
                        std::uint64_t most) const;
-  /// Likewise. Throws ConfigError unless it is a duration, such as 250ms or 30s, from `least` to `most`.
+  /// The parameter, or `otherwise`. Throws ConfigError unless it is a duration, such as 250ms or 30s, from
+  /// `least` to `most`.
   std::chrono::milliseconds duration(std::string_view name, std::chrono::milliseconds otherwise,
                                      std::chrono::milliseconds least, std::chrono::milliseconds most) const;
   /// The path that the parameter is; empty when it is not given. Throws ConfigError unless that can be read.

@@ -33,6 +33,13 @@ class SystemClock final : public Clock {
 
 }  // namespace
 
+WallTime Clock::wallNow() const noexcept {
+  timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::sys_time<std::chrono::nanoseconds>(
+      std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+}
+
 std::shared_ptr<Clock> systemClock() {
   static const auto& clock = *new auto(std::make_shared<SystemClock>());
   return clock;

@@ -51,6 +51,8 @@ const char* toString(TaskOutcome outcome) noexcept {
       return "stopped";
     case TaskOutcome::storeFailed:
       return "store failed";
+    case TaskOutcome::missed:
+      return "missed";
   }
   return "unknown";
 }

@@ -20,7 +20,7 @@ void Relay::addThread() {
 }
 
 void Relay::wakeUpAt(Instant when) {
-  if (when < sleepsUntil_) wakeUp_.notify_one();
+  if (sleepsBeyond(when)) wakeUp_.notify_one();
 }
 
 void Relay::stop() {
@@ -78,7 +78,7 @@ bool Relay::awaitWork(std::unique_lock<std::mutex>& held) {
     if (stopping_ || clock_.now() >= next) break;
     sleepsUntil_ = next;
     clock_.wait(held, wakeUp_, next);
-    sleepsUntil_ = Instant::min();
+    sleepsUntil_ = Instant::max();
   }
   somebodyWaits_ = false;
   return !stopping_;

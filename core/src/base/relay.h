@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -14,7 +15,8 @@ namespace lockkeeper::detail {
 
 /// A few threads that take turns at what falls due. One of them waits for it; before that one does the work,
 /// another takes its place, so that work which takes long delays none that falls due meanwhile. A thread is
-/// started when it is needed, up to a bound. Its owner's mutex guards it: all calls need it held.
+/// started when it is needed, up to a bound. Its owner's mutex guards it: all calls need it held, except
+/// sleepsBeyond().
 class Relay {
  public:
   struct Work {
@@ -31,6 +33,10 @@ class Relay {
 
   /// Something falls due at `when`, sooner than due() has said before.
   void wakeUpAt(Instant when);
+
+  /// Whether what falls due at `when` needs wakeUpAt(): it may have come too late for the last due(). To be
+  /// asked after due() would have told of it; needs no mutex.
+  bool sleepsBeyond(Instant when) const { return when < sleepsUntil_.load(); }
 
   /// Lets the threads end.
   void stop();
@@ -55,9 +61,9 @@ class Relay {
   bool somebodyWaits_ = false;
   bool stopping_ = false;
   bool lastDone_ = false;
-  Instant sleepsUntil_ = Instant::min();
-  std::condition_variable wakeUp_;     // of the one that waits for what falls due
-  std::condition_variable placeFree_;  // of those that wait to be that one
+  std::atomic<Instant> sleepsUntil_ = Instant::max();  // the latest, while due() is not known
+  std::condition_variable wakeUp_;                     // of the one that waits for what falls due
+  std::condition_variable placeFree_;                  // of those that wait to be that one
   std::condition_variable ended_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -9,13 +10,15 @@
 
 namespace lockkeeper::detail {
 
-/// The place of what is in no TimeHeap.
-inline constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
+/// The place of an item in a TimeHeap.
+using HeapPlace = std::uint32_t;
+/// That of what is in none.
+inline constexpr HeapPlace nowhere = static_cast<HeapPlace>(-1);
 
 /// Items by a time, the earliest first: a binary heap in which each item knows its place, so that none has to
 /// be searched for. `place` is the member that this heap keeps its places in; it begins as `nowhere`. Not
 /// thread-safe.
-template <class Item, std::size_t Item::*place>
+template <class Item, HeapPlace Item::*place>
 class TimeHeap {
  public:
   bool empty() const { return entries_.empty(); }
@@ -40,7 +43,7 @@ class TimeHeap {
 
   /// Nothing for one that is not in it.
   void remove(Item& item) {
-    const std::size_t hole = std::exchange(item.*place, nowhere);
+    const HeapPlace hole = std::exchange(item.*place, nowhere);
     if (hole == nowhere) return;
     const Entry last = entries_.back();
     entries_.pop_back();
@@ -58,7 +61,7 @@ class TimeHeap {
 
   void put(std::size_t index, const Entry& entry) {
     entries_[index] = entry;
-    entry.item->*place = index;
+    entry.item->*place = static_cast<HeapPlace>(index);
   }
 
   void rise(std::size_t index) {

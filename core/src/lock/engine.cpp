@@ -40,6 +40,7 @@ struct Engine::Call {
   const std::stop_token& stop;
   const Instant began;
   const Instant waitUntil;
+  const std::size_t keyHash;
   int attempts = 0;
 };
 
@@ -100,31 +101,25 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   const Instant began = now();
   const EitherStop stop(terms.stop, stop_.get_token());
   Call call{terms, stop.token(), began,
-            terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor)};
-  std::optional<LocalQueue::Entered> entered;
-  if (stopped()) {
-    entered.emplace();
-  } else if (terms.share) {
-    // Several of this process may have theirs at once, so that the store alone keeps their order.
-    entered = LocalQueue::Entered{.turn = LocalQueue::Turn()};
-  } else {
-    entered = queue_.tryEnter(full, call.waitUntil);
-  }
-  // Most of those who do not wait need no lease.
-  if (entered && !entered->turn) {
-    endWithoutTurn(full, call, entered->otherwise);
+            terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor),
+            LocalQueue::hashOf(full)};
+  // Most of those who do not wait need no lease. Shares are in no line of this process: several may have
+  // theirs at once, so that the store alone keeps their order.
+  if (const auto known =
+          terms.share ? std::nullopt : queue_.answerAtOnce(full, call.keyHash, call.waitUntil)) {
+    endWithoutTurn(full, call, *known);
     return std::nullopt;
   }
   auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
-  if (!entered) entered = enter(lease, call);
-  if (!entered->turn && !entered->handedOver) {
-    endWithoutTurn(lease->key, call, entered->otherwise);
+  const LocalQueue::Entered entered =
+      terms.share && !stopped() ? LocalQueue::Entered{.turn = true} : enter(lease, call);
+  if (!entered.turn && !entered.handedOver) {
+    endWithoutTurn(lease->key, call, entered.otherwise);
     return std::nullopt;
   }
-  if (entered->turn) lease->turn = std::move(*entered->turn);
   try {
-    if (entered->handedOver || claim(*lease, call)) {
-      if (!entered->handedOver) keep(*lease);
+    if (entered.handedOver || claim(*lease, call)) {
+      if (!entered.handedOver) keep(*lease);
       options_.environment.tell({.kind = EventKind::acquired,
                                  .key = lease->key,
                                  .store = store_,
@@ -136,11 +131,11 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
       return Lock(shared_from_this(), std::move(lease));
     }
   } catch (const Error& error) {
-    { const LocalQueue::Turn ended = std::move(lease->turn); }
+    lease->turn.leave();
     tellEnd(EventKind::gaveUp, lease->key, call, &error);
     throw;
   }
-  { const LocalQueue::Turn ended = std::move(lease->turn); }
+  lease->turn.leave();
   tellBusy(lease->key, call);
   return std::nullopt;
 }
@@ -158,18 +153,19 @@ void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::
 
 // Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
 LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
-  LocalQueue::Entered entered;
   while (!stopped()) {
-    entered = queue_.enter(lease->key, *lease, call.waitUntil, latestEnd(call), call.stop);
+    const auto entered = queue_.enter(*lease, call.keyHash, call.waitUntil, latestEnd(call), call.stop);
     if (!entered.handedOver || startsWell(*lease, call)) return entered;
-    entered = {};
     // One that was lost meanwhile has lost its turn too.
-    if (keeper_->remove(*lease)) entered.turn = std::move(lease->turn);
+    const bool hasTurn = keeper_->remove(*lease);
     giveBack(*lease);
-    lease = std::make_shared<Lease>(*this, lease->key, lease->namespaceBytes, call.terms);
-    if (entered.turn) return entered;
+    const auto former =
+        std::exchange(lease, std::make_shared<Lease>(*this, lease->key, lease->namespaceBytes, call.terms));
+    if (!hasTurn) continue;
+    former->turn.moveTo(lease->turn, lease->key);
+    return {.turn = true};
   }
-  return entered;
+  return {};
 }
 
 // Whether a lease that was handed over is good for a new holder: it has at least half of its length left, as
@@ -368,7 +364,7 @@ ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcep
   lease.last = {began, wasAlive, wasValid};
   if (!awaited && keeper_->post(lease)) {
     // The store gets it before what the next caller of this process asks.
-    { const LocalQueue::Turn ended = std::move(lease.turn); }
+    lease.turn.leave();
     return ReleaseResult::unknown;
   }
   const Released released = sendRelease(lease, began, wasValid);
@@ -381,10 +377,10 @@ ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcep
 bool Engine::handOver(Lease& lease, Instant began) noexcept {
   if (lease.turnsLeft == 0 || began >= lease.handOnUntil) return false;
   if (reporting_ != nullptr && reporting_->waitersReportedSince(lease.grantAskedAt)) return false;
-  const auto next = keeper_->handOver(lease, began);
+  std::condition_variable* const next = keeper_->handOver(lease, began);
   if (next == nullptr) return false;
   // Outside the mutexes, or it would be woken up to wait for them.
-  next->turnCame.notify_one();
+  next->notify_one();
   endRelease(lease, {.result = ReleaseResult::released, .attempts = 0}, false);
   return true;
 }
@@ -428,7 +424,7 @@ Engine::Released Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds
 }
 
 void Engine::endRelease(Lease& lease, const Released& released, bool foundLost) {
-  { const LocalQueue::Turn ended = std::move(lease.turn); }
+  lease.turn.leave();
   if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
                              .key = lease.key,

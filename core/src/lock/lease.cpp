@@ -1,22 +1,32 @@
 #include "lock/lease.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "lock/engine.h"
 
 namespace lockkeeper::detail {
 
+const std::stop_token& firedToken() {
+  static const std::stop_token& token = *new std::stop_token([] {
+    std::stop_source source;
+    source.request_stop();
+    return source.get_token();
+  }());
+  return token;
+}
+
 Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms)
     : keeper(takenBy.keeper()),
       clock(takenBy.options().environment.clock),
       key(std::move(fullKey)),
-      namespaceBytes(prefix),
       share(terms.share),
       owner(takenBy.options().owner),
       ttl(terms.ttl),
       margin(terms.margin),
-      renew(terms.renew),
-      maxHold(terms.maxHold) {}
+      maxHold(terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max()),
+      namespaceBytes(static_cast<std::uint32_t>(prefix)),
+      renew(terms.renew) {}
 
 Lease::~Lease() {
   if (forkGuard.inherited()) turn.forget();
@@ -30,6 +40,13 @@ void Lease::failed(ErrorCode code, std::string_view text) noexcept {
   if (const auto keeping = keeper.lock()) keeping->releaseFailed(*this, code, text);
 }
 
+// Its bits are random.
+std::size_t hashOf(const Token& token) {
+  std::size_t hash = 0;
+  std::memcpy(&hash, token.bytes().data(), sizeof hash);
+  return hash;
+}
+
 Renewal Lease::renewal(Instant now) const {
   if (renew == Renew::automatic) return {.claim = claim(), .ttl = ttlMilliseconds()};
   const auto rest = std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(leasedFrom, length) - now);
@@ -41,6 +58,12 @@ bool Lease::valid() noexcept {
   if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;
   const auto keeping = keeper.lock();
   return keeping && keeping->stillRuns(*this);
+}
+
+std::stop_token Lease::lostToken() noexcept {
+  if (forkGuard.inherited()) return firedToken();  // the child owns nothing
+  if (const auto keeping = keeper.lock()) return keeping->lostToken(*this);
+  return state.load(std::memory_order_acquire) == LockState::lost ? firedToken() : std::stop_token();
 }
 
 void Lease::granted(const Granted& grant, Instant now) noexcept {
@@ -73,7 +96,7 @@ bool Lease::succeed(const Lease& former, Instant now) noexcept {
 
 void Lease::hold(Instant now) noexcept {
   acquiredAt = now;
-  if (maxHold) holdUntil = saturatingAdd(now, *maxHold);
+  holdUntil = saturatingAdd(now, maxHold);
 }
 
 // Of its validity, however long it may be held.

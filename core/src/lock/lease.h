@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -22,6 +21,11 @@ namespace lockkeeper::detail {
 class Engine;
 class LeaseKeeper;
 
+std::size_t hashOf(const Token& token);
+
+/// One that has fired. The first call allocates it, for all.
+const std::stop_token& firedToken();
+
 /// Whether a lock was told of as acquired, before which its loss is not told.
 enum class Announced : char { no, yes, lostBefore };
 
@@ -33,45 +37,46 @@ struct LastState {
 };
 
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
-/// held; validUntil and state are written under the keeper's mutex only; those below the line belong to the
+/// held; validUntil and state are written under the keeper's mutexes only; those below the line belong to the
 /// keeper.
 struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::weak_ptr<LeaseKeeper> keeper;  ///< Not its owner: a Lock that was released keeps no manager alive.
   std::shared_ptr<Clock> clock;
   ForkGuard forkGuard;
   std::string key;  ///< With the namespace.
-  std::size_t namespaceBytes = 0;
   Token token;
   std::optional<Share> share;                      ///< Empty: all of the key.
-  std::string_view owner;                          ///< The engine's label.
+  const std::string& owner;                        ///< The engine's label.
   std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
   std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
+  std::chrono::nanoseconds maxHold{};
+  std::uint32_t namespaceBytes = 0;
   Renew renew = Renew::automatic;
-  std::optional<std::chrono::milliseconds> maxHold;
   std::optional<Fence> fence;
   Instant acquiredAt{};
   Instant holdUntil = Instant::max();
-  std::uint32_t turnsLeft = 0;  ///< So many more may hold what the store has granted,
-  Instant handOnUntil{};        ///< each of them from before then on.
-  Instant grantAskedAt{};       ///< By the first of them.
+  Instant handOnUntil{};        ///< Before then, others may hold what the store has granted,
+  Instant grantAskedAt{};       ///< since then,
+  std::uint32_t turnsLeft = 0;  ///< so many more.
   bool needsRenewal = false;    ///< It was handed over with less than half of its length left.
 
-  std::atomic<Instant> validUntil{Instant{}};
-  std::atomic<LockState> state{LockState::held};
-  std::stop_source lost;
   std::atomic<Announced> announced{Announced::no};
+  std::atomic<LockState> state{LockState::held};
   LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  std::atomic<Instant> validUntil{Instant{}};
+  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for its token; the keeper's.
   // ------------------------------------------------------------
-  Instant leasedFrom{};                ///< As the store gave it last,
-  std::chrono::nanoseconds length{};   ///< for so long.
-  Instant confirmedFrom{};             ///< When what last showed that the store has it was asked.
-  bool handedOn = false;               ///< Its claim has another holder now.
-  Instant renewAt = Instant::max();    ///< Instant::max() also while a renewal is under way.
-  std::condition_variable turnCame;    ///< For who waits with it for its turn.
-  LocalQueue::Turn turn;               ///< Kept while held, so that the process's next caller waits.
-  std::size_t endPlace = nowhere;      ///< In the keeper's heap of ends,
-  std::size_t renewalPlace = nowhere;  ///< and in that of renewals.
-  LastState last;                      ///< Written before its release is posted.
+  Instant leasedFrom{};               ///< As the store gave it last,
+  std::chrono::nanoseconds length{};  ///< for so long.
+  Instant confirmedFrom{};            ///< When what last showed that the store has it was asked.
+  Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
+  LocalQueue::Turn turn;              ///< Kept while held, so that the process's next caller waits.
+  HeapPlace endPlace = nowhere;       ///< In the keeper's heap of ends,
+  HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
+  Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
+  LastState last;                     ///< Written before its release is posted.
+  bool handedOn = false;              ///< Its claim has another holder now.
+  bool lossTold = false;              ///< Or is being told.
 
   Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
   ~Lease() override;
@@ -81,6 +86,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
   Claim claim() const { return {key, token, owner, share}; }
+  std::size_t tokenHash() const { return hashOf(token); }
 
   /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
   Renewal renewal(Instant now) const;
@@ -91,6 +97,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
   /// ask, whatever others do with the Lock.
   bool valid() noexcept;
+
+  /// Fires when it is lost. Has fired already when there is no memory for it.
+  std::stop_token lostToken() noexcept;
 
   /// Held or suspect: neither released nor lost.
   bool alive() const noexcept {

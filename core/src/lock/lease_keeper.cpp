@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -90,10 +91,12 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       renewers_(mutex_, *environment_.clock, mostRenewers,
                 {.due =
                      [this] {
-                       return std::min({renewals_.firstTime(), unawaited_.due(), nextLook_});
+                       return std::min({firstRenewal(), unawaited_.due(), nextLook_});
                      },
                  .doIt = [this](auto& held) { renewDue(held); },
-                 .last = [this](auto& held) { unawaited_.finish(held); }}) {}
+                 .last = [this](auto& held) { unawaited_.finish(held); }}) {
+  firedToken();  // lest its first use be in a shortage of memory
+}
 
 void LeaseKeeper::start() {
   std::call_once(started_, [this] {
@@ -107,18 +110,81 @@ void LeaseKeeper::start() {
   });
 }
 
-void LeaseKeeper::add(Lease& lease) {
-  const std::lock_guard held(mutex_);
-  // All at once, so that neither this nor a renewal can fail in the midst.
-  const std::size_t count = ends_.size() + 1;
-  ends_.reserve(count);
-  renewals_.reserve(count);
-  if (inDoubt(lease)) {
-    lease.state.store(LockState::suspect, std::memory_order_release);
-    lease.renewAt = lastDoubt_;
+// All at once, so that neither this nor a renewal can fail in the midst.
+void LeaseKeeper::Shard::reserve(std::size_t count) {
+  ends.reserve(count);
+  renewals.reserve(count);
+  byToken.reserve(count);
+}
+
+void LeaseKeeper::Shard::add(Lease& lease) {
+  ends.add(lease, lease.validUntil.load(std::memory_order_relaxed));
+  if (lease.renewAt != Instant::max()) renewals.add(lease, lease.renewAt);
+  byToken.add(lease);
+}
+
+void LeaseKeeper::Shard::remove(Lease& lease) {
+  ends.remove(lease);
+  renewals.remove(lease);
+  byToken.remove(lease);
+}
+
+Lease* LeaseKeeper::Shard::find(const Token& token) const {
+  return byToken.find(hashOf(token), [&](const Lease& each) { return each.token == token; });
+}
+
+Instant LeaseKeeper::firstRenewal() {
+  Instant first = Instant::max();
+  for (Shard& shard : shards_) {
+    const std::lock_guard held(shard.mutex);
+    first = std::min(first, shard.renewals.firstTime());
   }
-  schedule(lease);
-  if (lookEvery_) planLook(environment_.clock->now());
+  return first;
+}
+
+Instant LeaseKeeper::firstEnd() {
+  Instant first = Instant::max();
+  for (Shard& shard : shards_) {
+    const std::lock_guard held(shard.mutex);
+    first = std::min(first, shard.ends.firstTime());
+  }
+  return first;
+}
+
+LeaseKeeper::Due LeaseKeeper::dueOf(const Lease& lease) {
+  return {lease.renewAt, lease.validUntil.load(std::memory_order_relaxed)};
+}
+
+// With no mutex held.
+void LeaseKeeper::wakeUpFor(const Due& due) {
+  wakeUpAt(renewers_, due.renewal);
+  wakeUpAt(watchmen_, due.end);
+}
+
+// Most leases fall due after those that are waited for already: then the keeper's mutex is not needed.
+void LeaseKeeper::wakeUpAt(Relay& relay, Instant when) {
+  if (!relay.sleepsBeyond(when)) return;
+  const std::lock_guard held(mutex_);
+  relay.wakeUpAt(when);
+}
+
+void LeaseKeeper::add(Lease& lease) {
+  Shard& shard = shardOf(lease.token);
+  Due due;
+  {
+    const std::lock_guard held(shard.mutex);
+    shard.reserve(shard.byToken.size() + 1);
+    if (inDoubt(lease)) {
+      lease.state.store(LockState::suspect, std::memory_order_release);
+      lease.renewAt = lastDoubt_;
+    }
+    shard.add(lease);
+    due = dueOf(lease);
+  }
+  wakeUpFor(due);
+  if (!lookEvery_) return;
+  const std::lock_guard held(mutex_);
+  planLook(environment_.clock->now());
 }
 
 void LeaseKeeper::planLook(Instant now) {
@@ -135,10 +201,11 @@ void LeaseKeeper::announced(Lease& lease) {
 }
 
 bool LeaseKeeper::remove(Lease& lease) noexcept {
-  const std::lock_guard held(mutex_);
+  Shard& shard = shardOf(lease.token);
+  const std::lock_guard held(shard.mutex);
   if (!lease.alive()) return false;
   lease.state.store(LockState::released, std::memory_order_release);
-  unschedule(lease);
+  shard.remove(lease);
   return true;
 }
 
@@ -147,7 +214,7 @@ void LeaseKeeper::freed(Lease& lease) noexcept {
   const Instant end = saturatingAdd(lease.leasedFrom, lease.length);
   std::shared_ptr<Lease> forgotten;  // when the mutex is free
   const std::lock_guard held(mutex_);
-  if (lease.last.when <= lastDoubt_) return unawaited_.abandon(lease.claim(), end);
+  if (lease.last.when <= lastDoubt_.load()) return unawaited_.abandon(lease.claim(), end);
   forgotten = std::exchange(freed_[nextFreed_], lease.shared_from_this());
   nextFreed_ = (nextFreed_ + 1) % freed_.size();
   const Instant now = environment_.clock->now();
@@ -155,77 +222,100 @@ void LeaseKeeper::freed(Lease& lease) noexcept {
   planLook(now);
 }
 
-std::shared_ptr<Lease> LeaseKeeper::handOver(Lease& lease, Instant now) {
-  const std::lock_guard held(mutex_);
-  if (lease.state.load(std::memory_order_relaxed) != LockState::held) return nullptr;
-  if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
-  // The server that has granted it may have been replaced, and with it who would tell us of others that wait.
-  if (lease.grantAskedAt < lastDoubt_) return nullptr;
-  // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
-  // is room for it where this one was.
-  std::shared_ptr<Lease> successor;
-  lease.turn.handOver([&](Lease& next) {
-    if (!next.succeed(lease, now)) return false;
-    lease.state.store(LockState::released, std::memory_order_release);
-    lease.handedOn = true;
-    unschedule(lease);
-    next.turn = std::move(lease.turn);
-    schedule(next);
-    successor = next.shared_from_this();
-    return true;
-  });
-  return successor;
-}
-
-std::shared_ptr<Lease> LeaseKeeper::holderOf(const Token& token) const {
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    if (ends_.at(i).token == token) return ends_.at(i).shared_from_this();
+std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
+  Shard& shard = shardOf(lease.token);
+  std::condition_variable* waker = nullptr;
+  Due due;
+  {
+    const std::lock_guard held(shard.mutex);
+    if (lease.state.load(std::memory_order_relaxed) != LockState::held) return nullptr;
+    if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
+    // The server that has granted it may have been replaced, and with it who would tell us of others that
+    // wait.
+    if (lease.grantAskedAt < lastDoubt_.load()) return nullptr;
+    // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
+    // is room for it where this one was.
+    waker = lease.turn.handOver([&](Lease& next) {
+      if (!next.succeed(lease, now)) return false;
+      lease.state.store(LockState::released, std::memory_order_release);
+      lease.handedOn = true;
+      shard.remove(lease);
+      shard.add(next);
+      due = dueOf(next);
+      return true;
+    });
   }
-  return nullptr;
-}
-
-void LeaseKeeper::schedule(Lease& lease) {
-  const Instant end = lease.validUntil.load(std::memory_order_relaxed);
-  ends_.add(lease, end);
-  watchmen_.wakeUpAt(end);
-  if (lease.renewAt == Instant::max()) return;
-  renewals_.add(lease, lease.renewAt);
-  renewers_.wakeUpAt(lease.renewAt);
-}
-
-void LeaseKeeper::unschedule(Lease& lease) {
-  ends_.remove(lease);
-  renewals_.remove(lease);
+  if (waker != nullptr) wakeUpFor(due);
+  return waker;
 }
 
 bool LeaseKeeper::stillRuns(Lease& lease) {
-  // A renewal may be setting validUntil right now: decide under the mutex, once and for ever.
-  const std::lock_guard held(mutex_);
-  if (!lease.alive()) return false;
-  if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
-  lose(lease, LossReason::leaseEnded);
+  std::shared_ptr<Lease> lost;
+  {
+    // A renewal may be setting validUntil right now: decide under the mutex, once and for ever.
+    Shard& shard = shardOf(lease.token);
+    const std::lock_guard held(shard.mutex);
+    if (!lease.alive()) return false;
+    if (environment_.clock->now() < lease.validUntil.load(std::memory_order_relaxed)) return true;
+    lost = lose(shard, lease, LossReason::leaseEnded);
+  }
+  tellLater(std::move(lost));
   return false;
 }
 
-void LeaseKeeper::lose(Lease& lease, LossReason reason) {
+std::stop_token LeaseKeeper::lostToken(Lease& lease) noexcept {
+  const std::lock_guard held(shardOf(lease.token).mutex);
+  if (!lease.lost.stop_possible()) {
+    if (lease.lossTold) return firedToken();
+    try {
+      lease.lost = std::stop_source();
+    } catch (const std::bad_alloc&) {
+      return firedToken();  // better lost than never told
+    }
+  }
+  return lease.lost.get_token();
+}
+
+// With no mutex held: the callbacks run.
+void LeaseKeeper::fireLost(Lease& lease) {
+  std::stop_source lost(std::nostopstate);
+  {
+    const std::lock_guard held(shardOf(lease.token).mutex);
+    lease.lossTold = true;
+    lost = lease.lost;
+  }
+  lost.request_stop();
+}
+
+// Under the shard's mutex. Returns the lease when its loss is to be told.
+std::shared_ptr<Lease> LeaseKeeper::lose(Shard& shard, Lease& lease, LossReason reason) {
   const bool heldTooLong =
       reason == LossReason::leaseEnded && lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil;
   lease.lossReason = heldTooLong ? LossReason::maxHold : reason;
   lease.state.store(LockState::lost, std::memory_order_release);
-  unschedule(lease);
+  shard.remove(lease);
   // The next caller of this process may go to the store from now on: it is the store that excludes it.
-  { const LocalQueue::Turn ended = std::move(lease.turn); }
-  if (lease.announced.exchange(Announced::lostBefore) != Announced::yes) return;
-  untold_.push_back(lease.shared_from_this());
+  lease.turn.leave();
+  if (lease.announced.exchange(Announced::lostBefore) != Announced::yes) return nullptr;
+  return lease.shared_from_this();
+}
+
+// With no mutex held.
+void LeaseKeeper::tellLater(std::shared_ptr<Lease> lost) {
+  if (lost == nullptr) return;
+  const std::lock_guard held(mutex_);
+  untold_.push_back(std::move(lost));
   watchmen_.wakeUpAt(nextLoss());
 }
 
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   const RenewOutcome outcome = renewal.outcome;
-  std::unique_lock held(mutex_);
+  Shard& shard = shardOf(lease.token);
+  std::unique_lock held(shard.mutex);
   if (!lease.alive()) {
     // Of one claim: it is the present holder's news.
-    const auto holder = lease.handedOn ? holderOf(lease.token) : nullptr;
+    Lease* const next = lease.handedOn ? shard.find(lease.token) : nullptr;
+    const auto holder = next != nullptr ? next->shared_from_this() : nullptr;
     held.unlock();
     if (holder) renewed(*holder, renewal, began);
     return false;
@@ -237,11 +327,13 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
     const LossReason reason = now >= end                          ? LossReason::leaseEnded
                               : outcome == RenewOutcome::notOwner ? LossReason::notOwner
                                                                   : LossReason::ownershipUncertain;
-    lose(lease, reason);
+    auto lost = lose(shard, lease, reason);
+    held.unlock();
+    tellLater(std::move(lost));
     return false;
   }
   const bool done = outcome == RenewOutcome::renewed;
-  unschedule(lease);
+  shard.remove(lease);
   if (done && renewal.atLeast) {
     lease.confirmedFrom = std::max(lease.confirmedFrom, renewal.leasedFrom);
   } else if (done) {
@@ -252,9 +344,11 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   const bool doubt = inDoubt(lease);
   // What was asked before the doubt arose has not ended it.
   if (doubt) lease.renewAt = done ? now : now + std::min(lease.length / 10, doubtPause);
-  schedule(lease);
+  shard.add(lease);
   lease.state.store(done && !doubt ? LockState::held : LockState::suspect, std::memory_order_release);
+  const Due due = dueOf(lease);
   held.unlock();
+  wakeUpFor(due);
   if (done && renewal.atLeast) return true;
   Event event{.kind = EventKind::renewed,
               .key = lease.key,
@@ -274,30 +368,34 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
 }
 
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
-  const std::lock_guard held(mutex_);
-  // Backwards: what is taken out makes place for one that was looked at, and moves others only to its place.
-  for (std::size_t left = ends_.size(); left > 0;) {
-    Lease& lease = ends_.at(left - 1);
-    if (std::ranges::find(tokens, lease.token) != tokens.end()) {
-      lose(lease, LossReason::notOwner);
-      left = std::min(left, ends_.size());
-    } else {
-      --left;
+  for (const Token& token : tokens) {
+    std::shared_ptr<Lease> lost;
+    {
+      Shard& shard = shardOf(token);
+      const std::lock_guard held(shard.mutex);
+      Lease* const lease = shard.find(token);
+      if (lease != nullptr) lost = lose(shard, *lease, LossReason::notOwner);
     }
+    tellLater(std::move(lost));
   }
 }
 
 void LeaseKeeper::claimsInDoubt() noexcept {
   const std::lock_guard held(mutex_);
-  lastDoubt_ = environment_.clock->now();
-  for (std::size_t index = 0; index < ends_.size(); ++index) {
-    Lease& lease = ends_.at(index);
-    lease.state.store(LockState::suspect, std::memory_order_release);
-    renewals_.remove(lease);
-    lease.renewAt = lastDoubt_;
-    renewals_.add(lease, lastDoubt_);
+  const Instant now = environment_.clock->now();
+  // Before any lease is looked at: one that is added later sees it.
+  lastDoubt_ = now;
+  for (Shard& shard : shards_) {
+    const std::lock_guard heldToo(shard.mutex);
+    for (std::size_t index = 0; index < shard.ends.size(); ++index) {
+      Lease& lease = shard.ends.at(index);
+      lease.state.store(LockState::suspect, std::memory_order_release);
+      shard.renewals.remove(lease);
+      lease.renewAt = now;
+      shard.renewals.add(lease, now);
+    }
   }
-  renewers_.wakeUpAt(lastDoubt_);
+  renewers_.wakeUpAt(now);
   releaseAgain();
 }
 
@@ -318,7 +416,7 @@ void LeaseKeeper::look(std::unique_lock<std::mutex>& held) {
   held.lock();
   looking_ = false;
   const Instant now = environment_.clock->now();
-  if (ends_.size() > 0 || now < lookUntil_) planLook(now);
+  if (keepsAny() || now < lookUntil_) planLook(now);
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {
@@ -376,18 +474,28 @@ void LeaseKeeper::shutDown(Instant until) {
   if (events_) events_->close();
 }
 
-Instant LeaseKeeper::nextLoss() const {
-  if (!untold_.empty()) return Instant::min();
-  return ends_.firstTime();
+Instant LeaseKeeper::nextLoss() { return untold_.empty() ? firstEnd() : Instant::min(); }
+
+// The one whose end comes first, if that has come.
+void LeaseKeeper::loseNext() {
+  const Instant end = firstEnd();
+  if (environment_.clock->now() < end) return;
+  for (Shard& shard : shards_) {
+    const std::lock_guard held(shard.mutex);
+    if (shard.ends.firstTime() > end) continue;
+    if (auto lost = lose(shard, shard.ends.first(), LossReason::leaseEnded))
+      untold_.push_back(std::move(lost));
+    return;
+  }
 }
 
 void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
-  if (untold_.empty()) lose(ends_.first(), LossReason::leaseEnded);
+  if (untold_.empty()) loseNext();
   if (untold_.empty()) return;
   auto lease = std::move(untold_.front());
   untold_.pop_front();
   held.unlock();
-  lease->lost.request_stop();
+  fireLost(*lease);
   environment_.tell({.kind = EventKind::lost,
                      .key = lease->key,
                      .store = store_,
@@ -406,20 +514,25 @@ void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {
 void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   const Instant now = environment_.clock->now();
   if (nextLook_ <= now) return look(held);
-  if (now < renewals_.firstTime()) return unawaited_.work(held);
+  if (now < firstRenewal()) return unawaited_.work(held);
   std::vector<std::shared_ptr<Lease>> leases;
   std::vector<Renewal> renewals;
   Instant lastEnd = now;
-  while (!renewals_.empty() && leases.size() < largestGroup) {
-    Lease& lease = renewals_.first();
-    // Those due soon come along: one round trip for all.
-    if (lease.renewAt - lease.length / 30 > now) break;
-    renewals_.remove(lease);
-    lease.renewAt = Instant::max();
-    lastEnd = std::max(lastEnd, lease.validUntil.load(std::memory_order_relaxed));
-    leases.push_back(lease.shared_from_this());
-    renewals.push_back(lease.renewal(now));
+  for (std::size_t each = 0; each < shards_.size(); ++each) {
+    Shard& shard = shards_[(firstShard_ + each) % shards_.size()];
+    const std::lock_guard heldToo(shard.mutex);
+    while (!shard.renewals.empty() && leases.size() < largestGroup) {
+      Lease& lease = shard.renewals.first();
+      // Those due soon come along: one round trip for all.
+      if (lease.renewAt - lease.length / 30 > now) break;
+      shard.renewals.remove(lease);
+      lease.renewAt = Instant::max();
+      lastEnd = std::max(lastEnd, lease.validUntil.load(std::memory_order_relaxed));
+      leases.push_back(lease.shared_from_this());
+      renewals.push_back(lease.renewal(now));
+    }
   }
+  ++firstShard_;
   held.unlock();
 
   std::vector<bool> told(leases.size());

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/hash_chains.h"
 #include "base/relay.h"
 #include "base/time_heap.h"
 #include "lock/lease.h"
@@ -44,9 +50,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void freed(Lease& lease) noexcept;
 
   /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
-  /// granted, and is to be woken up. Null when nobody can take it over `now`, or the lease is in doubt or was
-  /// since it was granted; then nothing has happened.
-  std::shared_ptr<Lease> handOver(Lease& lease, Instant now);
+  /// granted. Returns what is to be notified then. Null when nobody can take it over `now`, or the lease is
+  /// in doubt or was since it was granted; then nothing has happened.
+  std::condition_variable* handOver(Lease& lease, Instant now);
 
   /// Posts the release of a lease that was removed and whose `last` is written; its end is told when the
   /// outcome has come. False: not sent.
@@ -54,6 +60,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// The outcome, from the driver.
   void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept;
   void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept;
+
+  /// As Lease::lostToken().
+  std::stop_token lostToken(Lease& lease) noexcept;
 
   /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
   bool stillRuns(Lease& lease);
@@ -74,21 +83,53 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   class EventGate;
   class LossInbox;
 
-  Instant nextLoss() const;
+  static constexpr int shardBits = 4;
+
+  /// The leases that are alive and whose tokens begin alike, so that locks of different keys seldom wait for
+  /// each other. Its mutex may be taken while the keeper's is held, but not the other way round.
+  struct Shard {
+    std::mutex mutex;
+    TimeHeap<Lease, &Lease::endPlace> ends;                             // all, by validUntil
+    TimeHeap<Lease, &Lease::renewalPlace> renewals;                     // some, by renewAt
+    HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> byToken;  // all
+
+    void reserve(std::size_t count);
+    void add(Lease& lease);
+    void remove(Lease& lease);
+    Lease* find(const Token& token) const;
+  };
+  /// When a renewer and a watchman have to look after a lease.
+  struct Due {
+    Instant renewal = Instant::max();
+    Instant end = Instant::max();
+  };
+
+  // The chains go by the lowest bits.
+  Shard& shardOf(const Token& token) {
+    return shards_[hashOf(token) >> (std::numeric_limits<std::size_t>::digits - shardBits)];
+  }
+  Instant firstRenewal();
+  Instant firstEnd();
+  bool keepsAny() { return firstEnd() != Instant::max(); }
+  static Due dueOf(const Lease& lease);
+  void wakeUpFor(const Due& due);
+  void wakeUpAt(Relay& relay, Instant when);
+
+  Instant nextLoss();
+  void loseNext();
   void tellNextLoss(std::unique_lock<std::mutex>& held);
   void renewDue(std::unique_lock<std::mutex>& held);
   void tellUntold(std::unique_lock<std::mutex>& held);
-  void lose(Lease& lease, LossReason reason);
+  static std::shared_ptr<Lease> lose(Shard& shard, Lease& lease, LossReason reason);
+  void tellLater(std::shared_ptr<Lease> lost);
+  void fireLost(Lease& lease);
   void look(std::unique_lock<std::mutex>& held);
   void planLook(Instant now);
   void claimsLost(std::span<const Token> tokens) noexcept;
-  std::shared_ptr<Lease> holderOf(const Token& token) const;
   void tellReleased(const Lease& lease, Instant ended, bool foundLost, std::optional<ErrorCode> error = {});
   void claimsInDoubt() noexcept;
   void releaseAgain() noexcept;
-  bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_; }
-  void schedule(Lease& lease);
-  void unschedule(Lease& lease);
+  bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_.load(); }
 
   const std::shared_ptr<LockDriver> driver_;
   const std::string store_;                  // its name in events
@@ -98,14 +139,15 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   DoubtReporting* const doubts_;                        // null when the driver has none
   std::optional<std::chrono::milliseconds> lookEvery_;  // does not change after start()
 
-  std::mutex mutex_;
-  TimeHeap<Lease, &Lease::endPlace> ends_;          // all leases that are alive, by validUntil
-  TimeHeap<Lease, &Lease::renewalPlace> renewals_;  // those of them that fall due, by renewAt
-  std::deque<std::shared_ptr<Lease>> untold_;       // lost ones
+  std::array<Shard, std::size_t{1} << shardBits> shards_;
+  std::atomic<Instant> lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
+
+  std::mutex mutex_;                           // of all that follows
+  std::size_t firstShard_ = 0;                 // of the next group of renewals
+  std::deque<std::shared_ptr<Lease>> untold_;  // lost ones
   UnawaitedReleases unawaited_;
   std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring, where another server may take over
   std::size_t nextFreed_ = 0;
-  Instant lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
   Instant lookUntil_ = Instant::min();  // for what was released
   Instant nextLook_ = Instant::max();
   bool looking_ = false;

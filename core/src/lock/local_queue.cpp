@@ -6,98 +6,134 @@
 
 namespace lockkeeper::detail {
 
-std::optional<LocalQueue::Entered> LocalQueue::tryEnter(std::string_view key, Instant until) {
-  const HashedString hashed(key);
-  Shard& shard = shardOf(hashed);
+LocalQueue::Waiter& LocalQueue::Line::takeFirst() {
+  Waiter& first = *waiters.front();
+  waiters.pop_front();
+  if (first.outOfTime) --outOfTime;
+  return first;
+}
+
+LocalQueue::Line* LocalQueue::Shard::find(std::string_view key, std::size_t hash) const {
+  return lines.find(hash, [&](const Line& line) { return line.key == key; });
+}
+
+std::optional<LocalQueue::Answer> LocalQueue::answerAtOnce(std::string_view key, std::size_t hash,
+                                                           Instant until) {
+  Shard& shard = shardOf(hash);
   const std::lock_guard held(shard.mutex);
-  return tryEnter(shard, hashed, until);
+  const Line* const line = shard.find(key, hash);
+  return line != nullptr && line->answer && clock_->now() >= until ? line->answer : std::nullopt;
 }
 
-// Under the shard's mutex.
-std::optional<LocalQueue::Entered> LocalQueue::tryEnter(Shard& shard, const HashedString& key,
-                                                        Instant until) {
-  const auto found = shard.lines.find(key);
-  if (found == shard.lines.end())
-    return Entered{.turn = Turn(shard, *shard.lines.try_emplace(std::string(key.text)).first)};
-  if (found->second.answer && clock_->now() >= until) return Entered{.otherwise = *found->second.answer};
-  return std::nullopt;
-}
-
-LocalQueue::Entered LocalQueue::enter(std::string_view key, Lease& lease, Instant until, Instant answerBy,
+LocalQueue::Entered LocalQueue::enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
-  const HashedString hashed(key);
-  Shard& shard = shardOf(hashed);
+  Shard& shard = shardOf(hash);
   std::unique_lock held(shard.mutex);
-  if (auto entered = tryEnter(shard, hashed, until)) return std::move(*entered);
+  // While somebody waits, there is a line; but it moves from lease to lease.
+  Line* line = shard.find(lease.key, hash);
+  if (line == nullptr) {
+    shard.lines.reserve(shard.lines.size() + 1);
+    lease.turn.shard_ = &shard;
+    lease.turn.line_.key = lease.key;
+    lease.turn.line_.keyHash = hash;
+    shard.lines.add(lease.turn.line_);
+    return {.turn = true};
+  }
+  if (line->answer && clock_->now() >= until) return {.otherwise = *line->answer};
 
-  // References to the entry survive a rehash during the wait, iterators do not. A line with waiters is not
-  // erased.
-  Lines::value_type& entry = *shard.lines.find(hashed);
-  Line& line = entry.second;
-  Waiter waiter{lease};
-  const auto place = line.waiters.insert(line.waiters.end(), &waiter);
+  std::list<Waiter*> added(1);
+  const auto place = added.begin();
+  Waiter waiter{lease, shard.wakers.take()};
+  *place = &waiter;
+  line->waiters.splice(line->waiters.end(), added);
   held.unlock();
   {
     // Made and ended outside the mutex, which it takes.
     const std::stop_callback onStop(stop, [&] {
       const std::lock_guard guard(shard.mutex);
-      lease.turnCame.notify_one();
+      waiter.waker.notify_one();
     });
     held.lock();
-    while (!waiter.turn && !waiter.answer && !stop.stop_requested()) {
+    while (!waiter.over() && !stop.stop_requested()) {
       const Instant now = clock_->now();
       if (now >= until) {
-        if (line.answer || now >= answerBy) break;
-        if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
+        line = shard.find(lease.key, hash);
+        if (line->answer || now >= answerBy) break;
+        if (!std::exchange(waiter.outOfTime, true)) ++line->outOfTime;
       }
-      clock_->wait(held, lease.turnCame, waiter.outOfTime ? answerBy : until);
+      clock_->wait(held, waiter.waker, waiter.outOfTime ? answerBy : until);
     }
-    if (!waiter.turn && !waiter.answer) {
-      waiter.answer = line.answer.value_or(Answer::none);
-      if (waiter.outOfTime) --line.outOfTime;
-      line.waiters.erase(place);
+    if (!waiter.over()) {
+      line = shard.find(lease.key, hash);
+      waiter.answer = line->answer.value_or(Answer::none);
+      if (waiter.outOfTime) --line->outOfTime;
+      line->waiters.erase(place);
     }
+    shard.wakers.giveBack(waiter.waker);
     held.unlock();
   }
-  if (waiter.handedOver) return {.handedOver = true};
-  if (waiter.turn) return {.turn = Turn(shard, entry)};
-  return {.otherwise = *waiter.answer};
+  return {.turn = waiter.turn && !waiter.handedOver,
+          .handedOver = waiter.handedOver,
+          .otherwise = waiter.answer.value_or(Answer::taken)};
+}
+
+void LocalQueue::Turn::leave() noexcept {
+  if (shard_ == nullptr) return;
+  Shard& shard = *shard_;
+  const std::lock_guard held(shard.mutex);
+  if (!line_.waiters.empty()) {
+    line_.answer.reset();
+    moveToFirst()->notify_one();
+    return;
+  }
+  shard.lines.remove(line_);
+  line_ = {};
+  shard_ = nullptr;
+}
+
+// Under the mutex. Returns what is to be notified.
+std::condition_variable* LocalQueue::Turn::moveToFirst() noexcept {
+  Waiter& first = line_.takeFirst();
+  moveUnderMutex(first.lease.turn, first.lease.key);
+  first.turn = true;
+  return &first.waker;
+}
+
+void LocalQueue::Turn::moveTo(Turn& other, std::string_view key) noexcept {
+  if (shard_ == nullptr) return;
+  const std::lock_guard held(shard_->mutex);
+  moveUnderMutex(other, key);
+}
+
+// The chains have room for the one where the other was.
+void LocalQueue::Turn::moveUnderMutex(Turn& other, std::string_view key) noexcept {
+  shard_->lines.remove(line_);
+  other.line_ = std::exchange(line_, {});
+  other.line_.key = key;
+  other.shard_ = std::exchange(shard_, nullptr);
+  other.shard_->lines.add(other.line_);
 }
 
 bool LocalQueue::Turn::isFollowed() const noexcept {
   if (shard_ == nullptr) return false;
+  if (shard_ == nullptr) return false;
   const std::lock_guard held(shard_->mutex);
-  return !line_->second.waiters.empty();
+  return !line_.waiters.empty();
 }
 
 void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
   if (shard_ == nullptr) return;
+  if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
-  Line& line = line_->second;
-  line.answer = answer;
-  if (!answer || line.outOfTime == 0) return;
-  line.outOfTime = 0;
-  std::erase_if(line.waiters, [&](Waiter* waiter) {
+  line_.answer = answer;
+  if (!answer || line_.outOfTime == 0) return;
+  line_.outOfTime = 0;
+  std::erase_if(line_.waiters, [&](Waiter* waiter) {
     if (!waiter->outOfTime) return false;
     waiter->answer = answer;
-    waiter->lease.turnCame.notify_one();
+    waiter->waker.notify_one();
     return true;
   });
-}
-
-void LocalQueue::Turn::leave() noexcept {
-  const std::lock_guard held(shard_->mutex);
-  Line& line = line_->second;
-  if (line.waiters.empty()) {
-    shard_->lines.erase(shard_->lines.find(line_->first));
-    return;
-  }
-  line.answer.reset();
-  Waiter* next = line.waiters.front();
-  line.waiters.pop_front();
-  if (next->outOfTime) --line.outOfTime;
-  next->turn = true;
-  next->lease.turnCame.notify_one();
 }
 
 }  // namespace lockkeeper::detail

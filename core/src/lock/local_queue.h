@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <condition_variable>
 #include <cstddef>
+#include <functional>
+#include <limits>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -10,8 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash_chains.h"
 #include "lockkeeper/driver/clock.h"
-#include "lockkeeper/internal/string_map.h"
+#include "lockkeeper/internal/waker_pool.h"
 
 namespace lockkeeper::detail {
 
@@ -31,62 +35,83 @@ class LocalQueue {
   };
 
   class Turn;
-  struct Entered;
 
-  /// What `enter` returns when it does not have to wait; nothing when it does.
-  std::optional<Entered> tryEnter(std::string_view key, Instant until);
+  /// How a call of enter() has ended.
+  struct Entered {
+    bool turn = false;        ///< The lease has it now.
+    bool handedOver = false;  ///< The turn has come with what the store has granted, both are in the lease.
+    Answer otherwise = Answer::taken;
+  };
 
-  /// Waits for the caller's turn, until `until` or `stop`. Without one, says what the first in line knows: an
-  /// attempt that is under way then is waited for, until `answerBy`, since it asks what the caller would.
-  /// The turn may come with a lease, which has become `lease` then; so that is in use until the call returns.
-  Entered enter(std::string_view key, Lease& lease, Instant until, Instant answerBy,
-                const std::stop_token& stop);
+  static std::size_t hashOf(std::string_view key) { return std::hash<std::string_view>{}(key); }
+
+  /// For those who need not get in line, because their time is up and what they would hear then is known.
+  std::optional<Answer> answerAtOnce(std::string_view key, std::size_t hash, Instant until);
+
+  /// Waits until the turn has come to `lease`, for its key, of which `hash` is the hash; until `until` or
+  /// `stop`. Without a turn, says what the first in line knows: an attempt that is under way then is waited
+  /// for, until `answerBy`, since it asks what the caller would. The lease is in use until the call returns.
+  Entered enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy, const std::stop_token& stop);
 
  private:
-  static constexpr std::size_t shardCount = 16;
-
   struct Waiter {
     Lease& lease;
+    std::condition_variable& waker;
     bool outOfTime = false;  // waits for the answer only
     bool turn = false;
-    bool handedOver = false;  // with the turn, which is in `lease`
+    bool handedOver = false;  // with the turn
     std::optional<Answer> answer{};
+
+    bool over() const { return turn || answer; }
   };
+  /// Of one key. It is in the lease of the first in line; without one, there is none.
   struct Line {
-    std::list<Waiter*> waiters;
-    int outOfTime = 0;             // of them
-    std::optional<Answer> answer;  // empty while an attempt is under way
+    std::string_view key{};
+    std::size_t keyHash = 0;
+    Line* next = nullptr;  // in the hash chains
+    std::list<Waiter*> waiters{};
+    int outOfTime = 0;               // of them
+    std::optional<Answer> answer{};  // empty while an attempt is under way
+
+    std::size_t hash() const { return keyHash; }
+    Waiter& takeFirst();
   };
-  using Lines = StringMap<Line>;
-  /// Of the keys of one hash, so that keys that differ seldom wait for each other.
+  /// Of the keys of some hashes, so that keys that differ seldom wait for each other.
   struct Shard {
     std::mutex mutex;
-    Lines lines;
-  };
+    HashChains<Line, &Line::next, &Line::hash> lines;
+    WakerPool wakers;  // in use by callers of the engine, which they keep alive, in a forked child too
 
-  Shard& shardOf(const HashedString& key) { return shards_[key.hash % shardCount]; }
-  std::optional<Entered> tryEnter(Shard& shard, const HashedString& key, Instant until);
+    Line* find(std::string_view key, std::size_t hash) const;
+  };
+  static constexpr int shardBits = 4;
+
+  // The chains go by the lowest bits.
+  Shard& shardOf(std::size_t hash) {
+    return shards_[hash >> (std::numeric_limits<std::size_t>::digits - shardBits)];
+  }
 
   const std::shared_ptr<Clock> clock_;
-  std::array<Shard, shardCount> shards_;
+  std::array<Shard, std::size_t{1} << shardBits> shards_;
 };
 
-/// Being first in line for a key. Leaves the line when destroyed. The queue must outlive it. A
-/// default-constructed turn is in no line.
+/// Being first in line for a key, and the line. A lease has one; it leaves the line when it is destroyed. The
+/// queue must outlive it. That of a share is in no line.
 class LocalQueue::Turn {
  public:
   Turn() = default;
-  Turn(Turn&& other) noexcept { swap(other); }
-  Turn& operator=(Turn&& other) noexcept {
-    Turn(std::move(other)).swap(*this);
-    return *this;
-  }
-  ~Turn() {
-    if (shard_ != nullptr) leave();
-  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { leave(); }
+
+  /// Makes it the next one's turn. Nothing for one that is not first in line.
+  void leave() noexcept;
 
   /// Leaves nothing: in a forked child, the line is the parent's.
   void forget() noexcept { shard_ = nullptr; }
+
+  /// Puts another one in its place, for the same key, which `key` keeps.
+  void moveTo(Turn& other, std::string_view key) noexcept;
 
   /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
   void tell(Answer answer) noexcept { set(answer); }
@@ -96,43 +121,28 @@ class LocalQueue::Turn {
   /// Whether somebody is in line behind.
   bool isFollowed() const noexcept;
 
-  /// Hands the turn over to the next one in line, if there is one for whose lease `accepts` returns true, and
-  /// has moved this turn there; Lease::turnCame is left to be notified. Nothing happens otherwise.
+  /// Hands the turn over to the next one in line, if there is one and `accepts` returns true for its lease.
+  /// Returns what is to be notified then, and null otherwise.
   template <class Accepts>
-  void handOver(Accepts&& accepts);
+  std::condition_variable* handOver(Accepts&& accepts) noexcept;
 
  private:
   friend class LocalQueue;
-  Turn(Shard& shard, Lines::value_type& line) : shard_(&shard), line_(&line) {}
-  void swap(Turn& other) noexcept {
-    std::swap(shard_, other.shard_);
-    std::swap(line_, other.line_);
-  }
+  void moveUnderMutex(Turn& other, std::string_view key) noexcept;
+  std::condition_variable* moveToFirst() noexcept;
   void set(std::optional<Answer> answer) noexcept;
-  void leave() noexcept;
 
-  Shard* shard_ = nullptr;
-  Lines::value_type* line_ = nullptr;  // stays where it is while somebody has the turn
-};
-
-struct LocalQueue::Entered {
-  std::optional<Turn> turn{};
-  bool handedOver = false;
-  Answer otherwise = Answer::taken;
+  Shard* shard_ = nullptr;  // null when it is not first in line
+  Line line_;
 };
 
 template <class Accepts>
-void LocalQueue::Turn::handOver(Accepts&& accepts) {
-  Shard& shard = *shard_;
-  Line& line = line_->second;
-  const std::lock_guard held(shard.mutex);
-  if (line.waiters.empty()) return;
-  Waiter& next = *line.waiters.front();
-  if (!accepts(next.lease)) return;
-  line.waiters.pop_front();
-  if (next.outOfTime) --line.outOfTime;
-  next.handedOver = true;
-  next.turn = true;
+std::condition_variable* LocalQueue::Turn::handOver(Accepts&& accepts) noexcept {
+  if (shard_ == nullptr) return nullptr;
+  const std::lock_guard held(shard_->mutex);
+  if (line_.waiters.empty() || !accepts(line_.waiters.front()->lease)) return nullptr;
+  line_.waiters.front()->handedOver = true;
+  return moveToFirst();
 }
 
 }  // namespace lockkeeper::detail

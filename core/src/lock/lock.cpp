@@ -34,12 +34,12 @@ std::chrono::nanoseconds Lock::remaining() const noexcept {
 }
 
 LockState Lock::state() const noexcept {
-  if (!lease_) return LockState::released;
+  if (!lease_ || lease_->forkGuard.inherited()) return LockState::released;
   lease_->valid();
   return lease_->state.load(std::memory_order_acquire);
 }
 
-std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lost.get_token() : std::stop_token(); }
+std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lostToken() : std::stop_token(); }
 
 std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence : std::nullopt; }
 

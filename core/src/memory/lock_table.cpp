@@ -22,8 +22,8 @@ Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
   const Instant now = clock_->now();
   const Instant end = now + request.ttl;
   if (request.claim.share) return grantShare(record, request, now);
+  record.owner = request.claim.owner;  // first: it may fail
   record.token = request.claim.token;
-  record.owner = request.claim.owner;
   record.fence = ++lastFence_;
   record.end = end;
   return {now, request.ttl, record.fence};
@@ -73,7 +73,7 @@ KeyRecord* LockTable::find(std::string_view key) {
   const auto found = records_.find(key);
   if (found == records_.end()) return nullptr;
   if (refresh(found->second)) return &found->second;
-  records_.erase(found);
+  spare_ = records_.extract(found);
   return nullptr;
 }
 
@@ -87,8 +87,17 @@ bool LockTable::free(const Claim& claim) {
     if (record->token != claim.token) return false;
     record->end = Instant::min();
   }
-  if (!handOver(*record)) records_.erase(records_.find(claim.key));
+  if (!handOver(*record)) spare_ = records_.extract(records_.find(claim.key));
   return true;
+}
+
+// Free, as long as nothing is granted.
+KeyRecord& LockTable::add(std::string_view key) {
+  if (!spare_) return records_.try_emplace(std::string(key)).first->second;
+  spare_.key() = key;
+  spare_.mapped().end = Instant::min();
+  spare_.mapped().shares.reset();
+  return records_.insert(std::move(spare_)).position->second;
 }
 
 // Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
@@ -104,7 +113,7 @@ AcquireResult LockTable::acquire(const AcquireRequest& request) {
   KeyRecord* record = find(request.claim.key);
   if (record == nullptr) {
     sweep();
-    record = &records_.try_emplace(std::string(request.claim.key)).first->second;
+    record = &add(request.claim.key);
     return grant(*record, request);
   }
   const Instant now = clock_->now();

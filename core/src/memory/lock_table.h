@@ -75,11 +75,14 @@ class LockTable {
 
  private:
   Granted grant(KeyRecord& record, const AcquireRequest& request);
+  KeyRecord& add(std::string_view key);
   Granted grantShare(KeyRecord& record, const AcquireRequest& request, Instant now);
   void sweep();
 
   const std::shared_ptr<Clock> clock_;
-  StringMap<KeyRecord> records_;
+  using Records = StringMap<KeyRecord>;
+  Records records_;
+  Records::node_type spare_;  // of the last key that became free: its memory is used again
   std::uint64_t grants_ = 0;  // of shares
   Fence lastFence_ = 0;       // one counter for all keys: it increases for each of them
   std::size_t sweepAt_ = 1024;

@@ -49,7 +49,10 @@ ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions o
   checkOptions(options_);
 }
 
-TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
+TaskOutcome ExclusiveTask::run(std::stop_token stop) const { return run(stop, TaskOutcome::skipped, {}); }
+
+TaskOutcome ExclusiveTask::run(const std::stop_token& stop, TaskOutcome whenTaken,
+                               std::string_view why) const {
   const Instant began = manager_->environment().clock->now();
   std::optional<Lock> lock;
   TaskOutcome outcome = TaskOutcome::stopped;
@@ -59,14 +62,14 @@ TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
       options.stop = stop;
       lock = manager_->tryLock(options_.name, options);
       const bool stopped = stop.stop_requested() || manager_->stopped();
-      outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
+      outcome = stopped ? TaskOutcome::stopped : whenTaken;
     }
   } catch (const std::exception& error) {
     tell(TaskOutcome::storeFailed, began, error.what());
     return TaskOutcome::storeFailed;
   }
   if (lock) outcome = work(*lock, began, stop);
-  tell(outcome, began);
+  tell(outcome, began, !lock && outcome == whenTaken ? why : std::string_view{});
   return outcome;
 }
 

@@ -12,7 +12,7 @@ namespace lockkeeper::test {
 
 /// A fenced block of the documentation.
 struct Block {
-  std::string page;  ///< Such as docs/adapters.md.
+  std::string page;  ///< Such as docs/metrics.md.
   int line;          ///< Of its first line.
   std::string language;
   std::string text;

@@ -10,7 +10,9 @@ namespace {
 /// Whether something in tests/ compiles, runs or reads the block; `text` is what programs print.
 bool isChecked(const Block& block) {
   static const std::set<std::string> everywhere{"cpp", "json", "properties", "sh", "sql", "text", "xml"};
-  if (block.language == "cmake") return block.page == "README.md";             // consumer/readme
+  if (block.language == "cmake") {  // consumer/readme, consumer/source, getting_started_test.cpp
+    return block.page == "README.md" || block.page == "docs/getting-started.md";
+  }
   if (block.language == "php") return block.page == "docs/drivers/legacy.md";  // integration/legacy
   return everywhere.contains(block.language);
 }

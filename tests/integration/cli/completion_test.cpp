@@ -1,35 +1,79 @@
 #include <string>
+#include <vector>
 
 #include "cli_fixture.h"
 
 namespace lockkeeper::test {
 namespace {
 
-/// What bash offers after `line`, whose last word is being typed.
-std::string completions(const std::string& line) {
-  const std::string script =
-      "source <(" LOCKKEEPER_COMMAND " completion bash); COMP_WORDS=(" + line +
-      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _lockkeeper; echo \"${COMPREPLY[*]}\"";
-  const Finished finished = runToEnd({"bash", "-c", script});
+/// What a shell offers for the last word of `line`: its words, one a line.
+std::string offered(const std::vector<std::string>& shell) {
+  const Finished finished = runToEnd(shell);
   EXPECT_EQ(finished.exitCode, 0) << finished.errors;
   EXPECT_EQ(finished.errors, "");
   return finished.output;
 }
 
+/// With the words that bash itself makes of the line.
+std::string byBash(const std::string& line, const std::string& words) {
+  return offered({"bash", "-c",
+                  "source <(" LOCKKEEPER_COMMAND " completion bash); COMP_LINE='" + line +
+                      "'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(" + words +
+                      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _lockkeeper; echo \"${COMPREPLY[*]}\""});
+}
+std::string byBash(const std::string& arguments) {
+  const std::string line = LOCKKEEPER_COMMAND " " + arguments;
+  return byBash(line, line);
+}
+std::string byFish(const std::string& arguments) {
+  return offered({"fish", "--no-config", "-c",
+                  "set -x PATH (dirname " LOCKKEEPER_COMMAND ") $PATH; lockkeeper completion fish | source; "
+                  "complete -C 'lockkeeper " +
+                      arguments + "'"});
+}
+/// zsh completes only what somebody types: here it is told what it would have been told then.
+std::string byZsh(const std::string& arguments) {
+  return offered({"zsh", "-f", "-c",
+                  "compdef() { : }; compadd() { shift; print -r -- \"$@\" }; _files() { print files }; "
+                  "_normal() { print -r -- \"$CURRENT: $words\" }; source <(" LOCKKEEPER_COMMAND
+                  " completion zsh); words=(" LOCKKEEPER_COMMAND " " +
+                      arguments + "); CURRENT=$#words; _lockkeeper"});
+}
+
 TEST(Completion, OffersCommandsOptionsAndWhatComesAfterTheDashes) {
-  EXPECT_EQ(completions("lockkeeper r"), "run\n");
-  EXPECT_EQ(completions("lockkeeper run --tt"), "--ttl\n");
-  EXPECT_EQ(completions("lockkeeper break --y"), "--yes\n");
-  EXPECT_EQ(completions("lockkeeper show --yes"), "\n");
-  EXPECT_EQ(completions("lockkeeper run --store redi"),
+  EXPECT_EQ(byBash("r"), "run\n");
+  EXPECT_EQ(byBash("run --tt"), "--ttl\n");
+  EXPECT_EQ(byBash("break --y"), "--yes\n");
+  EXPECT_EQ(byBash("show --yes"), "\n");
+  EXPECT_EQ(byBash("watch --sort t"), "turns\n");
+  EXPECT_EQ(byBash("migrate a"), "audit advance\n");
+  EXPECT_EQ(byBash("run --store redi"),
             "redis:// rediss:// redis+unix:/// redis+sentinel:// redis+cluster:// redis+legacy://\n");
-  EXPECT_NE(completions("lockkeeper run k -- bas").find("bash"), std::string::npos);
+  EXPECT_EQ(byBash("run --store=my"), "mysql+getlock:// mysql+version://\n") << "what comes after the =";
+  EXPECT_NE(byBash("run k -- bas").find("bash"), std::string::npos);
+  EXPECT_NE(byBash("run --config /et").find("/etc"), std::string::npos);
+}
+
+TEST(Completion, BashBreaksWordsAtColons) {
+  EXPECT_EQ(byBash(LOCKKEEPER_COMMAND " run --store redis:", LOCKKEEPER_COMMAND " run --store redis :"),
+            "//\n");
+}
+
+TEST(Completion, IsThereForFishAndZsh) {
+  EXPECT_EQ(byFish("run --tt"), "--ttl\thow long the key stays locked if this machine dies\n");
+  EXPECT_EQ(byFish("run --store redl"), "redlock://\n");
+  EXPECT_NE(byFish("run k -- bas").find("bash"), std::string::npos);
+  EXPECT_EQ(byZsh("run --tt"), "--ttl\n");
+  EXPECT_EQ(byZsh("run --store redl"), " -- redlock://\n");
+  EXPECT_EQ(byZsh("run k -- sh -"), "2: sh -\n");
+  EXPECT_EQ(byZsh("run --config ''"), "files\n");
 }
 
 TEST(Help, EveryCommandExplainsItselfWithExamplesOrExitCodes) {
   const Finished overview = runToEnd({LOCKKEEPER_COMMAND, "--help"});
   EXPECT_EQ(overview.exitCode, 0);
-  for (const std::string command : {"run", "show", "list", "break", "limit", "migrate", "completion"}) {
+  for (const std::string command :
+       {"run", "show", "list", "watch", "break", "limit", "migrate", "completion"}) {
     EXPECT_NE(overview.output.find("\n  " + command + " "), std::string::npos);
     const Finished help = runToEnd({LOCKKEEPER_COMMAND, command, "--help"});
     EXPECT_EQ(help.exitCode, 0);

@@ -35,8 +35,9 @@ TEST_F(MigrateAudit, PrintsTheClassOfEachKeyUnderThePrefixAndASummary) {
   const Finished done = audit();
   EXPECT_EQ(done.exitCode, 0) << done.errors;
   for (const std::string line :
-       {"held                 held  (for ", "expired              expired  (expired 10",
-        "phantom without TTL  phantom  (expired 10", "foreign value        junk  (a serialized PHP integer",
+       {"held                 held  (for ", "expired              expired  (expired 1 min",
+        "phantom without TTL  phantom  (expired 1 min",
+        "foreign value        junk  (a serialized PHP integer",
         "foreign value        hash  (a key of the type hash)", "our value            ours  (for ",
         "6 keys: held 1, expired 1, phantom without TTL 1, foreign value 2, our value 1\n"}) {
     EXPECT_NE(done.output.find(line), std::string::npos) << done.output << "has no " << line;

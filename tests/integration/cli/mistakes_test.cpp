@@ -61,7 +61,7 @@ TEST_F(Mistakes, InTheCommandLine) {
   refuses({"run", "--store", store, "k", "--"}, 64, "COMMAND");
   refuses({"run", "--store", store, "--", "true"}, 64, "KEY");
   refuses({"run", "--store", store, "k", "true", "--", "true"}, 64, "KEY");
-  refuses({"completion", "fish"}, 64, "bash");
+  refuses({"completion", "tcsh"}, 64, "bash");
 }
 
 TEST_F(Mistakes, InValues) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli_fixture.h"
+#include "redlock_uri.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -14,11 +15,7 @@ class RedlockCommand : public CommandTest {
  protected:
   static std::string at(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
-  std::string store(const std::string& query = "?restartGuard=off") const {
-    std::string uri = "redlock://";
-    for (const RedisServer& node : nodes) uri += (&node == nodes.data() ? "" : ",") + at(node.port());
-    return uri + query;
-  }
+  std::string store(const std::string& query = "restartGuard=off") const { return redlockUri(nodes, query); }
 
   std::array<RedisServer, 5> nodes;
 };
@@ -54,12 +51,12 @@ TEST_F(RedlockCommand, RunSaysWhichNodesAreMissingWhenThreeAreDead) {
 
 TEST_F(RedlockCommand, RunWaitsUntilTheNodesMayVote) {
   const Finished young =
-      lockkeeper({"run", "--store", store("?restartGuard=1h"), "k", "--", "touch", file("started")});
+      lockkeeper({"run", "--store", store("restartGuard=1h"), "k", "--", "touch", file("started")});
   EXPECT_EQ(young.exitCode, 69);
   EXPECT_NE(young.errors.find("votes in"), std::string::npos) << young.errors;
   EXPECT_FALSE(std::filesystem::exists(folder / "started"));
   const Finished waited = lockkeeper(
-      {"run", "--store", store("?restartGuard=2s"), "--ttl", "2s", "--wait", "1m", "k", "--", "echo", "ran"});
+      {"run", "--store", store("restartGuard=2s"), "--ttl", "2s", "--wait", "1m", "k", "--", "echo", "ran"});
   EXPECT_EQ(waited.output, "ran\n") << waited.errors;
 }
 
@@ -145,7 +142,7 @@ TEST_F(RedlockMistakes, InTheNamesOfTheNodes) {
 
 TEST_F(RedlockMistakes, ATtlThatIsLongerThanTheGuard) {
   const Finished finished = lockkeeper(
-      {"run", "--store", store("?restartGuard=10s"), "--ttl", "11s", "k", "--", "touch", file("started")});
+      {"run", "--store", store("restartGuard=10s"), "--ttl", "11s", "k", "--", "touch", file("started")});
   EXPECT_EQ(finished.exitCode, 64) << finished.errors;
   EXPECT_NE(finished.errors.find("restartGuard"), std::string::npos) << finished.errors;
 }

@@ -12,6 +12,7 @@
 #include "database_server.h"
 #include "process.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 #include "temp_folder.h"
 #include "wait_until.h"
 
@@ -32,13 +33,9 @@ std::string addressOfRedis() {
   return "127.0.0.1:" + std::to_string(server.port());
 }
 
-std::string redlockUri() {
-  static const RedisServer first, second, third;
-  std::string addresses;
-  for (const RedisServer* node : {&first, &second, &third}) {
-    addresses += (addresses.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(node->port());
-  }
-  return "redlock://" + addresses + "?restartGuard=off";
+std::string uriOfAQuorum() {
+  static const RedisServer nodes[3];
+  return redlockUri(nodes, "restartGuard=off");
 }
 
 std::string databaseUri(const std::string& scheme) {
@@ -50,7 +47,7 @@ std::string databaseUri(const std::string& scheme) {
 const NamedStore stores[] = {
     {"Redis", [] { return "redis://" + addressOfRedis() + "/1"; }},
     {"Legacy", [] { return "redis+legacy://" + addressOfRedis() + "/2"; }},
-    {"Redlock", redlockUri},
+    {"Redlock", uriOfAQuorum},
     {"GetLock", [] { return databaseUri("mysql+getlock"); }},
     {"Version", [] { return databaseUri("mysql+version"); }},
 };

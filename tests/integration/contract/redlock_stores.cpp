@@ -6,6 +6,7 @@
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/fake_fences.h"
 #include "redis_stores.h"
+#include "redlock_uri.h"
 #include "stores.h"
 
 namespace lockkeeper::testing {
@@ -16,15 +17,11 @@ DriverFactory redlock(const char* name, std::shared_ptr<FenceSource> fences) {
   using Servers = std::array<test::RedisServer, 5>;
   const auto open = [fences, servers = std::make_shared<std::unique_ptr<Servers>>()] {
     if (!*servers) *servers = std::make_unique<Servers>();
-    std::string uri = "redlock://";
-    for (const test::RedisServer& server : **servers) {
-      if (!uri.ends_with('/')) uri += ",";
-      uri += addressOf(server);
-    }
     StoreRegistry registry;
     redis::use(registry);
     registry.addFences("fake", [fences](const StoreUri&, const Environment&) { return fences; });
-    return registry.open(uri + "?restartGuard=off&nodeTimeout=2s" + (fences ? "&fenceStore=fake:" : ""));
+    const std::string query = "restartGuard=off&nodeTimeout=2s";
+    return registry.open(test::redlockUri(**servers, fences ? query + "&fenceStore=fake:" : query));
   };
   return {.name = name,
           .open = open,

@@ -29,12 +29,9 @@ class PlannedSwitch : public ::testing::TestWithParam<Brand> {
  protected:
   void SetUp() override {
     ASSERT_EQ(database, same);
-    for (const DatabaseServer* const server : {&former, &next}) {
-      server->execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
-      server->execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
-    }
+    former.letClerkIn(database);
+    next.letClerkIn(database);
   }
-  // Of a user without rights on the whole server: one that has them writes on a server that is read-only.
   std::string uri(const std::string& scheme, const std::string& query = "") const {
     return scheme + "://clerk:clerk@127.0.0.1:" + std::to_string(name.port()) + "/" + database + query;
   }

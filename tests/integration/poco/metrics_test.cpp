@@ -12,6 +12,7 @@
 #include "lockkeeper/store_registry.h"
 #include "prometheus_text.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -151,10 +152,8 @@ TEST_F(MetricsEndpoint, ShowWhichNodeOfAQuorumIsDown) {
   redis::use(stores);
   Environment environment;
   environment.listener = metrics->listener("redlock");
-  std::string uri = "redlock://";
-  for (const RedisServer& node : nodes) uri += "127.0.0.1:" + std::to_string(node.port()) + ",";
-  uri.pop_back();
-  LockManager manager(stores.open(uri + "?restartGuard=off", environment), {.environment = environment});
+  LockManager manager(stores.open(redlockUri(nodes, "restartGuard=off"), environment),
+                      {.environment = environment});
   const auto up = [&](const RedisServer& node) {
     (void)manager.lock("order").release();
     return scrape("lockkeeper_node_up",

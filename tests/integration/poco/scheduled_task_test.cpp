@@ -1,12 +1,17 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <iostream>
+#include <list>
 #include <map>
 #include <sstream>
 
 #include "journal.h"
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/schedule/scheduled_task.h"
+#include "lockkeeper/store_registry.h"
 #include "redis_server.h"
 #include "wait_until.h"
 
@@ -98,6 +103,47 @@ TEST(ScheduledTaskOfProcesses, RunsNeverOverlapNorComeSoonerThanAtLeastThoughIns
   }
   EXPECT_EQ(hit.size(), 4U);
   std::cout << runs.size() << " runs by " << runsOfEach.size() << " instances, " << hit.size() << " hit\n";
+}
+
+/// Counts what became of the ticks of all instances.
+struct Outcomes final : Listener {
+  void on(const Event& event) override {
+    if (event.kind != EventKind::taskEnded) return;
+    ++heard;
+    if (event.task == TaskOutcome::done) ++done;
+    if (event.task == TaskOutcome::skipped) ++skipped;
+  }
+  std::atomic<int> heard = 0, done = 0, skipped = 0;
+};
+
+TEST(ScheduledTicks, OneOfManyInstancesThatComeToATickAtTheSameMomentRunsItAndLaterOnesFindItDone) {
+  RedisServer server;
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto outcomes = std::make_shared<Outcomes>();
+  std::atomic<int> runs = 0;
+  // The tick of an hour ago, which each instance comes to as soon as it starts.
+  const auto clock = std::chrono::floor<std::chrono::minutes>(systemClock()->wallNow() - 1h);
+  const std::chrono::hh_mm_ss time{clock - std::chrono::floor<std::chrono::days>(clock)};
+  const auto daily = Schedule::cron(std::to_string(time.minutes().count()) + " " +
+                                    std::to_string(time.hours().count()) + " * * *");
+  std::list<ScheduledTask> instances;
+  const auto start = [&] {
+    ManagerOptions options;
+    options.environment.listener = outcomes;
+    const auto locks = std::make_shared<LockManager>(
+        registry.open("redis://127.0.0.1:" + std::to_string(server.port())), options);
+    const auto task = std::make_shared<ExclusiveTask>(locks, TaskOptions{.name = "tick"},
+                                                      [&](const Lock&, const std::stop_token&) { ++runs; });
+    instances.emplace_back(task, daily, ScheduleOptions{.missed = Missed::once});
+  };
+  for (int instance = 0; instance < 10; ++instance) start();
+  EXPECT_TRUE(waitUntil([&] { return outcomes->heard == 10; }, 20s));
+  start();
+  EXPECT_TRUE(waitUntil([&] { return outcomes->heard == 11; }, 20s));
+  EXPECT_EQ(runs, 1);
+  EXPECT_EQ(outcomes->done, 1);
+  EXPECT_EQ(outcomes->skipped, 10);
 }
 
 }  // namespace

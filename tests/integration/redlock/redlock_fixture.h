@@ -16,6 +16,7 @@
 #include "lockkeeper/store_registry.h"
 #include "redis_fixture.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 
 #include <gtest/gtest.h>
 
@@ -73,14 +74,6 @@ class Rounds final : public Listener {
   std::string notes_;
   int suspected_ = 0;
 };
-
-inline std::string redlockUri(const std::vector<std::uint16_t>& ports, const std::string& query) {
-  std::string uri = "redlock://";
-  for (const std::uint16_t port : ports) {
-    uri += (uri.ends_with('/') ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(port);
-  }
-  return uri + (query.empty() ? "" : "?" + query);
-}
 
 inline std::shared_ptr<LockDriver> openRedlock(const std::string& uri,
                                                std::shared_ptr<Listener> listener = nullptr) {

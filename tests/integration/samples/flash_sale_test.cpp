@@ -15,6 +15,7 @@
 #include "process.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
+#include "redlock_uri.h"
 #include "sentinel_group.h"
 #include "temp_folder.h"
 #include "wait_until.h"
@@ -73,23 +74,17 @@ TEST(FlashSaleDemo, TakesItsLocksFromSeveralHostsOfMysqlAndItsFencesForRedlock) 
   DatabaseServer primary(Brand::mariadb);
   const std::string database = primary.newDatabase();
   ASSERT_EQ(replica.newDatabase(), database);
-  for (DatabaseServer* const each : {&replica, &primary}) {
-    each->execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
-    each->execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
-  }
+  replica.letClerkIn(database);
+  primary.letClerkIn(database);
   replica.execute("SET GLOBAL read_only = 1");
   const RedisServer quorum[3];
   const std::string place = "://clerk:clerk@127.0.0.1:" + std::to_string(replica.port()) +
                             ",127.0.0.1:" + std::to_string(primary.port()) + "/" + database +
                             "?createTable=true";
-  std::string redlock = "redlock:";
-  for (const RedisServer& node : quorum) {
-    redlock += (redlock.ends_with(':') ? "//127.0.0.1:" : ",127.0.0.1:") + std::to_string(node.port());
-  }
   std::string fences;
   Poco::URI::encode("mysql" + place, "/?&=,@:", fences);
   for (const std::string& store : {"mysql+version" + place, "mysql+getlock" + place,
-                                   redlock + "?restartGuard=off&fenceStore=" + fences}) {
+                                   redlockUri(quorum, "restartGuard=off&fenceStore=" + fences)}) {
     SCOPED_TRACE(store);
     expectDemo({"--store=" + store}, {"fenced row", "conditional update", "lock + optimistic"}, 120);
   }

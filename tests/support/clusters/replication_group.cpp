@@ -55,14 +55,13 @@ ReplicationGroup::ReplicationGroup() {
     join(2);
   }
   awaitAll();
-  node(0).execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
 }
 
 std::string ReplicationGroup::newDatabase() {
   const std::string name = "locks_" + std::to_string(++databases_);
   DatabaseServer& first = node(primary());
   first.execute("CREATE DATABASE " + name);
-  first.execute("GRANT ALL ON " + name + ".* TO clerk@'127.0.0.1'");
+  first.letClerkIn(name);
   const std::string known = "SELECT COUNT(*) FROM mysql.db WHERE db = '" + name + "'";
   for (const auto& each : nodes_) {
     if (!waitUntil([&] { return each->ask(known) == "1"; })) {

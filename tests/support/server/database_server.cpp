@@ -87,6 +87,11 @@ std::string DatabaseServer::newDatabase() {
   return name;
 }
 
+void DatabaseServer::letClerkIn(const std::string& database) const {
+  execute("CREATE USER IF NOT EXISTS clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
+  execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
+}
+
 void DatabaseServer::execute(const std::string& statement) const {
   try {
     Poco::Data::Session session("MySQL", connectionString("mysql"), loginSeconds);

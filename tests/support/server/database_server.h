@@ -46,6 +46,10 @@ class DatabaseServer {
   /// Makes an empty database of a new name, and returns the name.
   std::string newDatabase();
 
+  /// Gives clerk, whose password is his name, all rights on the database and none on the server: one who has
+  /// such writes to a server that is read-only, too.
+  void letClerkIn(const std::string& database) const;
+
   /// Runs one statement on a session of its own. Throws std::runtime_error when it fails.
   void execute(const std::string& statement) const;
 

@@ -71,7 +71,7 @@ TEST(CompanionKey, IsOfOneKeyOnlyAndNeverALock) {
   std::set<std::string> companions;
   for (const std::string& key : keys) {
     for (const char* const name : {"fence", "seen"}) {
-      const std::string companion = companionKey(key, name);
+      const std::string companion = companionKey(key, name).string();
       EXPECT_TRUE(companions.insert(companion).second) << companion;
       EXPECT_THROW(checkKey(companion), std::invalid_argument) << companion;
     }

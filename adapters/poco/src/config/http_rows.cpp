@@ -25,7 +25,7 @@ constexpr std::array rows{
         [](Settings& s, const Names& names) -> auto& { return limited(s, names).limits[names.back()]; }),
     row(
         "lockkeeper.http.routes.*.match", matchText, "(required)",
-        "Which requests `RateLimitFilter` limits: see [adapters.md](adapters.md).",
+        "Which requests `RateLimitFilter` limits: see [http-limits.md](http-limits.md).",
         [](Settings& s, const Names& names) -> auto& { return limited(s, names).match; }),
     row(
         "lockkeeper.http.routes.*.dryRun", switchText, "(lockkeeper.http.dryRun)",
@@ -48,7 +48,7 @@ constexpr std::array rows{
 
     row(
         "lockkeeper.http.locks.*.match", matchText, "(required)",
-        "Which requests `RequestLocks` serves one at a time: see [adapters.md](adapters.md).",
+        "Which requests `RequestLocks` serves one at a time: see [http-locks.md](http-locks.md).",
         [](Settings& s, const Names& names) -> auto& { return locked(s, names).match; }),
     row(
         "lockkeeper.http.locks.*.by", "what the key is", "(required)",
@@ -81,7 +81,7 @@ constexpr std::array rows{
         [](Settings& s, const Names&) -> auto& { return s.http.answersStore; }),
     row(
         "lockkeeper.http.idempotency.routes.*.match", matchText, "(required)",
-        "Which requests `Idempotency` runs once for each key: see [adapters.md](adapters.md).",
+        "Which requests `Idempotency` runs once for each key: see [idempotency.md](idempotency.md).",
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).match; }),
     row(
         "lockkeeper.http.idempotency.routes.*.client", "what tells clients apart", "",

@@ -64,10 +64,39 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   for (const auto& [name, task] : settings.tasks) {
     checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
   }
+  for (const auto& [name, schedule] : settings.schedules) {
+    checkLease("the lease of each tick of lockkeeper.tasks." + name, leaseOf(schedule.options));
+  }
   return asConfigured("lockkeeper.migration: ", [&] {
     return migration::open(stores, {migration.from, settings.store, migration.stateStore}, migration.options,
                            environment);
   });
+}
+
+/// What a ScheduledTask is made of.
+struct Planned {
+  Schedule schedule;
+  ScheduleOptions options;
+};
+
+/// Throws ConfigError that names the setting which is wrong or missing.
+Planned planned(const std::string& task, const TaskSchedule& given) {
+  if (given.cron.empty() && !given.every) {
+    throw ConfigError(task +
+                      ".cron is missing: timeZone, missed and clockSkew are for tasks with cron or every");
+  }
+  asConfigured(task + ": ", [&] { checkOptions(given.options); });
+  if (given.every) {
+    const std::string setting = task + ".every is " + formatDuration(*given.every);
+    if (!given.cron.empty()) throw ConfigError(setting + " beside " + task + ".cron: one of them is allowed");
+    if (given.timeZone != TaskSchedule{}.timeZone) {
+      throw ConfigError(setting + " beside " + task + ".timeZone, which is for cron: every counts in UTC");
+    }
+    return {asConfigured(task + ".every: ", [&] { return Schedule::every(*given.every); }), given.options};
+  }
+  TimeZone zone = asConfigured(task + ".timeZone: ", [&] { return TimeZone::named(given.timeZone); });
+  return {asConfigured(task + ".cron: ", [&] { return Schedule::cron(given.cron, std::move(zone)); }),
+          given.options};
 }
 
 /// The one of that name. Throws ConfigError that names its `setting`, and the nearest one that there is.
@@ -95,6 +124,7 @@ struct LockServices::Live {
   struct Generation {
     std::map<std::string, RatePolicy, std::less<>> policies;
     std::map<std::string, TaskOptions, std::less<>> tasks;
+    std::map<std::string, Planned, std::less<>> schedules{};
   };
 
   const Generation& latest() {
@@ -165,6 +195,9 @@ void LockServices::reload(const Settings& settings) {
   for (const auto& task : fresh.tasks) {
     asConfigured("lockkeeper.tasks." + task.first + ": ", [&] { checkOptions(task.second); });
   }
+  for (const auto& [name, given] : settings.schedules) {
+    fresh.schedules.emplace(name, planned("lockkeeper.tasks." + name, given));
+  }
   const std::lock_guard guard(live_->mutex);
   live_->generations.push_back(std::move(fresh));
 }
@@ -175,6 +208,13 @@ const RatePolicy& LockServices::policy(std::string_view name) const {
 
 const TaskOptions& LockServices::task(std::string_view name) const {
   return oneOf(live_->latest().tasks, "lockkeeper.tasks", name, "atMost", "task");
+}
+
+ScheduledTask LockServices::schedule(std::string_view name, ExclusiveTask::Work work) const {
+  const Live::Generation& latest = live_->latest();
+  const Planned& plan = oneOf(latest.schedules, "lockkeeper.tasks", name, "cron", "task");
+  const TaskOptions& options = latest.tasks.find(name)->second;
+  return {std::make_shared<ExclusiveTask>(locks_, options, std::move(work)), plan.schedule, plan.options};
 }
 
 LockServices fromConfiguration(const Poco::Util::AbstractConfiguration& configuration,

@@ -13,7 +13,7 @@ constexpr const char* pageHead = R"(# Configuration
 <!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/config/setting_table.cpp and http_rows.cpp. -->
 
 What `lockkeeper::poco` reads from an application's configuration, whether that is a .properties, .json or .xml file or layers
-of them: [adapters.md](adapters.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
+of them: [poco.md](poco.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
 `--help-lockkeeper` of an application prints this list.
 
 ```properties
@@ -37,7 +37,7 @@ lockkeeper.limits.sms.burst = 10
 - A setting that is unknown is an error that names the nearest known one, wherever in `lockkeeper.*` it stands. (XML: write
   elements. Poco does not list attributes, so they are not seen.)
 - A duration is a whole number with a unit: `250ms`, `30s`, `5m`, `1h`. A rate is a number by a time, in `ms`, `s`, `min`, `h` or
-  `day`. A name has 1 to 64 characters of `[A-Za-z0-9_.-]`. An empty value is as good as none.
+  `day`. A name has 1 to 64 characters of `[A-Za-z0-9_.-]`. An empty value counts as none.
 - A password in a URI may be `${NAME}`, the environment variable of that name, or stand in a file:
   `?passwordFile=/run/secrets/store` ([drivers](drivers/)). References to other settings, `${shop.redisHost}` or
   `${system.env.HOST}`, are followed by Poco; unlike `${NAME}` they are put in as they are, without percent-encoding.

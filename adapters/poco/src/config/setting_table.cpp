@@ -29,6 +29,11 @@ TaskOptions& task(Settings& settings, const Names& names) {
   return options;
 }
 
+/// Of a task, which there is then.
+TaskSchedule& schedule(Settings& settings, const Names& names) {
+  return settings.schedules[task(settings, names).name];
+}
+
 constexpr SettingRow limitRow(std::string_view name, std::string_view value, std::string_view fallback,
                               std::string_view meaning) {
   return {name, value, fallback, meaning, readLimit, nullptr};
@@ -97,7 +102,7 @@ constexpr std::array rows{
 
     row(
         "lockkeeper.tasks.*.atLeast", durationText, "",
-        "How long after a run has begun no other one begins (at most 24h): see [adapters.md](adapters.md).",
+        "How long after a run has begun no other one begins (at most 24h): see [tasks.md](tasks.md).",
         [](Settings& s, const Names& names) -> auto& { return task(s, names).atLeast; }),
     row(
         "lockkeeper.tasks.*.atMost", durationText, "",
@@ -107,6 +112,25 @@ constexpr std::array rows{
         "lockkeeper.tasks.*.ttl", durationText, "",
         "How soon after the death of the process that runs it another one may (10ms to 24h).",
         [](Settings& s, const Names& names) -> auto& { return task(s, names).ttl; }),
+    row(
+        "lockkeeper.tasks.*.cron", "cron expression", "(none)",
+        "When it runs, as in `30 2 * * *` or `@hourly`: see [schedules.md](schedules.md).",
+        [](Settings& s, const Names& names) -> auto& { return schedule(s, names).cron; }),
+    row(
+        "lockkeeper.tasks.*.timeZone", nameText, "", "The time zone of `cron`, such as `Europe/Berlin`.",
+        [](Settings& s, const Names& names) -> auto& { return schedule(s, names).timeZone; }),
+    row(
+        "lockkeeper.tasks.*.every", durationText, "(none)",
+        "In place of `cron`: it runs at the whole multiples since 1970 in UTC (1s to 8784h).",
+        [](Settings& s, const Names& names) -> auto& { return schedule(s, names).every; }),
+    row(
+        "lockkeeper.tasks.*.missed", "skip, once", "",
+        "Whether the latest tick is made up for when no process was awake for it.",
+        [](Settings& s, const Names& names) -> auto& { return schedule(s, names).options.missed; }),
+    row(
+        "lockkeeper.tasks.*.clockSkew", durationText, "",
+        "How far the wall clocks of the machines may be apart (at most 1h).",
+        [](Settings& s, const Names& names) -> auto& { return schedule(s, names).options.clockSkew; }),
 
     row(
         "lockkeeper.migration.from", uriText, "(no migration)",

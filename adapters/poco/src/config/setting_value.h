@@ -14,6 +14,7 @@
 #include "lockkeeper/internal/as_configured.h"
 #include "lockkeeper/lock_options.h"
 #include "lockkeeper/migration/migration_options.h"
+#include "lockkeeper/schedule/scheduled_task.h"
 
 namespace lockkeeper::poco {
 
@@ -32,6 +33,7 @@ void parse(const GivenValue& given, bool& value);
 void parse(const GivenValue& given, std::chrono::milliseconds& value);
 void parse(const GivenValue& given, std::string& value);
 void parse(const GivenValue& given, Renew& value);
+void parse(const GivenValue& given, Missed& value);
 void parse(const GivenValue& given, migration::Rules& value);
 
 template <std::unsigned_integral Number>
@@ -53,6 +55,7 @@ std::string written(bool value);
 std::string written(std::chrono::milliseconds value);
 std::string written(const std::string& value);
 std::string written(Renew value);
+std::string written(Missed value);
 std::string written(const migration::Rules& value);
 
 template <std::unsigned_integral Number>

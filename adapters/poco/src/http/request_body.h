@@ -43,7 +43,7 @@ class ReplayBuffer final : public std::streambuf {
 class ReplayedRequest final : public Poco::Net::HTTPServerRequest {
  public:
   ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body);
-  /// Likewise for a handler whose answer goes to `response`.
+  /// The same for a handler whose answer goes to `response`.
   ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body,
                   Poco::Net::HTTPServerResponse& response);
 

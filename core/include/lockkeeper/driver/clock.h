@@ -25,6 +25,10 @@ struct BootTime {
 /// A point on the boot-time scale.
 using Instant = BootTime::time_point;
 
+/// A point on the scale of calendars: UTC as this machine believes it to be. It jumps when somebody sets it,
+/// and differs from that of other machines. Schedules alone go by it; no lease, deadline or limit does.
+using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
+
 /// Tells boot time and waits on it. Everything in lockkeeper that measures or waits takes a Clock, so that
 /// tests and simulations replace time by one object. Implementations are thread-safe.
 class LOCKKEEPER_CORE_EXPORT Clock {
@@ -33,6 +37,9 @@ class LOCKKEEPER_CORE_EXPORT Clock {
 
   /// Now, on the boot-time scale. Never goes back.
   virtual Instant now() const noexcept = 0;
+
+  /// Now, in UTC. May go back. Unless overridden, what the machine says (CLOCK_REALTIME).
+  virtual WallTime wallNow() const noexcept;
 
   /// Blocks until `wakeUp` is notified, or `until` has come, or earlier for no reason: call it in a loop that
   /// checks its condition. `held` must own the mutex that guards the condition.

@@ -3,6 +3,7 @@
 #include <array>
 #include <compare>
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "lockkeeper/driver/random.h"
@@ -21,6 +22,9 @@ class LOCKKEEPER_CORE_EXPORT Token {
 
   /// 32 lower-case hexadecimal digits: the form in which stores keep it.
   std::string hex() const;
+
+  /// The bits themselves.
+  std::span<const std::byte, size> bytes() const noexcept { return bytes_; }
 
   friend bool operator==(const Token&, const Token&) = default;
   /// Some order, for containers.

@@ -4,11 +4,12 @@
 
 namespace lockkeeper {
 
+inline constexpr const char* hexDigits = "0123456789abcdef";
+
 /// Appends two lower-case digits.
 inline void appendHex(std::string& text, unsigned char byte) {
-  constexpr const char* digits = "0123456789abcdef";
-  text += digits[byte >> 4];
-  text += digits[byte & 15];
+  text += hexDigits[byte >> 4];
+  text += hexDigits[byte & 15];
 }
 
 }  // namespace lockkeeper

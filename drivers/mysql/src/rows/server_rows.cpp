@@ -1,5 +1,6 @@
 #include "lockkeeper/mysql/server_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -115,11 +116,11 @@ std::string withValues(const ServerSession& session, const std::string& statemen
   throw std::invalid_argument(std::to_string(values.size()) + " values are given for: " + statement);
 }
 
-std::optional<SqlRow> firstRow(const Reply& reply) {
-  if (reply.rows.empty()) return std::nullopt;
+SqlRow rowIn(const Reply& reply, std::size_t index) {
   SqlRow row;
+  row.reserve(reply.types.size());
   for (std::size_t i = 0; i < reply.types.size(); ++i) {
-    row.push_back(valueIn(reply.rows.front().at(i), reply.types[i]));
+    row.push_back(valueIn(reply.rows[index].at(i), reply.types[i]));
   }
   return row;
 }
@@ -137,7 +138,9 @@ class ServerRows::Impl {
                environment),
         pool(opener, options.sessions) {}
 
-  Instant deadlineIn(int timeouts) { return saturatingAdd(opener.clock().now(), timeouts * timeout); }
+  Instant deadlineIn(int timeouts, Instant latest) {
+    return std::min(saturatingAdd(opener.clock().now(), timeouts * timeout), latest);
+  }
 
   const ForkGuard forkGuard;
   const std::chrono::seconds timeout;
@@ -158,7 +161,8 @@ class ServerRows::Impl {
 
 class ServerRows::Transaction::State {
  public:
-  explicit State(Impl& impl) : use_(impl.pool, impl.deadlineIn(1)), deadline_(impl.deadlineIn(2)) {}
+  State(Impl& impl, Instant latest)
+      : use_(impl.pool, impl.deadlineIn(1, latest)), deadline_(impl.deadlineIn(2, latest)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
@@ -167,7 +171,19 @@ class ServerRows::Transaction::State {
   }
 
   const Reply& ask(const std::string& statement, const SqlRow& values) {
-    const std::string text = withValues(use_.session(), statement, values);
+    return ask(withValues(use_.session(), statement, values));
+  }
+
+  const Reply& ask(std::span<const SqlStatement> statements) {
+    std::string text;
+    for (const SqlStatement& each : statements) {
+      if (!text.empty()) text += ';';
+      text += withValues(use_.session(), each.text, each.values);
+    }
+    return ask(text);
+  }
+
+  const Reply& ask(const std::string& text) {
     try {
       const bool begins = std::exchange(stage_, Stage::over) == Stage::fresh;
       const Reply& reply = use_.ask(begins ? "START TRANSACTION;" + text : text, deadline_);
@@ -196,11 +212,24 @@ ServerRows::Transaction::Transaction(Transaction&&) noexcept = default;
 ServerRows::Transaction::~Transaction() = default;
 
 std::optional<SqlRow> ServerRows::Transaction::select(const std::string& statement, const SqlRow& values) {
-  return firstRow(state_->ask(statement, values));
+  const Reply& reply = state_->ask(statement, values);
+  return reply.rows.empty() ? std::nullopt : std::optional(rowIn(reply, 0));
+}
+
+std::vector<SqlRow> ServerRows::Transaction::selectAll(const std::string& statement, const SqlRow& values) {
+  const Reply& reply = state_->ask(statement, values);
+  std::vector<SqlRow> rows;
+  rows.reserve(reply.rows.size());
+  for (std::size_t i = 0; i < reply.rows.size(); ++i) rows.push_back(rowIn(reply, i));
+  return rows;
 }
 
 std::size_t ServerRows::Transaction::execute(const std::string& statement, const SqlRow& values) {
   return state_->ask(statement, values).changed;
+}
+
+std::size_t ServerRows::Transaction::execute(std::span<const SqlStatement> statements) {
+  return state_->ask(statements).changed;
 }
 
 void ServerRows::Transaction::commit() { state_->commit(); }
@@ -212,9 +241,9 @@ ServerRows::~ServerRows() {
   if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
 }
 
-ServerRows::Transaction ServerRows::begin() {
+ServerRows::Transaction ServerRows::begin(Instant latest) {
   impl_->forkGuard.check();
-  return Transaction(std::make_unique<Transaction::State>(*impl_));
+  return Transaction(std::make_unique<Transaction::State>(*impl_, latest));
 }
 
 bool ServerRows::isContention(const std::exception& failure) {

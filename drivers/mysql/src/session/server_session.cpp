@@ -231,7 +231,7 @@ const Reply& ServerSession::receive(Instant until) {
     } else if (mysql_errno(handle) != 0 || mysql_field_count(handle) != 0) {
       return failed();
     } else {
-      reply_.changed = mysql_affected_rows(handle);
+      reply_.changed += mysql_affected_rows(handle);
       reply_.insertId = mysql_insert_id(handle);
     }
     ++reply_.answered;

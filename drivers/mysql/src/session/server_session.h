@@ -38,7 +38,7 @@ struct Reply {
   std::size_t answered = 0;    ///< How many statements have succeeded.
   std::vector<Row> rows{};     ///< Of the last result that has any.
   std::vector<Type> types{};   ///< Of its columns.
-  std::uint64_t changed = 0;   ///< Rows that the last statement without a result has changed.
+  std::uint64_t changed = 0;   ///< Rows that the statements without a result have changed, all together.
   std::uint64_t insertId = 0;  ///< What it has set by LAST_INSERT_ID(expression).
 
   /// The session is gone, and all that it held.

@@ -13,6 +13,7 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "store/companion_key.h"
+#include "store/redis_store.h"
 
 namespace lockkeeper::redis {
 
@@ -20,9 +21,6 @@ namespace {
 
 // Redirects do not take so long.
 constexpr std::chrono::milliseconds longCall{100};
-
-// As with sentinels.
-constexpr std::chrono::milliseconds pauseBetweenLooks{1000};
 
 using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 using List = void (RedisDriver::*)(std::string_view prefix, const Visit& visit, Instant deadline);

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 using Kind = LegacyValue::Kind;
 
 std::string companionOf(const LegacyOptions& options, const std::string& key) {
-  return options.pure ? companionKey(key, "holder") : std::string();
+  return options.pure ? companionKey(key, "holder").string() : std::string();
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class LegacyCall {
 struct LegacyReply {
   bool done = false;
   LegacyValue value{};  ///< What it met, unless done.
-  std::string text{};   ///< Likewise, its bytes.
+  std::string text{};   ///< The bytes of `value`, unless done.
   std::optional<std::chrono::milliseconds> ttl{};
   std::chrono::milliseconds now{};  ///< The server's wall clock.
 

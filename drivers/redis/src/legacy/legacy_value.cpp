@@ -81,6 +81,6 @@ std::string_view legacyGrant(std::string_view value) {
              : value;
 }
 
-std::string legacySuffix(const Claim& claim) { return ":" + lockValue(claim); }
+std::string legacySuffix(const Claim& claim) { return ":" + lockValue(claim).string(); }
 
 }  // namespace lockkeeper::redis

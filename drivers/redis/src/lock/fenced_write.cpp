@@ -10,7 +10,7 @@ std::vector<std::string> fencedClaim(std::string_view resource, Fence fence) {
           std::string(scripts::fenced_write),
           "2",
           std::string(resource),
-          companionKey(resource, "seen"),
+          companionKey(resource, "seen").string(),
           std::to_string(fence)};
 }
 

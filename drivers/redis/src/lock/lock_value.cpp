@@ -1,19 +1,29 @@
 #include "lock/lock_value.h"
 
+#include <array>
 #include <cstdint>
 
+#include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::redis {
 
-std::string lockValue(const Claim& claim) {
-  std::string value = claim.token.hex();
-  if (!claim.owner.empty() || claim.share) value.append("@").append(claim.owner);
-  if (claim.share) {
-    value.append("@").append(std::to_string(claim.share->weight));
-    value.append("/").append(std::to_string(claim.share->limit));
+ComposedText lockValue(const Claim& claim) {
+  std::array<char, Token::size * 2> digits;
+  char* end = digits.data();
+  for (const std::byte byte : claim.token.bytes()) {
+    *end++ = hexDigits[std::to_integer<unsigned>(byte) >> 4];
+    *end++ = hexDigits[std::to_integer<unsigned>(byte) & 15];
   }
-  return value;
+  const std::string_view token(digits.data(), digits.size());
+  if (!claim.share) return {token, claim.owner.empty() ? "" : "@", claim.owner};
+  return {token,
+          "@",
+          claim.owner,
+          "@",
+          std::to_string(claim.share->weight),
+          "/",
+          std::to_string(claim.share->limit)};
 }
 
 namespace {

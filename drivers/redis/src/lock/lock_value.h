@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "lockkeeper/driver/driver.h"
+#include "wire/protocol/composed_text.h"
 
 namespace lockkeeper::redis {
 
 /// What a lock's key holds: the token, and after an '@' the owner's label if there is one. That of a share
 /// always has both, and after one more '@' "<weight>/<limit>". Secret, for the token.
-std::string lockValue(const Claim& claim);
+ComposedText lockValue(const Claim& claim);
 
 /// Whether that is the value of a share.
 bool isShare(std::string_view value);

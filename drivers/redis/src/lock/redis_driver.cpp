@@ -24,8 +24,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Longer than anyone may hold a lock, so that a counter outlives the last holder that could show its fence.
-
 // A lock that is handed on inside the process comes back to the store after that, for those who poll; who
 // waits in the queue is reported at once.
 constexpr milliseconds longestStay{10};
@@ -81,9 +79,9 @@ RedisDriver::~RedisDriver() {
 
 AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
   impl_->forkGuard.check();
-  Request wire;
-  const AcquireResult result = impl_->attempt(request, wire);
-  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(request, wire);
+  const RequestPool::Loan wire = impl_->requests.take();
+  const AcquireResult result = impl_->attempt(request, *wire);
+  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(request, *wire);
   return result;
 }
 
@@ -99,15 +97,15 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   const Instant until = saturatingAdd(clock().now(), waitFor);
   AcquireRequest offered = request;
   offered.resend = true;
-  Request wire;
+  const RequestPool::Loan wire = requests.take();
   const auto confirm = [&] {
     offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
-    wire.clear();
-    return attempt(offered, wire);
+    wire->clear();
+    return attempt(offered, *wire);
   };
   const AcquireResult result =
       queue.wait(request.claim, lockValue(request.claim), until, stop, confirm, ticket);
-  if (std::holds_alternative<Granted>(result)) checkReplicas(offered, wire);
+  if (std::holds_alternative<Granted>(result)) checkReplicas(offered, *wire);
   return result;
 }
 
@@ -122,7 +120,7 @@ void RedisDriver::renew(std::span<Renewal> renewals, Instant deadline) {
 
 void RedisDriver::Impl::renew(std::span<Renewal> renewals, std::span<std::optional<Redirect>> redirects,
                               Instant deadline) {
-  std::vector<std::string> values;
+  std::vector<ComposedText> values;
   values.reserve(renewals.size());
   for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
   renewAll(renewals, [&] {
@@ -157,7 +155,7 @@ void RedisDriver::Impl::checkReplicas(std::span<Renewal> renewals, std::uint64_t
     if (each.outcome != RenewOutcome::renewed) continue;
     done.push_back(&each);
     if (some.size() < ReplicaCount::enough)
-      some.push_back({std::string(each.claim.key), lockValue(each.claim)});
+      some.push_back({std::string(each.claim.key), lockValue(each.claim).string()});
   }
   if (done.empty()) return;
   const std::uint32_t least = options().minReplicas;
@@ -282,14 +280,14 @@ void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
 AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request& wire) {
   if (request.claim.share) return permits.acquire(request, wire);
   const std::string_view key = request.claim.key;
-  const std::string value = lockValue(request.claim);
+  const ComposedText value = lockValue(request.claim);
   const std::string ttl = decimal(request.ttl);
   if (!options().fence && !request.resend) {
     wire.add({"SET", key, value, "NX", "PX", ttl});
     execute(wire, request.deadline);
     return setResult(wire, request.ttl);
   }
-  const std::string counter = companionKey(key, "fence");
+  const ComposedText counter = companionKey(key, "fence");
   const std::string kept = decimal(options().fenceKept);
   const bool several = options().fence && request.turns > 1 && queue.permitted();
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
@@ -320,7 +318,8 @@ void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Reque
   const std::uint32_t least = options().minReplicas;
   if (least == 0) return;
   const ReplicaCount::Answer answer = replicas.having(
-      wire.connection(), {{std::string(request.claim.key), lockValue(request.claim)}}, request.deadline);
+      wire.connection(), {{std::string(request.claim.key), lockValue(request.claim).string()}},
+      request.deadline);
   if (answer.replicas >= least) return;
 
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
@@ -363,7 +362,7 @@ AcquireResult RedisDriver::Impl::scriptResult(const Request& request, millisecon
 
 void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key,
                                   bool withFence) const {
-  const std::string counter = companionKey(key, "fence");
+  const ComposedText counter = companionKey(key, "fence");
   const std::array<std::string_view, 2> keys = {key, counter};
   Script::holder().addTo(request, by, std::span(keys).first(options().fence && withFence ? 2 : 1), {});
 }

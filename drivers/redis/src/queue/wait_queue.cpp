@@ -49,8 +49,8 @@ struct WaitQueue::Place {
   }
 
   const std::string_view key;
-  std::string order;
-  std::string waiters;
+  const ComposedText order;
+  const ComposedText waiters;
   const std::string_view value;
   const std::optional<Share> share;
 };
@@ -129,8 +129,8 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
 }
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
-  Place place(key);
-  return {std::move(place.order), std::move(place.waiters), subscription_.channelOfReports(hashSlot(key))};
+  const Place place(key);
+  return {place.order, place.waiters, subscription_.channelOfReports(hashSlot(key))};
 }
 
 Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant until,
@@ -206,11 +206,11 @@ bool WaitQueue::release(const Claim& claim, std::string_view value, Instant dead
 }
 
 bool WaitQueue::release(const Place& place, Instant deadline) {
-  Request request;
-  if (change(place, request, deadline, {place.releaseOperation(), place.value})) {
-    if (isOnItsWay(request.reply(0)) && !place.share) return releaseAlone(place, deadline);
-    const bool released = store_.flagOf(request);
-    knownOn_ = request.connection();
+  const RequestPool::Loan request = store_.requests.take();
+  if (change(place, *request, deadline, {place.releaseOperation(), place.value})) {
+    if (isOnItsWay(request->reply(0)) && !place.share) return releaseAlone(place, deadline);
+    const bool released = store_.flagOf(*request);
+    knownOn_ = request->connection();
     return released;
   }
   const bool released = releaseAlone(place, deadline);
@@ -231,10 +231,10 @@ bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
                             std::shared_ptr<PostListener> listener) {
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
-  Request request;
+  const RequestPool::Loan request = store_.requests.take();
   const Place place(claim, value);
-  place.addTo(request, Script::By::digest, {place.releaseOperation(), value});
-  return store_.post(request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
+  place.addTo(*request, Script::By::digest, {place.releaseOperation(), value});
+  return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
 ServerFault WaitQueue::faultOf(const PostedRelease& posted) {

@@ -12,6 +12,7 @@
 #include "lockkeeper/error.h"
 #include "queue/subscription.h"
 #include "store/redis_store.h"
+#include "wire/protocol/composed_text.h"
 
 namespace lockkeeper::redis {
 
@@ -36,8 +37,8 @@ class WaitQueue {
   /// those who begin to wait are reported to; empty while that would not be heard. For users who are
   /// permitted().
   struct Watch {
-    std::string order{};
-    std::string waiters{};
+    ComposedText order{};
+    ComposedText waiters{};
     std::string channel{};
   };
   Watch watch(std::string_view key);
@@ -55,7 +56,7 @@ class WaitQueue {
   /// finds that by looking.
   bool release(const Claim& claim, std::string_view value, Instant deadline);
 
-  /// Likewise, without waiting for the reply, as Postable::postRelease() says. False also as long as no
+  /// The same without waiting for the reply, as Postable::postRelease() says. False also as long as no
   /// release on the present connection has shown that the server has the script and permits queues.
   bool postRelease(const Claim& claim, std::string_view value, std::shared_ptr<PostListener> listener);
 

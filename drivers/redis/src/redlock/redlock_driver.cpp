@@ -58,7 +58,7 @@ void RedlockDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
   if (renewals.empty()) return;
   std::vector<std::string> values;
-  for (const Renewal& each : renewals) values.push_back(lockValue(each.claim));
+  for (const Renewal& each : renewals) values.push_back(lockValue(each.claim).string());
   const Impl::Renewing renewing(*impl_, values);
   const auto [shortest, longest] = std::ranges::minmax_element(renewals, {}, &Renewal::ttl);
   const auto patience = impl_->patience(shortest->ttl);
@@ -103,7 +103,7 @@ ReleaseOutcome RedlockDriver::release(const Claim& claim, Instant deadline) {
   const std::size_t quorum = impl_->quorum();
   const auto voteOf = [](const Answer& answer) { return flagVote(answer); };
   Round round = impl_->round();
-  const std::string value = lockValue(claim);
+  const std::string value = lockValue(claim).string();
   Script::release().addTo(round.request, Script::By::text, std::array{claim.key},
                           std::array<std::string_view, 1>{value});
   impl_->noteRelease(value);

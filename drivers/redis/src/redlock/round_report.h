@@ -18,7 +18,7 @@ NodeOutcome outcomeOf(const Answer& answer, Vote vote);
 
 /// Why a node, named `store`, has given no vote.
 std::string reasonOf(const std::string& store, const Answer& answer);
-/// Likewise for all that have given none.
+/// The reasons of all nodes that have given none.
 std::string reasons(const Multiplexer& nodes, const Request& round);
 
 /// ConfigError when too many nodes are set up wrongly for a quorum, else StoreUnavailable.

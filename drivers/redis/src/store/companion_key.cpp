@@ -63,13 +63,11 @@ std::string tagInSlot(std::uint16_t slot) {
   return std::to_string(tags[slot]);
 }
 
-std::string companionKey(std::string_view key, std::string_view name) {
-  std::string mark(reservedMark);
-  mark += name;
+ComposedText companionKey(std::string_view key, std::string_view name) {
   // "tagged", lest the companion of "{x}" be that of "x".
-  if (hashTag(key)) return std::string(key) + mark + ":tagged";
-  if (key.find('}') == std::string_view::npos) return "{" + std::string(key) + "}" + mark;
-  return "{" + tagInSlot(hashSlot(key)) + "}" + mark + ":" + std::string(key);
+  if (hashTag(key)) return {key, reservedMark, name, ":tagged"};
+  if (key.find('}') == std::string_view::npos) return {"{", key, "}", reservedMark, name};
+  return {"{", tagInSlot(hashSlot(key)), "}", reservedMark, name, ":", key};
 }
 
 std::string valueKey(std::string_view key) { return std::string(reservedMark).append("v:").append(key); }

@@ -27,9 +27,6 @@ std::string globOf(std::string_view prefix) {
   return glob + "*";
 }
 
-// Of the sentinels, by those who call and, while a process keeps locks, by the keeper of its leases.
-constexpr std::chrono::milliseconds pauseBetweenLooks{1000};
-
 const RedisOptions& checked(const RedisOptions& options) {
   options.check();
   return options;

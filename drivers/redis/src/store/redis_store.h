@@ -14,12 +14,17 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "wire/mux/multiplexer.h"
+#include "wire/protocol/request_pool.h"
 #include "wire/protocol/resp.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"
 #include "wire/sentinel/sentinels.h"
 
 namespace lockkeeper::redis {
+
+/// How often sentinels or the nodes of a cluster are asked who is master, by those who call and, while a
+/// process keeps locks, by the keeper of its leases.
+inline constexpr std::chrono::milliseconds pauseBetweenLooks{1000};
 
 /// One server with the connection to it, and what the drivers on it share: how they run scripts, read replies
 /// and go through keys. Thread-safe.
@@ -92,6 +97,7 @@ class RedisStore {
             const std::function<bool(std::span<const std::string_view> keys)>& visit);
 
   const ForkGuard forkGuard;
+  RequestPool requests;  ///< For the calls that are made all the time.
 
  private:
   static bool lacksScript(const Request& request);

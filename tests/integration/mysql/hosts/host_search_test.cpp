@@ -14,7 +14,7 @@
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/rate_policy.h"
-#include "lost_claims.h"
+#include "lockkeeper/testing/noted_losses.h"
 #include "session/server_options.h"
 #include "several_hosts.h"
 #include "tls_files.h"
@@ -135,7 +135,7 @@ TEST_F(SeveralHosts, OnceTheNewPrimaryIsKnownNoSessionWithTheFormerOneIsUsed) {
 
 TEST_F(SeveralHosts, AHolderOfGetLockIsToldAtOnceWhenAnybodyFindsTheNewPrimary) {
   const auto driver = open(uri("mysql+getlock", both()));
-  const auto lost = std::make_shared<Lost>();
+  const auto lost = std::make_shared<testing::NotedLosses>();
   capability<LossReporting>(*driver)->addLossListener(lost);
   const std::array<Claimant, 3> held{};
   for (const Claimant& each : held) {
@@ -157,7 +157,7 @@ TEST_F(SeveralHosts, AHolderOfGetLockIsToldAtOnceWhenAnybodyFindsTheNewPrimary) 
 
 TEST_F(SeveralHosts, AHolderOfGetLockIsToldWhenALogInFindsItsServerReadOnly) {
   const auto driver = open(uri("mysql+getlock", both()));
-  const auto lost = std::make_shared<Lost>();
+  const auto lost = std::make_shared<testing::NotedLosses>();
   capability<LossReporting>(*driver)->addLossListener(lost);
   const Claimant held;
   ASSERT_TRUE(granted(driver->acquire(held.request())));
@@ -173,7 +173,7 @@ TEST_F(SeveralHosts, AHolderOfGetLockIsToldWhenALogInFindsItsServerReadOnly) {
 // As a member that its group has expelled: it answers nothing but the error, not even that it is read-only.
 TEST_F(SeveralHosts, AnErrorThatOnlyAFormerPrimaryGivesEndsAllNamedLocksThere) {
   const auto driver = open(uri("mysql+getlock", both()));
-  const auto lost = std::make_shared<Lost>();
+  const auto lost = std::make_shared<testing::NotedLosses>();
   capability<LossReporting>(*driver)->addLossListener(lost);
   const std::array<Claimant, 2> held{};
   for (const Claimant& each : held) {

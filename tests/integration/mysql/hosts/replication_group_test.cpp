@@ -16,7 +16,7 @@
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/rate_policy.h"
-#include "lost_claims.h"
+#include "lockkeeper/testing/noted_losses.h"
 #include "replication_group_of_three.h"
 #include "wait_until.h"
 
@@ -207,7 +207,7 @@ TEST_F(ReplicationGroupOfThree, AKilledPrimaryTakesNoLockFenceOrChargeWithIt) {
 TEST_F(ReplicationGroupOfThree, AReplacedPrimaryThatWakesUpRenewsNoNamedLock) {
   const auto getLock = openConnected("mysql+getlock", "&ioTimeout=1s");
   const auto version = openConnected("mysql+version");
-  const auto lost = std::make_shared<Lost>();
+  const auto lost = std::make_shared<testing::NotedLosses>();
   capability<LossReporting>(*getLock)->addLossListener(lost);
   const Claimant held{};
   ASSERT_TRUE(granted(getLock->acquire(held.request())));

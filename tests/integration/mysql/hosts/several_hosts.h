@@ -30,19 +30,12 @@ class SeveralHosts : public ::testing::Test {
   static DatabaseServer& server(int index) {
     static std::array<DatabaseServer, 2> servers{DatabaseServer(Brand::mariadb),
                                                  DatabaseServer(Brand::mariadb)};
-    static const bool ready = [] {
-      for (DatabaseServer& each : servers)
-        each.execute("CREATE USER clerk@'127.0.0.1' IDENTIFIED BY 'clerk'");
-      return true;
-    }();
-    EXPECT_TRUE(ready);
     return servers.at(static_cast<std::size_t>(index));
   }
   void SetUp() override {
     ASSERT_EQ(database, same);
-    for (DatabaseServer* const each : {&first, &second}) {
-      each->execute("GRANT ALL ON " + database + ".* TO clerk@'127.0.0.1'");
-    }
+    first.letClerkIn(database);
+    second.letClerkIn(database);
     setWritable(true, false);
   }
   void TearDown() override { setWritable(true, true); }

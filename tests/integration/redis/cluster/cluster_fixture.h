@@ -3,9 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "claimant.h"
@@ -80,6 +82,38 @@ class MovedSlot : public RedisClusterTest {
   static std::string newKey(std::size_t node) {
     return keyAt(node, "moved-" + Token::generate(*systemRandom()).hex());
   }
+  /// Those who wait for the key, each with a client of its own.
+  class Waiters {
+   public:
+    /// Who has been served, in that order. Waits until all have.
+    std::vector<int> served() {
+      threads_.clear();
+      return served_;
+    }
+
+   private:
+    friend MovedSlot;
+    std::mutex mutex_;
+    std::vector<int> served_;
+    std::vector<std::jthread> threads_;
+  };
+  /// They come one after the other, and each gets a fence above `former`.
+  std::unique_ptr<Waiters> waitInOrder(int count, Fence former) const {
+    auto waiters = std::make_unique<Waiters>();
+    for (int number = 0; number < count; ++number) {
+      waiters->threads_.emplace_back([&, number, former, all = waiters.get(), own = open()] {
+        LockManager locks(own);
+        const Lock lock = locks.lock(key, {.waitFor = std::chrono::seconds{60}});
+        EXPECT_GT(*lock.fence(), former);
+        const std::lock_guard guard(all->mutex_);
+        all->served_.push_back(number);
+      });
+      EXPECT_TRUE(waitUntil([&] {
+        return cluster().node(from).command({"ZCARD", queue}) == std::to_string(number + 1);
+      }));
+    }
+    return waiters;
+  }
   void beginMove() { cluster().beginMove(slot, from, to); }
   void moveLock() { cluster().moveKey(key, from, to); }
   void endMove() {
@@ -90,6 +124,7 @@ class MovedSlot : public RedisClusterTest {
   const std::size_t from = 0;
   const std::size_t to = 1;
   const std::string key = newKey(from);
+  const std::string queue = "{" + key + "}:lockkeeper:queue";
   const std::uint16_t slot = RedisCluster::slotOf(key);
   const std::shared_ptr<LockDriver> driver = open();
   Claimant who{};

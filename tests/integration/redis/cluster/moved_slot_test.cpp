@@ -72,22 +72,7 @@ TEST_F(MovedSlot, ALockIsNotTakenTwiceWhileItsSlotIsOnItsWay) {
 TEST_F(MovedSlot, WhoWaitsMovesWithTheLockAndKeepsItsPlace) {
   LockManager holders(driver);
   std::optional<Lock> held = holders.lock(key);
-  const Fence first = *held->fence();
-  std::mutex mutex;
-  std::vector<int> served;
-  std::vector<std::jthread> waiters;
-  for (int number = 0; number < 3; ++number) {
-    waiters.emplace_back([&, number, own = std::make_shared<LockManager>(open())] {
-      const Lock lock = own->lock(key, {.waitFor = 60s});
-      EXPECT_GT(*lock.fence(), first);
-      const std::lock_guard guard(mutex);
-      served.push_back(number);
-    });
-    const std::string queue = "{" + key + "}:lockkeeper:queue";
-    ASSERT_TRUE(waitUntil([&] {
-      return cluster().node(from).command({"ZCARD", queue}) == std::to_string(number + 1);
-    }));
-  }
+  const std::unique_ptr<Waiters> waiters = waitInOrder(3, *held->fence());
   beginMove();
   moveLock();
   endMove();
@@ -102,8 +87,7 @@ TEST_F(MovedSlot, WhoWaitsMovesWithTheLockAndKeepsItsPlace) {
   };
   EXPECT_TRUE(waitUntil(haveFollowed));
   held.reset();
-  waiters.clear();
-  EXPECT_EQ(served, (std::vector{0, 1, 2})) << "first come, first served, on both nodes";
+  EXPECT_EQ(waiters->served(), (std::vector{0, 1, 2})) << "first come, first served, on both nodes";
 }
 
 TEST_F(MovedSlot, AWaitIsOneCallWhereverTheLockGoes) {
@@ -113,7 +97,6 @@ TEST_F(MovedSlot, AWaitIsOneCallWhereverTheLockGoes) {
   auto wait = std::async(std::launch::async, [&] {
     return capability<Waitable>(*waiters)->acquireWaiting(next.request(), 60s, {});
   });
-  const std::string queue = "{" + key + "}:lockkeeper:queue";
   ASSERT_TRUE(waitUntil([&] { return cluster().node(from).command({"ZCARD", queue}) == "1"; }));
   const auto refused = [&] { return cluster().node(from).command({"INFO", "errorstats"}); };
   beginMove();

@@ -104,21 +104,8 @@ TEST_F(MovedSlot, LimitsThatMeetByChanceAreEachServed) {
 TEST_F(MovedSlot, AWaiterThatIsPassedOverWhileItFollowsComesBackToItsPlace) {
   LockManager holders(driver);
   std::optional<Lock> held = holders.lock(key);
-  const std::string queue = "{" + key + "}:lockkeeper:queue";
   const std::string entries = "{" + key + "}:lockkeeper:waiters";
-  std::mutex mutex;
-  std::vector<int> served;
-  std::vector<std::jthread> waiters;
-  for (int number = 0; number < 2; ++number) {
-    waiters.emplace_back([&, number, own = std::make_shared<LockManager>(open())] {
-      const Lock lock = own->lock(key, {.waitFor = 60s});
-      const std::lock_guard guard(mutex);
-      served.push_back(number);
-    });
-    ASSERT_TRUE(waitUntil([&] {
-      return cluster().node(from).command({"ZCARD", queue}) == std::to_string(number + 1);
-    }));
-  }
+  const std::unique_ptr<Waiters> waiters = waitInOrder(2, *held->fence());
   beginMove();
   moveLock();
   // Nobody's look finds all keys at one node now. What is done to those who cannot be reached:
@@ -133,8 +120,7 @@ TEST_F(MovedSlot, AWaiterThatIsPassedOverWhileItFollowsComesBackToItsPlace) {
     return all.find('{') != all.rfind('{');
   })) << "both can be reached again";
   held.reset();
-  waiters.clear();
-  EXPECT_EQ(served, (std::vector{0, 1}));
+  EXPECT_EQ(waiters->served(), (std::vector{0, 1}));
 }
 
 TEST_F(MovedSlot, AWaiterThatCannotFollowMayStillBeInTheQueue) {
@@ -143,7 +129,6 @@ TEST_F(MovedSlot, AWaiterThatCannotFollowMayStillBeInTheQueue) {
   auto wait = std::async(std::launch::async, [&] {
     return capability<Waitable>(*waiters)->acquireWaiting(claimOf(key).request(), 60s, {});
   });
-  const std::string queue = "{" + key + "}:lockkeeper:queue";
   ASSERT_TRUE(waitUntil([&] { return cluster().node(from).command({"ZCARD", queue}) == "1"; }));
   beginMove();
   cluster().moveAllKeys(slot, from, to);

@@ -12,7 +12,7 @@ namespace {
 
 struct Item {
   Instant time{};
-  std::size_t place = nowhere;
+  HeapPlace place = nowhere;
 };
 using Heap = TimeHeap<Item, &Item::place>;
 

@@ -609,7 +609,8 @@ TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
     } catch (const ForkedError&) {
       refused = true;
     }
-    const bool right = refused && !held.valid() && held.release() == ReleaseResult::notHeld;
+    const bool right = refused && !held.valid() && held.state() == LockState::released &&
+                       held.release() == ReleaseResult::notHeld;
     { const LockManager gone = std::move(manager); }
     { const Lock ended = std::move(held); }
     _exit(right ? 0 : 1);

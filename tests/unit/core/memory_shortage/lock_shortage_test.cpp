@@ -47,6 +47,18 @@ TEST_F(LockShortage, ARefusedCallHarmsNobody) {
   expectFree();
 }
 
+TEST_F(LockShortage, ALossThatCannotBeToldIsTakenForOne) {
+  const auto held = manager.tryLock(key, {.ttl = 1h});
+  std::stop_token lost;
+  {
+    const FailingAllocation failing(0);
+    lost = held->lost();
+    ASSERT_TRUE(FailingAllocation::happened());
+  }
+  EXPECT_TRUE(lost.stop_requested());
+  EXPECT_FALSE(held->lost().stop_requested());
+}
+
 TEST_F(LockShortage, AReleaseFreesTheKeyAllTheSame) {
   std::optional<Lock> held;
   failEachAllocation([&] { held->release(); }, [&] { expectFree(); },

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+#include <utility>
+
 #include "captured_log.h"
 #include "configurations.h"
 #include "lockkeeper/memory/memory_driver.h"
@@ -143,6 +146,64 @@ TEST(LockServices, RunsTasksAsConfigured) {
             "lockkeeper.tasks.reprot.atMost is missing: did you mean the task 'report'?");
   EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
             "lockkeeper.tasks.report.atMost is missing: no task is configured");
+}
+
+TEST(LockServices, SchedulesTasksAsConfigured) {
+  const LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.namespace = shop\n"
+      "lockkeeper.tasks.nightly.cron = 30 2 * * *\nlockkeeper.tasks.nightly.timeZone = Europe/Berlin\n"
+      "lockkeeper.tasks.nightly.missed = once\nlockkeeper.tasks.nightly.clockSkew = 1m\n"
+      "lockkeeper.tasks.often.every = 1h\nlockkeeper.tasks.often.missed = "
+      "once\nlockkeeper.tasks.often.atMost = 9s\n"
+      "lockkeeper.tasks.unplanned.atMost = 9s\n");
+  std::promise<void> ran;
+  const auto once = [&, done = false](const Lock& lock, const std::stop_token&) mutable {
+    EXPECT_EQ(lock.key(), "often");
+    if (!std::exchange(done, true)) ran.set_value();
+  };
+  ScheduledTask often = shop.schedule("often", once);
+  EXPECT_EQ(ran.get_future().wait_for(20s), std::future_status::ready) << "the last full hour, at once";
+  often = shop.schedule("nightly", [](const Lock&, const std::stop_token&) {});
+  EXPECT_EQ(shop.task("often").atMost, 9s);
+  EXPECT_EQ(refusal([&] { (void)shop.schedule("nihgtly", once); }),
+            "lockkeeper.tasks.nihgtly.cron is missing: did you mean the task 'nightly'?");
+  EXPECT_EQ(refusal([&] { (void)shop.schedule("unplanned", once); }),
+            "lockkeeper.tasks.unplanned.cron is missing: did you mean the task 'nightly'?");
+}
+
+TEST(LockServices, RefusesSchedulesThatAreNone) {
+  const std::string task = "lockkeeper.store = memory:\nlockkeeper.tasks.t.";
+  EXPECT_EQ(refused(task + "cron = 30 25 * * *\n"),
+            "lockkeeper.tasks.t.cron: '30 25 * * *' is not a cron expression: the hour is '25': 0 to 23, "
+            "ranges such "
+            "as 2-5 and steps such as */5 or 2-10/3 are allowed, and lists of these with ','");
+  EXPECT_EQ(
+      refused(task + "cron = 30 2 31 2 *\n"),
+      "lockkeeper.tasks.t.cron: '30 2 31 2 *' is not a cron expression: it never comes: no month that it "
+      "names has such a day");
+  EXPECT_EQ(refused(task + "cron = @daily\nlockkeeper.tasks.t.timeZone = Berlin\n"),
+            "lockkeeper.tasks.t.timeZone: the time zone 'Berlin' cannot be used: there is no such file: UTC "
+            "and the "
+            "names below /usr/share/zoneinfo/ (Debian's package tzdata) are allowed, such as Europe/Berlin");
+  EXPECT_EQ(refused(task + "every = 0s\n"),
+            "lockkeeper.tasks.t.every: the period of a schedule is 0s: it must be 1s to 8784h");
+  EXPECT_EQ(refused(task + "every = 1h\nlockkeeper.tasks.t.cron = @daily\n"),
+            "lockkeeper.tasks.t.every is 1h beside lockkeeper.tasks.t.cron: one of them is allowed");
+  EXPECT_EQ(refused(task + "every = 1h\nlockkeeper.tasks.t.timeZone = Europe/Berlin\n"),
+            "lockkeeper.tasks.t.every is 1h beside lockkeeper.tasks.t.timeZone, which is for cron: every "
+            "counts in UTC");
+  EXPECT_EQ(
+      refused(task + "missed = once\n"),
+      "lockkeeper.tasks.t.cron is missing: timeZone, missed and clockSkew are for tasks with cron or every");
+  EXPECT_EQ(refused(task + "missed = twice\n"),
+            "lockkeeper.tasks.t.missed is 'twice': skip and once are allowed");
+  EXPECT_EQ(refused(task + "every = 1h\nlockkeeper.tasks.t.clockSkew = 2h\n"),
+            "lockkeeper.tasks.t: clockSkew is 2h: it must be 0s to 1h");
+  EXPECT_EQ(refused("lockkeeper.migration.from = other:\n" + task +
+                        "every = 2h\nlockkeeper.tasks.t.missed = once\n",
+                    withOtherStore()),
+            "the lease of each tick of lockkeeper.tasks.t is 80082s: during a migration at most "
+            "lockkeeper.migration.maxTtl, 5m, is allowed");
 }
 
 TEST(LockServices, TakesTheDriversOfOthers) {

@@ -216,9 +216,9 @@ TEST_F(MetricsTest, RefusesALabelThatIsNone) {
   }
 }
 
-/// The rows of the table in docs/adapters.md: `name` | type | `label`, … |
+/// The rows of the table in docs/metrics.md: `name` | type | `label`, … |
 std::set<std::string> documented() {
-  std::ifstream file(LOCKKEEPER_ADAPTERS_PAGE);
+  std::ifstream file(LOCKKEEPER_METRICS_PAGE);
   std::set<std::string> rows;
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("| `lockkeeper_")) continue;

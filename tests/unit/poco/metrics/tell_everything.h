@@ -99,7 +99,7 @@ class Teller {
       nodeAsked("redis://10.0.0.1:6379/0", outcome, 1ms);
     }
     noted("redis://10.0.0.1:6379/0", "evicts keys");
-    for (int outcome = 0; outcome <= static_cast<int>(TaskOutcome::storeFailed); ++outcome) {
+    for (int outcome = 0; outcome <= static_cast<int>(TaskOutcome::missed); ++outcome) {
       taskEnded("order", static_cast<TaskOutcome>(outcome), "", 1s);
     }
     for (int kind = static_cast<int>(EventKind::cacheHit); kind <= static_cast<int>(EventKind::notStored);

@@ -14,7 +14,8 @@ namespace lockkeeper::inventory {
 enum class Way {
   fencedRow,  ///< Takes the lock and claims the row with its fence before it reads, so that the row refuses a
               ///< former holder whose lease has ended. Needs a lock store that promises fences.
-  conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity. The baseline.
+  conditionalUpdate,  ///< Takes no lock: one UPDATE … WHERE level >= quantity, for all orders of an article
+                      ///< that have come while others of it were being booked. The fastest.
   optimistic,  ///< Takes no lock: reads, decides, and writes if the row is still the one that it read; else
                ///< all over again, some times, in new transactions.
   lockedOptimistic,  ///< Takes the lock so that nobody else is in the way, and then sells as optimistic does,
@@ -34,6 +35,11 @@ struct StockOptions {
   /// How long one connect, one wait for a free session and one wait for a row lock may take: 1 s to 1 h;
   /// databases count whole seconds. A whole transaction on a server is cut off after twice as long.
   std::chrono::seconds operationTimeout{2};
+
+  /// For Way::conditionalUpdate: how long it may take to notice that somebody else has restocked an article
+  /// that was sold out: 0 ms to 1 min. That long, orders for more than there was are refused without asking
+  /// the database. What this service restocks is for sale at once. 0: each order asks.
+  std::chrono::milliseconds rememberSoldOut{100};
 
   /// Most database sessions open at once: 1 to 256. SQLite has one writer at a time, and gets one session.
   std::size_t sessions = 8;

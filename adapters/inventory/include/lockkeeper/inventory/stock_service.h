@@ -15,7 +15,7 @@ namespace lockkeeper::inventory {
 /// What became of an order.
 enum class Deduction {
   deducted,    ///< The order is booked and the stock is lower by its quantity.
-  soldOut,     ///< Less in stock than ordered.
+  soldOut,     ///< Less in stock than ordered, or there was: see StockOptions::rememberSoldOut.
   busy,        ///< The lock stayed taken for options.lockWait. Try again.
   duplicate,   ///< An order of this id was booked before, whatever its sku and quantity.
   conflict,    ///< The lock was lost meanwhile, or the row stayed contended. Try again.
@@ -28,8 +28,9 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Deduction deduction) noexcept;
 /// Deducts orders from stock in a database. Except for `deducted`, nothing has changed. Thread-safe.
 ///
 /// All methods block: for options.lockWait where they lock, and then for four transactions of twice
-/// options.operationTimeout at most, the optimistic ways for four times twenty. Besides the errors named at
-/// each, they throw
+/// options.operationTimeout at most, the optimistic ways for four times twenty. Way::conditionalUpdate books
+/// the orders together that callers of this object place for one article at the same time. Besides the errors
+/// named at each, they throw
 /// - StoreUnavailable: the database or the lock store did not answer; certainly nothing has changed;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
 class LOCKKEEPER_INVENTORY_EXPORT StockService {
@@ -50,7 +51,7 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// Books the order `orderId` if there is enough in stock. Safe to call again with the same id after any
   /// error. Throws std::invalid_argument unless sku and orderId have 1 to 64 bytes and quantity is 1 to
   /// 1'000'000; OutcomeUnknown when the connection broke during COMMIT and the database could not be asked
-  /// again.
+  /// again, or when time was up while another caller was booking this order with his own.
   [[nodiscard]] Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
 
   /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new. Not idempotent. Throws

@@ -12,6 +12,7 @@
 #include "lockkeeper/poco/settings.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
+#include "lockkeeper/schedule/scheduled_task.h"
 #include "lockkeeper/store_registry.h"
 
 /// Locks and limits for applications and servers that are built on Poco.
@@ -61,6 +62,11 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Lives as long as this object. Throws ConfigError that
   /// names the nearest one when there is none of that name.
   const TaskOptions& task(std::string_view name) const;
+
+  /// Runs `work` from now on as `lockkeeper.tasks.NAME` says with `cron` or `every`, until the result is
+  /// destroyed; reload() does not change it. Throws ConfigError that names the nearest one when no task of
+  /// that name has a schedule, and std::invalid_argument for empty work.
+  [[nodiscard]] ScheduledTask schedule(std::string_view name, ExclusiveTask::Work work) const;
 
  private:
   struct Live;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/lock_services.h"
@@ -47,6 +48,10 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
   /// LockServices::task().
   const TaskOptions& task(std::string_view name) const { return services().task(name); }
+  /// LockServices::schedule().
+  [[nodiscard]] ScheduledTask schedule(std::string_view name, ExclusiveTask::Work work) const {
+    return services().schedule(name, std::move(work));
+  }
   /// LockServices::reload().
   void reload(const Settings& settings);
 

@@ -11,7 +11,7 @@ class Logger;
 
 namespace lockkeeper::poco {
 
-/// Writes what locks and limits do to a Poco logger. docs/adapters.md says which event has which level. A key
+/// Writes what locks and limits do to a Poco logger. docs/logs.md says which event has which level. A key
 /// is shown as `quoted()` does; texts are one line of bounded length; there is no token and no password in
 /// any of them. An event whose level is off costs one comparison. What the logger throws is dropped.
 ///

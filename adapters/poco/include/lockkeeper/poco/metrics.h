@@ -10,7 +10,7 @@
 
 namespace lockkeeper::poco {
 
-/// Counts what locks and limits do, for Prometheus. docs/adapters.md lists the metrics.
+/// Counts what locks and limits do, for Prometheus. docs/metrics.md lists the metrics.
 ///
 ///     auto metrics = std::make_shared<Metrics>();
 ///     options.environment.listener = metrics->listener("redis");

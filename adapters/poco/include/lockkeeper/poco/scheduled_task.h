@@ -23,7 +23,8 @@ namespace lockkeeper::poco {
 /// and shorter than `period`. A tick that comes while the task still runs here is left out. What the work
 /// throws goes to Poco::ErrorHandler, and the next tick comes. Ends with `stop` or the timer. Trigger `stop`
 /// before the Timer is destroyed, which waits for work that runs; the Timer must not be destroyed by the
-/// work. Throws std::invalid_argument for a period out of range.
+/// work. Throws std::invalid_argument for a period out of range. A lockkeeper::ScheduledTask has a thread of
+/// its own in place of the timer, needs no `atLeast`, and runs each tick once.
 LOCKKEEPER_POCO_EXPORT void schedule(Poco::Util::Timer& timer, std::shared_ptr<const ExclusiveTask> task,
                                      std::chrono::milliseconds period, std::stop_token stop = {});
 

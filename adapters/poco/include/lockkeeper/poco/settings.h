@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "lockkeeper/exclusive_task.h"
@@ -12,6 +14,7 @@
 #include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
+#include "lockkeeper/schedule/scheduled_task.h"
 
 namespace Poco::Util {
 class AbstractConfiguration;
@@ -25,6 +28,14 @@ struct MigrationSettings {
   /// Where the migration's state is kept; empty: in the new store. May hold a password: not for messages.
   std::string stateStore{};
   migration::MigrationOptions options{};
+};
+
+/// When a task runs: either `cron` or `every`.
+struct TaskSchedule {
+  std::string cron{};           ///< Empty: not set.
+  std::string timeZone{"UTC"};  ///< Of `cron`.
+  std::optional<std::chrono::milliseconds> every{};
+  ScheduleOptions options{};
 };
 
 /// What stands in `lockkeeper.http`. A filter's own `fromConfiguration()` adds what it takes from elsewhere:
@@ -47,6 +58,8 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
   std::map<std::string, std::map<std::string, std::string>> limits{};
   /// By the task's name, which is also in TaskOptions::name.
   std::map<std::string, TaskOptions, std::less<>> tasks{};
+  /// Of the tasks that have one.
+  std::map<std::string, TaskSchedule, std::less<>> schedules{};
   MigrationSettings migration{};
   HttpSettings http{};
 

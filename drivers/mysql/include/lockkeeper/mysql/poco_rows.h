@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "lockkeeper/mysql/row_database.h"
 
@@ -132,6 +133,21 @@ inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::
   for (std::size_t column = 0; column < rows.columnCount(); ++column)
     row.push_back(toSqlValue(rows.value(column, 0)));
   return row;
+}
+
+/// All rows of a statement that selects integers and text, for any session. Throws Poco's exceptions.
+inline std::vector<SqlRow> selectRows(Poco::Data::Session& session, const std::string& text,
+                                      const SqlRow& values) {
+  Poco::Data::Statement statement = bound(session, text, values);
+  statement.execute();
+  const Poco::Data::RecordSet all(statement);
+  std::vector<SqlRow> rows(all.rowCount());
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t column = 0; column < all.columnCount(); ++column) {
+      rows[row].push_back(toSqlValue(all.value(column, row)));
+    }
+  }
+  return rows;
 }
 
 /// RowTransaction's execute() for any session. Throws Poco's exceptions.

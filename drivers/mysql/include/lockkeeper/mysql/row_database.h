@@ -22,6 +22,12 @@ using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>
 /// Columns, in the order of the statement.
 using SqlRow = std::vector<SqlValue>;
 
+/// A statement in which a '?' stands for each of its values.
+struct SqlStatement {
+  std::string text;
+  SqlRow values;
+};
+
 /// An open transaction; its destructor rolls back unless commit() was called. In statements a '?' stands for
 /// each value, to be bound and never pasted into the text.
 template <class T>

@@ -5,8 +5,11 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "lockkeeper/driver/clock.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/mysql/row_database.h"
@@ -52,8 +55,12 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
 
     /// The first row, or empty.
     std::optional<SqlRow> select(const std::string& statement, const SqlRow& values);
+    /// All rows.
+    std::vector<SqlRow> selectAll(const std::string& statement, const SqlRow& values);
     /// How many rows it changed.
     std::size_t execute(const std::string& statement, const SqlRow& values);
+    /// How many rows they changed together. One round trip.
+    std::size_t execute(std::span<const SqlStatement> statements);
     /// OutcomeUnknown when the connection broke: then nobody knows whether the database has committed.
     void commit();
 
@@ -64,8 +71,9 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
     std::unique_ptr<State> state_;
   };
 
-  /// Blocks until a session is free or made. It begins with the first statement.
-  Transaction begin();
+  /// Blocks until a session is free or made. It begins with the first statement. Neither the wait nor the
+  /// transaction goes on after `latest`.
+  Transaction begin(Instant latest = Instant::max());
 
   /// As RowDatabase says.
   static bool isContention(const std::exception& failure);

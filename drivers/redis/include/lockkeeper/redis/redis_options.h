@@ -55,7 +55,7 @@ struct LOCKKEEPER_REDIS_EXPORT RedisOptions {
   bool fence = true;
   /// How long the counter of a key's fences stays after the key was used last: 1 s to 365 days. A shorter
   /// time saves 150 bytes for each key that is used once; a longer one keeps fences increasing though the
-  /// server's clock is set back by as much.
+  /// server's clock is set back by as much. A lock that is held for longer has no fence in Holder any more.
   std::chrono::milliseconds fenceKept{std::chrono::days{7}};
 
   /// Accept a server that may evict locks when its memory is full. For caches whose locks only save work.

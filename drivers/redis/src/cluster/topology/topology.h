@@ -43,7 +43,7 @@ class Topology {
   /// The same without asking, and without errors: empty when it is not known. Does not block.
   std::optional<Route> knownRoute(std::uint16_t slot) const;
 
-  /// All masters with slots, asked for anew, unless that was done just now. Throws likewise.
+  /// All masters with slots, asked for anew, unless that was done just now. Throws as route().
   std::vector<NodeAddress> masters(Instant deadline);
 
   /// A node has said that the slot is at `to` now.

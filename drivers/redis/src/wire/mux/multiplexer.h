@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/internal/waker_pool.h"
 #include "lockkeeper/redis/redis_options.h"
 #include "wire/mux/node.h"
 #include "wire/mux/waking_lock.h"

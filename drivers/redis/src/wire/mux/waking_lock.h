@@ -3,32 +3,13 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "wire/mux/posted.h"
 
 namespace lockkeeper::redis {
-
-/// Condition variables that are used again and never die before the pool does, so that one may be notified
-/// when its waiter may have left already. Guarded by its owner's mutex.
-class WakerPool {
- public:
-  std::condition_variable& take() {
-    if (free_.empty()) return all_.emplace_back();
-    std::condition_variable& waker = *free_.back();
-    free_.pop_back();
-    return waker;
-  }
-  void giveBack(std::condition_variable& waker) { free_.push_back(&waker); }
-
- private:
-  std::deque<std::condition_variable> all_;
-  std::vector<std::condition_variable*> free_;
-};
 
 /// Holds a mutex, and does after it has let go of it what must not be done before: it notifies, since who is
 /// notified earlier wakes up only to wait for the mutex, and in the end tells what became of posted commands.

@@ -7,7 +7,7 @@ namespace lockkeeper::redis {
 
 namespace {
 
-// "MOVED 3999 127.0.0.1:6381", and ASK likewise.
+// The text of an error such as "MOVED 3999 127.0.0.1:6381" or "ASK 3999 127.0.0.1:6381".
 std::optional<Redirect> redirectTo(Redirect::Kind kind, std::string_view text) {
   const std::size_t last = text.rfind(' ');
   if (last == std::string_view::npos) return std::nullopt;

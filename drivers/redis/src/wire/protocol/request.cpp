@@ -27,6 +27,15 @@ std::size_t endOfCommand(std::string_view commands, std::size_t at) {
 
 }  // namespace
 
+void Request::add(std::span<const std::string_view> first, std::span<const std::string_view> second,
+                  std::span<const std::string_view> third) {
+  appendCommandHeader(commands_, first.size() + second.size() + third.size());
+  for (const auto& words : {first, second, third}) {
+    for (const std::string_view word : words) appendWord(commands_, word);
+  }
+  ++size_;
+}
+
 void Request::addAsking() {
   const std::string commands = std::exchange(commands_, {});
   for (std::size_t at = 0; at < commands.size();) {

@@ -49,6 +49,9 @@ class Request {
     ++size_;
   }
   void add(std::initializer_list<std::string_view> words) { add(std::span(words.begin(), words.size())); }
+  /// Likewise, in groups: `first`, then `second`, then `third`.
+  void add(std::span<const std::string_view> first, std::span<const std::string_view> second,
+           std::span<const std::string_view> third);
 
   /// Takes the commands out, so that others can be asked.
   void clear() {
@@ -62,6 +65,11 @@ class Request {
   void addAsking();
   void dropAskingReplies();
   /// @}
+
+  /// How many bytes of commands it has room for without an allocation.
+  std::size_t capacity() const noexcept { return commands_.capacity(); }
+  /// Whether ask() has ended, by an exception, before each node has answered or was given up.
+  bool isAsked() const noexcept { return waiting_ > 0; }
 
   /// All that was added, as it is sent.
   const std::string& commands() const { return commands_; }

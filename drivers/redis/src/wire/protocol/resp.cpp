@@ -38,16 +38,20 @@ std::int64_t parseNumber(std::string_view text) {
 
 }  // namespace
 
+void appendCommandHeader(std::string& out, std::size_t words) { appendHeader(out, '*', words); }
+
+void appendWord(std::string& out, std::string_view word) {
+  appendHeader(out, '$', word.size());
+  out.append(word);
+  out.append("\r\n", 2);
+}
+
 void appendCommand(std::string& out, std::span<const std::string_view> words) {
   std::size_t bytes = out.size() + longestHeader;
   for (const std::string_view word : words) bytes += longestHeader + word.size() + 2;
   out.reserve(bytes);
-  appendHeader(out, '*', words.size());
-  for (const std::string_view word : words) {
-    appendHeader(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n", 2);
-  }
+  appendCommandHeader(out, words.size());
+  for (const std::string_view word : words) appendWord(out, word);
 }
 
 void appendCommand(std::string& out, std::initializer_list<std::string_view> words) {

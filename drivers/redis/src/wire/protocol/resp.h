@@ -30,6 +30,12 @@ struct Reply {
   bool isInteger(std::int64_t value) const { return kind == ReplyKind::integer && integer == value; }
 };
 
+/// Appends how many words the next command has, and then each of them.
+/// @{
+void appendCommandHeader(std::string& out, std::size_t words);
+void appendWord(std::string& out, std::string_view word);
+/// @}
+
 /// Appends one command, as an array of bulk strings.
 void appendCommand(std::string& out, std::span<const std::string_view> words);
 void appendCommand(std::string& out, std::initializer_list<std::string_view> words);

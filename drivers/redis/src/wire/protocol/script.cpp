@@ -2,7 +2,7 @@
 
 #include <Poco/SHA1Engine.h>
 
-#include <vector>
+#include <array>
 
 #include "scripts.h"
 
@@ -74,14 +74,10 @@ const Script& Script::legacy() {
 void Script::addTo(Request& request, By by, std::span<const std::string_view> keys,
                    std::span<const std::string_view> arguments) const {
   const std::string keyCount = std::to_string(keys.size());
-  std::vector<std::string_view> words;
-  words.reserve(3 + keys.size() + arguments.size());
-  words.push_back(by == By::digest ? "EVALSHA" : "EVAL");
-  words.push_back(by == By::digest ? std::string_view(digest_) : text_);
-  words.push_back(keyCount);
-  words.insert(words.end(), keys.begin(), keys.end());
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  request.add(words);
+  const bool digest = by == By::digest;
+  const std::array<std::string_view, 3> call = {digest ? "EVALSHA" : "EVAL",
+                                                digest ? std::string_view(digest_) : text_, keyCount};
+  request.add(call, keys, arguments);
 }
 
 }  // namespace lockkeeper::redis

@@ -25,6 +25,18 @@ class FakeClock final : public Clock {
     return now_;
   }
 
+  /// As setWallClock() has set it; at first, now() counted from 1970.
+  WallTime wallNow() const noexcept override {
+    std::lock_guard guard(mutex_);
+    return std::chrono::floor<std::chrono::milliseconds>(WallTime{} + wallOffset_ + now_.time_since_epoch());
+  }
+
+  /// Sets the wall clock. It goes on from there with advance(); now() stays as it is, and nobody is woken.
+  void setWallClock(WallTime now) {
+    std::lock_guard guard(mutex_);
+    wallOffset_ = now.time_since_epoch() - now_.time_since_epoch();
+  }
+
   void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
     std::list<Waiter>::iterator self;
     {
@@ -114,6 +126,7 @@ class FakeClock final : public Clock {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   Instant now_;
+  std::chrono::nanoseconds wallOffset_{};
   std::list<Waiter> waiters_;
 };
 

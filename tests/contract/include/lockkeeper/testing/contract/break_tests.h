@@ -2,6 +2,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
+#include "lockkeeper/testing/noted_losses.h"
 
 namespace lockkeeper::testing {
 
@@ -44,15 +45,6 @@ TEST_P(DriverContract, ABrokenHolderOwnsNothing) {
   EXPECT_EQ(release(broken), releaseOfNothing());
 }
 
-/// Notes the tokens that are reported.
-class NotedLosses final : public LossListener {
- public:
-  void claimsLost(std::span<const Token> tokens) noexcept override {
-    noted.insert(noted.end(), tokens.begin(), tokens.end());
-  }
-  std::vector<Token> noted{};
-};
-
 TEST_P(DriverContract, ABrokenHolderIsReportedAtOnceWhereTheStoreTells) {
   if (!GetParam().breakable || !GetParam().reportsLosses) GTEST_SKIP() << "the store cannot tell";
   const auto losses = std::make_shared<NotedLosses>();
@@ -60,7 +52,7 @@ TEST_P(DriverContract, ABrokenHolderIsReportedAtOnceWhereTheStoreTells) {
   const Claimant broken{key};
   ASSERT_TRUE(grant(broken));
   ASSERT_TRUE(breakLock(key));
-  EXPECT_EQ(losses->noted, std::vector{broken.token});
+  EXPECT_EQ(losses->noted(), std::vector{broken.token});
   EXPECT_TRUE(grant({key}));
 }
 

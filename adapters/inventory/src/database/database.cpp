@@ -1,0 +1,48 @@
+#include "database/database.h"
+
+#include <algorithm>
+
+#include "lockkeeper/internal/backoff.h"
+
+namespace lockkeeper::inventory {
+namespace {
+
+constexpr int maxAttempts = 4;
+constexpr std::chrono::milliseconds firstPause{2};
+constexpr std::chrono::milliseconds longestPause{8};
+
+}  // namespace
+
+std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& options) {
+  if (uri.starts_with("sqlite:")) return makeSqliteBackend(uri, options);
+  if (uri.starts_with("mysql://")) return makeServerBackend(uri, options);
+  throw ConfigError("the database URI must begin with sqlite:/ or mysql://");
+}
+
+Database::Database(std::string_view uri, const StockOptions& options)
+    : environment_(options.environment), backend_(makeBackend(uri, options)) {}
+
+bool Database::attempt(const std::function<void()>& transaction, Instant latest) {
+  Clock& clock = *environment_.clock;
+  Backoff backoff(firstPause, longestPause);
+  for (int attempt = 1;; ++attempt) {
+    try {
+      transaction();
+      return true;
+    } catch (const StoreUnavailable& failure) {
+      const bool undone = dynamic_cast<const Undone*>(&failure) != nullptr;
+      const Fault fault = undone ? Fault::lostSession : backend_->faultOf(failure);
+      const bool last = attempt == maxAttempts || clock.now() >= latest;
+      if (fault == Fault::contention && last) return false;
+      if (fault == Fault::final || last) throw;
+    }
+    const Instant paused = saturatingAdd(clock.now(), backoff.next(*environment_.random));
+    pauseUntil(clock, std::min(paused, latest));
+  }
+}
+
+void Database::run(const std::function<void()>& transaction) {
+  if (!attempt(transaction)) throw StoreUnavailable(display() + ": stayed locked by others");
+}
+
+}  // namespace lockkeeper::inventory

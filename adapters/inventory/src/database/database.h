@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "database/backend.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::inventory {
+
+/// The database, and the patience to try a transaction again where that is safe. Thread-safe.
+class Database {
+ public:
+  /// Connects nowhere yet. Throws ConfigError for a URI that is none of ours.
+  Database(std::string_view uri, const StockOptions& options);
+
+  Dialect dialect() const { return backend_->dialect(); }
+  const std::string& display() const { return backend_->display(); }
+
+  /// As Backend says.
+  Transaction begin(Access access = Access::write, Instant latest = Instant::max()) {
+    return backend_->begin(access, latest);
+  }
+
+  /// Whether a new transaction may succeed where this exception ended one.
+  bool isContention(const std::exception& failure) const {
+    return backend_->faultOf(failure) == Fault::contention;
+  }
+
+  /// A transaction has found out, or does not mind, that it was not committed: it may be tried again.
+  class Undone : public StoreUnavailable {
+   public:
+    using StoreUnavailable::StoreUnavailable;
+  };
+
+  /// Runs `transaction` until it returns, a few times at most: again after a contention, a lost session or
+  /// Undone, when it must have left nothing behind, but not after `latest`. False when contention lasted.
+  /// Passes other errors on.
+  bool attempt(const std::function<void()>& transaction, Instant latest = Instant::max());
+
+  /// Like attempt(), but throws StoreUnavailable when contention lasted.
+  void run(const std::function<void()>& transaction);
+
+ private:
+  const Environment environment_;
+  const std::unique_ptr<Backend> backend_;
+};
+
+}  // namespace lockkeeper::inventory

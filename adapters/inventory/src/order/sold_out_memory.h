@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "database/database.h"
+#include "database/stock_tables.h"
+
+namespace lockkeeper::inventory {
+
+/// Articles of which there was too little a moment ago: orders that want more are refused without the
+/// database, unless they may be booked already. Thread-safe.
+class SoldOutMemory {
+ public:
+  /// What was read is remembered for `length`; 0: not at all.
+  SoldOutMemory(Database& database, std::shared_ptr<Clock> clock, std::chrono::milliseconds length);
+
+  /// Whether the order is sold out. Does not block.
+  bool refuses(const Order& order);
+
+  /// Whether there was too little of the article when it was last looked at, and it is time to look again.
+  bool isStale(const std::string& sku);
+
+  /// Reads, in a transaction that writes nothing, how much there is, and which orders are booked unless that
+  /// is known, and remembers it if there is less than `quantity`. Throws what the database throws.
+  void look(const std::string& sku, std::int64_t quantity, Instant latest);
+
+  /// There may be more in stock: what was read before counts no more.
+  void forget(const std::string& sku);
+
+ private:
+  using Hashes = std::vector<std::size_t>;
+
+  struct Known {
+    Stock stock{};
+    std::shared_ptr<const Hashes> booked{};  // sorted, of the orders' ids; null when it is not known
+    Instant until{};                         // the end of what is remembered
+    Instant readAgain{};                     // not to read all of the ids before
+  };
+
+  Hashes readBooked(StockTables& tables, const std::string& sku) const;
+  void remember(const std::string& sku, Known known);
+
+  Database& database_;
+  const std::shared_ptr<Clock> clock_;
+  const std::chrono::milliseconds length_;
+
+  std::mutex mutex_;
+  std::uint64_t restocks_ = 0;
+  std::size_t hashes_ = 0;  // of all articles
+  std::unordered_map<std::string, Known> articles_;
+};
+
+}  // namespace lockkeeper::inventory

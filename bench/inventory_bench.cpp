@@ -1,0 +1,225 @@
+// Orders for one article through StockService, beside the same statements of the bare client library, in the
+// same run on the same server, which flushes each commit.
+// usage: inventory_bench [SECONDS of each measurement]
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "database_server.h"
+#include "line.h"
+#include "lockkeeper/inventory/stock_service.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/mysql/server_rows.h"
+#include "raw_session.h"
+
+namespace lockkeeper {
+namespace {
+
+using inventory::Deduction;
+using inventory::StockService;
+using inventory::Way;
+using Seconds = std::chrono::duration<double>;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr int manyCallers = 64;
+constexpr int repetitions = 5;
+
+/// What callers got in some time.
+struct Result {
+  double perSecond = 0;
+  double half = 0;  // Of the orders took no more, s.
+  double p99 = 0;   // s
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// `order` is called by each thread with its number, again and again.
+Result drive(int threads, Seconds length, const std::function<void(int thread)>& order) {
+  std::atomic<bool> stop = false;
+  std::vector<std::vector<double>> times(static_cast<std::size_t>(threads));
+  const auto began = SteadyClock::now();
+  {
+    std::vector<std::jthread> callers;
+    for (int thread = 0; thread < threads; ++thread) {
+      callers.emplace_back([&, thread] {
+        auto& own = times[static_cast<std::size_t>(thread)];
+        while (!stop) {
+          const auto asked = SteadyClock::now();
+          order(thread);
+          own.push_back(Seconds(SteadyClock::now() - asked).count());
+        }
+      });
+    }
+    std::this_thread::sleep_for(length);
+    stop = true;
+  }
+  const double took = Seconds(SteadyClock::now() - began).count();
+  std::vector<double> all;
+  for (const auto& each : times) all.insert(all.end(), each.begin(), each.end());
+  std::ranges::sort(all);
+  if (all.empty()) return {};
+  return {.perSecond = static_cast<double>(all.size()) / took,
+          .half = all[all.size() / 2],
+          .p99 = all[all.size() * 99 / 100]};
+}
+
+class InventoryBench {
+ public:
+  InventoryBench(test::Brand brand, Seconds length)
+      : brand_(brand), length_(length), server_(brand, {"--innodb-flush-log-at-trx-commit=1"}) {
+    service_.createSchema();
+    for (int i = 0; i < 1000; ++i) service_.restock("pen", 1'000'000);
+    for (int i = 0; i < manyCallers; ++i) {
+      raw_.push_back(std::make_unique<bench::RawSession>(server_.port(), database_));
+    }
+  }
+
+  void run() {
+    many();
+    one();
+    statements();
+    soldOut();
+  }
+
+ private:
+  std::string nextId() { return "order-" + std::to_string(++orders_); }
+
+  static std::string insert(const std::string& id) {
+    return "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES ('" + id + "','pen',1,1)";
+  }
+  static std::string update() {
+    return "UPDATE lockkeeper_stock SET level = level - 1, version = version + 1 WHERE sku = 'pen' AND level "
+           ">= 1";
+  }
+
+  void bareBatch(int thread) {
+    raw_[static_cast<std::size_t>(thread)]->ask("START TRANSACTION;" + insert(nextId()) + ";" + update() +
+                                                ";COMMIT");
+  }
+
+  // As orders were sent before they were combined.
+  void oneByOne(int) {
+    mysql::ServerRows::Transaction transaction = rows_.begin();
+    transaction.execute(
+        "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES (?, ?, ?, ?) "
+        "ON DUPLICATE KEY UPDATE attempt = lockkeeper_orders.attempt",
+        {nextId(), "pen", std::int64_t{1}, std::int64_t{1}});
+    transaction.execute(
+        "UPDATE lockkeeper_stock SET level = level - ?, version = version + 1 WHERE sku = ? AND level >= ?",
+        {std::int64_t{1}, "pen", std::int64_t{1}});
+    transaction.commit();
+  }
+
+  void order(int) {
+    if (service_.deduct("pen", 1, nextId()) != Deduction::deducted) std::abort();
+  }
+
+  /// Two ways in turn, again and again: the ratios of the second one's results to the first one's.
+  struct Ratios {
+    double perSecond;
+    double half;  // Of the best ones: with one caller, the rest is what else the machine does.
+    double p99;
+  };
+  Ratios compare(int threads, void (InventoryBench::*floor)(int), const char* name) {
+    std::vector<double> perSecond, p99;
+    double best = 1, bestFloor = 1;
+    for (int i = 0; i < repetitions; ++i) {
+      const Result bare = drive(threads, length_, [&](int thread) { (this->*floor)(thread); });
+      const Result ours = drive(threads, length_, [&](int thread) { order(thread); });
+      std::printf(
+          "%s, %d callers: %s %.0f/s, half %.3f ms, p99 %.2f ms; StockService %.0f/s, half %.3f ms, p99 %.2f "
+          "ms\n",
+          test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3,
+          ours.perSecond, ours.half * 1e3, ours.p99 * 1e3);
+      perSecond.push_back(ours.perSecond / bare.perSecond);
+      best = std::min(best, ours.half);
+      bestFloor = std::min(bestFloor, bare.half);
+      p99.push_back(ours.p99 / bare.p99);
+    }
+    return {median(perSecond), best / bestFloor, median(p99)};
+  }
+
+  void print(const std::string& what, const std::string& floor, const std::string& wanted,
+             const std::string& measured, bool passed) const {
+    bench::print({.name = std::string("inventory, ") + test::nameOf(brand_) + ": " + what,
+                  .floor = floor,
+                  .wanted = wanted,
+                  .measured = measured,
+                  .passed = passed});
+  }
+
+  void many() {
+    const Ratios ratios = compare(manyCallers, &InventoryBench::bareBatch, "a bare batch");
+    const std::string floor = "a bare batch on 64 connections";
+    print("orders/s, 64 callers, one article", floor, "at least 4.00x", bench::figure(ratios.perSecond, "x"),
+          ratios.perSecond >= 4);
+    print("p99, 64 callers, one article", floor, "at most 1.00x", bench::figure(ratios.p99, "x"),
+          ratios.p99 <= 1);
+  }
+
+  void one() {
+    const Ratios ratios = compare(1, &InventoryBench::oneByOne, "statements one by one");
+    print("time of half of the orders, 1 caller", "insert, update and commit one by one, on ServerRows",
+          "at most 1.05x", bench::figure(ratios.half, "x"), ratios.half <= 1.05);
+  }
+
+  double statementsSoFar() { return std::stod(raw_[0]->ask("SHOW GLOBAL STATUS LIKE 'Questions'", 1)); }
+
+  void statements() {
+    const double before = statementsSoFar();
+    std::atomic<int> orders = 0;
+    drive(manyCallers, length_, [&](int thread) {
+      order(thread);
+      ++orders;
+    });
+    const double each = (statementsSoFar() - before) / orders;
+    print("statements an order, 64 callers", "", "at most 0.20", bench::figure(each, ""), each <= 0.2);
+  }
+
+  void soldOut() {
+    service_.restock("ink", 0);
+    const Result refused = drive(manyCallers, length_, [&](int) {
+      if (service_.deduct("ink", 1, nextId()) != Deduction::soldOut) std::abort();
+    });
+    print("refused orders/s when sold out, 64 callers", "", "at least 200000",
+          bench::figure(refused.perSecond, ""), refused.perSecond >= 200'000);
+  }
+
+  const test::Brand brand_;
+  const Seconds length_;
+  test::DatabaseServer server_;
+  const std::string database_ = server_.newDatabase();
+  LockManager locks_{std::make_shared<MemoryDriver>()};
+  StockService service_{server_.uri(database_), locks_, Way::conditionalUpdate};
+  mysql::ServerRows rows_{StoreUri::parse(server_.uri(database_)), {}};
+  std::vector<std::unique_ptr<bench::RawSession>> raw_{};
+  std::atomic<std::int64_t> orders_ = 0;
+};
+
+}  // namespace
+}  // namespace lockkeeper
+
+int main(int count, char** arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  double seconds = 2;
+  for (int i = 1; i < count; ++i) {
+    const std::string given = arguments[i];
+    if (!given.starts_with("--")) seconds = std::stod(given);  // Not of Google Benchmark.
+  }
+  for (const lockkeeper::test::Brand brand : lockkeeper::test::allBrands) {
+    lockkeeper::InventoryBench(brand, lockkeeper::Seconds(seconds)).run();
+  }
+  return 0;
+}

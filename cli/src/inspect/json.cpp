@@ -1,0 +1,62 @@
+#include "inspect/json.h"
+
+#include <Poco/UTF8Encoding.h>
+
+#include <iostream>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/hex.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+bool isUtf8(std::string_view text) {
+  const Poco::UTF8Encoding encoding;
+  while (!text.empty()) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+    const int available = text.size() < 4 ? static_cast<int>(text.size()) : 4;
+    int length = encoding.sequenceLength(bytes, 1);
+    if (length < 1 || length > available || !Poco::UTF8Encoding::isLegal(bytes, length)) return false;
+    text.remove_prefix(static_cast<std::size_t>(length));
+  }
+  return true;
+}
+
+}  // namespace
+
+// What is not ASCII is escaped: it could control a terminal.
+Poco::JSON::Object newObject() {
+  return Poco::JSON::Object(Poco::JSON_PRESERVE_KEY_ORDER | Poco::JSON_ESCAPE_UNICODE);
+}
+
+void setText(Poco::JSON::Object& object, const std::string& name, std::string_view text) {
+  if (isUtf8(text)) {
+    object.set(name, std::string(text));
+    return;
+  }
+  object.set(name, printable(text, text.size()));
+  std::string bytes;
+  for (const char each : text) appendHex(bytes, static_cast<unsigned char>(each));
+  object.set(name + "Hex", bytes);
+}
+
+Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder) {
+  const Poco::Dynamic::Var none;
+  Poco::JSON::Object object = newObject();
+  setText(object, "key", key);
+  if (holder.owner.empty()) {
+    object.set("owner", none);
+  } else {
+    setText(object, "owner", holder.owner);
+  }
+  object.set("remainingMs", holder.remaining ? Poco::Dynamic::Var(holder.remaining->count()) : none);
+  object.set("fence", holder.fence ? Poco::Dynamic::Var(*holder.fence) : none);
+  return object;
+}
+
+void printLine(const Poco::JSON::Object& object) {
+  object.stringify(std::cout);
+  std::cout << std::endl;
+}
+
+}  // namespace lockkeeper::cli

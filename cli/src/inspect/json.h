@@ -1,0 +1,26 @@
+#pragma once
+
+#include <Poco/JSON/Object.h>
+
+#include <string>
+#include <string_view>
+
+#include "lockkeeper/driver/driver.h"
+
+namespace lockkeeper::cli {
+
+/// What --json prints. Names in this order; lengths of time in milliseconds.
+Poco::JSON::Object newObject();
+
+/// Sets `name`; for a text that is not UTF-8, which JSON cannot hold, its escaped form, and its bytes in
+/// hexadecimal as `name`Hex.
+void setText(Poco::JSON::Object& object, const std::string& name, std::string_view text);
+
+/// key, and of its holder, when there is one: owner (null for an unknown client), remainingMs (null: for
+/// ever) and fence (null: none).
+Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder);
+
+/// On a line of its own, and at once: somebody may read it from a pipe.
+void printLine(const Poco::JSON::Object& object);
+
+}  // namespace lockkeeper::cli

@@ -1,0 +1,269 @@
+#include <Poco/DateTimeFormat.h>
+#include <Poco/DateTimeFormatter.h>
+#include <Poco/JSON/Object.h>
+#include <Poco/Timestamp.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <optional>
+
+#include "commands.h"
+#include "exit_codes.h"
+#include "inspect/held_keys.h"
+#include "inspect/json.h"
+#include "inspect/screen.h"
+#include "inspect/table.h"
+#include "inspect/watched_keys.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "run/signal_queue.h"
+#include "shown.h"
+
+namespace lockkeeper::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Key = WatchedKeys::Key;
+
+constexpr milliseconds usualInterval{1000};
+constexpr milliseconds shortestInterval{100};
+constexpr milliseconds longestInterval{3'600'000};
+
+/// An order of the rows, and its name.
+struct Order {
+  const char* name;
+  bool (*before)(const Key& one, const Key& other);
+};
+
+// Without a length is for ever.
+milliseconds remaining(const Key& key) { return key.holder.remaining.value_or(milliseconds::max()); }
+
+constexpr std::array orders{
+    Order{"key", [](const Key& one, const Key& other) { return one.name < other.name; }},
+    Order{"owner", [](const Key& one, const Key& other) { return one.holder.owner < other.holder.owner; }},
+    Order{"age", [](const Key& one, const Key& other) { return one.since < other.since; }},
+    Order{"remaining", [](const Key& one, const Key& other) { return remaining(one) < remaining(other); }},
+    Order{"turns", [](const Key& one, const Key& other) { return one.turns > other.turns; }}};
+
+std::size_t orderOf(const CommandLine& line) {
+  const std::string name = line.option("sort").value_or(orders.front().name);
+  const auto found = std::ranges::find(orders, name, &Order::name);
+  if (found == orders.end()) {
+    throw UsageError("--sort is " + quoted(name) + ": it must be key, owner, age, remaining or turns");
+  }
+  return static_cast<std::size_t>(found - orders.begin());
+}
+
+milliseconds intervalOf(const CommandLine& line) {
+  const milliseconds interval = durationOption(line, "interval", usualInterval);
+  checkDuration<UsageError>("--interval", interval, shortestInterval, longestInterval);
+  return interval;
+}
+
+std::string clockTime(const std::string& format) {
+  return Poco::DateTimeFormatter::format(Poco::Timestamp(), format);
+}
+
+/// Where the watch is told of what it has seen.
+class Display {
+ public:
+  virtual ~Display() = default;
+
+  virtual void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& keys) = 0;
+  virtual void failed(const std::string& why) = 0;
+};
+
+/// One object a line, for programs.
+class JsonLines final : public Display {
+ public:
+  void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& /*keys*/) override {
+    for (const WatchedKeys::Change& each : changes) {
+      Poco::JSON::Object object = jsonOf(each.key.name, each.key.holder);
+      if (each.kind == WatchedKeys::Kind::freed) object.remove("remainingMs");
+      print(object, std::string(toString(each.kind)));
+    }
+  }
+  void failed(const std::string& why) override {
+    Poco::JSON::Object object = newObject();
+    object.set("error", why);
+    print(object, "failed");
+  }
+
+ private:
+  static void print(Poco::JSON::Object& object, const std::string& event) {
+    object.set("event", event);
+    object.set("at", clockTime(Poco::DateTimeFormat::ISO8601_FRAC_FORMAT));
+    printLine(object);
+  }
+};
+
+/// One line for each change, where there is no terminal.
+class TextLines final : public Display {
+ public:
+  void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& /*keys*/) override {
+    for (const auto& [kind, key] : changes) {
+      std::cout << clockTime(Poco::DateTimeFormat::ISO8601_FORMAT) << "  " << toString(kind) << "  "
+                << shown(key.name) << "  " << shownOwner(key.holder) << "  fence " << shownFence(key.holder)
+                << std::endl;
+    }
+  }
+  void failed(const std::string& why) override {
+    std::cout << clockTime(Poco::DateTimeFormat::ISO8601_FORMAT) << "  failed  " << why << std::endl;
+  }
+};
+
+/// A table that fills the terminal, and the keys that change it.
+class LiveTable final : public Display {
+ public:
+  LiveTable(std::size_t order, std::string filter) : order_(order), filter_(std::move(filter)) {}
+
+  void changed(const std::vector<WatchedKeys::Change>& /*changes*/, const WatchedKeys& keys) override {
+    held_ = keys.held();
+    fault_.clear();
+    draw();
+  }
+  void failed(const std::string& why) override {
+    fault_ = why;
+    draw();
+  }
+
+  /// What was pressed since. False: quit.
+  bool handleKeys() {
+    for (const char key : Screen::pressed()) {
+      if (typing_) {
+        type(key);
+      } else if (key == 'q') {
+        return false;
+      } else if (key == 's') {
+        order_ = (order_ + 1) % orders.size();
+      } else if (key == '/') {
+        typing_ = true;
+        filter_.clear();
+      }
+    }
+    draw();
+    return true;
+  }
+
+  /// For as long as this process is stopped, the terminal is its shell's.
+  void stop() {
+    screen_.reset();
+    ::raise(SIGSTOP);
+    screen_.emplace();
+    draw();
+  }
+
+  void draw() const {
+    const Instant now = systemClock()->now();
+    std::vector<std::vector<std::string>> rows{{"KEY", "OWNER", "AGE", "REMAINING", "FENCE", "TURNS"}};
+    std::vector<Key> shownKeys;
+    std::ranges::copy_if(held_, std::back_inserter(shownKeys), [&](const Key& key) {
+      return shown(key.name).find(filter_) != std::string::npos ||
+             shown(key.holder.owner).find(filter_) != std::string::npos;
+    });
+    std::ranges::stable_sort(shownKeys, orders[order_].before);
+    for (const Key& key : shownKeys) {
+      const auto age = std::chrono::duration_cast<milliseconds>(now - key.since);
+      rows.push_back({shown(key.name), shownOwner(key.holder),
+                      (key.sinceBefore ? ">" : "") + shownLength(age), shownRemaining(key.holder),
+                      shownFence(key.holder), std::to_string(key.turns)});
+    }
+    screen_->show(tableLines(rows), status(shownKeys.size()));
+  }
+
+ private:
+  static constexpr char escape = '\x1b';
+  static constexpr char erase = '\x7f';
+
+  void type(char key) {
+    if (key == '\r' || key == '\n' || key == escape) {
+      typing_ = false;
+      if (key == escape) filter_.clear();
+    } else if (key == erase || key == '\b') {
+      if (!filter_.empty()) filter_.pop_back();
+    } else if (static_cast<unsigned char>(key) >= ' ') {
+      filter_ += key;
+    }
+  }
+
+  std::string status(std::size_t count) const {
+    if (!fault_.empty()) return "not up to date: " + fault_;
+    if (typing_) return "filter: " + shown(filter_) + "_   Enter: done, Esc: all keys";
+    std::string text =
+        std::to_string(count) + " of " + std::to_string(held_.size()) + " keys, by " + orders[order_].name;
+    if (!filter_.empty()) text += ", with " + quoted(filter_);
+    return text + "   q: quit, s: sort, /: filter";
+  }
+
+  std::optional<Screen> screen_{std::in_place};
+  std::size_t order_;
+  std::string filter_;
+  bool typing_ = false;
+  std::vector<Key> held_;
+  std::string fault_;
+};
+
+/// Waits until the next look is due. Returns the exit code when it is time to end.
+std::optional<int> waitForNextLook(SignalQueue& signals, LiveTable* table, Instant next) {
+  while (true) {
+    const auto left = std::chrono::ceil<milliseconds>(next - systemClock()->now());
+    if (left.count() <= 0) return std::nullopt;
+    std::array<pollfd, 2> ready{pollfd{signals.descriptor(), POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
+    ::poll(ready.data(), table != nullptr ? 2 : 1, static_cast<int>(left.count()));
+    const auto typed = table != nullptr ? ready[1].revents : short{0};
+    if ((typed & (POLLHUP | POLLERR)) != 0) return exitOk;  // the terminal is gone
+    if (typed != 0 && !table->handleKeys()) return exitOk;
+    while (const auto signal = signals.next()) {
+      if (*signal == SIGTSTP && table != nullptr) {
+        table->stop();
+      } else if (*signal == SIGWINCH && table != nullptr) {
+        table->draw();
+      } else if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) {
+        return exitSignal + *signal;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int watchKeys(const CommandLine& line) {
+  const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
+  const milliseconds interval = intervalOf(line);
+  const std::size_t order = orderOf(line);
+  const bool onTerminal = !line.has("json") && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
+  SignalQueue signals;
+  const HeldKeys store(readSettings(line), operands.empty() ? "" : operands.front());
+  WatchedKeys keys;
+  // A store that is not there now is told before the terminal is taken.
+  std::vector<WatchedKeys::Change> changes = keys.look(store.look(), systemClock()->now());
+
+  std::unique_ptr<Display> display;
+  LiveTable* table = nullptr;
+  if (line.has("json")) {
+    display = std::make_unique<JsonLines>();
+  } else if (onTerminal) {
+    auto live = std::make_unique<LiveTable>(order, line.option("filter").value_or(""));
+    table = live.get();
+    display = std::move(live);
+  } else {
+    display = std::make_unique<TextLines>();
+  }
+  display->changed(changes, keys);
+  while (std::cout) {
+    if (const auto end = waitForNextLook(signals, table, systemClock()->now() + interval)) return *end;
+    try {
+      changes = keys.look(store.look(), systemClock()->now());
+      display->changed(changes, keys);
+    } catch (const Error& error) {
+      display->failed(oneLine(error.what()));
+    }
+  }
+  return exitOk;  // nobody reads it any more
+}
+
+}  // namespace lockkeeper::cli

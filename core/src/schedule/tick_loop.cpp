@@ -1,0 +1,177 @@
+#include "schedule/tick_loop.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+
+namespace lockkeeper::detail {
+namespace {
+
+using std::chrono::floor;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+/// The wall clock is looked at that often, since nobody tells when it is set.
+constexpr seconds longestWait{1};
+
+/// How far it may be set back without repeating ticks.
+constexpr hours longestSetBack{24};
+
+/// How long an instance may take from finding a tick due to holding its lock.
+constexpr minutes slowestClaim{1};
+
+/// "2026-11-23T02:30:00Z".
+std::string text(sys_seconds when) {
+  const auto day = floor<std::chrono::days>(when);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss time{when - day};
+  char buffer[64];
+  const int length =
+      std::snprintf(buffer, sizeof buffer, "%04d-%02u-%02uT%02d:%02d:%02dZ", static_cast<int>(date.year()),
+                    static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                    static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+                    static_cast<int>(time.seconds().count()));
+  return {buffer, static_cast<std::size_t>(length)};
+}
+
+std::string keyOf(const std::string& name, sys_seconds tick) { return name + "@" + text(tick); }
+
+}  // namespace
+
+milliseconds latestRun(Missed missed) noexcept { return missed == Missed::once ? hours{22} : minutes{1}; }
+
+milliseconds keptFor(milliseconds latest, const ScheduleOptions& options) noexcept {
+  return latest + latest / 100 + options.clockSkew + slowestClaim;  // the store's clock may be off by 1 %
+}
+
+TickLoop::TickLoop(std::shared_ptr<const ExclusiveTask> task, Schedule schedule, ScheduleOptions options)
+    : task_(std::move(task)), schedule_(std::move(schedule)), options_(options) {
+  if (!task_) throw std::invalid_argument("a ScheduledTask needs an ExclusiveTask");
+  checkOptions(options_);
+  checkKey(keyOf(task_->name(), sys_seconds{}));
+  begin(clock().wallNow());
+}
+
+void TickLoop::start() {
+  thread_ = std::thread([self = shared_from_this()] { self->run(); });
+}
+
+void TickLoop::stop() {
+  stopped_.request_stop();
+  {
+    const std::lock_guard guard(mutex_);
+    wakeUp_.notify_all();
+  }
+  if (thread_.get_id() == std::this_thread::get_id()) return thread_.detach();  // ends with the work
+  thread_.join();
+}
+
+void TickLoop::run() {
+  while (!stopped_.stop_requested() && !manager().stopped()) {
+    const Instant until = step();
+    std::unique_lock held(mutex_);
+    if (!stopped_.stop_requested()) manager().environment().clock->wait(held, wakeUp_, until);
+  }
+}
+
+/// As after a start at this time.
+void TickLoop::begin(WallTime wall) {
+  pass(std::chrono::ceil<seconds>(wall) - seconds{1});
+  if (options_.missed == Missed::skip) return;
+  const sys_seconds first = schedule_.next(floor<seconds>(wall - latestRun(options_.missed)));
+  if (first <= wall) pass(latestTick(first, wall) - seconds{1});
+}
+
+void TickLoop::pass(sys_seconds until) {
+  passed_ = until;
+  due_ = schedule_.next(until);
+}
+
+/// The last one that has come by `wall`, from one that has.
+sys_seconds TickLoop::latestTick(sys_seconds from, WallTime wall) const {
+  while (true) {
+    const sys_seconds next = schedule_.next(from);
+    if (next > wall) return from;
+    from = next;
+  }
+}
+
+Instant TickLoop::step() {
+  const WallTime wall = clock().wallNow();
+  if (wall < passed_ - longestSetBack) begin(wall);
+  if (due_ <= wall) handleDue(wall);
+  const milliseconds left = due_ - clock().wallNow();
+  return saturatingAdd(clock().now(), std::clamp<milliseconds>(left, milliseconds{0}, longestWait));
+}
+
+void TickLoop::handleDue(WallTime wall) {
+  const sys_seconds first = due_;
+  const sys_seconds earliest = std::chrono::ceil<seconds>(wall - latestRun(options_.missed));
+  const sys_seconds inTime = first < earliest ? schedule_.next(earliest - seconds{1}) : first;
+  if (inTime > wall) {
+    tellMissed(first, "this process was not awake then, or its clock was set");
+    return pass(floor<seconds>(wall));
+  }
+  const sys_seconds tick = latestTick(inTime, wall);
+  if (tick != first) tellMissed(first, "this process was not awake then, or its clock was set");
+  pass(tick);
+  if (!attempt(tick)) return;
+  const WallTime ended = clock().wallNow();
+  if (due_ > ended) return;
+  tellMissed(due_, "a run of this process went on");
+  pass(floor<seconds>(ended));
+}
+
+/// False when the work was certainly not run.
+bool TickLoop::attempt(sys_seconds tick) {
+  const Instant began = clock().now();
+  const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
+  LockOptions options;
+  options.ttl = keptFor(latest, options_);
+  options.waitFor = milliseconds{0};
+  options.renew = Renew::manual;
+  options.maxHold = forever;
+  options.safetyMargin = *options.ttl / 10;
+  options.stop = stopped_.get_token();
+  try {
+    auto claim = task_->manager_->tryLock(keyOf(task_->name(), tick), options);
+    if (!claim) {
+      const bool stopped = stopped_.stop_requested() || manager().stopped();
+      tell(stopped ? TaskOutcome::stopped : TaskOutcome::skipped, began);
+      return false;
+    }
+    claim->releaseHeldFor(*options.ttl);
+  } catch (const std::exception& error) {
+    tell(TaskOutcome::storeFailed, began, error.what());
+    return false;
+  }
+  if (clock().wallNow() > tick + latest + slowestClaim) {
+    // Whoever ran it may have claimed it so long ago that the store has forgotten.
+    tellMissed(tick, "its lock was granted too late");
+    return false;
+  }
+  try {
+    const std::string why = "the tick of " + text(tick) + ": another run goes on";
+    return task_->run(stopped_.get_token(), TaskOutcome::missed, why) != TaskOutcome::missed;
+  } catch (...) {
+    return true;  // the listener was told what the work threw
+  }
+}
+
+void TickLoop::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
+  task_->tell(outcome, began, text);
+}
+
+void TickLoop::tellMissed(sys_seconds first, const std::string& why) const {
+  tell(TaskOutcome::missed, clock().now(), "the tick of " + text(first) + ": " + why);
+}
+
+}  // namespace lockkeeper::detail

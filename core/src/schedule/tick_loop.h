@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/schedule/scheduled_task.h"
+
+namespace lockkeeper::detail {
+
+/// How late a tick may still be run.
+std::chrono::milliseconds latestRun(Missed missed) noexcept;
+
+/// How long the lock of a tick that may be run so late stays taken: then no instance tries to run it any
+/// more.
+std::chrono::milliseconds keptFor(std::chrono::milliseconds latest, const ScheduleOptions& options) noexcept;
+
+/// What a ScheduledTask is behind its pointer. One thread calls step(); the rest is thread-safe.
+class TickLoop : public std::enable_shared_from_this<TickLoop> {
+ public:
+  TickLoop(std::shared_ptr<const ExclusiveTask> task, Schedule schedule, ScheduleOptions options);
+
+  /// Starts the thread.
+  void start();
+  /// Ends it.
+  void stop();
+
+  /// Handles the ticks that have come by now, and blocks for their run. Returns when to look again.
+  Instant step();
+
+  bool inherited() const noexcept { return forkGuard_.inherited(); }
+
+ private:
+  void run();
+  void begin(WallTime wall);
+  void pass(std::chrono::sys_seconds until);
+  std::chrono::sys_seconds latestTick(std::chrono::sys_seconds from, WallTime wall) const;
+  void handleDue(WallTime wall);
+  bool attempt(std::chrono::sys_seconds tick);
+  void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
+  void tellMissed(std::chrono::sys_seconds first, const std::string& why) const;
+  const LockManager& manager() const { return *task_->manager_; }
+  const Clock& clock() const { return *manager().environment().clock; }
+
+  const std::shared_ptr<const ExclusiveTask> task_;
+  const Schedule schedule_;
+  const ScheduleOptions options_;
+  const ForkGuard forkGuard_;
+  std::chrono::sys_seconds passed_{};  // all ticks up to this moment are done with
+  std::chrono::sys_seconds due_{};     // the first one after it
+
+  std::thread thread_;
+  std::stop_source stopped_;
+  std::mutex mutex_;
+  std::condition_variable wakeUp_;
+};
+
+}  // namespace lockkeeper::detail

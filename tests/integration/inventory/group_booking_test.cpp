@@ -1,0 +1,245 @@
+// Orders that are booked as one transaction: each gets the answer that it would have got alone, whatever
+// becomes of the connection.
+
+#include "order/group_booking.h"
+
+#include <gmock/gmock.h>
+
+#include <Poco/Data/Statement.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "database_server.h"
+#include "fault_proxy.h"
+#include "free_port.h"
+#include "shop.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using inventory::Database;
+using inventory::Deduction;
+using inventory::GroupBooking;
+using inventory::PlacedOrder;
+using inventory::StockOptions;
+using inventory::StockService;
+using inventory::Way;
+using Poco::Data::Keywords::into;
+using Poco::Data::Keywords::now;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
+
+/// Orders in the order in which they came.
+class Group {
+ public:
+  Group& add(const std::string& orderId, std::int64_t quantity = 1, const std::string& sku = "pen") {
+    orders_.push_back(PlacedOrder{.order = {sku, quantity, orderId, ++attempts_}});
+    return *this;
+  }
+
+  Group& book(Database& database) {
+    std::vector<PlacedOrder*> orders;
+    for (PlacedOrder& each : orders_) orders.push_back(&each);
+    GroupBooking(database, orders, Instant::max()).run();
+    return *this;
+  }
+
+  /// "deducted", …, or the name of the error.
+  std::vector<std::string> answers() const {
+    std::vector<std::string> answers;
+    for (const PlacedOrder& each : orders_) answers.push_back(answerOf(each));
+    return answers;
+  }
+
+ private:
+  static std::string answerOf(const PlacedOrder& order) {
+    if (!order.failure) return toString(order.result);
+    try {
+      std::rethrow_exception(order.failure);
+    } catch (const StoreUnavailable&) {
+      return "unavailable";
+    } catch (const OutcomeUnknown&) {
+      return "unknown";
+    } catch (const std::exception& other) {
+      return other.what();
+    }
+  }
+
+  static inline std::int64_t attempts_ = 0;
+  std::deque<PlacedOrder> orders_;
+};
+
+class GroupBookingTest : public testing::TestWithParam<Backend> {
+ protected:
+  Shop shop{GetParam()};
+  StockService service = shop.service(Way::conditionalUpdate, impatient);
+  Database database{shop.uri(), impatient};
+};
+
+TEST_P(GroupBookingTest, BooksAllWhenThereIsEnough) {
+  service.restock("pen", 10);
+  EXPECT_THAT(Group().add("a").add("b", 2).add("c", 7).book(database).answers(),
+              ElementsAre("deducted", "deducted", "deducted"));
+  EXPECT_EQ(shop.level("pen"), 0);
+  EXPECT_EQ(shop.sold("pen"), 10);
+}
+
+TEST_P(GroupBookingTest, StockForSomeGoesToThoseWhoCameFirst) {
+  service.restock("pen", 5);
+  EXPECT_THAT(Group().add("a", 3).add("b", 3).add("c", 2).add("d", 1).book(database).answers(),
+              ElementsAre("deducted", "sold out", "deducted", "sold out"));
+  EXPECT_EQ(shop.level("pen"), 0);
+  EXPECT_TRUE(shop.booked("a") && shop.booked("c"));
+  EXPECT_EQ(shop.orders("pen"), 2);
+}
+
+TEST_P(GroupBookingTest, AnIdIsBookedOnce) {
+  service.restock("pen", 10);
+  service.restock("ink", 10);
+  Group().add("old").book(database);
+  Group().add("of ink", 1, "ink").book(database);
+  EXPECT_THAT(
+      Group().add("a").add("old").add("a").add("of ink", 5).add("b").add("a", 2).book(database).answers(),
+      ElementsAre("deducted", "duplicate", "duplicate", "duplicate", "deducted", "duplicate"));
+  EXPECT_EQ(shop.level("pen"), 10 - 3);
+  EXPECT_EQ(shop.sold("pen"), 3);
+  EXPECT_THAT(Group().add("a").add("old").book(database).answers(), ElementsAre("duplicate", "duplicate"));
+  EXPECT_THAT(Group().add("c").add("c").book(database).answers(), ElementsAre("deducted", "duplicate"));
+}
+
+TEST_P(GroupBookingTest, AnIdThatWasRefusedMayComeAgainInTheSameGroup) {
+  service.restock("pen", 5);
+  EXPECT_THAT(Group().add("a", 6).add("a", 5).add("a", 5).book(database).answers(),
+              ElementsAre("sold out", "deducted", "duplicate"));
+  EXPECT_EQ(shop.level("pen"), 0);
+}
+
+TEST_P(GroupBookingTest, TellsAnUnknownArticleAndADuplicateApart) {
+  service.restock("ink", 1);
+  Group().add("old", 1, "ink").book(database);
+  EXPECT_THAT(Group().add("a").add("old").book(database).answers(), ElementsAre("unknown sku", "duplicate"));
+  EXPECT_EQ(shop.orders("pen"), 0);
+}
+
+TEST_P(GroupBookingTest, HundredsOfOrdersAreOneTransaction) {
+  service.restock("pen", 511);
+  Group group;
+  for (int order = 0; order < 512; ++order) group.add(std::string(50, '\xff') + std::to_string(order));
+  EXPECT_THAT(group.book(database).answers(), testing::Contains("sold out").Times(1));
+  EXPECT_EQ(group.answers().back(), "sold out");
+  EXPECT_EQ(shop.level("pen"), 0);
+  EXPECT_EQ(shop.orders("pen"), 511);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingTest, testing::ValuesIn(allBackends),
+                         [](const auto& each) { return nameOf(each.param); });
+
+/// Two can be booked, two never.
+Group mixed(const std::string& name) {
+  return Group().add(name + "a").add("old").add(name + "big", 1'000'000).add(name + "b", 2);
+}
+
+Group plain(const std::string& name) { return Group().add(name + "a").add(name + "b", 2); }
+
+class GroupBookingFaults : public testing::TestWithParam<Backend> {
+ protected:
+  GroupBookingFaults() {
+    service.restock("pen", 1'000'000);
+    Group().add("old").book(near);
+  }
+
+  void endInTheTruth(Group (&make)(const std::string&), std::size_t step) {
+    const auto expected = make("connect").book(distant).answers();
+    proxy.passThrough();
+    ASSERT_EQ(make("measure").book(distant).answers(), expected);
+    const std::size_t replyBytes = proxy.replyBytes();
+    ASSERT_GT(replyBytes, 20U);
+    for (std::size_t bytes = 0; bytes < replyBytes; bytes += step) {
+      const std::string name = std::to_string(bytes);
+      proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
+      EXPECT_EQ(make(name).book(distant).answers(), expected) << "cut after " << bytes << " bytes";
+      EXPECT_EQ(proxy.fired(), 1U) << "nothing was cut after " << bytes << " bytes";
+      EXPECT_TRUE(shop.booked(name + "a") && shop.booked(name + "b")) << "cut after " << bytes << " bytes";
+    }
+    EXPECT_EQ(shop.level("pen") + shop.sold("pen"), 1'000'000);
+  }
+
+  DatabaseServer& server = serverOf(GetParam());
+  Shop shop{GetParam()};
+  StockService service = shop.service(Way::conditionalUpdate, impatient);
+  Database near{shop.uri(), impatient};
+  Poco::Data::Session watching = shop.session();
+  FaultProxy proxy{server.port()};
+  Database distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
+                   impatient};
+};
+
+TEST_P(GroupBookingFaults, EveryCutReplyEndsInTheTruth) { endInTheTruth(plain, 1); }
+
+TEST_P(GroupBookingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) { endInTheTruth(mixed, 7); }
+
+TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
+  plain("connect").book(distant);
+  proxy.passThrough();
+  EXPECT_THAT(plain("measure").book(distant).answers(), ElementsAre("deducted", "deducted"));
+  // The first request is not after a reply of this transaction.
+  EXPECT_EQ(proxy.requests(), 2U);
+}
+
+TEST_P(GroupBookingFaults, AGroupOf32IsFourStatements) {
+  Group group;
+  for (int order = 0; order < 32; ++order) group.add(std::to_string(order));
+  plain("connect").book(near);
+  const auto statements = [&] {
+    std::string name, count;
+    watching << "SHOW GLOBAL STATUS LIKE 'Questions'", into(name), into(count), now;
+    return std::stoi(count);
+  };
+  const int before = statements();
+  group.book(near);
+  // And the question for the number itself.
+  EXPECT_EQ(statements() - before, 4 + 1);
+}
+
+TEST_P(GroupBookingFaults, AConnectionThatIsLostBeforeCommitBooksNothing) {
+  plain("connect").book(distant);
+  proxy.leadTo(freePort());
+  proxy.cutReplies(0, Ending::rst);
+  EXPECT_THAT(plain("order").book(distant).answers(), ElementsAre("unavailable", "unavailable"));
+  EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_FALSE(shop.booked("ordera") || shop.booked("orderb"));
+}
+
+TEST_P(GroupBookingFaults, ACommitThatDoesNotArriveIsDoneAgain) {
+  plain("connect").book(distant);
+  proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
+  EXPECT_THAT(plain("order").book(distant).answers(), ElementsAre("deducted", "deducted"));
+  EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_TRUE(shop.booked("ordera") && shop.booked("orderb"));
+  EXPECT_EQ(shop.level("pen") + shop.sold("pen"), 1'000'000);
+}
+
+TEST_P(GroupBookingFaults, OnlyThoseThatMayBeBookedAreInDoubt) {
+  mixed("connect").book(distant);
+  proxy.passThrough();
+  mixed("measure").book(distant);
+  const std::size_t allButTheEnd = proxy.replyBytes() - 1;
+  proxy.leadTo(freePort());
+  proxy.cutReplies(allButTheEnd, Ending::rst);
+  // "old" is no new order, but who asks again had better be told the same by all.
+  EXPECT_THAT(mixed("order").book(distant).answers(),
+              ElementsAre("unknown", "unknown", "unavailable", "unknown"));
+  EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_TRUE(shop.booked("ordera") && shop.booked("orderb")) << "the server had committed";
+  EXPECT_FALSE(shop.booked("orderbig"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingFaults, testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
+
+}  // namespace
+}  // namespace lockkeeper::test

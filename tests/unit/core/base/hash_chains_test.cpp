@@ -1,0 +1,50 @@
+#include "base/hash_chains.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace lockkeeper::detail {
+namespace {
+
+struct Item {
+  std::size_t number = 0;
+  Item* next = nullptr;
+
+  // Several items have the same.
+  std::size_t hash() const { return number / 3; }
+};
+using Chains = HashChains<Item, &Item::next, &Item::hash>;
+
+Item* find(const Chains& chains, std::size_t number) {
+  return chains.find(number / 3, [=](const Item& item) { return item.number == number; });
+}
+
+TEST(HashChains, FindsWhatIsInItWhateverIsTakenOut) {
+  std::mt19937 random(7);
+  std::vector<Item> items(200);
+  for (std::size_t number = 0; number < items.size(); ++number) items[number].number = number;
+  std::set<std::size_t> expected;
+  Chains chains;
+  for (int step = 0; step < 20'000; ++step) {
+    Item& item = items[random() % items.size()];
+    if (expected.insert(item.number).second) {
+      chains.reserve(chains.size() + 1);
+      chains.add(item);
+    } else {
+      expected.erase(item.number);
+      chains.remove(item);
+    }
+    ASSERT_EQ(chains.size(), expected.size());
+    const std::size_t asked = random() % items.size();
+    ASSERT_EQ(find(chains, asked), expected.contains(asked) ? &items[asked] : nullptr);
+  }
+}
+
+TEST(HashChains, FindsNothingBeforeAnythingIsThere) { EXPECT_EQ(find(Chains(), 1), nullptr); }
+
+}  // namespace
+}  // namespace lockkeeper::detail
