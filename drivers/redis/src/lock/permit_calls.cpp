@@ -16,13 +16,13 @@ using std::chrono::milliseconds;
 AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire) {
   const Claim& claim = request.claim;
   const bool withFence = store_.options().fence;
-  const std::string value = lockValue(claim);
+  const ComposedText value = lockValue(claim);
   const std::string ttl = std::to_string(request.ttl.count());
   const std::string weight = std::to_string(claim.share->weight);
   const std::string limit = std::to_string(claim.share->limit);
   const std::string kept = std::to_string(store_.options().fenceKept.count());
-  const std::string queue = companionKey(claim.key, "queue");
-  const std::string counter = companionKey(claim.key, "fence");
+  const ComposedText queue = companionKey(claim.key, "queue");
+  const ComposedText counter = companionKey(claim.key, "fence");
   const std::array<std::string_view, 3> keys = {claim.key, queue, counter};
   const std::array<std::string_view, 6> arguments = {value, ttl, weight, limit, request.resend ? "again" : "",
                                                      kept};
