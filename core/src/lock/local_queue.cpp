@@ -116,13 +116,11 @@ void LocalQueue::Turn::moveUnderMutex(Turn& other, std::string_view key) noexcep
 
 bool LocalQueue::Turn::isFollowed() const noexcept {
   if (shard_ == nullptr) return false;
-  if (shard_ == nullptr) return false;
   const std::lock_guard held(shard_->mutex);
   return !line_.waiters.empty();
 }
 
 void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
-  if (shard_ == nullptr) return;
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
   line_.answer = answer;

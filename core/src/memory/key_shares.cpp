@@ -1,5 +1,7 @@
 #include "memory/key_shares.h"
 
+#include <utility>
+
 namespace lockkeeper::detail {
 
 const KeyShares::Grant* KeyShares::find(const Token& token) const {
@@ -22,8 +24,9 @@ void KeyShares::add(const Token& token, Grant grant) {
 bool KeyShares::extend(const Token& token, Instant end) {
   const auto found = grants_.find(token);
   if (found == grants_.end()) return false;
-  ends_.erase({found->second.end, token});
-  ends_.emplace(end, token);
+  auto place = ends_.extract({found->second.end, token});  // needs no memory
+  place.value().first = end;
+  ends_.insert(std::move(place));
   found->second.end = end;
   return true;
 }

@@ -133,14 +133,16 @@ RenewOutcome LockTable::renew(Renewal& renewal) {
   KeyRecord* const record = find(renewal.claim.key);
   if (record == nullptr) return RenewOutcome::notOwner;
   const Instant now = clock_->now();
+  const Instant formerEnd = record->nextEnd();
   if (record->shares) {
     if (!record->shares->extend(renewal.claim.token, now + renewal.ttl)) return RenewOutcome::notOwner;
   } else {
     if (record->token != renewal.claim.token) return RenewOutcome::notOwner;
     record->end = now + renewal.ttl;
   }
-  // The lease may end sooner than they know.
-  for (KeyWaiter* waiter : record->waiters) waiter->wakeUp.notify_one();
+  if (record->nextEnd() < formerEnd) {
+    for (KeyWaiter* waiter : record->waiters) waiter->wakeUp.notify_one();
+  }
   renewal.leasedFrom = now;
   renewal.leasedFor = renewal.ttl;
   return RenewOutcome::renewed;

@@ -1,12 +1,12 @@
 # cmake -DOUTPUT=… -DSCRIPTS="a.lua;b.lua" -P EmbedScripts.cmake: a header with each script's text as a constant that
-# is named after its file. A line "-- @include b.lua" stands for the text of that script beside it.
+# is named after its file. A line "-- @include b.lua" stands for the text of that script, whose path counts from its folder.
 set(text "// Made from the files in scripts/ by EmbedScripts.cmake.\n#pragma once\n\n#include <string_view>\n\n")
 string(APPEND text "namespace lockkeeper::redis::scripts {\n")
 foreach(script IN LISTS SCRIPTS)
   cmake_path(GET script STEM name)
   file(READ ${script} body)
   cmake_path(GET script PARENT_PATH folder)
-  while(body MATCHES "-- @include ([a-z_]+\\.lua)\n")
+  while(body MATCHES "-- @include ([a-z_/]+\\.lua)\n")
     set(line "${CMAKE_MATCH_0}")
     file(READ ${folder}/${CMAKE_MATCH_1} part)
     string(REPLACE "${line}" "${part}" body "${body}")

@@ -5,7 +5,7 @@ if not value then
   return false
 end
 if type(value) == 'table' then
-  -- Of a key with shares (scripts/permits.lua), the one whose lease is the longest.
+  -- Of a key with shares (scripts/permit/permits.lua), the one whose lease is the longest.
   value = redis.pcall('ZRANGE', KEYS[1], 0, 0)[1] == 'permits' and redis.call('ZRANGE', KEYS[1], -1, -1)[1] or ''
 end
 local counter = KEYS[2] and redis.pcall('GET', KEYS[2])

@@ -18,7 +18,7 @@
 --   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value, or that share of it. Returns 1 when
 --            it was so, else 0.
 
--- A claim that has, or wants, a share of the lock (scripts/permits.lua) says so by its value, and by its operations. It
+-- A claim that has, or wants, a share of the lock (scripts/permit/permits.lua) says so by its value, and by its operations. It
 -- is served in its turn when there are so many permits; an offer is then one to each of the first that fit.
 
 local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
@@ -44,7 +44,7 @@ if ARGV[1] == 'release' and not hasQueue() then
   return own and redis.call('DEL', KEYS[1]) or 0
 end
 
--- @include permits.lua
+-- @include permit/permits.lua
 
 -- The same for a share.
 local released
@@ -236,7 +236,8 @@ if forShare and permits and permits.limit then
   local _, limit = shareOf(ARGV[2])
   if not own and limit ~= permits.limit then
     remove(ARGV[2])
-    wakeFirst(now, pollAfter)
+    -- The one behind it perhaps names the same one.
+    wakeFirst(now, 1)
     return {2, permits.limit}
   end
 end

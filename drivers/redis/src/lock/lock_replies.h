@@ -16,7 +16,7 @@ inline bool isFlag(const Reply& reply) { return reply.isInteger(0) || reply.isIn
 /// turns may follow.
 bool isAcquireReply(const Reply& reply);
 
-/// Of scripts/acquire_permits.lua: also {2, limit}, when others have another limit.
+/// Of scripts/permit/acquire_permits.lua: also {2, limit}, when others have another limit.
 bool isPermitReply(const Reply& reply);
 
 /// How long somebody else's key will live; empty when it does not end, or is gone already.

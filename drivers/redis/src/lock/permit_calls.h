@@ -8,8 +8,8 @@
 
 namespace lockkeeper::redis {
 
-/// The calls of a driver for shares of keys (scripts/permits.lua) that differ from those for whole keys.
-/// Thread-safe.
+/// The calls of a driver for shares of keys (scripts/permit/permits.lua) that differ from those for whole
+/// keys. Thread-safe.
 class PermitCalls {
  public:
   explicit PermitCalls(RedisStore& store) : store_(store) {}

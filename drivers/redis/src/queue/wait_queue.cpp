@@ -208,7 +208,7 @@ bool WaitQueue::release(const Claim& claim, std::string_view value, Instant dead
 bool WaitQueue::release(const Place& place, Instant deadline) {
   const RequestPool::Loan request = store_.requests.take();
   if (change(place, *request, deadline, {place.releaseOperation(), place.value})) {
-    if (isOnItsWay(request->reply(0)) && !place.share) return releaseAlone(place, deadline);
+    if (isOnItsWay(request->reply(0))) return releaseAlone(place, deadline);
     const bool released = store_.flagOf(*request);
     knownOn_ = request->connection();
     return released;
@@ -221,8 +221,9 @@ bool WaitQueue::release(const Place& place, Instant deadline) {
 bool WaitQueue::releaseAlone(const Place& place, Instant deadline) {
   knownOn_ = 0;
   Request request;
+  const Script& script = place.share ? Script::releasePermits() : Script::release();
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Script::release().addTo(call, by, std::array{place.key}, std::array{place.value});
+    script.addTo(call, by, std::array{place.key}, std::array{place.value});
   });
   return store_.flagOf(request);
 }

@@ -54,6 +54,19 @@ TEST_F(MovedSlot, ALockIsReleasedWhereverItIsMeanwhile) {
   }
 }
 
+TEST_F(MovedSlot, AShareIsReleasedWhereverItIsMeanwhile) {
+  who.share = Share{.weight = 2, .limit = 3};
+  for (const bool gone : {false, true}) {
+    ASSERT_TRUE(granted(driver->acquire(who.request())));
+    beginMove();
+    if (gone) moveLock();
+    EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released) << gone;
+    EXPECT_FALSE(driver->holder(key, soon())) << gone;
+    endMove();
+    cluster().move(slot, to, from);
+  }
+}
+
 TEST_F(MovedSlot, ALockIsNotTakenTwiceWhileItsSlotIsOnItsWay) {
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   beginMove();
@@ -67,6 +80,44 @@ TEST_F(MovedSlot, ALockIsNotTakenTwiceWhileItsSlotIsOnItsWay) {
   }
   endMove();
   EXPECT_FALSE(granted(driver->acquire(other.request())));
+}
+
+TEST_F(MovedSlot, SharesGoAlongAndAreNeverMoreThanTheKeyHas) {
+  auto& permits = *capability<Permits>(*driver);
+  const auto sharer = [&] {
+    Claimant made = claimOf(key);
+    made.share = Share{.weight = 1, .limit = 3};
+    return made;
+  };
+  const std::vector held{sharer(), sharer(), sharer()};
+  for (const Claimant& each : held) ASSERT_TRUE(granted(driver->acquire(each.request())));
+  const auto areKept = [&] {
+    for (const Claimant& each : held) {
+      if (renew(*driver, each) != RenewOutcome::renewed) return false;
+    }
+    return permits.shareHolders(key, soon()).size() == held.size();
+  };
+  const auto isGranted = [&](const Claimant& claimant) {
+    try {
+      return granted(driver->acquire(claimant.request()));
+    } catch (const StoreUnavailable&) {
+      return false;  // the slot is on its way
+    }
+  };
+  EXPECT_TRUE(areKept());
+  beginMove();
+  EXPECT_TRUE(areKept());
+  EXPECT_FALSE(isGranted(sharer()));
+  moveLock();
+  EXPECT_TRUE(areKept()) << "the key has gone ahead of its slot";
+  EXPECT_FALSE(isGranted(sharer()));
+  EXPECT_FALSE(isGranted(who));
+  endMove();
+  EXPECT_TRUE(areKept());
+  EXPECT_FALSE(isGranted(sharer()));
+  EXPECT_EQ(driver->release(held[0].claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(isGranted(sharer()));
+  EXPECT_FALSE(isGranted(sharer()));
 }
 
 TEST_F(MovedSlot, WhoWaitsMovesWithTheLockAndKeepsItsPlace) {

@@ -111,4 +111,25 @@ TEST_P(DriverContract, AWaitForAnotherLimitEndsWhenTheKeyHasOne) {
   EXPECT_EQ(release(first), ReleaseOutcome::released);
 }
 
+TEST_P(DriverContract, AllWhoWaitForAFormerLimitAreToldWhenItChanges) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant holds = sharer(2, 2);
+  const Claimant next = sharer(1, 3);
+  ASSERT_TRUE(grant(holds));
+  std::vector<Claimant> all;
+  for (int number = 0; number < 20; ++number) all.push_back(sharer(1, 2));
+  std::vector<Waiting> results;
+  for (const Claimant& each : all) {
+    results.push_back(waitFor(*otherClient, each, farAway()));
+    ASSERT_TRUE(queued(results.size()));
+  }
+  const Instant before = now();
+  ASSERT_TRUE(capability<Permits>(*driver)->resize(key, 3, deadline()));
+  for (Waiting& each : results) EXPECT_THROW((void)each.get(), ConfigError);
+  EXPECT_LT(now() - before, std::chrono::seconds{4}) << "each found it by looking";
+  EXPECT_TRUE(queued(0));
+  EXPECT_TRUE(grant(next)) << "there is one more";
+}
+
 }  // namespace lockkeeper::testing

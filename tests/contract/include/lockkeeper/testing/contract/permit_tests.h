@@ -258,6 +258,23 @@ TEST_P(DriverContract, CountsPermitsAsAModelDoesInRandomSteps) {
   }
 }
 
+TEST_P(DriverContract, APostedReleaseGivesBackTheShareOfItsOwnerOnly) {
+  auto* const postable = capability<Postable>(*driver);
+  if (!GetParam().permits || postable == nullptr) GTEST_SKIP() << noPermits << ", or it is not Postable";
+  const Claimant first = sharer(1, 2);
+  const Claimant owner = sharer(1, 2);
+  ASSERT_TRUE(grant(first));
+  ASSERT_EQ(release(first), ReleaseOutcome::released) << "from now on, releases may be posted";
+  ASSERT_TRUE(grant(first));
+  ASSERT_TRUE(grant(owner));
+  EXPECT_TRUE(postable->postRelease(sharer(1, 2).claim(), nullptr));
+  EXPECT_TRUE(isBusy(sharer(1, 2)));
+  EXPECT_TRUE(postable->postRelease(owner.claim(), nullptr));
+  EXPECT_TRUE(grant(sharer(1, 2)));
+  EXPECT_EQ(renew(first), RenewOutcome::renewed);
+  postable->awaitPosted(deadline());
+}
+
 TEST_P(DriverContract, ThreadsNeverHaveMorePermitsThanThereAre) {
   if (!GetParam().permits) GTEST_SKIP() << noPermits;
   constexpr std::uint32_t limit = 3;
