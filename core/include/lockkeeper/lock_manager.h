@@ -155,7 +155,10 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   [[nodiscard]] Promises promises() const;
 
  private:
+  friend class UpgradeableLock;
   static void releaseHeld(Lock& held);
+  /// As tryLock(), for who has another share of the key: AcquireRequest::ahead.
+  std::optional<Lock> tryLockAhead(std::string_view key, const LockOptions& options);
   std::shared_ptr<detail::Engine> engine() const;
 
   std::shared_ptr<detail::Engine> engine_;

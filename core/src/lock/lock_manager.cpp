@@ -38,6 +38,13 @@ std::optional<Lock> LockManager::tryLock(std::string_view key, const LockOptions
   return engine->acquire(key, engine->termsOf(options, std::chrono::milliseconds{0}));
 }
 
+std::optional<Lock> LockManager::tryLockAhead(std::string_view key, const LockOptions& options) {
+  const auto engine = this->engine();
+  detail::LockTerms terms = engine->termsOf(options, std::chrono::milliseconds{0});
+  terms.ahead = true;
+  return engine->acquire(key, terms);
+}
+
 Lock LockManager::lock(std::string_view key, const LockOptions& options) {
   const auto engine = this->engine();
   const detail::LockTerms terms = engine->termsOf(options, forever);
@@ -51,7 +58,7 @@ namespace {
 
 LockOptions shared(const LockOptions& options) {
   LockOptions reader = options;
-  reader.share = Share{};
+  reader.share = readerShare;
   return reader;
 }
 

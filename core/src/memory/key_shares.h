@@ -30,6 +30,9 @@ class KeyShares {
     return share.limit == limit_ && share.weight <= limit_ && used_ <= limit_ - share.weight;
   }
 
+  /// Whether nobody else can have a share beside those that have one and this one.
+  bool isFullWith(const Share& share) const { return used_ + share.weight >= limit_; }
+
   bool empty() const { return grants_.empty(); }
   /// When the lease ends that ends first, or last. Not while it is empty.
   Instant firstEnd() const { return ends_.begin()->first; }

@@ -52,7 +52,8 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
 
   // A record with waiters stays where it is: references are safe, iterators would not be.
   detail::KeyRecord& record = state_->table.busy(request.claim.key);
-  const auto place = record.waiters.insert(record.waiters.end(), &waiter);
+  const auto place =
+      record.waiters.insert(request.ahead ? record.waiters.begin() : record.waiters.end(), &waiter);
   const auto isRefused = [&] {
     const auto& share = request.claim.share;
     return record.shares && share && share->limit != record.shares->limit();

@@ -19,11 +19,15 @@ struct Share {
   std::uint32_t weight = 1;    ///< 1 to `limit`.
   std::uint32_t limit = most;  ///< 1 to `most`.
 
-  /// Whether nobody else can have a share meanwhile: each such grant has a new fence.
-  constexpr bool isWhole() const noexcept { return weight == limit; }
-
   friend bool operator==(const Share&, const Share&) = default;
 };
+
+/// What those have of a key who read and write it: LockManager::lockShared(),
+inline constexpr Share readerShare{};
+/// UpgradeableLock: more than half, so that one holder at a time has it,
+inline constexpr Share upgradeableShare{.weight = Share::most / 2 + 1};
+/// and what it takes beside that to be alone.
+inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShare.weight};
 
 /// Who has a share of a key, as far as the store tells it.
 struct ShareHolder {

@@ -24,8 +24,8 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
   const ComposedText queue = companionKey(claim.key, "queue");
   const ComposedText counter = companionKey(claim.key, "fence");
   const std::array<std::string_view, 3> keys = {claim.key, queue, counter};
-  const std::array<std::string_view, 6> arguments = {value, ttl, weight, limit, request.resend ? "again" : "",
-                                                     kept};
+  const std::array<std::string_view, 7> arguments = {
+      value, ttl, weight, limit, request.resend ? "again" : "", kept, request.ahead ? "ahead" : ""};
   store_.executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
     Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 3 : 2), arguments);
   });

@@ -97,6 +97,8 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   const Instant until = saturatingAdd(clock().now(), waitFor);
   AcquireRequest offered = request;
   offered.resend = true;
+  // All tickets are later ones.
+  if (request.ahead && ticket.empty()) ticket = "0";
   const RequestPool::Loan wire = requests.take();
   const auto confirm = [&] {
     offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
