@@ -481,7 +481,7 @@ Permits& Engine::permits() const {
                     (reason.empty() ? "" : ": " + std::string(reason)));
 }
 
-std::vector<ShareHolder> Engine::shareHolders(std::string_view key) {
+std::vector<Holder> Engine::shareHolders(std::string_view key) {
   refuseInherited();
   return permits().shareHolders(fullKey(key), callEnd(now()));
 }

@@ -74,9 +74,7 @@ Lock LockManager::lockShared(std::string_view key, const LockOptions& options) {
 
 void LockManager::requireShares() const { (void)engine()->permits(); }
 
-std::vector<ShareHolder> LockManager::shareHolders(std::string_view key) {
-  return engine()->shareHolders(key);
-}
+std::vector<Holder> LockManager::shareHolders(std::string_view key) { return engine()->shareHolders(key); }
 
 bool LockManager::resizeShares(std::string_view key, std::uint32_t limit) {
   return engine()->resize(key, limit);

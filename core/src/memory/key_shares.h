@@ -20,6 +20,8 @@ class KeyShares {
     Fence fence;
     std::uint64_t number;  ///< No other grant of the store has it.
     Instant end{};
+
+    Holder holder(Instant now) const;
   };
 
   explicit KeyShares(std::uint32_t limit) : limit_(limit) {}

@@ -12,10 +12,9 @@ void KeyRecord::checkLimit(const Claim& claim) const {
 }
 
 Holder KeyRecord::holder(Instant now) const {
-  const auto rest = [&](Instant until) { return std::chrono::ceil<std::chrono::milliseconds>(until - now); };
-  if (!shares) return {.owner = owner, .remaining = rest(end), .fence = fence};
-  const auto& last = shares->last();
-  return {last.owner, rest(last.end), last.fence, std::to_string(last.number)};
+  if (shares) return shares->last().holder(now);
+  return {
+      .owner = owner, .remaining = std::chrono::ceil<std::chrono::milliseconds>(end - now), .fence = fence};
 }
 
 Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {

@@ -130,15 +130,14 @@ bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const H
   return !lost.empty();
 }
 
-std::vector<ShareHolder> MemoryDriver::shareHolders(std::string_view key, Instant /*deadline*/) {
+std::vector<Holder> MemoryDriver::shareHolders(std::string_view key, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
   const detail::KeyRecord* record = state_->table.find(key);
-  std::vector<ShareHolder> holders;
+  std::vector<Holder> holders;
   if (record == nullptr || !record->shares) return holders;
   const Instant now = state_->clock->now();
   for (const auto& [token, grant] : record->shares->grants()) {
-    holders.push_back(
-        {grant.owner, grant.share, std::chrono::ceil<std::chrono::milliseconds>(grant.end - now)});
+    holders.push_back(grant.holder(now));
   }
   return holders;
 }

@@ -90,8 +90,9 @@ class LOCKKEEPER_CORE_EXPORT Permits {
  public:
   virtual ~Permits() = default;
 
-  /// All who have a share of the key; empty also when one claim has the whole key.
-  virtual std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) = 0;
+  /// All who have a share of the key, as far as the store tells it; their fences may be left out. Empty also
+  /// when one claim has the whole key. breakLock() takes one of them for what it was shown.
+  virtual std::vector<Holder> shareHolders(std::string_view key, Instant deadline) = 0;
 
   /// From now on, the key has `limit` permits: for claims that name it. No holder loses its share, even if
   /// there are fewer permits than are taken. False when nobody has a share of the key: then the next claim

@@ -104,12 +104,13 @@ enum class ReleaseOutcome {
   ownerUnknown,  ///< The store cannot tell whose the key is. Nothing was changed.
 };
 
-/// The present holder of a key, as far as the store tells it.
+/// The present holder of a key, or of a share of it, as far as the store tells it.
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
   std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: never, or not known.
   std::optional<Fence> fence;  ///< Of a grant with several turns, that of the last one.
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
+  std::optional<Share> share{};  ///< What it has of the key; empty: all.
 };
 
 /// What a store's fences are worth.

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "lockkeeper/export.h"
 
@@ -28,13 +25,6 @@ inline constexpr Share readerShare{};
 inline constexpr Share upgradeableShare{.weight = Share::most / 2 + 1};
 /// and what it takes beside that to be alone.
 inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShare.weight};
-
-/// Who has a share of a key, as far as the store tells it.
-struct ShareHolder {
-  std::string owner;                                   ///< Its label.
-  Share share;                                         ///< What it was granted.
-  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: not known.
-};
 
 /// Throws std::invalid_argument that names the first value out of range.
 LOCKKEEPER_CORE_EXPORT void checkShare(const Share& share);

@@ -247,7 +247,7 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder
   return impl_->queue.breakLock(key, shown != nullptr ? std::string_view(shown->grantId) : "", deadline);
 }
 
-std::vector<ShareHolder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {
+std::vector<Holder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   return impl_->permits.holders(key, deadline);
 }

@@ -99,9 +99,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     who.share = Share{.weight = weight, .limit = limit};
     return who;
   }
-  std::vector<ShareHolder> shareHolders() {
-    return capability<Permits>(*driver)->shareHolders(key, deadline());
-  }
+  std::vector<Holder> shareHolders() { return capability<Permits>(*driver)->shareHolders(key, deadline()); }
 
   /// What release and renew answer when nobody holds the key.
   static ReleaseOutcome releaseOfNothing() {
