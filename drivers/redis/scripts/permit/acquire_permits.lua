@@ -28,6 +28,13 @@ local function fence(isNew)
   return drawn
 end
 
+-- What most readers find: neither the key nor its queue.
+if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+  redis.call('ZADD', KEYS[1], limit * unit + weight, 'permits', now + ARGV[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return {1, fence(weight == limit)}
+end
+
 local permits = readPermits(now)
 if not permits then
   return {0, redis.call('PTTL', KEYS[1])}
