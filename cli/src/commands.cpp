@@ -79,6 +79,10 @@ OptionSet runOptions() {
   options.addOption(
       Option("wait", "w", "how long to wait for a busy key or an unreachable store (0s)").argument("TIME"));
   options.addOption(
+      Option("permits", "p",
+             "let so many run at a time, instead of one; all who use KEY must name the same number")
+          .argument("N"));
+  options.addOption(
       Option("grace", "g",
              "how long the command has to end by itself when the lock is lost, between SIGTERM and "
              "SIGKILL (5s)")
@@ -142,7 +146,9 @@ constexpr const char* storeNote =
 
 const Command all[] = {
     {"run", "run a command while holding a lock", "[options] KEY -- COMMAND [ARG...]",
-     "Takes the lock KEY, runs COMMAND, renews the lock as long as COMMAND runs, and releases it.\n"
+     "Takes the lock KEY, or with --permits one of so many permits of KEY, runs COMMAND, renews what it took "
+     "as "
+     "long as COMMAND runs, and releases it.\n"
      "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty where the store gives "
      "none): a number that grows with each grant, for resources that refuse late writers. When the lock is "
      "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. Signals are "
@@ -152,6 +158,7 @@ const Command all[] = {
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
+     "  lockkeeper run --config shop.properties --permits 3 --wait 1h export -- ./export\n"
      "  lockkeeper run --config shop.properties --ttl 1m reindex -- sh -c 'work \"$LOCKKEEPER_FENCE\"'\n\n"
      "Exit: COMMAND's own code, or\n"
      "  64   wrong usage\n"
@@ -164,9 +171,9 @@ const Command all[] = {
      "  128+n  signal n ended COMMAND",
      runOptions, runUnderLock},
     {"show", "show who holds a key", "[options] KEY",
-     "Shows who holds KEY, for how long if nobody renews it, and with which fence; for a store that is "
-     "several "
-     "nodes (redlock), also what each of them says.",
+     "Shows who holds KEY, for how long if nobody renews it, with which fence, and what it has of a key that "
+     "is "
+     "shared; for a store that is several nodes (redlock), also what each of them says.",
      storeNote, lookOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
      "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
@@ -191,8 +198,9 @@ const Command all[] = {
      "configuration, 128+n signal n ended it.",
      watchOptions, watchKeys},
     {"break", "take a lock from its holder", "[options] KEY",
-     "Shows who holds KEY, asks, and frees it if that holder still has it. The holder finds out when it "
-     "renews next and works on until then, so that "
+     "Shows who holds KEY, asks, and frees it if that holder still has it; all shares that were shown, if "
+     "KEY is "
+     "shared. The holder finds out when it renews next and works on until then, so that "
      "two may be at work for a while: make sure first that it is gone.",
      "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "

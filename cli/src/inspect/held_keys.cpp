@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "commands.h"
 #include "lockkeeper/driver/capabilities.h"
@@ -31,6 +32,23 @@ std::string shownOwner(const Holder& holder) { return holder.owner.empty() ? "-"
 
 std::string shownFence(const Holder& holder) { return holder.fence ? std::to_string(*holder.fence) : "-"; }
 
+std::string shownShare(const Holder& holder) {
+  if (!holder.share) return "all";
+  if (*holder.share == readerShare) return "reader";
+  if (*holder.share == upgradeableShare) return "upgradeable reader";
+  if (*holder.share == restOfUpgradeable) return "writer";
+  return std::to_string(holder.share->weight) + " of " + std::to_string(holder.share->limit);
+}
+
+std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound) {
+  const auto deadline = [&] { return saturatingAdd(systemClock()->now(), bound); };
+  const auto holder = driver.holder(key, deadline());
+  if (!holder) return {};
+  auto* const permits = capability<Permits>(driver);
+  if (!holder->share || permits == nullptr) return {*holder};
+  return permits->shareHolders(key, deadline());
+}
+
 HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
     : driver_(openListable(settings)),
       prefix_(settings.fullKey(prefix)),
@@ -38,13 +56,21 @@ HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
 
 WatchedKeys::Locks HeldKeys::look() const {
   WatchedKeys::Locks found;
+  std::vector<std::string> shared;
   const auto collect = [&](std::string_view key, const Holder& holder) {
-    found.emplace_back(key.substr(hidden_), holder);
+    if (holder.share) {
+      shared.emplace_back(key);
+    } else {
+      found.emplace_back(key.substr(hidden_), holder);
+    }
     return true;
   };
   capability<Browsable>(*driver_)->list(prefix_, collect, saturatingAdd(systemClock()->now(), listBound));
-  const auto byKey = [](const auto& one, const auto& other) { return one.first < other.first; };
-  std::ranges::sort(found, byKey);
+  for (const std::string& key : shared) {
+    for (Holder& each : holdersOf(*driver_, key, listBound))
+      found.emplace_back(key.substr(hidden_), std::move(each));
+  }
+  std::ranges::stable_sort(found, {}, &WatchedKeys::Locks::value_type::first);
   return found;
 }
 

@@ -29,8 +29,14 @@ std::string nameOf(const Holder& holder) {
   return holder.owner.empty() ? "an unknown client" : shown(holder.owner);
 }
 
+std::string namesOf(const std::vector<Holder>& holders) {
+  std::string names;
+  for (const Holder& each : holders) names += (names.empty() ? "" : ", ") + nameOf(each);
+  return names;
+}
+
 Row row(std::string_view key, const Holder& holder) {
-  return {shown(key), shownOwner(holder), shownRemaining(holder), shownFence(holder)};
+  return {shown(key), shownOwner(holder), shownRemaining(holder), shownFence(holder), shownShare(holder)};
 }
 
 Row row(const Quorate::View& view) {
@@ -45,7 +51,7 @@ Row row(const Quorate::View& view) {
 }
 
 void printLocks(std::vector<Row> rows) {
-  rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE"});
+  rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE", "SHARE"});
   printTable(rows);
 }
 
@@ -55,10 +61,20 @@ void printNodes(const std::vector<Quorate::View>& views) {
   printTable(rows);
 }
 
-Poco::JSON::Object answerOf(std::string_view key, const std::optional<Holder>& holder) {
-  if (holder) {
-    Poco::JSON::Object object = jsonOf(key, *holder);
+Poco::JSON::Object answerOf(std::string_view key, const std::vector<Holder>& holders) {
+  if (!holders.empty()) {
+    Poco::JSON::Object object = jsonOf(key, holders.front());
     object.set("held", true);
+    if (!holders.front().share) return object;
+    Poco::JSON::Array all;
+    for (const Holder& each : holders) {
+      Poco::JSON::Object one = jsonOf(key, each);
+      one.remove("key");
+      all.add(one);
+    }
+    for (const char* const own : {"owner", "ownerHex", "remainingMs", "fence", "permits", "limit"})
+      object.remove(own);
+    object.set("holders", all);
     return object;
   }
   Poco::JSON::Object object = newObject();
@@ -87,8 +103,8 @@ Capability& capability(LockDriver& driver, const char* what) {
   return *able;
 }
 
-bool confirmed(const std::string& key, const Holder& holder) {
-  std::cerr << shown(key) << " is held by " << nameOf(holder) << ". Take it away? [y/N] ";
+bool confirmed(const std::string& key, const std::vector<Holder>& holders) {
+  std::cerr << shown(key) << " is held by " << namesOf(holders) << ". Take it away? [y/N] ";
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes";
@@ -103,18 +119,20 @@ int showKey(const CommandLine& line) {
   checkNamespace(settings.manager.keyNamespace);
   checkKey(key);
   const auto driver = openStore(settings);
-  const auto holder = driver->holder(full, within(lookBound));
+  const std::vector<Holder> holders = holdersOf(*driver, full, lookBound);
   auto* const quorate = capability<Quorate>(*driver);
   if (line.has("json")) {
-    Poco::JSON::Object object = answerOf(key, holder);
+    Poco::JSON::Object object = answerOf(key, holders);
     if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, within(lookBound))));
     printLine(object);
     return exitOk;
   }
-  if (holder) {
-    printLocks({row(key, *holder)});
-  } else {
+  if (holders.empty()) {
     std::cout << shown(key) << " is free\n";
+  } else {
+    std::vector<Row> rows;
+    for (const Holder& each : holders) rows.push_back(row(key, each));
+    printLocks(std::move(rows));
   }
   if (quorate != nullptr) {
     std::cout << "\n";
@@ -158,16 +176,19 @@ int breakKey(const CommandLine& line) {
       std::cout << shown(key) << text << "\n";
     }
   };
-  const auto holder = driver->holder(full, within(lookBound));
-  if (holder && ask && !confirmed(key, *holder)) {
+  const std::vector<Holder> holders = holdersOf(*driver, full, lookBound);
+  if (!holders.empty() && ask && !confirmed(key, holders)) {
     tell("left", " was left as it is");
     return exitBusy;
   }
-  if (holder && breakable.breakLock(full, within(lookBound), &*holder)) {
-    tell("taken", " was taken from its holder");
+  std::size_t broken = 0;
+  for (const Holder& each : holders) broken += breakable.breakLock(full, within(lookBound), &each) ? 1 : 0;
+  if (broken > 0) {
+    tell("taken", broken == 1 ? " was taken from its holder"
+                              : " was taken from its " + std::to_string(broken) + " holders");
     return exitOk;
   }
-  const auto other = holder ? driver->holder(full, within(lookBound)) : std::nullopt;
+  const auto other = holders.empty() ? std::nullopt : driver->holder(full, within(lookBound));
   if (!other) {
     tell("free", " was free");
     return exitOk;

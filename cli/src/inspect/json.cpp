@@ -51,6 +51,10 @@ Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder) {
   }
   object.set("remainingMs", holder.remaining ? Poco::Dynamic::Var(holder.remaining->count()) : none);
   object.set("fence", holder.fence ? Poco::Dynamic::Var(*holder.fence) : none);
+  if (holder.share) {
+    object.set("permits", holder.share->weight);
+    object.set("limit", holder.share->limit);
+  }
   return object;
 }
 

@@ -17,7 +17,7 @@ Poco::JSON::Object newObject();
 void setText(Poco::JSON::Object& object, const std::string& name, std::string_view text);
 
 /// key, and of its holder, when there is one: owner (null for an unknown client), remainingMs (null: for
-/// ever) and fence (null: none).
+/// ever) and fence (null: none); of one who has a share of it, also permits and limit.
 Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder);
 
 /// On a line of its own, and at once: somebody may read it from a pipe.

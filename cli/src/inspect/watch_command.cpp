@@ -108,7 +108,7 @@ class TextLines final : public Display {
     for (const auto& [kind, key] : changes) {
       std::cout << clockTime(Poco::DateTimeFormat::ISO8601_FORMAT) << "  " << toString(kind) << "  "
                 << shown(key.name) << "  " << shownOwner(key.holder) << "  fence " << shownFence(key.holder)
-                << std::endl;
+                << (key.holder.share ? "  " + shownShare(key.holder) : "") << std::endl;
     }
   }
   void failed(const std::string& why) override {
@@ -159,7 +159,8 @@ class LiveTable final : public Display {
 
   void draw() const {
     const Instant now = systemClock()->now();
-    std::vector<std::vector<std::string>> rows{{"KEY", "OWNER", "AGE", "REMAINING", "FENCE", "TURNS"}};
+    std::vector<std::vector<std::string>> rows{
+        {"KEY", "OWNER", "AGE", "REMAINING", "FENCE", "TURNS", "SHARE"}};
     std::vector<Key> shownKeys;
     std::ranges::copy_if(held_, std::back_inserter(shownKeys), [&](const Key& key) {
       return shown(key.name).find(filter_) != std::string::npos ||
@@ -170,7 +171,7 @@ class LiveTable final : public Display {
       const auto age = std::chrono::duration_cast<milliseconds>(now - key.since);
       rows.push_back({shown(key.name), shownOwner(key.holder),
                       (key.sinceBefore ? ">" : "") + shownLength(age), shownRemaining(key.holder),
-                      shownFence(key.holder), std::to_string(key.turns)});
+                      shownFence(key.holder), std::to_string(key.turns), shownShare(key.holder)});
     }
     screen_->show(tableLines(rows), status(shownKeys.size()));
   }

@@ -15,11 +15,16 @@ bool sameGrant(const Holder& one, const Holder& other) {
 
 }  // namespace
 
+WatchedKeys::Id WatchedKeys::idOf(const std::string& name, const Holder& holder) {
+  return {name, holder.share ? holder.grantId : std::string()};
+}
+
 std::vector<WatchedKeys::Change> WatchedKeys::look(const Locks& locks, Instant now) {
   std::vector<Change> changes;
-  std::map<std::string, Key, std::less<>> former = std::exchange(keys_, {});
+  std::map<Id, Key> former = std::exchange(keys_, {});
   for (const auto& [name, holder] : locks) {
-    const auto before = former.find(name);
+    const Id id = idOf(name, holder);
+    const auto before = former.find(id);
     Key key{.name = name, .holder = holder, .since = now, .sinceBefore = first_, .turns = 1};
     Kind kind = first_ ? Kind::held : Kind::taken;
     if (before != former.end()) {
@@ -32,31 +37,31 @@ std::vector<WatchedKeys::Change> WatchedKeys::look(const Locks& locks, Instant n
       }
       former.erase(before);
       if (same) {
-        keys_.emplace(name, std::move(key));
+        keys_.emplace(id, std::move(key));
         continue;
       }
       kind = Kind::passed;
-    } else if (const auto freed = turns_.find(name); freed != turns_.end()) {
+    } else if (const auto freed = turns_.find(name); !holder.share && freed != turns_.end()) {
       key.turns += freed->second;
       turns_.erase(freed);
     }
     changes.push_back({kind, key});
-    keys_.emplace(name, std::move(key));
+    keys_.emplace(id, std::move(key));
   }
   if (turns_.size() + former.size() > mostFreed) turns_.clear();
-  for (auto& [name, key] : former) {
-    turns_[name] = key.turns;
+  for (auto& [id, key] : former) {
+    if (!key.holder.share) turns_[key.name] = key.turns;
     changes.push_back({Kind::freed, std::move(key)});
   }
   first_ = false;
-  std::ranges::sort(changes, {}, [](const Change& each) { return each.key.name; });
+  std::ranges::stable_sort(changes, {}, [](const Change& each) { return each.key.name; });
   return changes;
 }
 
 std::vector<WatchedKeys::Key> WatchedKeys::held() const {
   std::vector<Key> all;
   all.reserve(keys_.size());
-  for (const auto& [name, key] : keys_) all.push_back(key);
+  for (const auto& [id, key] : keys_) all.push_back(key);
   return all;
 }
 

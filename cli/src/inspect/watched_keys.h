@@ -34,14 +34,19 @@ class WatchedKeys {
   };
   using Locks = std::vector<std::pair<std::string, Holder>>;
 
-  /// Notes all that is held now, and returns what has changed, by key.
+  /// Notes all that is held now, and returns what has changed, by key. Of a key that is shared, each holder
+  /// is noted for itself: what it has is taken and freed, and passed to nobody.
   std::vector<Change> look(const Locks& locks, Instant now);
 
-  /// Those that are held, by key.
+  /// Those that are held, by key; a key that is shared once for each holder.
   std::vector<Key> held() const;
 
  private:
-  std::map<std::string, Key, std::less<>> keys_;
+  /// The name, and of a share its grant.
+  using Id = std::pair<std::string, std::string>;
+  static Id idOf(const std::string& name, const Holder& holder);
+
+  std::map<Id, Key> keys_;
   std::map<std::string, std::size_t, std::less<>> turns_;  // of those that were freed
   bool first_ = true;
 };

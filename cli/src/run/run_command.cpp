@@ -5,11 +5,13 @@
 #include <array>
 #include <future>
 #include <iostream>
+#include <optional>
 #include <stop_token>
 
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/lock_manager.h"
 #include "run/child_process.h"
 #include "run/event.h"
@@ -22,6 +24,18 @@ namespace lockkeeper::cli {
 namespace {
 
 constexpr std::chrono::seconds defaultGrace{5};
+
+/// One of --permits; empty without it.
+std::optional<Share> shareOf(const CommandLine& line) {
+  const auto given = line.option("permits");
+  if (!given) return std::nullopt;
+  const auto limit = wholeNumber<std::uint32_t>(*given);
+  if (limit.value_or(0) < 1 || *limit > Share::most) {
+    throw UsageError("--permits is " + quoted(*given) + ": it must be a whole number from 1 to " +
+                     std::to_string(Share::most));
+  }
+  return Share{.weight = 1, .limit = *limit};
+}
 
 /// Interrupted by a signal while waiting for the lock.
 struct Interrupted {
@@ -37,7 +51,8 @@ bool obey(int signal) {
 
 /// Waits for the lock on a thread of its own, so that this one sees signals. Throws Interrupted, or what
 /// LockManager::lock throws.
-Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals) {
+Lock acquire(LockManager& manager, const std::string& key, const std::optional<Share>& share,
+             SignalQueue& signals) {
   std::stop_source stop;
   Event finished;
   auto lock = std::async(std::launch::async, [&] {
@@ -45,7 +60,7 @@ Lock acquire(LockManager& manager, const std::string& key, SignalQueue& signals)
       Event& event;
       ~Announce() { event.set(); }
     } announce{finished};
-    return manager.lock(key, {.stop = stop.get_token()});
+    return manager.lock(key, {.stop = stop.get_token(), .share = share});
   });
   int interruption = 0;
   std::array<pollfd, 2> waiting{{{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
@@ -112,10 +127,11 @@ int runUnderLock(const CommandLine& line) {
   const std::chrono::milliseconds grace = durationOption(line, "grace", defaultGrace);
   Settings settings = readSettings(line);
   settings.manager.lock.renew = Renew::automatic;  // the command cannot renew it
+  const std::optional<Share> share = shareOf(line);
   SignalQueue signals;
   LockManager manager(openStore(settings), settings.manager);
   try {
-    Lock lock = acquire(manager, line.operands.front(), signals);
+    Lock lock = acquire(manager, line.operands.front(), share, signals);
     const int exitCode = runHolding(lock, *line.afterDashes, signals, grace);
     return release(lock, exitCode);
   } catch (const Interrupted& interruption) {

@@ -99,7 +99,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// I/O.
   void requireShares() const;
   /// Who has shares of the key; nobody while it is held as a whole. One attempt. Throws as requireShares().
-  [[nodiscard]] std::vector<ShareHolder> shareHolders(std::string_view key);
+  [[nodiscard]] std::vector<Holder> shareHolders(std::string_view key);
   /// Permits::resize() for the key. One attempt. Throws as requireShares().
   bool resizeShares(std::string_view key, std::uint32_t limit);
 
@@ -155,7 +155,10 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   [[nodiscard]] Promises promises() const;
 
  private:
+  friend class UpgradeableLock;
   static void releaseHeld(Lock& held);
+  /// As tryLock(), for who has another share of the key: AcquireRequest::ahead.
+  std::optional<Lock> tryLockAhead(std::string_view key, const LockOptions& options);
   std::shared_ptr<detail::Engine> engine() const;
 
   std::shared_ptr<detail::Engine> engine_;

@@ -232,8 +232,12 @@ bool Engine::claim(Lease& lease, Call& call) {
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
-      const AcquireRequest request{lease.claim(), lease.ttlMilliseconds(), deadline, sent || queued,
-                                   lease.turn.isFollowed() ? mostTurns : 1};
+      const AcquireRequest request{lease.claim(),
+                                   lease.ttlMilliseconds(),
+                                   deadline,
+                                   sent || queued,
+                                   lease.turn.isFollowed() ? mostTurns : 1,
+                                   call.terms.ahead};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
@@ -477,7 +481,7 @@ Permits& Engine::permits() const {
                     (reason.empty() ? "" : ": " + std::string(reason)));
 }
 
-std::vector<ShareHolder> Engine::shareHolders(std::string_view key) {
+std::vector<Holder> Engine::shareHolders(std::string_view key) {
   refuseInherited();
   return permits().shareHolders(fullKey(key), callEnd(now()));
 }

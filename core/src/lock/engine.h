@@ -46,7 +46,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Holder> holder(std::string_view key);
   /// Throws ConfigError, with the reason, when the store does not count them.
   Permits& permits() const;
-  std::vector<ShareHolder> shareHolders(std::string_view key);
+  std::vector<Holder> shareHolders(std::string_view key);
   bool resize(std::string_view key, std::uint32_t limit);
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }

@@ -38,6 +38,13 @@ std::optional<Lock> LockManager::tryLock(std::string_view key, const LockOptions
   return engine->acquire(key, engine->termsOf(options, std::chrono::milliseconds{0}));
 }
 
+std::optional<Lock> LockManager::tryLockAhead(std::string_view key, const LockOptions& options) {
+  const auto engine = this->engine();
+  detail::LockTerms terms = engine->termsOf(options, std::chrono::milliseconds{0});
+  terms.ahead = true;
+  return engine->acquire(key, terms);
+}
+
 Lock LockManager::lock(std::string_view key, const LockOptions& options) {
   const auto engine = this->engine();
   const detail::LockTerms terms = engine->termsOf(options, forever);
@@ -51,7 +58,7 @@ namespace {
 
 LockOptions shared(const LockOptions& options) {
   LockOptions reader = options;
-  reader.share = Share{};
+  reader.share = readerShare;
   return reader;
 }
 
@@ -67,9 +74,7 @@ Lock LockManager::lockShared(std::string_view key, const LockOptions& options) {
 
 void LockManager::requireShares() const { (void)engine()->permits(); }
 
-std::vector<ShareHolder> LockManager::shareHolders(std::string_view key) {
-  return engine()->shareHolders(key);
-}
+std::vector<Holder> LockManager::shareHolders(std::string_view key) { return engine()->shareHolders(key); }
 
 bool LockManager::resizeShares(std::string_view key, std::uint32_t limit) {
   return engine()->resize(key, limit);

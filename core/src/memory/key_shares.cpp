@@ -4,6 +4,14 @@
 
 namespace lockkeeper::detail {
 
+Holder KeyShares::Grant::holder(Instant now) const {
+  return {.owner = owner,
+          .remaining = std::chrono::ceil<std::chrono::milliseconds>(end - now),
+          .fence = fence,
+          .grantId = std::to_string(number),
+          .share = share};
+}
+
 const KeyShares::Grant* KeyShares::find(const Token& token) const {
   const auto found = grants_.find(token);
   return found == grants_.end() ? nullptr : &found->second;

@@ -20,6 +20,8 @@ class KeyShares {
     Fence fence;
     std::uint64_t number;  ///< No other grant of the store has it.
     Instant end{};
+
+    Holder holder(Instant now) const;
   };
 
   explicit KeyShares(std::uint32_t limit) : limit_(limit) {}
@@ -29,6 +31,9 @@ class KeyShares {
   bool fits(const Share& share) const {
     return share.limit == limit_ && share.weight <= limit_ && used_ <= limit_ - share.weight;
   }
+
+  /// Whether nobody else can have a share beside those that have one and this one.
+  bool isFullWith(const Share& share) const { return used_ + share.weight >= limit_; }
 
   bool empty() const { return grants_.empty(); }
   /// When the lease ends that ends first, or last. Not while it is empty.

@@ -12,10 +12,9 @@ void KeyRecord::checkLimit(const Claim& claim) const {
 }
 
 Holder KeyRecord::holder(Instant now) const {
-  const auto rest = [&](Instant until) { return std::chrono::ceil<std::chrono::milliseconds>(until - now); };
-  if (!shares) return {.owner = owner, .remaining = rest(end), .fence = fence};
-  const auto& last = shares->last();
-  return {last.owner, rest(last.end), last.fence, std::to_string(last.number)};
+  if (shares) return shares->last().holder(now);
+  return {
+      .owner = owner, .remaining = std::chrono::ceil<std::chrono::milliseconds>(end - now), .fence = fence};
 }
 
 Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
@@ -31,8 +30,8 @@ Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
 
 Granted LockTable::grantShare(KeyRecord& record, const AcquireRequest& request, Instant now) {
   const Share share = *request.claim.share;
-  if (share.isWhole() || lastFence_ == 0) ++lastFence_;
   if (!record.shares) record.shares.emplace(share.limit);
+  if (lastFence_ == 0 || record.shares->isFullWith(share)) ++lastFence_;
   record.shares->add(request.claim.token, {.owner = std::string(request.claim.owner),
                                            .share = share,
                                            .fence = lastFence_,
@@ -121,7 +120,8 @@ AcquireResult LockTable::acquire(const AcquireRequest& request) {
     if (record->shares->extend(request.claim.token, now + request.ttl))
       return Granted{now, request.ttl, record->shares->find(request.claim.token)->fence};
     record->checkLimit(request.claim);
-    if (record->waiters.empty() && record->fits(request.claim.share, now)) return grant(*record, request);
+    const bool isNext = request.ahead || record->waiters.empty();
+    if (isNext && record->fits(request.claim.share, now)) return grant(*record, request);
   } else if (record->token == request.claim.token) {
     record->end = now + request.ttl;
     return Granted{now, request.ttl, record->fence};

@@ -52,7 +52,8 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
 
   // A record with waiters stays where it is: references are safe, iterators would not be.
   detail::KeyRecord& record = state_->table.busy(request.claim.key);
-  const auto place = record.waiters.insert(record.waiters.end(), &waiter);
+  const auto place =
+      record.waiters.insert(request.ahead ? record.waiters.begin() : record.waiters.end(), &waiter);
   const auto isRefused = [&] {
     const auto& share = request.claim.share;
     return record.shares && share && share->limit != record.shares->limit();
@@ -129,15 +130,14 @@ bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const H
   return !lost.empty();
 }
 
-std::vector<ShareHolder> MemoryDriver::shareHolders(std::string_view key, Instant /*deadline*/) {
+std::vector<Holder> MemoryDriver::shareHolders(std::string_view key, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
   const detail::KeyRecord* record = state_->table.find(key);
-  std::vector<ShareHolder> holders;
+  std::vector<Holder> holders;
   if (record == nullptr || !record->shares) return holders;
   const Instant now = state_->clock->now();
   for (const auto& [token, grant] : record->shares->grants()) {
-    holders.push_back(
-        {grant.owner, grant.share, std::chrono::ceil<std::chrono::milliseconds>(grant.end - now)});
+    holders.push_back(grant.holder(now));
   }
   return holders;
 }

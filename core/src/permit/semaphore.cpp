@@ -26,7 +26,7 @@ void Semaphore::resize(std::uint32_t permits) {
   permits_ = permits;
 }
 
-std::vector<ShareHolder> Semaphore::holders() { return manager_.shareHolders(key_); }
+std::vector<Holder> Semaphore::holders() { return manager_.shareHolders(key_); }
 
 LockOptions Semaphore::asking(std::uint32_t count) const {
   LockOptions options = options_;

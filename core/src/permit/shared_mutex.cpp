@@ -16,7 +16,7 @@ LockOptions with(LockOptions options, std::optional<Share> share) {
 
 SharedMutex::SharedMutex(LockManager& manager, std::string key, LockOptions options)
     : whole_(manager, key, with(options, std::nullopt)),
-      shared_(manager, std::move(key), with(options, Share{})) {
+      shared_(manager, std::move(key), with(options, readerShare)) {
   manager.requireShares();
 }
 

@@ -82,15 +82,17 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
 /// The store counts permits: claims may have a share of a key (Claim::share). A key that has room is granted
 /// to as many as fit; each has its own lease, and one that has ended is not counted any more, on the store's
 /// clock. Shares and a claim of the whole key exclude each other. Nobody is granted a share while others wait
-/// in the store's queue, so that neither readers nor writers starve; those in front that fit are served
-/// together. acquire() and acquireWaiting() throw ConfigError, and do nothing, when those who hold the key
-/// have named another limit. LockDriver::holder() tells of one holder.
+/// in the store's queue (but AcquireRequest::ahead), so that neither readers nor writers starve; those in
+/// front that fit are served together. Who takes the last permit has a new fence. acquire() and
+/// acquireWaiting() throw ConfigError, and do nothing, when those who hold the key have named another limit.
+/// LockDriver::holder() tells of one holder.
 class LOCKKEEPER_CORE_EXPORT Permits {
  public:
   virtual ~Permits() = default;
 
-  /// All who have a share of the key; empty also when one claim has the whole key.
-  virtual std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) = 0;
+  /// All who have a share of the key, as far as the store tells it; their fences may be left out. Empty also
+  /// when one claim has the whole key. breakLock() takes one of them for what it was shown.
+  virtual std::vector<Holder> shareHolders(std::string_view key, Instant deadline) = 0;
 
   /// From now on, the key has `limit` permits: for claims that name it. No holder loses its share, even if
   /// there are fewer permits than are taken. False when nobody has a share of the key: then the next claim

@@ -41,6 +41,9 @@ struct AcquireRequest {
   /// So many holders of this process could use the grant one after the other, because they wait in line for
   /// the key. A driver that wants that reserves as many fences in a row, or fewer.
   std::uint32_t turns = 1;
+  /// Only for a driver that has Permits. Its caller has another share of the key, and who waits for the key
+  /// waits for that one: this claim is not held up by those who wait, and waits in front of them.
+  bool ahead = false;
 };
 
 /// The store granted the claim.
@@ -48,8 +51,8 @@ struct Granted {
   Instant leasedFrom;  ///< Not later than the moment from which the store counts the lease: read from the
                        ///< clock before the first byte of the request was sent.
   std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
-  /// Empty when the driver promises none. That of a share that is not whole is not new: it is the last one
-  /// that was given before, so that what was written with a higher one is known to be newer.
+  /// Empty when the driver promises none. That of a share that does not take the last permit is not new: it
+  /// is the last one that was given before, so that what was written with a higher one is known to be newer.
   std::optional<Fence> fence;
   /// So many holders may use it: the first has `fence`, the next one `fence` + 1, and so on; none of these
   /// was given before, and later grants have higher ones. 1 when the claim was granted before (a resend).
@@ -101,12 +104,13 @@ enum class ReleaseOutcome {
   ownerUnknown,  ///< The store cannot tell whose the key is. Nothing was changed.
 };
 
-/// The present holder of a key, as far as the store tells it.
+/// The present holder of a key, or of a share of it, as far as the store tells it.
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
   std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: never, or not known.
   std::optional<Fence> fence;  ///< Of a grant with several turns, that of the last one.
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
+  std::optional<Share> share{};  ///< What it has of the key; empty: all.
 };
 
 /// What a store's fences are worth.

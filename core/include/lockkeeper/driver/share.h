@@ -1,9 +1,6 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "lockkeeper/export.h"
 
@@ -19,18 +16,15 @@ struct Share {
   std::uint32_t weight = 1;    ///< 1 to `limit`.
   std::uint32_t limit = most;  ///< 1 to `most`.
 
-  /// Whether nobody else can have a share meanwhile: each such grant has a new fence.
-  constexpr bool isWhole() const noexcept { return weight == limit; }
-
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-/// Who has a share of a key, as far as the store tells it.
-struct ShareHolder {
-  std::string owner;                                   ///< Its label.
-  Share share;                                         ///< What it was granted.
-  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: not known.
-};
+/// What those have of a key who read and write it: LockManager::lockShared(),
+inline constexpr Share readerShare{};
+/// UpgradeableLock: more than half, so that one holder at a time has it,
+inline constexpr Share upgradeableShare{.weight = Share::most / 2 + 1};
+/// and what it takes beside that to be alone.
+inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShare.weight};
 
 /// Throws std::invalid_argument that names the first value out of range.
 LOCKKEEPER_CORE_EXPORT void checkShare(const Share& share);

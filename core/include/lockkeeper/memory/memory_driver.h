@@ -46,7 +46,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   /// Reports holders whose key breakLock() has freed.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
-  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   void take(std::span<RateCharge> charges, Instant deadline) override;

@@ -41,7 +41,7 @@ class LOCKKEEPER_CORE_EXPORT Semaphore {
   void resize(std::uint32_t permits);
 
   /// Who has how many now. One attempt.
-  [[nodiscard]] std::vector<ShareHolder> holders();
+  [[nodiscard]] std::vector<Holder> holders();
 
  private:
   LockOptions asking(std::uint32_t count) const;

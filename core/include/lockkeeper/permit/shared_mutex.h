@@ -13,8 +13,8 @@ namespace lockkeeper {
 /// A key as std::shared_timed_mutex: many readers, or one writer. std::shared_lock and std::unique_lock work.
 /// First come, first served, in the store's queue where it has one, so that neither starves. Each reader has
 /// a lease of its own: one that dies counts until its ttl has passed, and no longer. A reader that wants to
-/// write unlocks first: two that upgrade would wait for each other. Share one among threads; ownership can be
-/// lost, as with Mutex.
+/// write unlocks first, since two that upgrade would wait for each other, or has an UpgradeableLock. Share
+/// one among threads; ownership can be lost, as with Mutex.
 ///
 /// Its options' waitFor, stop and share are not used. Functions throw what those of Mutex throw. After fork()
 /// the child holds nothing.

@@ -1,10 +1,10 @@
 -- Gives the claim ARGV[1] its share of KEYS[1], ARGV[3] of ARGV[4] permits, for ARGV[2] ms, if there are so many and
--- nobody waits in the queue KEYS[2], if it has its share already (a request that was sent twice), or is offered it
--- (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence}, {0, ms until the first
+-- nobody waits in the queue KEYS[2] (or ARGV[7] is 'ahead'), if it has its share already (a request that was sent twice), or
+-- is offered it (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence}, {0, ms until the first
 -- lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
 --
 -- KEYS[3], the fence counter (scripts/acquire.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
--- Only a share of all permits draws a new one. Others get the last one.
+-- Only who takes the last permit draws a new one. Others get the last one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local weight, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -28,31 +28,38 @@ local function fence(isNew)
   return drawn
 end
 
+-- What most readers find: neither the key nor its queue.
+if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
+  redis.call('ZADD', KEYS[1], limit * unit + weight, 'permits', now + ARGV[2], ARGV[1])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return {1, fence(weight == limit)}
+end
+
 local permits = readPermits(now)
 if not permits then
   return {0, redis.call('PTTL', KEYS[1])}
 end
 
-local function grant(isNew)
+local function grant(takesTheLast)
   if not permits.limit or redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
-  return {1, fence(isNew and weight == limit)}
+  return {1, fence(takesTheLast)}
 end
 
 if permits.limit and ARGV[5] == 'again' and redis.call('ZREM', KEYS[1], ARGV[1] .. '@') == 1 then
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-  return grant(true)
+  return grant(permits.used >= permits.limit)
 end
 local isSame = not permits.limit or permits.limit == limit
-if isSame and permits.used + weight <= limit and redis.call('EXISTS', KEYS[2]) == 0 then
+if isSame and permits.used + weight <= limit and (ARGV[7] == 'ahead' or redis.call('EXISTS', KEYS[2]) == 0) then
   local head = limit * unit + permits.used
   local added = redis.call('ZADD', KEYS[1], head + weight, 'permits', now + ARGV[2], ARGV[1])
   local isNew = not permits.limit or added == 1
   if not isNew then
     redis.call('ZADD', KEYS[1], head, 'permits')
   end
-  return grant(isNew)
+  return grant(isNew and permits.used + weight == limit)
 end
 if permits.limit and redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])

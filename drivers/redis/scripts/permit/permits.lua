@@ -19,8 +19,8 @@ local function endWithTheLast(now)
   redis.call('PEXPIRE', KEYS[1], redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')[2] - now)
 end
 
--- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended are cleared, if `now` is
--- given. {used} when the key is free; false when one claim has it as a whole, or it is somebody else's.
+-- {limit, used, first, ends}: `first` has the lease that ends first. Leases that have ended by `now` are cleared.
+-- {used} when the key is free; false when one claim has it as a whole, or it is somebody else's.
 local function readPermits(now)
   local head = redis.pcall('ZRANGE', KEYS[1], 0, 1, 'WITHSCORES')
   if head.err and not string.find(head.err, 'WRONGTYPE') then
@@ -34,7 +34,7 @@ local function readPermits(now)
   end
   local limit = math.floor(head[2] / unit)
   local permits = {limit = limit, used = head[2] - limit * unit, first = head[3], ends = tonumber(head[4])}
-  if not now or permits.ends > now then
+  if permits.ends > now then
     return permits
   end
   while permits.ends and permits.ends <= now do
@@ -53,25 +53,19 @@ end
 
 -- 1, or 0 when `value` has no share, and is not offered one.
 local function takeBack(value)
-  local permits = readPermits()
-  if not permits or not permits.limit then
-    return 0
-  end
-  local weight = shareOf(value)
+  local members = redis.pcall('ZRANGE', KEYS[1], 0, 2)
   -- The only one. Its lease runs, since the key would have ended with it.
-  if permits.first == value and permits.used == weight then
+  if members[1] == 'permits' and members[2] == value and not members[3] then
     return redis.call('DEL', KEYS[1])
   end
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  if permits.ends <= now then
-    permits = readPermits(now)
-  end
+  local permits = readPermits(now)
   -- Held, or only offered.
-  if not permits.limit or redis.call('ZREM', KEYS[1], value, value .. '@') == 0 then
+  if not permits or not permits.limit or redis.call('ZREM', KEYS[1], value, value .. '@') == 0 then
     return 0
   end
-  permits.used = permits.used - weight
+  permits.used = permits.used - shareOf(value)
   if permits.used == 0 then
     return redis.call('DEL', KEYS[1])
   end

@@ -192,7 +192,7 @@ bool ClusterDriver::breakLock(std::string_view key, Instant deadline, const Hold
   return impl_->at(key, deadline, [&](RedisDriver& node) { return node.breakLock(key, deadline, shown); });
 }
 
-std::vector<ShareHolder> ClusterDriver::shareHolders(std::string_view key, Instant deadline) {
+std::vector<Holder> ClusterDriver::shareHolders(std::string_view key, Instant deadline) {
   return impl_->at(key, deadline, [&](RedisDriver& node) { return node.shareHolders(key, deadline); });
 }
 

@@ -43,6 +43,7 @@ std::optional<Holder> holderIn(const Reply& holderReply) {
   holder.owner = owner.value_or("");
   holder.remaining = remainingIn(holderReply.items[1]);
   holder.grantId = sha1(grant);
+  holder.share = shareIn(value);
   // Who is only offered the key has no fence yet.
   if (owner && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = wholeNumber<Fence>(holderReply.items[2].text);

@@ -8,6 +8,7 @@
 #include "lock/lock_value.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "store/companion_key.h"
+#include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
 
@@ -24,8 +25,8 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
   const ComposedText queue = companionKey(claim.key, "queue");
   const ComposedText counter = companionKey(claim.key, "fence");
   const std::array<std::string_view, 3> keys = {claim.key, queue, counter};
-  const std::array<std::string_view, 6> arguments = {value, ttl, weight, limit, request.resend ? "again" : "",
-                                                     kept};
+  const std::array<std::string_view, 7> arguments = {
+      value, ttl, weight, limit, request.resend ? "again" : "", kept, request.ahead ? "ahead" : ""};
   store_.executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
     Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 3 : 2), arguments);
   });
@@ -42,7 +43,7 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
                  withFence ? std::optional(static_cast<Fence>(number)) : std::nullopt};
 }
 
-std::vector<ShareHolder> PermitCalls::holders(std::string_view key, Instant deadline) {
+std::vector<Holder> PermitCalls::holders(std::string_view key, Instant deadline) {
   Request wire;
   store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
     Script::shareHolders().addTo(call, by, std::array{key}, {});
@@ -50,13 +51,17 @@ std::vector<ShareHolder> PermitCalls::holders(std::string_view key, Instant dead
   const Reply& reply = wire.reply(0);
   if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
   if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 0) store_.unexpected(wire);
-  std::vector<ShareHolder> holders;
+  std::vector<Holder> holders;
   for (std::size_t index = 0; index < reply.items.size(); index += 2) {
     const std::string& value = reply.items[index].text;
     const auto share = shareIn(value);
     const auto owner = ownerIn(value);
     if (!share || !owner) store_.unexpected(wire);
-    holders.push_back({*owner, *share, remainingIn(reply.items[index + 1])});
+    holders.push_back({.owner = *owner,
+                       .remaining = remainingIn(reply.items[index + 1]),
+                       .fence = {},
+                       .grantId = sha1(value),
+                       .share = share});
   }
   return holders;
 }

@@ -18,7 +18,7 @@ class PermitCalls {
   AcquireResult acquire(const AcquireRequest& request, Request& wire);
 
   /// As Permits::shareHolders().
-  std::vector<ShareHolder> holders(std::string_view key, Instant deadline);
+  std::vector<Holder> holders(std::string_view key, Instant deadline);
 
  private:
   RedisStore& store_;

@@ -97,6 +97,8 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   const Instant until = saturatingAdd(clock().now(), waitFor);
   AcquireRequest offered = request;
   offered.resend = true;
+  // All tickets are later ones.
+  if (request.ahead && ticket.empty()) ticket = "0";
   const RequestPool::Loan wire = requests.take();
   const auto confirm = [&] {
     offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
@@ -245,7 +247,7 @@ bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder
   return impl_->queue.breakLock(key, shown != nullptr ? std::string_view(shown->grantId) : "", deadline);
 }
 
-std::vector<ShareHolder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {
+std::vector<Holder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   return impl_->permits.holders(key, deadline);
 }

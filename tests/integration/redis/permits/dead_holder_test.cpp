@@ -23,9 +23,8 @@ class DeadHolder : public RedisFaultTest {
   }
   std::uint32_t taken() {
     const auto holders = capability<Permits>(*direct)->shareHolders("s", soon());
-    return std::accumulate(
-        holders.begin(), holders.end(), std::uint32_t{0},
-        [](std::uint32_t sum, const ShareHolder& each) { return sum + each.share.weight; });
+    return std::accumulate(holders.begin(), holders.end(), std::uint32_t{0},
+                           [](std::uint32_t sum, const Holder& each) { return sum + each.share->weight; });
   }
   // All keys but the counters of fences, which have an end.
   std::string leftOver() const {

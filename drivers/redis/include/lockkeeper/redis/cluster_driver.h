@@ -87,7 +87,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
-  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   /// The keys of one call must be in one slot (a hash tag): ConfigError otherwise, with nothing sent.

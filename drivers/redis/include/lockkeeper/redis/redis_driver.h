@@ -93,7 +93,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   void look(Instant deadline) noexcept override;
 
   /// They need the rights that a queue needs; a user without them gets ConfigError for claims of shares.
-  std::vector<ShareHolder> shareHolders(std::string_view key, Instant deadline) override;
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag.

@@ -28,6 +28,7 @@ struct Claimant {
   std::string owner = "contract:1";
   Token token = Token::generate(*systemRandom());
   std::optional<Share> share{};
+  bool ahead = false;  ///< As in AcquireRequest.
 
   Claim claim() const { return {key, token, owner, share}; }
 };
@@ -81,7 +82,8 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   }
   AcquireResult ask(LockDriver& at, const Claimant& who, std::chrono::milliseconds ttl = longTtl,
                     bool resend = false) {
-    return at.acquire({.claim = who.claim(), .ttl = ttl, .deadline = deadline(), .resend = resend});
+    return at.acquire(
+        {.claim = who.claim(), .ttl = ttl, .deadline = deadline(), .resend = resend, .ahead = who.ahead});
   }
   std::optional<Granted> grant(const Claimant& who, std::chrono::milliseconds ttl = longTtl,
                                bool resend = false) {
@@ -97,9 +99,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     who.share = Share{.weight = weight, .limit = limit};
     return who;
   }
-  std::vector<ShareHolder> shareHolders() {
-    return capability<Permits>(*driver)->shareHolders(key, deadline());
-  }
+  std::vector<Holder> shareHolders() { return capability<Permits>(*driver)->shareHolders(key, deadline()); }
 
   /// What release and renew answer when nobody holds the key.
   static ReleaseOutcome releaseOfNothing() {
@@ -127,7 +127,8 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   Waiting waitFor(LockDriver& at, const Claimant& who, Instant until) {
     return Waiting([this, &at, &who, length = until - now()](std::stop_token stop) {
       return capability<Waitable>(at)->acquireWaiting(
-          {.claim = who.claim(), .ttl = longTtl, .deadline = deadline()}, length, std::move(stop));
+          {.claim = who.claim(), .ttl = longTtl, .deadline = deadline(), .ahead = who.ahead}, length,
+          std::move(stop));
     });
   }
 

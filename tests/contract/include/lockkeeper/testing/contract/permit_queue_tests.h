@@ -132,4 +132,51 @@ TEST_P(DriverContract, AllWhoWaitForAFormerLimitAreToldWhenItChanges) {
   EXPECT_TRUE(grant(next)) << "there is one more";
 }
 
+TEST_P(DriverContract, AClaimAheadIsNotHeldUpByThoseWhoWait) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant holds = sharer(2, 3);
+  const Claimant writer{key};
+  Claimant rest = sharer(1, 3);
+  rest.ahead = true;
+  const auto first = grant(holds);
+  ASSERT_TRUE(first);
+  Waiting writing = waitFor(*otherClient, writer, farAway());
+  ASSERT_TRUE(queued(1));
+  EXPECT_TRUE(isBusy(sharer(1, 3)));
+  const auto whole = grant(rest);
+  ASSERT_TRUE(whole);
+  if (GetParam().fence != FencePromise::none) {
+    EXPECT_GT(whole->fence, first->fence) << "it takes the last permit";
+    EXPECT_EQ(grant(rest, longTtl, true)->fence, whole->fence);
+  }
+  EXPECT_EQ(release(rest), ReleaseOutcome::released);
+  EXPECT_EQ(release(holds), ReleaseOutcome::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(writing.get()));
+}
+
+TEST_P(DriverContract, AClaimAheadWaitsInFrontOfAllOthers) {
+  if (!GetParam().permits || !GetParam().queued)
+    GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
+  const Claimant holds = sharer(2, 3);
+  const Claimant reader = sharer(1, 3);
+  const Claimant writer{key};
+  Claimant rest = sharer(1, 3);
+  rest.ahead = true;
+  const auto first = grant(holds);
+  ASSERT_TRUE(first && grant(reader));
+  Waiting writing = waitFor(*otherClient, writer, farAway());
+  ASSERT_TRUE(queued(1));
+  Waiting upgrading = waitFor(rest, farAway());
+  ASSERT_TRUE(queued(2));
+  EXPECT_EQ(release(reader), ReleaseOutcome::released);
+  const AcquireResult whole = upgrading.get();
+  ASSERT_TRUE(std::holds_alternative<Granted>(whole));
+  EXPECT_GE(std::get<Granted>(whole).fence, first->fence);
+  EXPECT_TRUE(queued(1));
+  EXPECT_EQ(release(holds), ReleaseOutcome::released);
+  EXPECT_EQ(release(rest), ReleaseOutcome::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(writing.get()));
+}
+
 }  // namespace lockkeeper::testing

@@ -160,17 +160,20 @@ TEST_P(DriverContract, TellsWhoHasHowManyPermits) {
   three.owner = "second:2";
   ASSERT_TRUE(grant(one, std::chrono::seconds{20}));
   ASSERT_TRUE(grant(three));
-  std::vector<ShareHolder> holders = shareHolders();
+  std::vector<Holder> holders = shareHolders();
   ASSERT_EQ(holders.size(), 2U);
   std::sort(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; });
   EXPECT_EQ(holders[0].owner, one.owner);
-  EXPECT_EQ(holders[0].share, *one.share);
+  EXPECT_EQ(holders[0].share, one.share);
   EXPECT_LE(holders[0].remaining, std::chrono::seconds{20});
   EXPECT_GT(holders[0].remaining, std::chrono::seconds{10});
   EXPECT_EQ(holders[1].owner, three.owner);
-  EXPECT_EQ(holders[1].share, *three.share);
+  EXPECT_EQ(holders[1].share, three.share);
   ASSERT_TRUE(holder(key));
   EXPECT_EQ(holder(key)->owner, three.owner) << "the one whose lease is the longest";
+  EXPECT_EQ(holder(key)->share, three.share);
+  EXPECT_EQ(holder(key)->grantId, holders[1].grantId);
+  EXPECT_NE(holders[0].grantId, holders[1].grantId);
   if (!GetParam().browsable) return;
   std::vector<std::string> listed;
   capability<Browsable>(*driver)->list(
