@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::chrono::minutes listBound{1};
 
+constexpr const char* wholeKey = "all";
+
 std::shared_ptr<LockDriver> openListable(const Settings& settings) {
   checkNamespace(settings.manager.keyNamespace);
   auto driver = openStore(settings);
@@ -33,11 +35,17 @@ std::string shownOwner(const Holder& holder) { return holder.owner.empty() ? "-"
 std::string shownFence(const Holder& holder) { return holder.fence ? std::to_string(*holder.fence) : "-"; }
 
 std::string shownShare(const Holder& holder) {
-  if (!holder.share) return "all";
+  if (!holder.share) return wholeKey;
   if (*holder.share == readerShare) return "reader";
   if (*holder.share == upgradeableShare) return "upgradeable reader";
   if (*holder.share == restOfUpgradeable) return "writer";
   return std::to_string(holder.share->weight) + " of " + std::to_string(holder.share->limit);
+}
+
+void hideShares(std::vector<std::vector<std::string>>& rows) {
+  const auto isWhole = [](const std::vector<std::string>& row) { return row.back() == wholeKey; };
+  if (!std::all_of(rows.begin() + 1, rows.end(), isWhole)) return;
+  for (auto& row : rows) row.pop_back();
 }
 
 std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound) {

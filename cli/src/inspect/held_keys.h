@@ -18,6 +18,9 @@ std::string shownOwner(const Holder& holder);
 std::string shownFence(const Holder& holder);
 std::string shownShare(const Holder& holder);
 
+/// Leaves out the last column, SHARE, where nobody has less than all.
+void hideShares(std::vector<std::vector<std::string>>& rows);
+
 /// All who hold `key`, one or those who share it; none when it is free.
 std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound);
 

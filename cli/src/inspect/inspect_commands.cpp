@@ -52,6 +52,7 @@ Row row(const Quorate::View& view) {
 
 void printLocks(std::vector<Row> rows) {
   rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE", "SHARE"});
+  hideShares(rows);
   printTable(rows);
 }
 

@@ -173,6 +173,7 @@ class LiveTable final : public Display {
                       (key.sinceBefore ? ">" : "") + shownLength(age), shownRemaining(key.holder),
                       shownFence(key.holder), std::to_string(key.turns), shownShare(key.holder)});
     }
+    hideShares(rows);
     screen_->show(tableLines(rows), status(shownKeys.size()));
   }
 

@@ -91,6 +91,9 @@ bool UpgradeableLock::take(std::chrono::milliseconds waitFor) {
   auto rest = state_->manager.tryLockAhead(state_->reader.key(), options);
   if (rest) state_->upgrade(std::move(*rest));
   if (valid()) return rest.has_value();
+  // Whoever came in when it was lost reads.
+  state_->lost.request_stop();
+  state_->downgrade();
   throw LockLost("the lock " + quoted(state_->reader.key()) + " was lost before it was upgraded");
 }
 

@@ -97,7 +97,9 @@ TEST_F(SharedKeys, ShowAndListTellOfEachHolder) {
     EXPECT_EQ(count(seen.output, "1 of 3"), 2U) << seen.output;
     EXPECT_EQ(count(seen.output, "\n"), 3U) << seen.output;
   }
-  EXPECT_NE(lockkeeper({"list"}).output.find("web:1"), std::string::npos);
+  EXPECT_NE(lockkeeper({"list"}).output.find("-      all\n"), std::string::npos)
+      << lockkeeper({"list"}).output;
+  EXPECT_EQ(lockkeeper({"list", "other"}).output.find("SHARE"), std::string::npos) << "it is not shared";
   const Object::Ptr shown = parsed(lockkeeper({"show", "--json", "export"}).output);
   EXPECT_TRUE(shown->getValue<bool>("held"));
   EXPECT_FALSE(shown->has("owner"));

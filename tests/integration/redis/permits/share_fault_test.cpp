@@ -53,6 +53,7 @@ TEST_F(ShareFault, AForkedChildHasNoShareAndItsParentKeepsIt) {
 TEST_F(ShareFault, WhatACallThatFailedMayHaveTakenIsGivenBack) {
   ManagerOptions options;
   options.operationTimeout = 200ms;
+  options.backoffCap = 50ms;
   LockManager manager(openProxied("ioTimeout=200ms"), options);
   Semaphore semaphore(manager, "s", 3);
   EXPECT_EQ(semaphore.acquire().release(), ReleaseResult::released);
