@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <list>
 #include <set>
@@ -79,10 +80,22 @@ TEST_F(SharedKeys, RunSaysWhatIsWrongWithItsPermits) {
               std::string::npos)
         << refused.errors;
   }
-  const Finished plain = lockkeeper({"run", "--store", "redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3",
-                                     "--permits", "3", "k", "--", "true"});
-  EXPECT_EQ(plain.exitCode, 78);
-  EXPECT_NE(plain.errors.find("a quorum cannot count permits"), std::string::npos) << plain.errors;
+}
+
+TEST_F(SharedKeys, AStoreThatCountsNoPermitsSaysWhyBeforeItIsAsked) {
+  const std::vector<std::array<std::string, 2>> stores{
+      {"redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "a quorum cannot count permits"},
+      {"redis+legacy://127.0.0.1:1/0", "its values hold one time stamp, of one holder"},
+      {"mysql+getlock://u@127.0.0.1:1/d", "GET_LOCK has no shared mode"},
+      {"mysql+version://u@127.0.0.1:1/d", "a row has one version, and so one holder"},
+      {"etcd://127.0.0.1:1", "lockkeeper counts permits in memory and on Redis only"}};
+  for (const auto& [store, why] : stores) {
+    const Finished refused = lockkeeper({"run", "--store", store, "--permits", "3", "k", "--", "true"});
+    if (refused.errors.find("no driver") != std::string::npos) continue;  // it is built without
+    EXPECT_EQ(refused.exitCode, 78) << refused.errors;
+    EXPECT_NE(refused.errors.find("has no shared locks and no semaphores: " + why), std::string::npos)
+        << refused.errors;
+  }
 }
 
 TEST_F(SharedKeys, ShowAndListTellOfEachHolder) {

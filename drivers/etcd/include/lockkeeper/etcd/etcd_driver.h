@@ -51,6 +51,9 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override;
+  std::string_view whyNot(const std::type_info& type) const noexcept override {
+    return type == typeid(Permits) ? "lockkeeper counts permits in memory and on Redis only" : "";
+  }
 
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,

@@ -53,6 +53,9 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Browsable, Breakable, RateDriver>(*this, type);
   }
+  std::string_view whyNot(const std::type_info& type) const noexcept override {
+    return type == typeid(Permits) ? "a row has one version, and so one holder" : "";
+  }
 
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,

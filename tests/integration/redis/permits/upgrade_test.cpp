@@ -1,0 +1,110 @@
+#include <array>
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
+#include "redis_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Upgrade : public RedisFaultTest {
+ protected:
+  bool queued(int count) const {
+    return waitUntil([&] {
+      return server.command({"ZCARD", "{k}:lockkeeper:queue"}) == std::to_string(count);
+    });
+  }
+
+  LockManager manager{direct};
+  LockManager other{openRedis(server.port())};
+};
+
+TEST_F(Upgrade, NobodyReadsOrWritesBesideAWriterThatWasAReader) {
+  // Both numbers are the same, except while somebody writes.
+  std::array<std::atomic<int>, 2> numbers{};
+  std::atomic<int> mistakes = 0;
+  const auto write = [&] {
+    if (numbers[0] != numbers[1]) ++mistakes;
+    ++numbers[0];
+    std::this_thread::yield();
+    ++numbers[1];
+  };
+  constexpr int rounds = 40;
+  {
+    std::vector<std::jthread> threads;
+    for (int number = 0; number < 6; ++number) {
+      threads.emplace_back([&, number] {
+        LockManager& own = number % 2 == 0 ? manager : other;
+        for (int round = 0; round < rounds; ++round) {
+          if (number < 2) {
+            auto held = UpgradeableLock::lock(own, "k");
+            const int seen = numbers[0];
+            held.upgrade();
+            if (numbers[0] != seen) ++mistakes;
+            write();
+            held.downgrade();
+            if (numbers[0] != seen + 1) ++mistakes;
+          } else if (number < 4) {
+            const Lock held = own.lockShared("k");
+            const int seen = numbers[0];
+            std::this_thread::yield();
+            if (numbers[1] != seen) ++mistakes;
+          } else {
+            const Lock held = own.lock("k");
+            write();
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(mistakes, 0);
+  EXPECT_EQ(numbers[0], 4 * rounds);
+  EXPECT_TRUE(waitUntil([&] { return isFree("k"); }));
+}
+
+TEST_F(Upgrade, IsAheadOfAllWhoWaitAndHasANewFence) {
+  auto held = UpgradeableLock::lock(manager, "k");
+  const auto before = held.fence();
+  auto reader = other.lockShared("k");
+  auto writing = std::async(std::launch::async, [&] { return other.lock("k"); });
+  ASSERT_TRUE(queued(1));
+  auto upgrading = std::async(std::launch::async, [&] { held.upgrade(); });
+  ASSERT_TRUE(queued(2));
+  EXPECT_FALSE(other.tryLockShared("k"));
+  reader.release();
+  upgrading.get();
+  const auto asWriter = held.fence();
+  ASSERT_TRUE(before && asWriter);
+  EXPECT_GT(*asWriter, *before);
+  EXPECT_TRUE(queued(1));
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  const Lock next = writing.get();
+  EXPECT_TRUE(next.valid());
+  EXPECT_GT(next.fence(), asWriter);
+}
+
+TEST_F(Upgrade, OneThatDiesWhileItWaitsHoldsUpNobodyForLong) {
+  Claimant dead;
+  dead.key = "k";
+  dead.share = upgradeableShare;
+  AcquireRequest request = dead.request();
+  request.ttl = 1s;
+  ASSERT_TRUE(granted(direct->acquire(request)));
+  auto reader = other.lockShared("k");
+  const std::string rest = std::string(32, 'a') + "@dead:1@499999/1000000";
+  ASSERT_EQ(server.command({"ZADD", "{k}:lockkeeper:queue", "0", rest}), "1");
+  const std::string looks = std::to_string(std::stoll(server.command({"TIME"})) * 1000);
+  ASSERT_EQ(server.command({"HSET", "{k}:lockkeeper:waiters", rest, looks + " 1 "}), "1");
+  const Instant began = now();
+  EXPECT_TRUE(manager.tryLockShared("k", {.waitFor = 20s}));
+  EXPECT_LT(now() - began, 10s);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
