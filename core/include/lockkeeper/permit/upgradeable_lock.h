@@ -35,6 +35,7 @@ class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
   /// True while work under the lock may go on: reading, or, while it is upgraded, writing. Local, no I/O.
   /// Once false it stays false.
   [[nodiscard]] bool valid() const noexcept;
+  /// Whether it is the writer. Local, no I/O.
   [[nodiscard]] bool isUpgraded() const noexcept;
   /// Fires when it is lost, as Lock::lost().
   [[nodiscard]] std::stop_token lost() const noexcept;
