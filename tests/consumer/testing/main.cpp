@@ -16,6 +16,7 @@ lockkeeper::testing::DriverFactory memory() {
           .browsable = true,
           .breakable = true,
           .reportsLosses = true,
+          .batchable = true,
           .clock = clock,
           .advance = [clock](std::chrono::milliseconds length) { clock->advance(length); },
           .queued = [clock] { return clock->waiters(); }};

@@ -17,6 +17,7 @@ DriverFactory memory(std::string name, std::shared_ptr<Clock> clock) {
           .browsable = true,
           .breakable = true,
           .reportsLosses = true,
+          .batchable = true,
           .clock = clock};
 }
 

@@ -17,6 +17,7 @@ class Script {
   explicit Script(std::string_view text);
 
   static const Script& acquire();
+  static const Script& acquireInOrder();
   static const Script& renew();
   static const Script& release();
   static const Script& holder();

@@ -34,6 +34,7 @@ struct DriverFactory {
   bool breakable = false;
   bool reportsLosses = false;
   bool postable = false;
+  bool batchable = false;
 
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.
   std::chrono::milliseconds shortTtl{200};

@@ -11,6 +11,7 @@ TEST_P(DriverContract, HasTheCapabilitiesThatItsFactoryNames) {
   EXPECT_EQ(capability<Breakable>(*driver) != nullptr, GetParam().breakable);
   EXPECT_EQ(capability<LossReporting>(*driver) != nullptr, GetParam().reportsLosses);
   EXPECT_EQ(capability<Postable>(*driver) != nullptr, GetParam().postable);
+  EXPECT_EQ(capability<Batchable>(*driver) != nullptr, GetParam().batchable);
 }
 
 }  // namespace lockkeeper::testing
