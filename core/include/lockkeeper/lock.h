@@ -96,7 +96,8 @@ class LOCKKEEPER_CORE_EXPORT Lock {
 
  private:
   friend class detail::Engine;
-  ReleaseResult end(bool awaited) noexcept;
+  friend class LockSet;
+  ReleaseResult end(bool awaited, Instant latest = Instant::max()) noexcept;
   Lock(std::shared_ptr<detail::Engine> engine, std::shared_ptr<detail::Lease> lease) noexcept;
 
   std::shared_ptr<detail::Engine> engine_;

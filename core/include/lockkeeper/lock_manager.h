@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -16,6 +17,7 @@
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_options.h"
+#include "lockkeeper/lock_set.h"
 
 /// Locks and rate limits that many processes share, in whatever store: core.
 namespace lockkeeper {
@@ -102,6 +104,31 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   [[nodiscard]] std::vector<Holder> shareHolders(std::string_view key);
   /// Permits::resize() for the key. One attempt. Throws as requireShares().
   bool resizeShares(std::string_view key, std::uint32_t limit);
+
+  /// Locks all of `keys`, 1 to 1,000, or none: a key that is named twice is locked once. Takes them in one
+  /// order, whatever the order here, so that users of lockAll() never wait for each other in a circle: who
+  /// waits for a key holds those before it, and nothing after it. The order is that of the keys' bytes; a
+  /// program that holds other locks meanwhile has to see to its own order. The options are those of each
+  /// lock, waitFor is for all of them together, and maxHold counts from when the last one was taken. While it
+  /// waits, the manager renews what it has, also with Renew::manual. When it gives up, it gives back what it
+  /// has.
+  ///
+  /// Otherwise as tryLock(): nothing when a key stayed busy or the call was stopped. Blocks for waitFor plus
+  /// two operationTimeouts, or one operationTimeout for each key where the driver is not Batchable, plus as
+  /// many I/O timeouts.
+  [[nodiscard]] std::optional<LockSet> tryLockAll(std::vector<std::string_view> keys,
+                                                  const LockOptions& options = {});
+  [[nodiscard]] std::optional<LockSet> tryLockAll(std::span<const std::string> keys,
+                                                  const LockOptions& options = {}) {
+    return tryLockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
+  }
+
+  /// The same as lock() is to tryLock(): waits until it has all, unless a waitFor is named; throws
+  /// LockTimeout or Cancelled instead of returning nothing.
+  [[nodiscard]] LockSet lockAll(std::vector<std::string_view> keys, const LockOptions& options = {});
+  [[nodiscard]] LockSet lockAll(std::span<const std::string> keys, const LockOptions& options = {}) {
+    return lockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
+  }
 
   /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. Throws LockLost,
   /// after fn has returned, when the lock was lost meanwhile: what fn did was then not protected to its end.

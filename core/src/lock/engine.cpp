@@ -55,6 +55,7 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
       waitable_(capability<Waitable>(*driver_)),
       reporting_(capability<WaiterReporting>(*driver_)),
       permits_(capability<Permits>(*driver_)),
+      batchable_(capability<Batchable>(*driver_)),
       store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
@@ -120,15 +121,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   try {
     if (entered.handedOver || claim(*lease, call)) {
       if (!entered.handedOver) keep(*lease);
-      options_.environment.tell({.kind = EventKind::acquired,
-                                 .key = lease->key,
-                                 .store = store_,
-                                 .began = began,
-                                 .ended = lease->acquiredAt,
-                                 .attempts = call.attempts,
-                                 .fence = lease->fence});
-      keeper_->announced(*lease);
-      return Lock(shared_from_this(), std::move(lease));
+      return held(std::move(lease), began, call.attempts);
     }
   } catch (const Error& error) {
     lease->turn.leave();
@@ -138,6 +131,111 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   lease->turn.leave();
   tellBusy(lease->key, call);
   return std::nullopt;
+}
+
+// Tells of the lock, which is kept already.
+Lock Engine::held(std::shared_ptr<Lease> lease, Instant began, int attempts) {
+  options_.environment.tell({.kind = EventKind::acquired,
+                             .key = lease->key,
+                             .store = store_,
+                             .began = began,
+                             .ended = lease->acquiredAt,
+                             .attempts = attempts,
+                             .fence = lease->fence});
+  keeper_->announced(*lease);
+  return Lock(shared_from_this(), std::move(lease));
+}
+
+Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, const LockTerms& terms,
+                                    Instant until) {
+  refuseInherited();
+  Claimed claimed;
+  // Shares are claimed one by one.
+  if (batchable_ == nullptr || terms.share || stopped()) return claimed;
+  keeper_->start();
+  Call call{terms, terms.stop, now(), until, 0};
+  const auto leases = enterFree(keys, terms);
+  if (leases.size() < 2) return claimed;  // one key is claimed in the usual way
+  claimed.locks.reserve(leases.size());
+  std::vector<AcquireResult> results;
+  try {
+    results = claimInOrder(leases, call);
+  } catch (const Error& error) {
+    if (worthRetrying(error.code()) && now() < until) return claimed;
+    tellEnd(EventKind::gaveUp, leases.front()->key, call, &error);
+    throw;
+  }
+  claimed.nextIsBusy = std::holds_alternative<Busy>(results.back());
+  const std::size_t granted = results.size() - (claimed.nextIsBusy ? 1 : 0);
+  std::size_t taken = 0;
+  const auto giveBackRest = [&] {
+    claimed.nextIsBusy = false;
+    for (; taken < granted; ++taken) giveBack(*leases[taken]);
+  };
+  try {
+    while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]))) {
+      const auto& lease = leases[taken++];
+      lease->turn.tell(LocalQueue::Answer::taken);
+      keep(*lease);
+      claimed.locks.push_back(held(lease, call.began, call.attempts));
+    }
+  } catch (...) {
+    giveBackRest();
+    throw;
+  }
+  if (taken < granted) giveBackRest();  // granted too late to be used
+  if (claimed.nextIsBusy && now() >= until) tellBusy(leases[granted]->key, call);
+  return claimed;
+}
+
+// Leases for the first of `keys`, as far as nobody of this process is in line for them. Each has its turn and
+// a token.
+std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::string_view> keys,
+                                                      const LockTerms& terms) {
+  std::vector<std::shared_ptr<Lease>> leases;
+  leases.reserve(keys.size());
+  for (const std::string_view key : keys) {
+    std::string full = fullKey(key);
+    const std::size_t prefix = full.size() - key.size();
+    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
+    if (!queue_.tryEnter(*lease, LocalQueue::hashOf(lease->key))) break;
+    lease->token = Token::generate(*options_.environment.random);
+    leases.push_back(std::move(lease));
+  }
+  return leases;
+}
+
+// The same claims are sent again once when the outcome was not seen. What may have been granted when that
+// fails, too, is given back.
+std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<Lease>> leases, Call& call) {
+  std::vector<AcquireRequest> requests;
+  requests.reserve(leases.size());
+  const Instant deadline = callEnd(now());
+  for (const auto& lease : leases) {
+    requests.push_back({.claim = lease->claim(), .ttl = lease->ttlMilliseconds(), .deadline = deadline});
+  }
+  const auto giveAllBack = [&] {
+    for (const auto& lease : leases) giveBack(*lease);
+  };
+  for (;;) {
+    const Instant began = now();
+    try {
+      ++call.attempts;
+      return batchable_->acquireInOrder(requests);
+    } catch (const Error& error) {
+      tellFailure(*leases.front(), began, error);
+      const bool again = requests.front().resend;
+      if (perhapsApplied(error.code()) && !again && now() < deadline) {
+        for (AcquireRequest& each : requests) each.resend = true;
+        continue;
+      }
+      if (again || error.code() != ErrorCode::storeUnavailable) giveAllBack();
+      throw;
+    } catch (...) {
+      giveAllBack();
+      throw;
+    }
+  }
 }
 
 // Of a call that was never the first in line: it ends with what the first one knows.
@@ -359,7 +457,7 @@ struct Engine::Released {
   std::string text{};                // the same in words, unless an event has told them
 };
 
-ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcept {
+ReleaseResult Engine::release(Lease& lease, Instant began, Instant until, bool awaited) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   if (handOver(lease, began)) return ReleaseResult::released;
   const bool wasAlive = keeper_->remove(lease);
@@ -371,7 +469,7 @@ ReleaseResult Engine::release(Lease& lease, Instant began, bool awaited) noexcep
     lease.turn.leave();
     return ReleaseResult::unknown;
   }
-  const Released released = sendRelease(lease, began, wasValid);
+  const Released released = sendRelease(lease, began, until, wasValid);
   if (released.result == ReleaseResult::released) keeper_->freed(lease);
   if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
   return released.result;
@@ -394,7 +492,7 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const auto rest =
       std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - began);
-  if (rest <= rest.zero()) return release(lease, began);
+  if (rest <= rest.zero()) return release(lease, began, callEnd(began));
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
   if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
   const Released released =
@@ -442,12 +540,15 @@ void Engine::endRelease(Lease& lease, const Released& released, bool foundLost) 
                              .loss = lease.lossReason});
 }
 
-Engine::Released Engine::sendRelease(Lease& lease, Instant began, bool wasValid) {
-  const Instant deadline = callEnd(began);
+Engine::Released Engine::sendRelease(Lease& lease, Instant began, Instant until, bool wasValid) {
+  if (began >= until) {
+    giveBack(lease);
+    return {ReleaseResult::unavailable, 0, ErrorCode::storeUnavailable};
+  }
   for (int attempts = 1;; ++attempts) {
     const bool again = attempts > 1;
     try {
-      const ReleaseOutcome outcome = driver_->release(lease.claim(), deadline);
+      const ReleaseOutcome outcome = driver_->release(lease.claim(), until);
       // A lease that ran until it was released can only have been ended by the first, unanswered request.
       if (outcome == ReleaseOutcome::released || (again && wasValid))
         return {ReleaseResult::released, attempts};
@@ -459,7 +560,7 @@ Engine::Released Engine::sendRelease(Lease& lease, Instant began, bool wasValid)
     } catch (const Error& error) {
       tellFailure(lease, began, error);
       const bool doubt = perhapsApplied(error.code());
-      if (doubt && !again && now() < deadline) continue;
+      if (doubt && !again && now() < until) continue;
       giveBack(lease);
       return {doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable, attempts, error.code()};
     } catch (...) {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
   LockTerms termsOf(const LockOptions& options, std::chrono::milliseconds unnamedWait) const {
     return detail::termsOf(options, options_.lock, unnamedWait);
   }
+  /// How far an attempt at several keys came.
+  struct Claimed {
+    std::vector<Lock> locks;  ///< Of the first ones.
+    bool nextIsBusy = false;  ///< The store says so of the one after them.
+  };
+  /// Claims as many of `keys` as are free, from the first one on, in one call of the driver: none, where it
+  /// cannot do that, and where the store fails before `until`, when the caller gives up. Throws what it fails
+  /// with after that, or what is no use to try again; then none is held.
+  Claimed acquireFree(std::span<const std::string_view> keys, const LockTerms& terms, Instant until);
+
+  /// The lock is held from now on for what `terms` say, which it may have been taken without.
+  void startHolding(const Lock& lock, const LockTerms& terms) { keeper_->startHolding(*lock.lease_, terms); }
+
   /// The lock, or nothing: busy for all of terms.waitFor, or stopped.
   std::optional<Lock> acquire(std::string_view key, const LockTerms& terms);
   void renew(Lease& lease);
@@ -36,7 +50,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// The call `began` just now.
   /// Unless it is `awaited`, the outcome is waited for only where the store cannot do otherwise; the result
   /// says nothing then, and the listener hears of it.
-  ReleaseResult release(Lease& lease, Instant began, bool awaited = true) noexcept;
+  /// After `until` the store is not asked any more: the manager does so in the background.
+  ReleaseResult release(Lease& lease, Instant began, Instant until, bool awaited = true) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
 
   /// Ends all waits of acquire(), and those that come.
@@ -69,13 +84,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool claim(Lease& lease, Call& call);
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted);
+  Lock held(std::shared_ptr<Lease> lease, Instant began, int attempts);
+  std::vector<std::shared_ptr<Lease>> enterFree(std::span<const std::string_view> keys,
+                                                const LockTerms& terms);
+  std::vector<AcquireResult> claimInOrder(std::span<const std::shared_ptr<Lease>> leases, Call& call);
   void endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const;
   void tellBusy(std::string_view key, const Call& call) const;
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   /// How a release has ended.
   struct Released;
 
-  Released sendRelease(Lease& lease, Instant began, bool wasValid);
+  Released sendRelease(Lease& lease, Instant began, Instant until, bool wasValid);
   Released sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
@@ -89,6 +108,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Waitable* const waitable_;          // null when the driver cannot
   WaiterReporting* const reporting_;  // null when the driver does not report
   Permits* const permits_;            // null when the driver has none
+  Batchable* const batchable_;        // null when the driver cannot
   const std::string store_;           // its name in events
   LocalQueue queue_;
   std::stop_source stop_;

@@ -7,6 +7,14 @@
 
 namespace lockkeeper::detail {
 
+namespace {
+
+std::chrono::nanoseconds longestHold(const LockTerms& terms) {
+  return terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max();
+}
+
+}  // namespace
+
 const std::stop_token& firedToken() {
   static const std::stop_token& token = *new std::stop_token([] {
     std::stop_source source;
@@ -24,7 +32,7 @@ Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const Loc
       owner(takenBy.options().owner),
       ttl(terms.ttl),
       margin(terms.margin),
-      maxHold(terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max()),
+      maxHold(longestHold(terms)),
       namespaceBytes(static_cast<std::uint32_t>(prefix)),
       renew(terms.renew) {}
 
@@ -97,6 +105,14 @@ bool Lease::succeed(const Lease& former, Instant now) noexcept {
 void Lease::hold(Instant now) noexcept {
   acquiredAt = now;
   holdUntil = saturatingAdd(now, maxHold);
+}
+
+void Lease::startHolding(const LockTerms& terms, Instant now) noexcept {
+  renew = terms.renew;
+  maxHold = longestHold(terms);
+  hold(now);
+  validUntil.store(std::min(end(), holdUntil), std::memory_order_release);
+  if (renew == Renew::manual) renewAt = Instant::max();
 }
 
 // Of its validity, however long it may be held.

@@ -117,6 +117,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// asked for another ttl, or the lease is over.
   bool succeed(const Lease& former, Instant now) noexcept;
 
+  /// Held from `now` on for what the caller asked for: until now it was kept while others were waited for.
+  void startHolding(const LockTerms& terms, Instant now) noexcept;
+
   /// The store has given the lease for `leasedFor` from `from` on: sets validUntil and the next renewal.
   void leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept;
 

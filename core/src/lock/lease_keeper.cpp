@@ -200,6 +200,20 @@ void LeaseKeeper::announced(Lease& lease) {
   watchmen_.wakeUpAt(nextLoss());
 }
 
+void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
+  Shard& shard = shardOf(lease.token);
+  Due due;
+  {
+    const std::lock_guard held(shard.mutex);
+    if (!lease.alive()) return;
+    shard.remove(lease);
+    lease.startHolding(terms, environment_.clock->now());
+    shard.add(lease);
+    due = dueOf(lease);
+  }
+  wakeUpFor(due);
+}
+
 bool LeaseKeeper::remove(Lease& lease) noexcept {
   Shard& shard = shardOf(lease.token);
   const std::lock_guard held(shard.mutex);

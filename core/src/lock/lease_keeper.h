@@ -42,6 +42,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Others have heard of the lock: from now on they may hear of its loss.
   void announced(Lease& lease);
 
+  /// Lease::startHolding(), for a lease that is kept already.
+  void startHolding(Lease& lease, const LockTerms& terms);
+
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease) noexcept;
 

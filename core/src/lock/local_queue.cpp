@@ -25,6 +25,23 @@ std::optional<LocalQueue::Answer> LocalQueue::answerAtOnce(std::string_view key,
   return line != nullptr && line->answer && clock_->now() >= until ? line->answer : std::nullopt;
 }
 
+// Under the shard's mutex.
+void LocalQueue::beginLine(Shard& shard, Lease& lease, std::size_t hash) {
+  shard.lines.reserve(shard.lines.size() + 1);
+  lease.turn.shard_ = &shard;
+  lease.turn.line_.key = lease.key;
+  lease.turn.line_.keyHash = hash;
+  shard.lines.add(lease.turn.line_);
+}
+
+bool LocalQueue::tryEnter(Lease& lease, std::size_t hash) {
+  Shard& shard = shardOf(hash);
+  const std::lock_guard held(shard.mutex);
+  if (shard.find(lease.key, hash) != nullptr) return false;
+  beginLine(shard, lease, hash);
+  return true;
+}
+
 LocalQueue::Entered LocalQueue::enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
   Shard& shard = shardOf(hash);
@@ -32,11 +49,7 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, std::size_t hash, Instant un
   // While somebody waits, there is a line; but it moves from lease to lease.
   Line* line = shard.find(lease.key, hash);
   if (line == nullptr) {
-    shard.lines.reserve(shard.lines.size() + 1);
-    lease.turn.shard_ = &shard;
-    lease.turn.line_.key = lease.key;
-    lease.turn.line_.keyHash = hash;
-    shard.lines.add(lease.turn.line_);
+    beginLine(shard, lease, hash);
     return {.turn = true};
   }
   if (line->answer && clock_->now() >= until) return {.otherwise = *line->answer};

@@ -48,6 +48,9 @@ class LocalQueue {
   /// For those who need not get in line, because their time is up and what they would hear then is known.
   std::optional<Answer> answerAtOnce(std::string_view key, std::size_t hash, Instant until);
 
+  /// Makes it the turn of `lease` for its key, of which `hash` is the hash, if nobody is in line. Does not wait.
+  bool tryEnter(Lease& lease, std::size_t hash);
+
   /// Waits until the turn has come to `lease`, for its key, of which `hash` is the hash; until `until` or
   /// `stop`. Without a turn, says what the first in line knows: an attempt that is under way then is waited
   /// for, until `answerBy`, since it asks what the caller would. The lease is in use until the call returns.
@@ -85,6 +88,8 @@ class LocalQueue {
     Line* find(std::string_view key, std::size_t hash) const;
   };
   static constexpr int shardBits = 4;
+
+  static void beginLine(Shard& shard, Lease& lease, std::size_t hash);
 
   // The chains go by the lowest bits.
   Shard& shardOf(std::size_t hash) {

@@ -1,5 +1,6 @@
 #include "lockkeeper/lock.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lock/engine.h"
@@ -55,12 +56,12 @@ void Lock::renew() {
 
 ReleaseResult Lock::release() noexcept { return end(true); }
 
-ReleaseResult Lock::end(bool awaited) noexcept {
+ReleaseResult Lock::end(bool awaited, Instant latest) noexcept {
   if (!engine_) return ReleaseResult::notHeld;
   auto engine = std::exchange(engine_, nullptr);
   const Instant began = engine->now();
-  const ReleaseResult result = engine->release(*lease_, began, awaited);
-  const Instant until = engine->callEnd(began);
+  const Instant until = std::min(engine->callEnd(began), latest);
+  const ReleaseResult result = engine->release(*lease_, began, until, awaited);
   detail::Engine::leave(std::move(engine), until);
   return result;
 }

@@ -74,6 +74,17 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
   return Busy{std::max(left, left.zero())};
 }
 
+std::vector<AcquireResult> MemoryDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
+  std::vector<AcquireResult> results;
+  results.reserve(requests.size());
+  const auto held = state_->mutex.lock();
+  for (const AcquireRequest& request : requests) {
+    results.push_back(state_->table.acquire(request));
+    if (std::holds_alternative<Busy>(results.back())) break;
+  }
+  return results;
+}
+
 void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
   for (Renewal& renewal : renewals) renewal.outcome = state_->table.renew(renewal);
@@ -159,7 +170,8 @@ void MemoryDriver::addLossListener(std::weak_ptr<LossListener> listener) {
 
 void* MemoryDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return capabilityOf<SharedRecords>(state_->shared, type);
-  return capabilityOf<Waitable, Browsable, Breakable, LossReporting, Permits, RateDriver>(*this, type);
+  return capabilityOf<Waitable, Batchable, Browsable, Breakable, LossReporting, Permits, RateDriver>(*this,
+                                                                                                     type);
 }
 
 void MemoryDriver::take(std::span<RateCharge> charges, Instant deadline) {

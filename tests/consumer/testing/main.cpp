@@ -17,6 +17,7 @@ lockkeeper::testing::DriverFactory memory() {
           .breakable = true,
           .reportsLosses = true,
           .permits = true,
+          .batchable = true,
           .clock = clock,
           .advance = [clock](std::chrono::milliseconds length) { clock->advance(length); },
           .queued = [clock] { return clock->waiters(); }};

@@ -18,6 +18,7 @@ DriverFactory memory(std::string name, std::shared_ptr<Clock> clock) {
           .breakable = true,
           .reportsLosses = true,
           .permits = true,
+          .batchable = true,
           .clock = clock};
 }
 

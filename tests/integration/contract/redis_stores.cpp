@@ -65,6 +65,7 @@ constexpr const char* addWaiter =
 DriverFactory withQueues(DriverFactory factory, const Server& server) {
   factory.waitable = true;
   factory.postable = true;
+  factory.batchable = true;
   factory.queued = [server] { return std::stoul(server().command({"EVAL", countQueued, "0"})); };
   factory.addDeadWaiter = [server](const std::string& key) {
     server().command({"EVAL", addWaiter, "0", key});

@@ -35,6 +35,20 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
                                                      std::stop_token stop) = 0;
 };
 
+/// The store grants several keys in one step.
+class LOCKKEEPER_CORE_EXPORT Batchable {
+ public:
+  virtual ~Batchable() = default;
+
+  /// Claims the keys in the order of `requests`, each as LockDriver::acquire() does, and ends with the first
+  /// one that is busy. Returns the results of those that were claimed: all but the last one are Granted. One
+  /// bounded attempt until the first request's deadline; the keys differ. Throws as acquire(), for all of
+  /// them: after any error but StoreUnavailable, each may have been granted. Core asks so for up to 1,000 keys,
+  /// and key by key where a driver is not Batchable.
+  [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
+      std::span<const AcquireRequest> requests) = 0;
+};
+
 /// The store tells of those who begin to wait for a key that was granted for several turns
 /// (Granted::turns), so that it is not handed on inside a process while others wait.
 class LOCKKEEPER_CORE_EXPORT WaiterReporting {

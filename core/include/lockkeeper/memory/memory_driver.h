@@ -16,6 +16,7 @@ class StoreRegistry;
 /// fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Waitable,
+                                                  public Batchable,
                                                   public Browsable,
                                                   public Breakable,
                                                   public LossReporting,
@@ -29,6 +30,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   AcquireResult acquire(const AcquireRequest& request) override;
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
+  std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;

@@ -50,11 +50,12 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
   void ping(Instant deadline) override { RedisStore::ping(deadline); }
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
+  std::vector<AcquireResult> attemptInOrder(std::span<const AcquireRequest> requests);
   void checkReplicas(const AcquireRequest& request, const Request& wire);
   void checkReplicas(std::span<Renewal> renewals, std::uint64_t connection, Instant deadline);
   AcquireResult setResult(const Request& request, milliseconds ttl);
-  AcquireResult scriptResult(const Request& request, milliseconds ttl, std::uint32_t turns,
-                             milliseconds stay);
+  AcquireResult scriptResult(const Request& request, const Reply& reply, milliseconds ttl,
+                             std::uint32_t turns = 1, milliseconds stay = {});
   void addHolder(Request& request, Script::By by, std::string_view key, bool withFence = true) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
@@ -109,6 +110,11 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
       queue.wait(request.claim, lockValue(request.claim), until, stop, confirm, ticket);
   if (std::holds_alternative<Granted>(result)) checkReplicas(offered, *wire);
   return result;
+}
+
+std::vector<AcquireResult> RedisDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
+  impl_->forkGuard.check();
+  return impl_->attemptInOrder(requests);
 }
 
 bool RedisDriver::waitersReportedSince(Instant since) noexcept {
@@ -214,9 +220,10 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
+  if (type == typeid(Batchable) && impl_->options().minReplicas > 0) return nullptr;
   if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, Permits,
-                      RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, Breakable, DoubtReporting,
+                      Permits, RateDriver>(*this, type);
 }
 
 void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -311,7 +318,7 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     queue.noteRefusal();
     return result;
   }
-  return scriptResult(wire, request.ttl, several ? request.turns : 1,
+  return scriptResult(wire, wire.reply(0), request.ttl, several ? request.turns : 1,
                       watch.channel.empty() ? milliseconds{0} : longestStay);
 }
 
@@ -335,6 +342,35 @@ void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Reque
   throw StoreUnavailable(few + "; it was given back");
 }
 
+std::vector<AcquireResult> RedisDriver::Impl::attemptInOrder(std::span<const AcquireRequest> requests) {
+  const std::string ttl = decimal(requests.front().ttl);
+  const std::string kept = decimal(options().fenceKept);
+  std::vector<ComposedText> texts;  // to which the others point
+  texts.reserve(2 * requests.size());
+  std::vector<std::string_view> keys;
+  std::vector<std::string_view> arguments{ttl, kept};
+  for (const AcquireRequest& each : requests) {
+    keys.push_back(each.claim.key);
+    if (options().fence) keys.push_back(texts.emplace_back(companionKey(each.claim.key, "fence")));
+    arguments.push_back(texts.emplace_back(lockValue(each.claim)));
+  }
+  Request wire;
+  executeScripts(wire, requests.front().deadline, [&](Request& call, Script::By by) {
+    Script::acquireInOrder().addTo(call, by, keys, arguments);
+  });
+  const Reply& reply = wire.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.items.empty() || reply.items.size() > requests.size()) unexpected(wire);
+  std::vector<AcquireResult> results;
+  for (const Reply& each : reply.items) {
+    if (!results.empty() && std::holds_alternative<Busy>(results.back())) unexpected(wire);
+    results.push_back(scriptResult(wire, each, requests.front().ttl));
+  }
+  const bool cutShort = results.size() < requests.size() && !std::holds_alternative<Busy>(results.back());
+  if (cutShort) unexpected(wire);
+  return results;
+}
+
 // To the bare SET … NX.
 AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds ttl) {
   const Reply& reply = request.reply(0);
@@ -345,9 +381,8 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
 }
 
 // To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
-AcquireResult RedisDriver::Impl::scriptResult(const Request& request, milliseconds ttl, std::uint32_t turns,
-                                              milliseconds stay) {
-  const Reply& reply = request.reply(0);
+AcquireResult RedisDriver::Impl::scriptResult(const Request& request, const Reply& reply, milliseconds ttl,
+                                              std::uint32_t turns, milliseconds stay) {
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (!isAcquireReply(reply)) unexpected(request);
   if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};

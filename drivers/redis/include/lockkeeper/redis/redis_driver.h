@@ -34,6 +34,7 @@ namespace lockkeeper::redis {
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Postable,
                                                   public Waitable,
+                                                  public Batchable,
                                                   public WaiterReporting,
                                                   public Browsable,
                                                   public Breakable,
@@ -54,6 +55,9 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   /// server does not permit it to our user, Busy at once.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
+
+  /// With one script. Not a capability where RedisOptions::minReplicas is set: each grant is checked there.
+  std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
 
   bool waitersReportedSince(Instant since) noexcept override;
 

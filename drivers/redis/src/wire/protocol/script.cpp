@@ -41,6 +41,14 @@ const Script& Script::shareHolders() {
   return script;
 }
 
+const Script& Script::acquireInOrder() {
+  static const std::string& text =
+      *new std::string("local function acquire(KEYS, ARGV)\n" + std::string(scripts::acquire) + "end\n" +
+                       std::string(scripts::acquire_in_order));
+  static const Script& script = *new Script(text);
+  return script;
+}
+
 const Script& Script::renew() {
   static const Script& script = *new Script(scripts::renew);
   return script;

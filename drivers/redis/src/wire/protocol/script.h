@@ -18,6 +18,7 @@ class Script {
 
   static const Script& acquire();
   static const Script& acquirePermits();
+  static const Script& acquireInOrder();
   static const Script& renew();
   static const Script& renewPermits();
   static const Script& release();

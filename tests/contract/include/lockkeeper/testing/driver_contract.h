@@ -12,6 +12,7 @@
 ///
 /// Tests of capabilities that the factory does not name are skipped.
 
+#include "lockkeeper/testing/contract/batch_tests.h"
 #include "lockkeeper/testing/contract/break_tests.h"
 #include "lockkeeper/testing/contract/capability_tests.h"
 #include "lockkeeper/testing/contract/fence_tests.h"

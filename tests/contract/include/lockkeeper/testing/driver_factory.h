@@ -35,6 +35,7 @@ struct DriverFactory {
   bool reportsLosses = false;
   bool postable = false;
   bool permits = false;
+  bool batchable = false;
 
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.
   std::chrono::milliseconds shortTtl{200};

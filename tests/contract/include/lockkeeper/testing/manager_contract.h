@@ -5,9 +5,13 @@
 /// and loss from end to end. Instantiate ManagerContract as driver_contract.h says for DriverContract, for
 /// stores on the machine's own clock.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -237,6 +241,59 @@ TEST_P(ManagerContract, ServesStandardLockCode) {
   }
   std::unique_lock<Mutex> timed(mutex, std::chrono::seconds{5});
   EXPECT_TRUE(timed.owns_lock());
+}
+
+TEST_P(ManagerContract, LocksSeveralKeysOrNone) {
+  const std::string first = key + "/1";
+  const std::string second = key + "/2";
+  const std::string third = key + "/3";
+  LockSet set = manager.lockAll({second, first, second});
+  EXPECT_TRUE(set.valid());
+  ASSERT_EQ(set.locks().size(), 2U);
+  EXPECT_EQ(set.locks().front().key(), first);
+  EXPECT_FALSE(other.tryLock(first));
+  EXPECT_FALSE(other.tryLock(second));
+  EXPECT_FALSE(other.tryLockAll({first, third}));
+  EXPECT_FALSE(other.tryLockAll({third, second}));
+  EXPECT_TRUE(manager.tryLock(third, {.waitFor = std::chrono::minutes{1}})) << "it was given back";
+  EXPECT_EQ(set.release(), ReleaseResult::released);
+  EXPECT_FALSE(set.valid());
+  EXPECT_TRUE(other.tryLockAll({first, second, third}, {.waitFor = std::chrono::minutes{1}}));
+}
+
+TEST_P(ManagerContract, ManyThreadsWithSeveralKeysEachNeverLoseACountAndAllComeToAnEnd) {
+  constexpr int threadsOfEach = 3;
+  constexpr int rounds = 6;
+  constexpr std::size_t keyCount = 4;
+  std::vector<std::string> keys;
+  for (std::size_t index = 0; index < keyCount; ++index) keys.push_back(key + "/" + std::to_string(index));
+  std::array<std::atomic<int>, keyCount> counters{};
+  std::array<std::atomic<int>, keyCount> expected{};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned thread = 0; thread < 2 * threadsOfEach; ++thread) {
+      threads.emplace_back([&, thread, mine = thread % 2 == 0 ? &manager : &other] {
+        std::minstd_rand random(thread + 1);
+        for (int round = 0; round < rounds; ++round) {
+          std::vector<std::size_t> chosen(keyCount);
+          std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+          std::shuffle(chosen.begin(), chosen.end(), random);
+          chosen.resize(1 + random() % keyCount);
+          std::vector<std::string> names;
+          for (const std::size_t index : chosen) names.push_back(keys[index]);
+          const LockSet set = mine->lockAll(names, {.waitFor = std::chrono::minutes{1}});
+          for (const std::size_t index : chosen) {
+            const int seen = counters[index].load();
+            std::this_thread::yield();
+            counters[index].store(seen + 1);
+            ++expected[index];
+          }
+        }
+      });
+    }
+  }
+  for (std::size_t index = 0; index < keyCount; ++index) EXPECT_EQ(counters[index], expected[index]) << index;
+  EXPECT_TRUE(other.tryLockAll(keys, {.waitFor = std::chrono::minutes{1}})) << "nothing is left behind";
 }
 
 }  // namespace lockkeeper::testing

@@ -61,6 +61,7 @@ class Waiting {
 /// The suite. Each test has a key of its own, and two clients of the store.
 class DriverContract : public ::testing::TestWithParam<DriverFactory> {
  protected:
+  static constexpr const char* notBatchable = "the driver is not Batchable";
   static constexpr const char* notBrowsable = "the driver is not Browsable";
   static constexpr const char* notBreakable = "the driver is not Breakable";
   static constexpr const char* noPermits = "the driver has no Permits";

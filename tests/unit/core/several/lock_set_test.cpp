@@ -1,0 +1,275 @@
+#include "lockkeeper/lock_set.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <deque>
+
+#include "../lock/contract_drivers.h"
+#include "../lock/manager_fixture.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+/// The embedded store behind a network that fails on demand, which passes several claims on in one call.
+class BatchNetwork final : public Decorator, public Batchable {
+ public:
+  using Decorator::Decorator;
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    ++singles;
+    return inner_->acquire(request);
+  }
+  std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override {
+    ++batches;
+    auto* const store = capability<Batchable>(*inner_);
+    if (faults.empty()) return store->acquireInOrder(requests);
+    const Fault fault = faults.front();
+    faults.pop_front();
+    if (fault == Fault::unavailable) throw StoreUnavailable("down, says the test");
+    if (fault == Fault::config) throw ConfigError("misconfigured, says the test");
+    if (fault == Fault::replyLost) (void)store->acquireInOrder(requests);
+    throw OutcomeUnknown("reply lost, says the test");
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(Batchable) ? capabilityOf<Batchable>(*this, type) : inner_->findCapability(type);
+  }
+
+  std::deque<Fault> faults;
+  std::atomic<int> batches{0};
+  std::atomic<int> singles{0};
+};
+
+class LockSetTest : public ManagerFixture {
+ protected:
+  bool isFree(const std::string& key) { return !store->holder(key, clock->now()); }
+
+  std::shared_ptr<BatchNetwork> batching = std::make_shared<BatchNetwork>(store);
+  LockManager batch{batching, options(seed + 2)};
+};
+
+TEST_F(LockSetTest, OneCallOfADriverThatIsBatchableTakesAllKeysInTheirOrder) {
+  const LockSet set = batch.lockAll({"c", "a", "b", "a"});
+  EXPECT_EQ(batching->batches, 1);
+  EXPECT_EQ(batching->singles, 0);
+  ASSERT_EQ(set.locks().size(), 3U);
+  EXPECT_EQ(set.locks()[0].key(), "a");
+  EXPECT_EQ(set.locks()[2].key(), "c");
+  EXPECT_LT(*set.fence("a"), *set.fence("b"));
+  EXPECT_THROW((void)set.fence("d"), std::invalid_argument);
+  EXPECT_EQ(set.state(), LockState::held);
+  EXPECT_EQ(set.remaining(), set.locks()[0].remaining());
+}
+
+TEST_F(LockSetTest, BadListsAreRefusedBeforeAnythingIsSent) {
+  EXPECT_THROW((void)batch.lockAll(std::vector<std::string_view>{}), std::invalid_argument);
+  EXPECT_THROW((void)batch.lockAll({"a", ""}), std::invalid_argument);
+  EXPECT_THROW((void)batch.lockAll({"a", "b"}, {.ttl = 1ms}), std::invalid_argument);
+  std::vector<std::string> many;
+  for (int index = 0; index <= 1000; ++index) many.push_back(std::to_string(index));
+  EXPECT_THROW((void)batch.tryLockAll(many), std::invalid_argument);
+  many.pop_back();
+  EXPECT_TRUE(batch.tryLockAll(many));
+  EXPECT_EQ(batching->batches, 1);
+  EXPECT_EQ(batching->singles, 0);
+}
+
+TEST_F(LockSetTest, WhoWaitsHoldsTheKeysBeforeAndNoneAfter) {
+  for (LockManager* const waiter : {&batch, &manager}) {
+    Lock second = other.lock("b");
+    auto waiting = std::async(std::launch::async, [&] { return waiter->lockAll({"c", "b", "a"}); });
+    while (isFree("a") || clock->waiters() < 2 * managerThreads) std::this_thread::yield();
+    EXPECT_TRUE(isFree("c"));
+    EXPECT_FALSE(other.tryLock("a"));
+    EXPECT_EQ(second.release(), ReleaseResult::released);
+    while (waiting.wait_for(0s) != std::future_status::ready) clock->advance(1ms);
+    EXPECT_EQ(waiting.get().locks().size(), 3U);
+  }
+}
+
+TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
+  const Lock busy = other.lock("c");
+  for (LockManager* const mine : {&batch, &manager}) {
+    EXPECT_FALSE(mine->tryLockAll({"a", "b", "c"}));
+    EXPECT_TRUE(isFree("a"));
+    EXPECT_TRUE(isFree("b"));
+    auto waiting = std::async(std::launch::async, [&] {
+      return mine->lockAll({"a", "b", "c"}, {.waitFor = 1s});
+    });
+    const Instant began = clock->now();
+    while (waiting.wait_for(0s) != std::future_status::ready) clock->advance(1ms);
+    EXPECT_THROW(waiting.get(), LockTimeout);
+    EXPECT_GE(clock->now() - began, 1s);
+    EXPECT_TRUE(isFree("a"));
+    EXPECT_TRUE(isFree("b"));
+  }
+}
+
+TEST_F(LockSetTest, AKeyThatThisProcessHoldsIsWaitedForInItsLine) {
+  Lock mine = batch.lock("b");
+  EXPECT_FALSE(batch.tryLockAll({"a", "b", "c"}));
+  EXPECT_TRUE(isFree("a"));
+  auto waiting = std::async(std::launch::async, [&] { return batch.lockAll({"a", "b", "c"}); });
+  while (isFree("a")) std::this_thread::yield();
+  mine.release();
+  EXPECT_TRUE(waiting.get());
+}
+
+TEST_F(LockSetTest, StopEndsTheWaitAndGivesBack) {
+  const Lock busy = other.lock("b");
+  auto waiting = std::async(std::launch::async, [&] { return batch.lockAll({"a", "b"}); });
+  while (isFree("a")) std::this_thread::yield();
+  batch.stop();
+  EXPECT_THROW(waiting.get(), Cancelled);
+  EXPECT_TRUE(isFree("a"));
+  EXPECT_FALSE(batch.tryLockAll({"x", "y"}));
+  EXPECT_TRUE(isFree("x"));
+}
+
+TEST_F(LockSetTest, TheLossOfOneIsTheLossOfAllAndTheOthersAreKeptUntilTheRelease) {
+  LockSet set = batch.lockAll({"a", "b", "c"});
+  const std::stop_token lost = set.lost();
+  EXPECT_FALSE(lost.stop_requested());
+  ASSERT_TRUE(store->breakLock("b", clock->now()));
+  EXPECT_FALSE(set.valid());
+  EXPECT_EQ(set.state(), LockState::lost);
+  EXPECT_EQ(set.remaining(), 0ns);
+  while (!lost.stop_requested()) std::this_thread::yield();
+  EXPECT_FALSE(isFree("a"));
+  EXPECT_FALSE(isFree("c"));
+  EXPECT_THROW(set.renew(), LockLost);
+  EXPECT_EQ(set.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(isFree("a"));
+  EXPECT_TRUE(isFree("c"));
+  EXPECT_EQ(set.release(), ReleaseResult::notHeld);
+}
+
+TEST_F(LockSetTest, AKeyThatIsLostWhileAnotherIsWaitedForIsTakenAnew) {
+  Lock busy = other.lock("b");
+  auto waiting = std::async(std::launch::async, [&] { return batch.lockAll({"a", "b"}); });
+  while (isFree("a")) std::this_thread::yield();
+  const auto first = store->holder("a", clock->now())->fence;
+  ASSERT_TRUE(store->breakLock("a", clock->now()));
+  while (isFree("a") || store->holder("a", clock->now())->fence == first) std::this_thread::yield();
+  busy.release();
+  const LockSet set = waiting.get();
+  EXPECT_TRUE(set.valid());
+  EXPECT_GT(*set.fence("a"), *first);
+}
+
+TEST_F(LockSetTest, MaxHoldCountsFromWhenTheLastWasTaken) {
+  Lock busy = other.lock("b", {.ttl = 1h});
+  auto waiting = std::async(std::launch::async, [&] {
+    return batch.lockAll({"a", "b"}, {.ttl = 1h, .maxHold = 10s});
+  });
+  while (isFree("a")) std::this_thread::yield();
+  clock->advance(30s);
+  busy.release();
+  const LockSet set = waiting.get();
+  EXPECT_TRUE(set.valid());
+  EXPECT_EQ(set.remaining(), 10s);
+  clock->advance(10s);
+  EXPECT_FALSE(set.valid());
+}
+
+TEST_F(LockSetTest, WithManualRenewalTheyAreRenewedUntilAllAreTakenAndThenNoMore) {
+  Lock busy = other.lock("b", {.ttl = 1h});
+  auto waiting = std::async(std::launch::async, [&] {
+    return batch.lockAll({"a", "b"}, {.ttl = 30s, .renew = Renew::manual});
+  });
+  while (isFree("a")) std::this_thread::yield();
+  for (int second = 0; second < 60; ++second) {
+    const Instant renewed = clock->now() + 20s;
+    clock->advance(1s);
+    while (*store->holder("a", clock->now())->remaining < 15s && clock->now() < renewed)
+      std::this_thread::yield();
+  }
+  busy.release();
+  const LockSet set = waiting.get();
+  EXPECT_TRUE(set.valid());
+  clock->advance(31s);
+  EXPECT_FALSE(set.valid());
+  EXPECT_TRUE(isFree("a"));
+  EXPECT_TRUE(isFree("b"));
+}
+
+TEST_F(LockSetTest, ALostReplyIsAskedForAgainWithTheSameClaims) {
+  batching->faults = {Fault::replyLost};
+  const LockSet set = batch.lockAll({"a", "b"});
+  EXPECT_EQ(batching->batches, 2);
+  EXPECT_EQ(*set.fence("b"), 2U) << "the grants of the first time";
+}
+
+TEST_F(LockSetTest, ADoubtAboutOneGivesAllBack) {
+  batching->faults = {Fault::replyLost, Fault::requestLost};
+  EXPECT_THROW((void)batch.tryLockAll({"a", "b"}), OutcomeUnknown);
+  while (!isFree("a") || !isFree("b")) std::this_thread::yield();
+  batching->faults = {Fault::config};
+  EXPECT_THROW((void)batch.lockAll({"a", "b"}), ConfigError);
+  EXPECT_TRUE(batch.tryLockAll({"a", "b"}));
+}
+
+TEST_F(LockSetTest, AStoreThatFailsHalfwayIsWaitedForOrEverythingIsGivenBack) {
+  batching->faults = {Fault::unavailable, Fault::unavailable};
+  EXPECT_THROW((void)batch.tryLockAll({"a", "b"}), StoreUnavailable);
+  EXPECT_TRUE(batch.lockAll({"a", "b"}));
+  network->onAcquired = [this] { network->failAlways(Call::acquire, Fault::unavailable); };
+  EXPECT_THROW((void)manager.tryLockAll({"a", "b"}), StoreUnavailable);
+  EXPECT_TRUE(isFree("a"));
+}
+
+TEST_F(LockSetTest, AReleaseIsBoundedByOneTimeoutHoweverManyKeysThereAre) {
+  LockSet set = manager.lockAll({"a", "b", "c", "d"});
+  network->failAlways(Call::release, Fault::unavailable);
+  network->onReleased = [](std::string_view) {};
+  int asked = network->calls(Call::release);
+  clock->advance(1ms);
+  network->hang(Call::release);
+  auto releasing = std::async(std::launch::async, [&] { return set.release(); });
+  network->awaitHanging();
+  clock->advance(2s);  // the operationTimeout
+  network->resume();
+  EXPECT_EQ(releasing.get(), ReleaseResult::unavailable);
+  EXPECT_LE(network->calls(Call::release) - asked, 3) << "one by the caller, others in the background";
+  network->heal();
+  for (const char* const key : {"a", "b", "c", "d"}) {
+    while (!isFree(key)) clock->advance(1ms);
+  }
+}
+
+TEST_F(LockSetTest, AForkedChildOwnsNothing) {
+  LockSet set = batch.lockAll({"a", "b"});
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads));  // none of them is inside malloc, say, during fork()
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool right = !set.valid() && set.state() == LockState::released && set.lost().stop_requested() &&
+                       set.release() == ReleaseResult::notHeld;
+    { const LockSet ended = std::move(set); }
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(set.valid());
+  EXPECT_EQ(set.release(), ReleaseResult::released);
+}
+
+TEST_F(LockSetTest, AnEmptySetIsAsAfterARelease) {
+  LockSet set;
+  EXPECT_FALSE(set);
+  EXPECT_EQ(set.state(), LockState::released);
+  EXPECT_EQ(set.release(), ReleaseResult::notHeld);
+  EXPECT_TRUE(set.locks().empty());
+  EXPECT_FALSE(set.lost().stop_requested());
+  EXPECT_THROW(set.renew(), LockLost);
+  set = batch.lockAll({"a", "b"});
+  EXPECT_TRUE(set);
+  set = batch.lockAll({"c"});
+  EXPECT_TRUE(isFree("a"));
+  set = LockSet();
+  EXPECT_TRUE(isFree("c"));
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
