@@ -28,6 +28,15 @@ constexpr hours longestSetBack{24};
 /// How long an instance may take from finding a tick due to holding its lock.
 constexpr minutes slowestClaim{1};
 
+/// A store that does not answer is asked again after that, and later less often.
+constexpr seconds firstPause{1};
+constexpr seconds longestPause{30};
+
+/// A claim whose outcome was not seen is given back within this time, once the store answers.
+constexpr seconds timeToGiveBack{5};
+
+constexpr const char* asleep = "this process was not awake then, or its clock was set";
+
 /// "2026-11-23T02:30:00Z".
 std::string text(sys_seconds when) {
   const auto day = floor<std::chrono::days>(when);
@@ -53,7 +62,10 @@ milliseconds keptFor(milliseconds latest, const ScheduleOptions& options) noexce
 }
 
 TickLoop::TickLoop(std::shared_ptr<const ExclusiveTask> task, Schedule schedule, ScheduleOptions options)
-    : task_(std::move(task)), schedule_(std::move(schedule)), options_(options) {
+    : task_(std::move(task)),
+      schedule_(std::move(schedule)),
+      options_(options),
+      pauses_(firstPause, longestPause) {
   if (!task_) throw std::invalid_argument("a ScheduledTask needs an ExclusiveTask");
   checkOptions(options_);
   checkKey(keyOf(task_->name(), sys_seconds{}));
@@ -107,36 +119,51 @@ sys_seconds TickLoop::latestTick(sys_seconds from, WallTime wall) const {
 Instant TickLoop::step() {
   const WallTime wall = clock().wallNow();
   if (wall < passed_ - longestSetBack) begin(wall);
-  if (due_ <= wall) handleDue(wall);
+  if (due_ <= wall && clock().now() >= askAgainAt_) handleDue(wall);
   const milliseconds left = due_ - clock().wallNow();
-  return saturatingAdd(clock().now(), std::clamp<milliseconds>(left, milliseconds{0}, longestWait));
+  const Instant now = clock().now();
+  const Instant due = saturatingAdd(now, std::max<milliseconds>(left, milliseconds{0}));
+  return std::min(std::max(due, askAgainAt_), now + longestWait);
 }
 
 void TickLoop::handleDue(WallTime wall) {
   const sys_seconds first = due_;
   const sys_seconds earliest = std::chrono::ceil<seconds>(wall - latestRun(options_.missed));
   const sys_seconds inTime = first < earliest ? schedule_.next(earliest - seconds{1}) : first;
+  const char* const why = failed_ == first ? "the store did not answer in time" : asleep;
   if (inTime > wall) {
-    tellMissed(first, "this process was not awake then, or its clock was set");
+    tellMissed(first, why);
     return pass(floor<seconds>(wall));
   }
   const sys_seconds tick = latestTick(inTime, wall);
-  if (tick != first) tellMissed(first, "this process was not awake then, or its clock was set");
+  if (tick != first) tellMissed(first, why);
   pass(tick);
-  if (!attempt(tick)) return;
+  const Attempt outcome = attempt(tick);
+  if (outcome == Attempt::storeFailed) return tryAgain(tick);
+  if (outcome == Attempt::notRun) return;
   const WallTime ended = clock().wallNow();
   if (due_ > ended) return;
   tellMissed(due_, "a run of this process went on");
   pass(floor<seconds>(ended));
 }
 
-/// False when the work was certainly not run.
-bool TickLoop::attempt(sys_seconds tick) {
+/// Soon, and at the next tick at the latest: it may be too late for this one then.
+void TickLoop::tryAgain(sys_seconds tick) {
+  if (failed_ != tick) pauses_ = Backoff(firstPause, longestPause);
+  failed_ = tick;
+  const auto pause = pauses_.next(*manager().environment().random);
+  askAgainAt_ =
+      clock().now() + std::clamp<std::chrono::nanoseconds>(due_ - clock().wallNow(), seconds{0}, pause);
+  passed_ = tick - seconds{1};
+  due_ = tick;
+}
+
+TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   const Instant began = clock().now();
   const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
   LockOptions options;
   options.ttl = keptFor(latest, options_);
-  options.waitFor = milliseconds{0};
+  options.waitFor = failed_ == tick ? timeToGiveBack : seconds{0};
   options.renew = Renew::manual;
   options.maxHold = forever;
   options.safetyMargin = *options.ttl / 10;
@@ -146,23 +173,24 @@ bool TickLoop::attempt(sys_seconds tick) {
     if (!claim) {
       const bool stopped = stopped_.stop_requested() || manager().stopped();
       tell(stopped ? TaskOutcome::stopped : TaskOutcome::skipped, began);
-      return false;
+      return Attempt::notRun;
     }
     claim->releaseHeldFor(*options.ttl);
   } catch (const std::exception& error) {
-    tell(TaskOutcome::storeFailed, began, error.what());
-    return false;
+    if (failed_ != tick) tell(TaskOutcome::storeFailed, began, error.what());
+    return Attempt::storeFailed;
   }
   if (clock().wallNow() > tick + latest + slowestClaim) {
     // Whoever ran it may have claimed it so long ago that the store has forgotten.
     tellMissed(tick, "its lock was granted too late");
-    return false;
+    return Attempt::notRun;
   }
   try {
     const std::string why = "the tick of " + text(tick) + ": another run goes on";
-    return task_->run(stopped_.get_token(), TaskOutcome::missed, why) != TaskOutcome::missed;
+    const TaskOutcome outcome = task_->run(stopped_.get_token(), TaskOutcome::missed, why);
+    return outcome == TaskOutcome::missed ? Attempt::notRun : Attempt::run;
   } catch (...) {
-    return true;  // the listener was told what the work threw
+    return Attempt::run;  // the listener was told what the work threw
   }
 }
 

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/schedule/scheduled_task.h"
 
 namespace lockkeeper::detail {
@@ -42,7 +44,10 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   void pass(std::chrono::sys_seconds until);
   std::chrono::sys_seconds latestTick(std::chrono::sys_seconds from, WallTime wall) const;
   void handleDue(WallTime wall);
-  bool attempt(std::chrono::sys_seconds tick);
+  /// What came of a tick.
+  enum class Attempt { run, notRun /* certainly */, storeFailed };
+  Attempt attempt(std::chrono::sys_seconds tick);
+  void tryAgain(std::chrono::sys_seconds tick);
   void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
   void tellMissed(std::chrono::sys_seconds first, const std::string& why) const;
   const LockManager& manager() const { return *task_->manager_; }
@@ -52,8 +57,11 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   const Schedule schedule_;
   const ScheduleOptions options_;
   const ForkGuard forkGuard_;
-  std::chrono::sys_seconds passed_{};  // all ticks up to this moment are done with
-  std::chrono::sys_seconds due_{};     // the first one after it
+  std::chrono::sys_seconds passed_{};                 // all ticks up to this moment are done with
+  std::chrono::sys_seconds due_{};                    // the first one after it
+  std::optional<std::chrono::sys_seconds> failed_{};  // the due one, when the store has failed at it,
+  Instant askAgainAt_ = Instant::min();               // and when it is asked again
+  Backoff pauses_;
 
   std::thread thread_;
   std::stop_source stopped_;

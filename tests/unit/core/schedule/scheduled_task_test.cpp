@@ -284,7 +284,57 @@ TEST(ScheduledTaskTest, AMachineWithoutItsStoreLeavesTheTickToOthers) {
   world.pass(3700s);
   EXPECT_EQ(world.runs.size(), 2U);
   EXPECT_EQ(world.runs.front().machine, 1U);
-  EXPECT_EQ(cutOff.outcomes, (Outcomes{TaskOutcome::storeFailed, done}));
+  EXPECT_EQ(cutOff.outcomes, (Outcomes{TaskOutcome::storeFailed, skipped, done}));
+}
+
+TEST(ScheduledTaskTest, AStoreThatIsDownAtATickIsAskedAgainAsLongAsTheTickIsInTime) {
+  for (const Fault fault : {Fault::unavailable, Fault::requestLost, Fault::replyLost}) {
+    World world("2026-01-01 00:59:59");
+    std::vector<Machine*> machines;
+    for (int i = 0; i < 3; ++i) machines.push_back(&world.start(Schedule::every(1h)));
+    for (Machine* each : machines) each->network->failAlways(Call::acquire, fault);
+    if (fault == Fault::replyLost) {
+      for (Machine* each : machines) each->network->failAlways(Call::release, Fault::unavailable);
+    }
+    world.pass(30s);
+    EXPECT_THAT(world.runs, ElementsAre());
+    for (Machine* each : machines) {
+      EXPECT_EQ(each->outcomes.front(), TaskOutcome::storeFailed);
+      EXPECT_LE(each->network->calls(Call::acquire), 2 * 7) << "more and more seldom";
+      each->network->heal();
+    }
+    world.pass(60s);
+    EXPECT_EQ(world.runs.size(), 1U) << static_cast<int>(fault);
+    world.pass(3600s);
+    EXPECT_EQ(world.runs.size(), 2U);
+  }
+}
+
+TEST(ScheduledTaskTest, AStoreThatIsDownForLongerIsAMissedTickAndTheNextOneComes) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  machine.network->failAlways(Call::acquire, Fault::unavailable);
+  world.pass(120s);
+  EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::storeFailed, missed}));
+  EXPECT_EQ(machine.reasons.back(), "the tick of 2026-01-01T01:00:00Z: the store did not answer in time");
+  machine.network->heal();
+  world.pass(3600s);
+  EXPECT_THAT(world.starts(), ElementsAre("2026-01-01 02:00:00"));
+}
+
+TEST(ScheduledTaskTest, WithOnceAStoreThatWasDownForHoursGetsTheLatestTickOnly) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h), 0s, {.missed = Missed::once});
+  world.pass(1s);
+  ASSERT_EQ(world.runs.size(), 1U);
+  machine.network->failAlways(Call::acquire, Fault::unavailable);
+  world.pass(std::chrono::minutes{150});
+  machine.network->heal();
+  world.pass(40s);
+  ASSERT_EQ(world.runs.size(), 2U);
+  EXPECT_EQ(world.starts().back().substr(0, 13), "2026-01-01 03");
+  world.pass(std::chrono::minutes{30});
+  EXPECT_EQ(world.starts().back(), "2026-01-01 04:00:00");
 }
 
 TEST(ScheduledTaskTest, ATickThatNoMachineWasAwakeForIsSkippedUnlessItIsALittleLate) {
