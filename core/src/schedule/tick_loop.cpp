@@ -32,7 +32,7 @@ constexpr minutes slowestClaim{1};
 constexpr seconds firstPause{1};
 constexpr seconds longestPause{30};
 
-/// A claim whose outcome was not seen is given back within this time, once the store answers.
+/// What a claim that failed may have taken is given back within this time after the store answers again.
 constexpr seconds timeToGiveBack{5};
 
 constexpr const char* asleep = "this process was not awake then, or its clock was set";
@@ -163,13 +163,14 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
   LockOptions options;
   options.ttl = keptFor(latest, options_);
-  options.waitFor = failed_ == tick ? timeToGiveBack : seconds{0};
+  options.waitFor = milliseconds{0};
   options.renew = Renew::manual;
   options.maxHold = forever;
   options.safetyMargin = *options.ttl / 10;
   options.stop = stopped_.get_token();
   try {
     auto claim = task_->manager_->tryLock(keyOf(task_->name(), tick), options);
+    if (!claim && failed_ == tick && began < givenBackAt_) return Attempt::storeFailed;
     if (!claim) {
       const bool stopped = stopped_.stop_requested() || manager().stopped();
       tell(stopped ? TaskOutcome::stopped : TaskOutcome::skipped, began);
@@ -178,6 +179,7 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
     claim->releaseHeldFor(*options.ttl);
   } catch (const std::exception& error) {
     if (failed_ != tick) tell(TaskOutcome::storeFailed, began, error.what());
+    givenBackAt_ = clock().now() + timeToGiveBack;
     return Attempt::storeFailed;
   }
   if (clock().wallNow() > tick + latest + slowestClaim) {

@@ -61,6 +61,7 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   std::chrono::sys_seconds due_{};                    // the first one after it
   std::optional<std::chrono::sys_seconds> failed_{};  // the due one, when the store has failed at it,
   Instant askAgainAt_ = Instant::min();               // and when it is asked again
+  Instant givenBackAt_ = Instant::min();
   Backoff pauses_;
 
   std::thread thread_;
