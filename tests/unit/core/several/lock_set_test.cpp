@@ -1,4 +1,4 @@
-#include "lockkeeper/lock_set.h"
+#include "lockkeeper/several/lock_set.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
