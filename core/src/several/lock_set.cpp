@@ -1,4 +1,4 @@
-#include "lockkeeper/lock_set.h"
+#include "lockkeeper/lock_manager.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,6 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper {
 

@@ -1,5 +1,3 @@
-#include "lockkeeper/lock_set.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
