@@ -122,7 +122,8 @@ void LockSet::State::beginAgain() {
 
 void LockSet::State::add(Lock lock) {
   locks.push_back(std::move(lock));
-  losses_.emplace_back(locks.back().lost(), [lost = lost_]() mutable { lost.request_stop(); });
+  // By a copy: what hears of the loss may end the set, and with it this callback.
+  losses_.emplace_back(locks.back().lost(), [lost = lost_] { std::stop_source(lost).request_stop(); });
 }
 
 ReleaseResult LockSet::State::release() noexcept {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <future>
+#include <thread>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/fake_clock.h"
@@ -60,7 +62,10 @@ class LatchTest : public ::testing::Test {
   /// Lets time pass until `future` is ready.
   template <class Result>
   Result ending(std::future<Result>& future) {
-    while (future.wait_for(0s) != std::future_status::ready) clock->advance(1ms);
+    while (future.wait_for(0s) != std::future_status::ready) {
+      clock->advance(1ms);
+      std::this_thread::yield();
+    }
     return future.get();
   }
 
