@@ -17,7 +17,6 @@
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_options.h"
-#include "lockkeeper/several/lock_set.h"
 
 /// Locks and rate limits that many processes share, in whatever store: core.
 namespace lockkeeper {

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -65,6 +68,55 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   mutable std::mutex mutex_;
   // By thread, because a holder that has lost its lease and the next one may be in their sections at once.
   std::unordered_map<std::thread::id, Lock> held_;
+};
+
+/// A lock that its owner may lock again. The owner is this object, not a thread: whoever is given a reference
+/// to it works for the same owner, in whatever thread, and is let in at once while the lock is held. Make one
+/// for each job. The levels are counted here; in the store there is one lease, taken with the first level and
+/// released with the last one. It is lost on all levels together.
+///
+/// Meets Lockable, so that std::unique_lock and std::lock_guard work. Thread-safe. In a forked child it holds
+/// nothing.
+class LOCKKEEPER_CORE_EXPORT ReentrantLock {
+ public:
+  /// Throws std::invalid_argument for a key that no driver takes. `manager` has to outlive the object.
+  ReentrantLock(LockManager& manager, std::string key, LockOptions options = {});
+  ReentrantLock(const ReentrantLock&) = delete;
+  ReentrantLock& operator=(const ReentrantLock&) = delete;
+
+  /// Adds a level. The first one takes the lock and blocks and throws as LockManager::lock(); callers that
+  /// come meanwhile wait for it within their own waitFor, and one of them tries when it fails. Throws
+  /// LockLost while a lost lock has levels that are not unlocked yet.
+  void lock();
+
+  /// The same as LockManager::tryLock() is to lock(): false where that returns nothing.
+  [[nodiscard]] bool try_lock();
+
+  /// Takes a level away, whichever thread has added it. With the last one the lock ends as a Lock does.
+  /// Throws std::logic_error when there is no level.
+  void unlock();
+
+  /// How many levels there are. 0: it is not held.
+  [[nodiscard]] std::size_t levels() const;
+
+  /// As with Lock, for all levels; without a level: false, a token that never fires, no fence.
+  [[nodiscard]] bool valid() const;
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] std::optional<Fence> fence() const;
+
+ private:
+  template <class Take>
+  bool enter(std::chrono::milliseconds unnamedWait, Take&& take);
+
+  LockManager& manager_;
+  const std::string key_;
+  const LockOptions options_;
+  const ForkGuard forkGuard_;
+  mutable std::mutex mutex_;  // of all that follows
+  std::condition_variable taken_;
+  bool taking_ = false;  // somebody asks the store for the first level
+  std::size_t levels_ = 0;
+  Lock held_;
 };
 
 }  // namespace lockkeeper

@@ -165,6 +165,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
     tellEnd(EventKind::gaveUp, leases.front()->key, call, &error);
     throw;
   }
+  if (results.empty()) return claimed;  // a driver that breaks its contract
   claimed.nextIsBusy = std::holds_alternative<Busy>(results.back());
   const std::size_t granted = results.size() - (claimed.nextIsBusy ? 1 : 0);
   std::size_t taken = 0;

@@ -1,6 +1,8 @@
 #include "lockkeeper/mutex.h"
 
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 #include "lockkeeper/driver/key.h"
 
@@ -50,6 +52,103 @@ std::stop_token Mutex::lost() const {
   const std::lock_guard guard(mutex_);
   const auto held = held_.find(std::this_thread::get_id());
   return held == held_.end() ? std::stop_token() : held->second.lost();
+}
+
+ReentrantLock::ReentrantLock(LockManager& manager, std::string key, LockOptions options)
+    : manager_(manager), key_(std::move(key)), options_(std::move(options)) {
+  checkKey(key_);
+}
+
+// `take` gets the options of this call and returns the lock, or nothing.
+template <class Take>
+bool ReentrantLock::enter(std::chrono::milliseconds unnamedWait, Take&& take) {
+  forkGuard_.check();
+  Clock& clock = *manager_.environment().clock;
+  LockOptions options = options_;
+  if (!options.waitFor) options.waitFor = manager_.defaults().waitFor.value_or(unnamedWait);
+  const Instant until =
+      *options.waitFor == forever ? Instant::max() : saturatingAdd(clock.now(), *options.waitFor);
+
+  std::unique_lock guard(mutex_);
+  while (taking_ && clock.now() < until) clock.wait(guard, taken_, until);
+  if (taking_) return false;
+  if (levels_ > 0) {
+    if (!held_.valid()) {
+      throw LockLost("the lock " + quoted(key_) +
+                     " is lost: unlock all its levels before it is locked again");
+    }
+    ++levels_;
+    return true;
+  }
+  if (until != Instant::max()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
+    options.waitFor = std::max(left, left.zero());
+  }
+  taking_ = true;
+  guard.unlock();
+  const auto end = [&](std::optional<Lock> lock) {
+    guard.lock();
+    taking_ = false;
+    levels_ = lock ? 1 : 0;
+    if (lock) held_ = std::move(*lock);
+    guard.unlock();
+    taken_.notify_all();
+    return lock.has_value();
+  };
+  try {
+    return end(take(options));
+  } catch (...) {
+    end(std::nullopt);
+    throw;
+  }
+}
+
+void ReentrantLock::lock() {
+  const bool entered = enter(forever, [this](const LockOptions& options) {
+    return std::optional<Lock>(manager_.lock(key_, options));
+  });
+  if (!entered) throw LockTimeout("the lock " + quoted(key_) + " was not taken by the caller that is ahead");
+}
+
+bool ReentrantLock::try_lock() {
+  return enter(std::chrono::milliseconds{0},
+               [this](const LockOptions& options) { return manager_.tryLock(key_, options); });
+}
+
+void ReentrantLock::unlock() {
+  if (forkGuard_.inherited()) return;
+  std::unique_lock guard(mutex_);
+  if (levels_ == 0) {
+    throw std::logic_error("the lock " + quoted(key_) + " was unlocked more often than it was locked");
+  }
+  if (--levels_ > 0) return;
+  const Lock last = std::exchange(held_, Lock());
+  guard.unlock();  // the end of the Lock is I/O
+}
+
+// In a forked child, the mutex may be held for ever by a thread that is not there.
+std::size_t ReentrantLock::levels() const {
+  if (forkGuard_.inherited()) return 0;
+  const std::lock_guard guard(mutex_);
+  return levels_;
+}
+
+bool ReentrantLock::valid() const {
+  if (forkGuard_.inherited()) return false;
+  const std::lock_guard guard(mutex_);
+  return held_.valid();
+}
+
+std::stop_token ReentrantLock::lost() const {
+  if (forkGuard_.inherited()) return {};
+  const std::lock_guard guard(mutex_);
+  return held_.lost();
+}
+
+std::optional<Fence> ReentrantLock::fence() const {
+  if (forkGuard_.inherited()) return std::nullopt;
+  const std::lock_guard guard(mutex_);
+  return held_.fence();
 }
 
 }  // namespace lockkeeper

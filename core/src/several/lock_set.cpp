@@ -1,4 +1,4 @@
-#include "lockkeeper/several/lock_set.h"
+#include "lockkeeper/lock_manager.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,6 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
-#include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper {
 
@@ -123,7 +122,8 @@ void LockSet::State::beginAgain() {
 
 void LockSet::State::add(Lock lock) {
   locks.push_back(std::move(lock));
-  losses_.emplace_back(locks.back().lost(), [lost = lost_]() mutable { lost.request_stop(); });
+  // By a copy: what hears of the loss may end the set, and with it this callback.
+  losses_.emplace_back(locks.back().lost(), [lost = lost_] { std::stop_source(lost).request_stop(); });
 }
 
 ReleaseResult LockSet::State::release() noexcept {

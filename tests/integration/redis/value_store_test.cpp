@@ -1,6 +1,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/latch/latch.h"
 #include "lockkeeper/redis/value_store.h"
 #include "redis_fixture.h"
 
@@ -43,6 +48,33 @@ void keepsValues(const std::string& uri) {
   EXPECT_THROW(values->get("", soon()), std::invalid_argument);
   EXPECT_THROW(values->erase("a:lockkeeper:b", soon()), std::invalid_argument);
   EXPECT_EQ(values->get("b", soon()), std::nullopt);
+}
+
+TEST(Latches, OpenForParticipantsWithConnectionsOfTheirOwnAndLeaveNothingForEver) {
+  const RedisServer server;
+  const std::vector<std::string> names{"a", "b", "c"};
+  std::atomic<int> passed{0};
+  {
+    std::vector<std::jthread> participants;
+    for (const std::string& name : names) {
+      participants.emplace_back([&, values = openValues(server.uri())] {
+        CountDownLatch latch(values, "import", names, {.keep = 1min});
+        latch.countDown(name);
+        latch.countDown(name);
+        Barrier barrier(values, "steps", names, {.keep = 1min});
+        if (!latch.wait(20s) || !latch.missing().empty()) return;
+        for (std::uint64_t round = 0; round < 3; ++round) {
+          if (!barrier.arriveAndWait(name, round, 20s)) return;
+        }
+        ++passed;
+      });
+    }
+  }
+  EXPECT_EQ(passed, 3);
+  const char* const endless =
+      "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
+      "if redis.call('PTTL', key) < 0 then n = n + 1 end end return {n, #redis.call('KEYS', '*')}";
+  EXPECT_EQ(server.command({"EVAL", endless, "0"}), "0\n12");
 }
 
 TEST(ValueStore, AKeyOfAnotherTypeFailsOnlyItsOwnCall) {

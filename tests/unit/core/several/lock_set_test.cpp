@@ -1,5 +1,3 @@
-#include "lockkeeper/several/lock_set.h"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +43,13 @@ class LockSetTest : public ManagerFixture {
  protected:
   bool isFree(const std::string& key) { return !store->holder(key, clock->now()); }
 
+  void passTimeUntilReady(const std::future<LockSet>& waiting) {
+    while (waiting.wait_for(0s) != std::future_status::ready) {
+      clock->advance(1ms);
+      std::this_thread::yield();
+    }
+  }
+
   std::shared_ptr<BatchNetwork> batching = std::make_shared<BatchNetwork>(store);
   LockManager batch{batching, options(seed + 2)};
 };
@@ -83,13 +88,13 @@ TEST_F(LockSetTest, WhoWaitsHoldsTheKeysBeforeAndNoneAfter) {
     EXPECT_TRUE(isFree("c"));
     EXPECT_FALSE(other.tryLock("a"));
     EXPECT_EQ(second.release(), ReleaseResult::released);
-    while (waiting.wait_for(0s) != std::future_status::ready) clock->advance(1ms);
+    passTimeUntilReady(waiting);
     EXPECT_EQ(waiting.get().locks().size(), 3U);
   }
 }
 
 TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
-  const Lock busy = other.lock("c");
+  const Lock busy = other.lock("c", {.ttl = 24h});  // however fast the clock runs
   for (LockManager* const mine : {&batch, &manager}) {
     EXPECT_FALSE(mine->tryLockAll({"a", "b", "c"}));
     EXPECT_TRUE(isFree("a"));
@@ -98,7 +103,7 @@ TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
       return mine->lockAll({"a", "b", "c"}, {.waitFor = 1s});
     });
     const Instant began = clock->now();
-    while (waiting.wait_for(0s) != std::future_status::ready) clock->advance(1ms);
+    passTimeUntilReady(waiting);
     EXPECT_THROW(waiting.get(), LockTimeout);
     EXPECT_GE(clock->now() - began, 1s);
     EXPECT_TRUE(isFree("a"));
@@ -143,6 +148,18 @@ TEST_F(LockSetTest, TheLossOfOneIsTheLossOfAllAndTheOthersAreKeptUntilTheRelease
   EXPECT_TRUE(isFree("a"));
   EXPECT_TRUE(isFree("c"));
   EXPECT_EQ(set.release(), ReleaseResult::notHeld);
+}
+
+TEST_F(LockSetTest, WhoHearsOfTheLossMayEndTheSet) {
+  std::optional<LockSet> set = batch.lockAll({"a", "b"});
+  std::promise<void> ended;
+  const std::stop_callback onLoss(set->lost(), [&] {
+    set.reset();
+    ended.set_value();
+  });
+  ASSERT_TRUE(store->breakLock("a", clock->now()));
+  ended.get_future().get();
+  EXPECT_TRUE(isFree("b"));
 }
 
 TEST_F(LockSetTest, AKeyThatIsLostWhileAnotherIsWaitedForIsTakenAnew) {

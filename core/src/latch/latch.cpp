@@ -1,0 +1,153 @@
+#include "lockkeeper/latch/latch.h"
+
+#include <algorithm>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+
+#include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/backoff.h"
+
+namespace lockkeeper {
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+
+constexpr std::size_t mostParticipants = 1000;
+constexpr milliseconds firstPause{5};
+
+void checkOptions(const LatchOptions& options) {
+  checkNamespace(options.keyNamespace);
+  checkDuration("keep", options.keep, milliseconds{1000}, std::chrono::days{366});
+  checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, hours{1});
+  checkDuration("longestPause", options.longestPause, milliseconds{1}, hours{1});
+  if (!options.environment.clock || !options.environment.random) {
+    throw std::invalid_argument("the environment of a latch needs a clock and a random");
+  }
+}
+
+// Each once.
+std::vector<std::string> checked(std::vector<std::string> participants) {
+  for (const std::string& each : participants) checkName("participant", each);
+  std::sort(participants.begin(), participants.end());
+  participants.erase(std::unique(participants.begin(), participants.end()), participants.end());
+  if (participants.empty() || participants.size() > mostParticipants) {
+    throw std::invalid_argument("a latch has 1 to " + std::to_string(mostParticipants) +
+                                " participants, not " + std::to_string(participants.size()));
+  }
+  return participants;
+}
+
+Instant endOf(milliseconds waitFor, const LatchOptions& options) {
+  if (waitFor == forever) return Instant::max();
+  checkDuration("waitFor", waitFor, milliseconds{0}, hours{24});
+  return saturatingAdd(options.environment.clock->now(), waitFor);
+}
+
+/// Repeats `step` with pauses until it is true; false at `until` or when stopped. A store that fails is asked
+/// again, and its error thrown only at the end.
+bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_token& stop,
+                 const std::function<bool()>& step) {
+  Clock& clock = *options.environment.clock;
+  Backoff backoff(firstPause, options.longestPause);
+  for (;;) {
+    std::exception_ptr failure;
+    try {
+      if (step()) return true;
+    } catch (const StoreUnavailable&) {
+      failure = std::current_exception();
+    } catch (const OutcomeUnknown&) {
+      failure = std::current_exception();
+    }
+    if (stop.stop_requested()) return false;
+    const Instant now = clock.now();
+    if (now >= until) {
+      if (failure) std::rethrow_exception(failure);
+      return false;
+    }
+    pauseUntil(clock, std::min(until, saturatingAdd(now, backoff.next(*options.environment.random))), stop);
+  }
+}
+
+}  // namespace
+
+CountDownLatch::CountDownLatch(std::shared_ptr<ValueStore> store, std::string name,
+                               std::vector<std::string> participants, LatchOptions options)
+    : store_(std::move(store)),
+      name_(std::move(name)),
+      participants_(checked(std::move(participants))),
+      options_(std::move(options)) {
+  if (store_ == nullptr) throw std::invalid_argument("a latch needs a store of values");
+  checkName("latch", name_);
+  checkOptions(options_);
+}
+
+std::string CountDownLatch::keyOf(std::string_view participant) const {
+  std::string key = options_.keyNamespace;
+  if (!key.empty()) key += ':';
+  return key.append("latch/").append(name_).append("/").append(participant);
+}
+
+void CountDownLatch::countDown(std::string_view participant) {
+  if (!std::binary_search(participants_.begin(), participants_.end(), participant)) {
+    throw std::invalid_argument(quoted(participant) + " is not a participant of the latch " + quoted(name_));
+  }
+  store_->put(keyOf(participant), "", options_.keep,
+              options_.environment.clock->now() + options_.operationTimeout);
+}
+
+bool CountDownLatch::hasCounted(std::string_view participant) {
+  return store_->get(keyOf(participant), options_.environment.clock->now() + options_.operationTimeout)
+      .has_value();
+}
+
+bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_token& stop) {
+  const Instant until = endOf(waitFor, options_);
+  // One after the other: who has counted down once need not be asked for again.
+  return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
+    return repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
+  });
+}
+
+std::vector<std::string> CountDownLatch::missing() {
+  std::vector<std::string> result;
+  for (const std::string& each : participants_) {
+    if (!hasCounted(each)) result.push_back(each);
+  }
+  return result;
+}
+
+Barrier::Barrier(std::shared_ptr<ValueStore> store, std::string name, std::vector<std::string> participants,
+                 LatchOptions options)
+    : store_(std::move(store)),
+      name_(std::move(name)),
+      participants_(std::move(participants)),
+      options_(std::move(options)) {
+  constexpr std::size_t longestName = 40;  // with the round, a name of a latch
+  if (name_.size() > longestName) {
+    throw std::invalid_argument("the name " + quoted(name_) + " of a barrier is longer than " +
+                                std::to_string(longestName) + " characters");
+  }
+  const CountDownLatch allThatIsChecked(store_, name_, participants_, options_);
+}
+
+bool Barrier::arriveAndWait(std::string_view participant, std::uint64_t round,
+                            std::chrono::milliseconds waitFor, const std::stop_token& stop) {
+  CountDownLatch latch(store_, name_ + "." + std::to_string(round), participants_, options_);
+  const Instant began = options_.environment.clock->now();
+  const Instant until = endOf(waitFor, options_);
+  const bool counted = repeatUntil(options_, until, stop, [&] {
+    latch.countDown(participant);
+    return true;
+  });
+  if (!counted) return false;
+  if (waitFor == forever) return latch.wait(forever, stop);
+  const auto used = std::chrono::floor<std::chrono::milliseconds>(options_.environment.clock->now() - began);
+  return latch.wait(std::max(waitFor - used, std::chrono::milliseconds{0}), stop);
+}
+
+}  // namespace lockkeeper

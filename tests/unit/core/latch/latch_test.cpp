@@ -1,0 +1,173 @@
+#include "lockkeeper/latch/latch.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
+
+namespace lockkeeper::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Values in memory behind a network that fails on demand.
+class FaultyValues final : public ValueStore {
+ public:
+  explicit FaultyValues(std::shared_ptr<Clock> clock) : values_(std::move(clock)) {}
+
+  std::optional<std::string> get(std::string_view key, Instant deadline) override {
+    ++reads;
+    if (down) throw StoreUnavailable("down, says the test");
+    return values_.get(key, deadline);
+  }
+  void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override {
+    if (down) throw StoreUnavailable("down, says the test");
+    values_.put(key, value, ttl, deadline);
+    if (repliesToLose-- > 0) throw OutcomeUnknown("reply lost, says the test");
+  }
+  bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+           Instant deadline) override {
+    return values_.add(key, value, ttl, deadline);
+  }
+  bool erase(std::string_view key, Instant deadline) override { return values_.erase(key, deadline); }
+
+  std::atomic<bool> down{false};
+  std::atomic<int> repliesToLose{0};
+  std::atomic<int> reads{0};
+
+ private:
+  MemoryValues values_;
+};
+
+class LatchTest : public ::testing::Test {
+ protected:
+  using Names = std::vector<std::string>;
+
+  LatchOptions options() {
+    return {.keyNamespace = "shop", .keep = 1h, .environment = {clock, std::make_shared<FakeRandom>(7), {}}};
+  }
+  /// As one process has it.
+  CountDownLatch latch(std::string name = "import") {
+    return {values, std::move(name), {"a", "b", "c"}, options()};
+  }
+
+  /// Lets time pass until `future` is ready.
+  template <class Result>
+  Result ending(std::future<Result>& future) {
+    while (future.wait_for(0s) != std::future_status::ready) {
+      clock->advance(1ms);
+      std::this_thread::yield();
+    }
+    return future.get();
+  }
+
+  std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
+  std::shared_ptr<FaultyValues> values = std::make_shared<FaultyValues>(clock);
+};
+
+TEST_F(LatchTest, OpensForEverybodyWhenAllHaveCountedDownAndNotBefore) {
+  CountDownLatch mine = latch();
+  CountDownLatch yours = latch();
+  auto waiting = std::async(std::launch::async, [&] { return yours.wait(); });
+  mine.countDown("c");
+  mine.countDown("a");
+  EXPECT_EQ(yours.missing(), Names{"b"});
+  EXPECT_FALSE(mine.wait(0ms));
+  EXPECT_NE(waiting.wait_for(0s), std::future_status::ready);
+  yours.countDown("b");
+  EXPECT_TRUE(ending(waiting));
+  EXPECT_TRUE(mine.wait(0ms));
+  EXPECT_FALSE(latch("another").wait(0ms));
+}
+
+TEST_F(LatchTest, AParticipantThatCountsAgainAfterALostReplyCountsOnce) {
+  CountDownLatch mine = latch();
+  values->repliesToLose = 1;
+  EXPECT_THROW(mine.countDown("a"), OutcomeUnknown);
+  mine.countDown("a");
+  mine.countDown("a");
+  EXPECT_EQ(mine.missing(), (Names{"b", "c"}));
+}
+
+TEST_F(LatchTest, NothingIsInTheStoreAfterItsTime) {
+  CountDownLatch mine = latch();
+  for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
+  clock->advance(1h);
+  EXPECT_EQ(mine.missing().size(), 3U);
+}
+
+TEST_F(LatchTest, AWaitEndsAtItsTimeOrWhenStopped) {
+  CountDownLatch mine = latch();
+  const Instant began = clock->now();
+  auto waiting = std::async(std::launch::async, [&] { return mine.wait(10s); });
+  EXPECT_FALSE(ending(waiting));
+  EXPECT_GE(clock->now() - began, 10s);
+  EXPECT_LE(values->reads, 100) << "it pauses between looks";
+  std::stop_source stop;
+  waiting = std::async(std::launch::async, [&] { return mine.wait(forever, stop.get_token()); });
+  stop.request_stop();
+  EXPECT_FALSE(waiting.get());
+}
+
+TEST_F(LatchTest, AStoreThatIsDownIsWaitedForUntilTheEnd) {
+  CountDownLatch mine = latch();
+  for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
+  values->down = true;
+  EXPECT_THROW((void)mine.wait(0ms), StoreUnavailable);
+  auto waiting = std::async(std::launch::async, [&] { return mine.wait(); });
+  while (values->reads < 3) clock->advance(1ms);
+  values->down = false;
+  EXPECT_TRUE(ending(waiting));
+}
+
+TEST_F(LatchTest, BadNamesAreRefusedBeforeAnythingIsSent) {
+  EXPECT_THROW(CountDownLatch(values, "", {"a"}), std::invalid_argument);
+  EXPECT_THROW(CountDownLatch(values, "n", {}), std::invalid_argument);
+  EXPECT_THROW(CountDownLatch(values, "n", {"a/b"}), std::invalid_argument);
+  EXPECT_THROW(CountDownLatch(nullptr, "n", {"a"}), std::invalid_argument);
+  EXPECT_THROW(CountDownLatch(values, "n", {"a"}, {.keep = 1ms}), std::invalid_argument);
+  EXPECT_THROW(Barrier(values, std::string(41, 'n'), {"a"}), std::invalid_argument);
+  EXPECT_THROW(latch().countDown("d"), std::invalid_argument);
+  EXPECT_THROW((void)latch().wait(-1ms), std::invalid_argument);
+}
+
+TEST_F(LatchTest, NobodyPassesABarrierBeforeAllHaveComeToTheSameRound) {
+  constexpr std::uint64_t rounds = 5;
+  values->repliesToLose = 2;
+  std::array<std::atomic<std::uint64_t>, 3> reached{};
+  std::atomic<int> early{0};
+  const Names names{"0", "1", "2"};
+  std::vector<std::future<bool>> workers;
+  for (std::size_t worker = 0; worker < names.size(); ++worker) {
+    workers.push_back(std::async(std::launch::async, [&, worker] {
+      Barrier barrier(values, "steps", names, options());
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        reached[worker] = round;
+        if (!barrier.arriveAndWait(names[worker], round)) return false;
+        for (const auto& each : reached) early += each < round ? 1 : 0;
+      }
+      return true;
+    }));
+  }
+  for (auto& each : workers) EXPECT_TRUE(ending(each));
+  EXPECT_EQ(early, 0);
+}
+
+TEST_F(LatchTest, WhoGaveUpWaitingAtABarrierStillCountsAndMayComeBack) {
+  Barrier barrier(values, "steps", {"a", "b"}, options());
+  EXPECT_FALSE(barrier.arriveAndWait("a", 1, 0ms));
+  EXPECT_TRUE(barrier.arriveAndWait("b", 1, 0ms));
+  EXPECT_TRUE(barrier.arriveAndWait("a", 1, 0ms)) << "as after a restart";
+  EXPECT_FALSE(barrier.arriveAndWait("a", 2, 0ms));
+}
+
+}  // namespace
+}  // namespace lockkeeper::testing
