@@ -43,6 +43,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool stopped() const noexcept { return stop_.stop_requested(); }
 
   std::optional<Holder> holder(std::string_view key);
+  std::size_t suspectLocks() const { return keeper_->suspects(); }
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
