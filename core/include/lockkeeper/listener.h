@@ -89,6 +89,15 @@ enum class EventKind {
   cacheLoaded,   ///< or one that the loader has returned.
   loadFailed,    ///< The loader threw; `text` says what.
   notStored,     ///< A loaded value was not stored: its lock was lost before, or the store refused it.
+  termBegan,     ///< This process is the leader from now on, with `fence`. Told before `elected` is called.
+  termEnded,     ///< It is not any more. Began when its term did.
+  taskPlanned,   ///< A ScheduledTask waits for its next tick, which comes in `remaining`.
+
+  // Migrations and requests.
+  phaseChanged,    ///< The migration `key` goes by the rules `text`, or is on the way to others: then `text`
+                   ///< is the rule that puts all keys into both stores. Also told when it is joined.
+  requestRefused,  ///< A filter has refused a request of the route `key` with the HTTP status `status`, or,
+                   ///< if `dryRun` is set, would have.
 };
 
 /// The name of the kind, for logs and traces.
@@ -107,10 +116,12 @@ struct Event {
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
   std::optional<Fence> fence{};
-  std::chrono::nanoseconds remaining{};  ///< Until the lease ends.
+  std::chrono::nanoseconds remaining{};  ///< Until the lease ends, or until the tick.
   LossReason loss{};                     ///< Of `lost` only.
   NodeOutcome node{};                    ///< Of `nodeAsked` only.
   TaskOutcome task{};                    ///< Of `taskEnded` only.
+  int status = 0;                        ///< Of `requestRefused` only.
+  bool dryRun = false;                   ///< Of `requestRefused` only.
   const Decision* decision = nullptr;    ///< Of `decided` only.
 
   /// How long it took.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -176,6 +177,10 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// Whether anybody holds the key now, whoever it is. One attempt that only reads. The answer may be
   /// outdated when it arrives: do not use it in place of a lock.
   [[nodiscard]] bool isLocked(std::string_view key) { return holder(key).has_value(); }
+
+  /// How many locks of this manager are LockState::suspect now: their last renewal failed, or the store may
+  /// have forgotten them. Looks at all of them and does not ask the store.
+  [[nodiscard]] std::size_t suspectLocks() const;
 
   /// LockDriver::promises().
   [[nodiscard]] Promises promises() const;

@@ -154,6 +154,9 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// Calls that do not wait go on as before. Does not block. Cannot be undone.
   void stop() noexcept;
 
+  /// RateLimiterOptions::environment.
+  [[nodiscard]] const Environment& environment() const;
+
  private:
   detail::RateEngine& engine() const;
 

@@ -97,6 +97,16 @@ const char* toString(EventKind kind) noexcept {
       return "load failed";
     case EventKind::notStored:
       return "not stored";
+    case EventKind::termBegan:
+      return "term began";
+    case EventKind::termEnded:
+      return "term ended";
+    case EventKind::taskPlanned:
+      return "task planned";
+    case EventKind::phaseChanged:
+      return "phase changed";
+    case EventKind::requestRefused:
+      return "request refused";
   }
   return "unknown";
 }

@@ -41,6 +41,8 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   bool pauseUntil(Instant until, const std::stop_token& stop) const;
   void stop() noexcept;
 
+  const Environment& environment() const noexcept { return options_.environment; }
+
  private:
   bool inherited() const noexcept;
   void check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const;

@@ -54,6 +54,8 @@ void RateLimiter::stop() noexcept {
   if (engine_) engine_->stop();
 }
 
+const Environment& RateLimiter::environment() const { return engine().environment(); }
+
 bool RateSlot::wait(std::stop_token stop) {
   return state_.decision.allowed && state_.engine->pauseUntil(state_.at, stop);
 }

@@ -381,6 +381,17 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   return done;
 }
 
+std::size_t LeaseKeeper::suspects() {
+  std::size_t count = 0;
+  for (Shard& shard : shards_) {
+    const std::lock_guard held(shard.mutex);
+    for (std::size_t index = 0; index < shard.ends.size(); ++index) {
+      if (shard.ends.at(index).state.load(std::memory_order_relaxed) == LockState::suspect) ++count;
+    }
+  }
+  return count;
+}
+
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   for (const Token& token : tokens) {
     std::shared_ptr<Lease> lost;

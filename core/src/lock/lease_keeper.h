@@ -78,6 +78,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// known, and nobody uses it any more. Without memory for that, it ends with its ttl.
   void abandon(const Claim& claim, Instant until) noexcept;
 
+  /// How many leases are LockState::suspect.
+  std::size_t suspects();
+
   /// Ends all threads, after the outcomes of what was posted and one more try at what was abandoned. Waits
   /// for that until `until` at most. A thread that goes on then reports nothing any more.
   void shutDown(Instant until);

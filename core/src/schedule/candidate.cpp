@@ -102,6 +102,14 @@ void Candidate::serve(Lock won) {
   {
     const Guard held(mutex_);
     if (stopped_.stop_requested() || !won.valid()) return;
+  }
+  tellOfTerm(EventKind::termBegan, won.fence());  // before anybody can end it
+  {
+    Guard held(mutex_);
+    if (stopped_.stop_requested()) {
+      held.unlock();
+      return tellOfTerm(EventKind::termEnded, won.fence());
+    }
     termEnded_ = std::stop_source();
     term = {++terms_, won.fence(), termEnded_.get_token()};
     lock_.emplace(std::move(won));
@@ -157,6 +165,7 @@ void Candidate::endTerm() {
   endingThread_ = std::this_thread::get_id();
   held.unlock();
   ended.request_stop();
+  tellOfTerm(EventKind::termEnded, std::nullopt);
   held.lock();
   endingThread_ = {};
   phase_ = Phase::ended;
@@ -275,6 +284,12 @@ void Candidate::releaseEarly(Guard& held, const char* who) {
 void Candidate::tell(EventKind kind, std::string_view text) const {
   const Instant at = now();
   environment_.tell({.kind = kind, .key = options_.name, .began = at, .ended = at, .text = text});
+}
+
+void Candidate::tellOfTerm(EventKind kind, std::optional<Fence> fence) {
+  const Instant at = now();
+  if (kind == EventKind::termBegan) termBegan_ = at;
+  environment_.tell({.kind = kind, .key = options_.name, .began = termBegan_, .ended = at, .fence = fence});
 }
 
 }  // namespace lockkeeper::detail

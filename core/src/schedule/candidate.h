@@ -45,6 +45,7 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   void releaseEarly(Guard& held, const char* who);
   bool inOwnCallback() const;
   void tell(EventKind kind, std::string_view text) const;
+  void tellOfTerm(EventKind kind, std::optional<Fence> fence);
   Instant now() const noexcept { return environment_.clock->now(); }
   void wait(Guard& held, Instant until) { environment_.clock->wait(held, changed_, until); }
 
@@ -64,6 +65,7 @@ class Candidate : public std::enable_shared_from_this<Candidate> {
   std::optional<Lock> lock_;  // while a term lasts
   std::uint64_t terms_ = 0;
   std::stop_source termEnded_;
+  Instant termBegan_{};
   Instant restsUntil_ = Instant::min();
   std::optional<Instant> callbackSince_;
   std::optional<Instant> lostAt_;  // of the present term

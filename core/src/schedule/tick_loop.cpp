@@ -105,6 +105,12 @@ void TickLoop::begin(WallTime wall) {
 void TickLoop::pass(sys_seconds until) {
   passed_ = until;
   due_ = schedule_.next(until);
+  const Instant now = clock().now();
+  manager().environment().tell({.kind = EventKind::taskPlanned,
+                                .key = task_->name(),
+                                .began = now,
+                                .ended = now,
+                                .remaining = due_ - clock().wallNow()});
 }
 
 /// The last one that has come by `wall`, from one that has.

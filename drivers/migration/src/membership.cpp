@@ -228,6 +228,8 @@ std::optional<MigrationState> Membership::exchange(Instant deadline) {
     return std::nullopt;
   }
   absorb(state, sentAt);
+  const Rules wanted = state.target.value_or(options_.rules);
+  tellRules(state.current == wanted ? wanted : Rules(Phase::both));
   return state;
 }
 
@@ -255,6 +257,7 @@ void Membership::startAnew(const MigrationState& state, Instant deadline) {
   beatNow_ = true;
   wakeUp_.notify_all();
   held.unlock();
+  tellRules(Rules(Phase::both));
   stateStore_.change(state, version, Rules(Phase::both), written, deadline);
   if (lost)
     note(
@@ -322,12 +325,29 @@ void Membership::noteOnce(std::string& last, const std::string& message) const {
 }
 
 void Membership::note(const std::string& message) const {
+  const std::string store = "migration " + options_.name;
+  tell({.kind = EventKind::noted, .store = store, .text = message});
+}
+
+void Membership::tellRules(const Rules& rules) {
+  std::string text = rules.text();
+  if (text == toldRules_) return;
+  toldRules_ = std::move(text);
+  const Instant now = environment_.clock->now();
+  tell({.kind = EventKind::phaseChanged,
+        .key = options_.name,
+        .began = now,
+        .ended = now,
+        .text = toldRules_});
+}
+
+void Membership::tell(const Event& event) const {
   {
     // What a listener uses may be gone by then.
     const std::lock_guard held(mutex_);
     if (leftBehind_) return;
   }
-  environment_.tell({.kind = EventKind::noted, .store = "migration " + options_.name, .text = message});
+  environment_.tell(event);
 }
 
 }  // namespace lockkeeper::migration

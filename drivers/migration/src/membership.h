@@ -81,6 +81,8 @@ class Membership : public std::enable_shared_from_this<Membership> {
   bool outsiderFound(const MigrationState& state, const Rules& wanted);
   void report(const MigrationState& state, const std::vector<Seen>& seen, Instant deadline);
   void note(const std::string& message) const;
+  void tellRules(const Rules& rules);
+  void tell(const Event& event) const;
   void noteOnce(std::string& last, const std::string& message) const;
   Rules target() const { return written_.value_or(options_.rules); }
   Phase byRules(std::string_view key) const;
@@ -92,6 +94,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   // Used by the thread alone, down to the line.
   std::string notedBlockers_;
   std::string notedFailure_;
+  std::string toldRules_;
   Instant outsidersSoughtAt_ = Instant::min();
   // ------------------------------------------------------------
   mutable std::mutex mutex_;

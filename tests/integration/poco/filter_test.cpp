@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "limited_server.h"
+#include "lockkeeper/poco/metrics.h"
+#include "prometheus_text.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -224,6 +226,20 @@ TEST(RateLimitFilter, ADryRunOnlyReports) {
   }
   const std::lock_guard guard(mutex);
   EXPECT_EQ(reports, std::vector<std::string>(2, "all perAddress refused dry"));
+}
+
+TEST(RateLimitFilter, RefusalsAreCountedByRouteAlsoThoseOfADryRun) {
+  for (const std::string dry : {"false", "true"}) {
+    poco::Metrics metrics;
+    const LimitedServer server("memory:", perAddress + "lockkeeper.http.dryRun = " + dry + "\n",
+                               {.listener = metrics.listener("memory")});
+    for (int i = 0; i < 3; ++i) (void)server.get("/");
+    const PrometheusText text(metrics.text());
+    EXPECT_EQ(text.value("lockkeeper_http_refusals_total",
+                         {{"driver", "memory"}, {"route", "all"}, {"status", "429"}, {"dry_run", dry}}),
+              2);
+    EXPECT_EQ(text.families().at("lockkeeper_http_refusals_total").samples.size(), 1U);
+  }
 }
 
 TEST(RateLimitFilter, ADryRunRefusesNothingElseEither) {

@@ -54,10 +54,13 @@ class EchoFactory final : public Poco::Net::HTTPRequestHandlerFactory {
   const std::function<void()>& serving_;
 };
 
-std::shared_ptr<RateLimiter> limiterOn(const std::string& uri) {
+std::shared_ptr<RateLimiter> limiterOn(const std::string& uri, std::shared_ptr<Listener> listener) {
   StoreRegistry stores;
   redis::use(stores);
-  return std::make_shared<RateLimiter>(stores.openRates(uri));
+  Environment environment;
+  environment.listener = std::move(listener);
+  return std::make_shared<RateLimiter>(stores.openRates(uri, environment),
+                                       RateLimiterOptions{.environment = environment});
 }
 
 }  // namespace
@@ -76,7 +79,8 @@ poco::RateLimitOptions limitOptions(const std::string& settings, FilterHooks hoo
 
 LimitedServer::LimitedServer(const std::string& limits, const std::string& settings, FilterHooks hooks,
                              std::function<void()> served)
-    : serving_(std::move(served)), filter_(limiterOn(limits), limitOptions(settings, std::move(hooks))) {
+    : serving_(std::move(served)),
+      filter_(limiterOn(limits, hooks.listener), limitOptions(settings, std::move(hooks))) {
   server_ = std::make_unique<Poco::Net::HTTPServer>(
       filter_.wrap(std::make_unique<EchoFactory>(served_, serving_)).release(),
       Poco::Net::ServerSocket(Poco::Net::SocketAddress("0.0.0.0", 0)), new Poco::Net::HTTPServerParams);

@@ -22,6 +22,7 @@ Poco::AutoPtr<Poco::Util::AbstractConfiguration> properties(const std::string& t
 struct FilterHooks {
   poco::UserOf user{};
   std::function<void(const poco::RateLimitReport& report)> report{};
+  std::shared_ptr<Listener> listener{};  ///< Of the limiter.
 };
 
 /// RateLimitOptions of such a text.

@@ -76,13 +76,19 @@ class FaultyRecords final : public SharedRecords {
 class Notes final : public Listener {
  public:
   void on(const Event& event) override {
-    if (event.kind != EventKind::noted) return;
     const std::lock_guard guard(mutex_);
+    if (event.kind == EventKind::phaseChanged) rules_.emplace_back(event.text);
+    if (event.kind != EventKind::noted) return;
     all_.append(event.text).append("\n");
   }
   bool mention(std::string_view text) const {
     const std::lock_guard guard(mutex_);
     return all_.find(text) != std::string::npos;
+  }
+  /// The rules in force, one after the other.
+  std::vector<std::string> rules() const {
+    const std::lock_guard guard(mutex_);
+    return rules_;
   }
   std::string all() const {
     const std::lock_guard guard(mutex_);
@@ -92,6 +98,7 @@ class Notes final : public Listener {
  private:
   mutable std::mutex mutex_;
   std::string all_;
+  std::vector<std::string> rules_;
 };
 
 /// One process of the fleet.

@@ -31,6 +31,15 @@ TEST_F(PhaseChange, FollowsAChangedRuleWithinOneHeartbeat) {
   EXPECT_EQ(stores(process), "old+new");
 }
 
+TEST_F(PhaseChange, TellsTheListenerOnceOfEachSetOfRulesInForce) {
+  options.observation = 0s;
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  advance("modern");
+  pass(options.lease + options.maxTtl + 2s);
+  EXPECT_EQ(process.notes->rules(), (std::vector<std::string>{"* = legacy", "* = both", "* = modern"}));
+}
+
 TEST_F(PhaseChange, TellsTheOthersAtOnceThatItFollows) {
   decree("legacy");
   const Process process = join("legacy", "a:1");

@@ -57,6 +57,18 @@ void refuseForNow(HTTPServerRequest& request, HTTPServerResponse& response, HTTP
   answer(request, response, plainProblem(status, why + " Try again in 1 s."));
 }
 
+void tellRefused(const Environment& environment, std::string_view route, HTTPResponse::HTTPStatus status,
+                 bool dryRun) noexcept {
+  if (!environment.listener) return;
+  const Instant now = environment.clock->now();
+  environment.tell({.kind = EventKind::requestRefused,
+                    .key = route,
+                    .began = now,
+                    .ended = now,
+                    .status = static_cast<int>(status),
+                    .dryRun = dryRun});
+}
+
 void answerForException(HTTPServerRequest& request, HTTPServerResponse& response) noexcept {
   try {
     if (response.sent()) return;

@@ -7,11 +7,13 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "http/log.h"
 #include "http/problem.h"
+#include "lockkeeper/environment.h"
 
 namespace lockkeeper::poco {
 
@@ -43,6 +45,10 @@ void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRe
 /// server closes it when the exception reaches it.
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
+
+/// Tells the listener that a request of the route is refused with `status`, or, in a dry run, would be.
+void tellRefused(const Environment& environment, std::string_view route,
+                 Poco::Net::HTTPResponse::HTTPStatus status, bool dryRun = false) noexcept;
 
 /// Gives the report to the application's hook, or to the log when there is none. Drops what either throws.
 template <class Report>

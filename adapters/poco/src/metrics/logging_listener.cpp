@@ -142,6 +142,24 @@ void LoggingListener::on(const Event& event) {
       return log(Message::PRIO_WARNING, [&] {
         return "the value of " + key() + ": " + toString(event.kind) + ": " + text(event.text);
       });
+    case EventKind::termBegan:
+    case EventKind::termEnded:
+      return log(Message::PRIO_NOTICE, [&] {
+        return event.kind == EventKind::termBegan
+                   ? "this process leads " + key()
+                   : "this process has led " + key() + " for " + shown(event.duration());
+      });
+    case EventKind::taskPlanned:
+      return log(Message::PRIO_TRACE,
+                 [&] { return "the next tick of the task " + key() + " is in " + shown(event.remaining); });
+    case EventKind::phaseChanged:
+      return log(Message::PRIO_NOTICE,
+                 [&] { return "the migration " + key() + " now goes by " + text(event.text); });
+    case EventKind::requestRefused:
+      return log(Message::PRIO_TRACE, [&] {
+        return "the route " + key() + (event.dryRun ? " would refuse" : " refuses") + " a request with " +
+               std::to_string(event.status);
+      });
     case EventKind::cacheHit:
     case EventKind::cacheStale:
     case EventKind::cacheLoaded:

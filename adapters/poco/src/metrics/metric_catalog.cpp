@@ -19,6 +19,18 @@ std::vector<MetricFamily> metricCatalog() {
       {"lockkeeper_node_answer_seconds", "How long a node of a quorum took to answer.", histogram},
       {"lockkeeper_rate_decisions_total", "What each rate limit said, by limit, result and who decided.",
        counter},
+      {"lockkeeper_task_runs_total", "Runs of tasks and ticks without one, by task and what came of them.",
+       counter},
+      {"lockkeeper_task_run_seconds", "How long runs of tasks took.", histogram},
+      {"lockkeeper_task_last_success_timestamp_seconds", "When this process last ran the task to its end.",
+       gauge},
+      {"lockkeeper_task_next_run_timestamp_seconds", "When the next tick of the task comes.", gauge},
+      {"lockkeeper_leader", "1 while this process is the leader of the election, else 0.", gauge},
+      {"lockkeeper_leader_terms_total", "Terms of this process as the leader of the election.", counter},
+      {"lockkeeper_cache_reads_total", "What cached loaders did, by result.", counter},
+      {"lockkeeper_migration_phase", "1 for each phase that the rules of the migration in force name.",
+       gauge},
+      {"lockkeeper_http_refusals_total", "Requests refused by a filter, by route and status.", counter},
   };
 }
 

@@ -20,6 +20,15 @@ enum Metric : std::size_t {
   nodeUp,
   nodeAnswers,
   rateDecisions,
+  taskRuns,
+  taskTimes,
+  taskLastSuccess,
+  taskNextRun,
+  leader,
+  leaderTerms,
+  cacheReads,
+  migrationPhase,
+  httpRefusals,
 };
 
 /// All metrics, without their series.

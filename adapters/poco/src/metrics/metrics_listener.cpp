@@ -49,16 +49,7 @@ std::string_view addressOf(std::string_view node) {
   return node.starts_with('/') ? node : node.substr(0, node.find('/'));
 }
 
-MetricLabel label(std::string_view name, std::string_view value) { return {name, printable(value, 256)}; }
-
 }  // namespace
-
-template <class Counts>
-Counts& MetricsListener::of(Labelled<Counts>& all, std::string_view value) {
-  constexpr std::size_t room = 256;
-  if (const auto known = all.find(value); known != all.end()) return known->second;
-  return all[std::string(all.size() < room ? value : "(others)")];
-}
 
 void MetricsListener::count(Node& node, const Event& event) {
   ++node.requests[static_cast<std::size_t>(event.node)];
@@ -101,14 +92,14 @@ void MetricsListener::on(const Event& event) {
     case EventKind::decided: {
       const Decision& decision = *event.decision;
       const std::size_t index = (decision.outage ? 2U : 0U) + (decision.allowed ? 0U : 1U);
-      ++of(policies_, decision.policy).decisions[index];
+      ++policies_.of(decision.policy).decisions[index];
       break;
     }
     case EventKind::nodeAsked:
-      count(of(nodes_, addressOf(event.store)), event);
+      count(nodes_.of(addressOf(event.store)), event);
       break;
     default:
-      break;  // nothing to count
+      work_.on(event);
   }
 }
 
@@ -117,6 +108,7 @@ void MetricsListener::collect(std::vector<MetricFamily>& families) const {
   collectLocks(families);
   collectNodes(families);
   collectPolicies(families);
+  work_.collect(label("driver", driver_), families);
 }
 
 void MetricsListener::collectLocks(std::vector<MetricFamily>& families) const {
@@ -140,7 +132,7 @@ void MetricsListener::collectLocks(std::vector<MetricFamily>& families) const {
 }
 
 void MetricsListener::collectNodes(std::vector<MetricFamily>& families) const {
-  for (const auto& [name, node] : nodes_) {
+  for (const auto& [name, node] : nodes_.all()) {
     const std::vector<MetricLabel> labels{label("driver", driver_), label("node", name)};
     for (std::size_t index = 0; index < nodeOutcomes.size(); ++index) {
       auto& sample = families[nodeRequests].samples.emplace_back(
@@ -153,7 +145,7 @@ void MetricsListener::collectNodes(std::vector<MetricFamily>& families) const {
 }
 
 void MetricsListener::collectPolicies(std::vector<MetricFamily>& families) const {
-  for (const auto& [name, policy] : policies_) {
+  for (const auto& [name, policy] : policies_.all()) {
     for (std::size_t index = 0; index < policy.decisions.size(); ++index) {
       families[rateDecisions].samples.push_back(
           {{label("driver", driver_), label("policy", name), label("result", decisionResults[index % 2]),

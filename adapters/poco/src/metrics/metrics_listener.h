@@ -14,6 +14,8 @@
 #include "lockkeeper/listener.h"
 #include "lockkeeper/poco/metric_family.h"
 #include "metrics/durations.h"
+#include "metrics/labelled.h"
+#include "metrics/work_counts.h"
 
 namespace lockkeeper::poco {
 
@@ -38,13 +40,6 @@ class MetricsListener final : public Listener {
   struct Policy {
     std::array<Count, 4> decisions{};
   };
-  /// By the value of a label. Values come from the configuration and are few: there is room for 256, and
-  /// later ones share a place.
-  template <class Counts>
-  using Labelled = std::map<std::string, Counts, std::less<>>;
-
-  template <class Counts>
-  static Counts& of(Labelled<Counts>& all, std::string_view value);
   static void count(Node& node, const Event& event);
 
   void collectLocks(std::vector<MetricFamily>& families) const;
@@ -61,6 +56,7 @@ class MetricsListener final : public Listener {
   Durations holds_;
   Labelled<Node> nodes_;
   Labelled<Policy> policies_;
+  WorkCounts work_;
 };
 
 }  // namespace lockkeeper::poco

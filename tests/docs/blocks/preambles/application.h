@@ -12,6 +12,7 @@
 #include <lockkeeper/error.h>
 #include <lockkeeper/exclusive_task.h>
 #include <lockkeeper/leader_election.h>
+#include <lockkeeper/poco/health_handler.h>
 #include <lockkeeper/poco/idempotency.h>
 #include <lockkeeper/poco/lock_subsystem.h>
 #include <lockkeeper/poco/logging_listener.h>

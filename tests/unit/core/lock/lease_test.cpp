@@ -82,6 +82,7 @@ TEST_F(LeaseTest, IsSuspectWhileRenewalsFailAndHeldAgainAfterwards) {
   advanceTo(start + 10s);
   awaitRenewalAt(start + 13s);
   EXPECT_EQ(held.state(), LockState::suspect);
+  EXPECT_EQ(manager.suspectLocks(), 1U);
   EXPECT_TRUE(held.valid());
   advanceTo(start + 13s);
   awaitRenewalAt(start + 16s);
@@ -89,6 +90,7 @@ TEST_F(LeaseTest, IsSuspectWhileRenewalsFailAndHeldAgainAfterwards) {
   advanceTo(start + 16s);
   awaitRenewalAt(start + 26s);
   EXPECT_EQ(held.state(), LockState::held);
+  EXPECT_EQ(manager.suspectLocks(), 0U);
   EXPECT_EQ(held.remaining(), valid);
 }
 

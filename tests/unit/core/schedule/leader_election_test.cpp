@@ -72,6 +72,9 @@ class LeaderElectionTest : public ManagerFixture {
   ManagerOptions toldOf(const std::string& who, std::uint64_t randomSeed) {
     return heardBy(randomSeed, [this, who](const Event& event) {
       EXPECT_EQ(event.key, "chief");
+      if (event.kind == EventKind::termBegan || event.kind == EventKind::termEnded) {
+        return terms.say(who + ": " + toString(event.kind));
+      }
       const bool usual = event.kind == EventKind::acquired || event.kind == EventKind::timedOut ||
                          event.kind == EventKind::released || event.kind == EventKind::renewed ||
                          event.kind == EventKind::renewalFailed || event.kind == EventKind::attemptFailed ||
@@ -108,6 +111,7 @@ class LeaderElectionTest : public ManagerFixture {
   }
 
   Protocol protocol{clock};
+  Protocol terms{clock};  // what the listeners heard of terms
   const std::shared_ptr<LockManager> here = std::make_shared<LockManager>(network, toldOf("a", seed + 2));
   const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, toldOf("b", seed + 3));
   const Instant start = clock->now();
@@ -127,6 +131,7 @@ TEST_F(LeaderElectionTest, ElectsOneAndAnotherOnlyAfterTheFirstWasDeposed) {
   ASSERT_TRUE(protocol.await("b elected"));
   EXPECT_GT(*b->fence(), *former);
   EXPECT_EQ(protocol.said(), (std::vector<std::string>{"a elected", "a deposed", "b elected"}));
+  EXPECT_EQ(terms.said(), (std::vector<std::string>{"a: term began", "a: term ended", "b: term began"}));
   EXPECT_FALSE(a->resign(1h)) << "there is nothing to give up";
 }
 

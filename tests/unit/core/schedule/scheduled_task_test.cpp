@@ -50,6 +50,7 @@ class Machine {
   World& world;
   const std::shared_ptr<MachineClock> clock;
   const std::shared_ptr<FaultyDriver> network;
+  std::chrono::nanoseconds next{};    ///< Until the tick that was planned last.
   std::vector<TaskOutcome> outcomes;  // by this machine's one thread
   std::vector<std::string> reasons;   // with what was missed or failed
   const std::shared_ptr<LockManager> manager;
@@ -126,6 +127,7 @@ Machine::Machine(World& in, const Schedule& schedule, milliseconds ahead, Schedu
         ManagerOptions made;
         made.environment = {clock, std::make_shared<FakeRandom>(in.machines.size()),
                             std::make_shared<Hearing>([this](const Event& event) {
+                              if (event.kind == EventKind::taskPlanned) next = event.remaining;
                               if (event.kind != EventKind::taskEnded) return;
                               EXPECT_EQ(event.key, "report");
                               outcomes.push_back(event.task);
@@ -161,6 +163,17 @@ TEST(ScheduledTaskTest, OneOfTenMachinesRunsEachTickThoughTheyStartedAtOtherTime
     EXPECT_EQ(machine->outcomes.size(), 4U) << "each goes on to the next tick";
     EXPECT_THAT(machine->reasons, ElementsAre());
   }
+}
+
+TEST(ScheduledTaskTest, TheListenerIsToldWhenTheNextTickComesAlreadyWhileTheWorkRuns) {
+  World world("2026-01-01 00:30:00");
+  Machine& machine = world.start(Schedule::every(1h));
+  EXPECT_EQ(machine.next, 30min);
+  std::chrono::nanoseconds during{};
+  world.job = [&](Machine& worker, auto&, auto) { during = worker.next; };
+  world.pass(1800s);
+  EXPECT_EQ(world.runs.size(), 1U);
+  EXPECT_EQ(during, 1h);
 }
 
 TEST(ScheduledTaskTest, AMachineWhoseClockIsLateFindsTheTickDoneHoweverLateItComes) {

@@ -64,22 +64,40 @@ TEST_F(LoggingListenerTest, EachEventHasItsLevel) {
   listener.taskEnded("report", TaskOutcome::threw, "no paper", 2s);
   listener.other(EventKind::loadFailed, "users:1", "no table");
   listener.other(EventKind::cacheHit, "users:1", "");
+  listener.other(EventKind::termBegan, "chief", "");
+  listener.other(EventKind::termEnded, "chief", "");
+  listener.taskPlanned("report", 1h);
+  listener.other(EventKind::phaseChanged, "shop", "both");
+  listener.requestRefused("buy", 423);
+  listener.requestRefused("buy", 429, true);
   EXPECT_EQ(
       lines,
       (Lines{
-          "debug acquired 'order' after 3ms, fence 7", "debug acquired 'order' after 0s",
-          "debug 'order' was busy for 2s", "debug gave up waiting for 'order' after 1s: cancelled",
-          "warning gave up waiting for 'order' after 1s: store unavailable", "trace renewed 'order'",
+          "debug acquired 'order' after 3ms, fence 7",
+          "debug acquired 'order' after 0s",
+          "debug 'order' was busy for 2s",
+          "debug gave up waiting for 'order' after 1s: cancelled",
+          "warning gave up waiting for 'order' after 1s: store unavailable",
+          "trace renewed 'order'",
           "warning a renewal of 'order' failed: its lease runs for another 9s (outcome unknown): no answer",
-          "error lost 'order': not the owner any more", "debug released 'order', held for 40s",
+          "error lost 'order': not the owner any more",
+          "debug released 'order', held for 40s",
           "debug the limit 'sms' refused '+49', which may come again in 500ms",
           "warning the store failed for 'order' (outcome unknown): no answer",
           "error the store failed for 'order' (configuration): wrong password",
-          "error the store failed for 'order' (protocol): not Redis", "notice redis://a:1/0: evicts keys",
-          "error the election 'chief': it still ran", "debug the task 'report' done after 2s",
+          "error the store failed for 'order' (protocol): not Redis",
+          "notice redis://a:1/0: evicts keys",
+          "error the election 'chief': it still ran",
+          "debug the task 'report' done after 2s",
           "warning the task 'report' threw after 2s: no paper",
           "warning the value of 'users:1': load failed: no table",
-          "trace the value of 'users:1': cache hit"}));
+          "trace the value of 'users:1': cache hit",
+          "notice this process leads 'chief'",
+          "notice this process has led 'chief' for 0s",
+          "trace the next tick of the task 'report' is in 1h",
+          "notice the migration 'shop' now goes by both",
+          "trace the route 'buy' refuses a request with 423",
+          "trace the route 'buy' would refuse a request with 429"}));
 }
 
 TEST_F(LoggingListenerTest, ANodeThatFailsIsToldOnceAndOnceThatItIsBack) {

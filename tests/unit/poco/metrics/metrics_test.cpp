@@ -144,6 +144,80 @@ TEST_F(MetricsTest, CountsDecisionsByLimitAndResultAndWhoDecided) {
   EXPECT_EQ(count("refused", "outage"), 1);
 }
 
+TEST_F(MetricsTest, KnowsHowTasksEndedWhenTheyLastSucceededAndWhenTheyComeNext) {
+  const auto now = [] {
+    const auto since1970 = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration<double>(std::chrono::floor<std::chrono::milliseconds>(since1970)).count();
+  };
+  const double before = now();
+  listener.taskEnded("report", TaskOutcome::done, "", 2s);
+  listener.taskEnded("report", TaskOutcome::skipped, "", 1h);
+  listener.taskEnded("report", TaskOutcome::threw, "no paper", 3s);
+  listener.taskEnded("other", TaskOutcome::storeFailed, "", 1s);
+  listener.taskPlanned("report", 1h);
+  const double after = now();
+  EXPECT_EQ(value("task_runs_total", {{"task", "report"}, {"outcome", "done"}}), 1);
+  EXPECT_EQ(value("task_runs_total", {{"task", "report"}, {"outcome", "skipped"}}), 1);
+  EXPECT_EQ(value("task_runs_total", {{"task", "report"}, {"outcome", "threw"}}), 1);
+  EXPECT_EQ(value("task_runs_total", {{"task", "other"}, {"outcome", "store_failed"}}), 1);
+  EXPECT_EQ(value("task_run_seconds_count", {{"task", "report"}}), 2);
+  EXPECT_EQ(value("task_run_seconds_sum", {{"task", "report"}}), 5);
+  const double last = value("task_last_success_timestamp_seconds", {{"task", "report"}});
+  const double next = value("task_next_run_timestamp_seconds", {{"task", "report"}});
+  EXPECT_TRUE(before <= last && last <= after) << last;
+  EXPECT_TRUE(before + 3600 <= next && next <= after + 3600) << next;
+  EXPECT_THROW(value("task_last_success_timestamp_seconds", {{"task", "other"}}), std::runtime_error);
+}
+
+TEST_F(MetricsTest, KnowsWhetherThisProcessLeads) {
+  listener.other(EventKind::termBegan, "chief", "");
+  EXPECT_EQ(value("leader", {{"election", "chief"}}), 1);
+  listener.other(EventKind::termEnded, "chief", "");
+  EXPECT_EQ(value("leader", {{"election", "chief"}}), 0);
+  listener.other(EventKind::termBegan, "chief", "");
+  EXPECT_EQ(value("leader", {{"election", "chief"}}), 1);
+  EXPECT_EQ(value("leader_terms_total", {{"election", "chief"}}), 2);
+}
+
+TEST_F(MetricsTest, CountsHowCachedValuesWereServed) {
+  int times = 0;
+  for (const EventKind kind : {EventKind::cacheHit, EventKind::cacheStale, EventKind::cacheLoaded,
+                               EventKind::loadFailed, EventKind::notStored}) {
+    ++times;
+    for (int i = 0; i < times; ++i) listener.other(kind, "users:1", "");
+  }
+  times = 0;
+  for (const char* result : {"hit", "stale", "loaded", "load_failed", "not_stored"}) {
+    EXPECT_EQ(value("cache_reads_total", {{"result", result}}), ++times) << result;
+  }
+}
+
+TEST_F(MetricsTest, ShowsThePhasesThatTheRulesOfAMigrationName) {
+  const auto phases = [&](const char* rules) {
+    listener.other(EventKind::phaseChanged, "shop", rules);
+    std::string named;
+    for (const char* phase : {"legacy", "both", "modern"}) {
+      if (value("migration_phase", {{"migration", "shop"}, {"phase", phase}}) == 1) named += phase[0];
+    }
+    return named;
+  };
+  EXPECT_EQ(phases("legacy"), "l");
+  EXPECT_EQ(phases("new:* = modern, * = both"), "bm");
+  EXPECT_EQ(phases("modern"), "m");
+}
+
+TEST_F(MetricsTest, CountsRefusedRequestsByRouteAndStatus) {
+  listener.requestRefused("buy", 423);
+  listener.requestRefused("buy", 423);
+  listener.requestRefused("buy", 429, true);
+  const auto refused = [&](const char* status, const char* dry) {
+    return value("http_refusals_total", {{"route", "buy"}, {"status", status}, {"dry_run", dry}});
+  };
+  EXPECT_EQ(refused("423", "false"), 2);
+  EXPECT_EQ(refused("429", "true"), 1);
+  EXPECT_THROW(refused("429", "false"), std::runtime_error);
+}
+
 TEST_F(MetricsTest, MoreLimitsThanThereIsRoomForAreCountedTogether) {
   for (int i = 0; i < 300; ++i) {
     const std::string policy = "p" + std::to_string(i);
@@ -186,7 +260,7 @@ TEST_F(MetricsTest, LosesNothingOfWhatManyThreadsCount) {
 
 TEST_F(MetricsTest, KeysAreNoLabels) {
   listener.everything();
-  EXPECT_EQ(metrics.text().find("order"), std::string::npos);
+  EXPECT_EQ(metrics.text().find("\"order"), std::string::npos);
   EXPECT_EQ(metrics.text().find("+49"), std::string::npos);
 }
 

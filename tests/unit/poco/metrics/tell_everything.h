@@ -69,6 +69,17 @@ class Teller {
     event.text = text;
     listener_->on(event);
   }
+  void taskPlanned(std::string_view name, Time until) const {
+    Event event = of(EventKind::taskPlanned, name);
+    event.remaining = until;
+    listener_->on(event);
+  }
+  void requestRefused(std::string_view route, int status, bool dryRun = false) const {
+    Event event = of(EventKind::requestRefused, route);
+    event.status = status;
+    event.dryRun = dryRun;
+    listener_->on(event);
+  }
   void other(EventKind kind, std::string_view key, std::string_view text) const {
     listener_->on({.kind = kind, .key = key, .text = text});
   }
@@ -100,11 +111,19 @@ class Teller {
     }
     noted("redis://10.0.0.1:6379/0", "evicts keys");
     for (int outcome = 0; outcome <= static_cast<int>(TaskOutcome::missed); ++outcome) {
-      taskEnded("order", static_cast<TaskOutcome>(outcome), "", 1s);
+      taskEnded("report", static_cast<TaskOutcome>(outcome), "", 1s);
     }
     for (int kind = static_cast<int>(EventKind::cacheHit); kind <= static_cast<int>(EventKind::notStored);
          ++kind) {
       other(static_cast<EventKind>(kind), "order", "no answer");
+    }
+    taskPlanned("report", 1h);
+    other(EventKind::termBegan, "chief", "");
+    other(EventKind::termEnded, "chief", "");
+    other(EventKind::phaseChanged, "shop", "new:* = modern, * = both");
+    for (const int status : {409, 422, 423, 429, 503}) {
+      requestRefused("buy", status);
+      requestRefused("buy", status, true);
     }
     other(EventKind::callbackFailed, "order", "no disk");
     other(EventKind::callbackLate, "order", "still runs");

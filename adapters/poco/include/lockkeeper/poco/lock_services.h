@@ -9,6 +9,7 @@
 #include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/health_handler.h"
 #include "lockkeeper/poco/settings.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
@@ -49,6 +50,9 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// Where Idempotency keeps answers: `lockkeeper.http.idempotency.store`, or `lockkeeper.store`. Throws
   /// ConfigError when neither that is set nor a route of `lockkeeper.http.idempotency`.
   const std::shared_ptr<ValueStore>& sharedAnswers() const;
+
+  /// All of them that there are, for serveHealth().
+  HealthParts healthParts() const { return {locks_, limits_, answers_}; }
 
   /// Takes over the limits and the tasks of other settings: policy() and task() return the new ones from now
   /// on. Everything else stays as it was made. What is used of a limit stays used. Give filters their options

@@ -44,6 +44,8 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   const std::shared_ptr<RateLimiter>& sharedLimits() const { return services().sharedLimits(); }
   /// LockServices::sharedAnswers().
   const std::shared_ptr<ValueStore>& sharedAnswers() const { return services().sharedAnswers(); }
+  /// LockServices::healthParts().
+  HealthParts healthParts() const { return services().healthParts(); }
   /// LockServices::policy().
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
   /// LockServices::task().

@@ -98,12 +98,14 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       if (lock) kept = find(call);
     } catch (const std::exception& error) {  // also that the store cannot give the lease
       report(call, IdempotencyEvent::storeDown, error.what());
+      refused(call, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                           "Nobody can tell at present whether the request was carried out before.");
     }
     if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);
     report(call, IdempotencyEvent::inFlight);
+    refused(call, HTTPResponse::HTTP_CONFLICT);
     refuseForNow(call.request, call.response, HTTPResponse::HTTP_CONFLICT,
                  "A request with this Idempotency-Key is being served.");
   }
@@ -111,6 +113,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
   void replay(const Call& call, const StoredAnswer& kept) {
     if (kept.fingerprint != call.fingerprint) {
       report(call, IdempotencyEvent::reused);
+      refused(call, HTTPResponse::HTTP_UNPROCESSABLE_ENTITY);
       return answer(call.request, call.response,
                     plainProblem(HTTPResponse::HTTP_UNPROCESSABLE_ENTITY,
                                  "The Idempotency-Key was used for another request."));
@@ -163,6 +166,10 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
 
   void report(const Call& call, IdempotencyEvent event, std::string_view message = {}) const noexcept {
     tell(rules_->options().report, {.route = call.route.name, .event = event, .message = message});
+  }
+
+  void refused(const Call& call, HTTPResponse::HTTPStatus status) const noexcept {
+    tellRefused(state_->manager().environment(), call.route.name, status);
   }
 };
 

@@ -24,6 +24,12 @@ bool closedByOutage(const RateTake& take) {
   return !take.decision.allowed && take.decision.outage && take.policy->options().outage == Outage::closed;
 }
 
+/// Of a refusal.
+HTTPResponse::HTTPStatus statusOf(std::span<const RateTake> takes) {
+  return std::ranges::any_of(takes, closedByOutage) ? HTTPResponse::HTTP_SERVICE_UNAVAILABLE
+                                                    : HTTPResponse::HTTP_TOO_MANY_REQUESTS;
+}
+
 Problem quotaExceeded(const std::string& seconds) {
   return {.status = HTTPResponse::HTTP_TOO_MANY_REQUESTS,
           .type = registry + std::string("quota-exceeded"),
@@ -94,6 +100,9 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
     if (!decision.allowed || decision.outage) {
       tell(rules_->options().report, {.route = route.name, .decision = decision, .dryRun = route.dryRun});
     }
+    if (!decision.allowed) {
+      tellRefused(state_->limiter().environment(), route.name, statusOf(takes), route.dryRun);
+    }
     if (route.dryRun) return true;
     response.set("RateLimit-Policy", route.policyField);
     const std::string field = limitField(takes, decision.allowed);
@@ -104,7 +113,7 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
 
   static void refuse(std::span<const RateTake> takes, Request& request, Response& response) {
     const std::string seconds = std::to_string(retryAfter(takes));
-    const bool down = std::ranges::any_of(takes, closedByOutage);
+    const bool down = statusOf(takes) == HTTPResponse::HTTP_SERVICE_UNAVAILABLE;
     Problem problem = down ? outage(seconds) : quotaExceeded(seconds);
     for (const RateTake& take : takes) {
       if (!take.decision.allowed) problem.violatedPolicies.push_back(take.policy->name());

@@ -78,6 +78,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
                                                                 : state_->manager().tryLock(key, route.lock);
     } catch (const std::exception& error) {  // also that the store cannot give the route's ttl
       report(route, key, RequestLockFault::storeDown, error.what());
+      tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       refuseForNow(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                    "The resource cannot be locked at present.");
       return std::nullopt;
@@ -89,6 +90,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
     }
     if (lock) return lock;
     report(route, key, RequestLockFault::busy, why);
+    tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_LOCKED);
     refuseForNow(request, response, HTTPResponse::HTTP_LOCKED,
                  "Another request has the lock of this resource.");
     return std::nullopt;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+
+#include <memory>
+#include <string>
+
+#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/export.h"
+#include "lockkeeper/rate_limiter.h"
+
+namespace lockkeeper::poco {
+
+/// What a process needs in order to be ready; what is null is not asked. LockServices::healthParts() has
+/// those of the configuration.
+struct HealthParts {
+  std::shared_ptr<LockManager> locks{};
+  std::shared_ptr<RateLimiter> limits{};
+  std::shared_ptr<ValueStore> answers{};
+};
+
+/// Where serveHealth() answers.
+struct HealthPaths {
+  std::string live = "/health/live";
+  std::string ready = "/health/ready";
+};
+
+/// A factory that tells an orchestrator how the process is, and leaves other requests to `others`; without
+/// them, they get 404:
+///
+///     Poco::Net::HTTPServer server(serveHealth(lockkeeper.healthParts(), std::move(handlers)).release(), …);
+///
+/// `live` is always 200: the process answers. `ready` is 200 when each store answers a question that changes
+/// nothing and no lock is suspect, that is, all leases are renewed in time; else 503. The body is JSON and
+/// names the part, without addresses: {"status":"not ready","parts":{"locks":"up","limits":"down"},
+/// "suspectLocks":0}. The reason why a store is down goes to Poco::Logger "lockkeeper.health", once an
+/// outage.
+///
+/// All callers share one probe, whose result counts for a second: probes are never load. A caller blocks for
+/// the ManagerOptions::operationTimeout, RateLimiterOptions::operationTimeout and one second for the answers,
+/// plus an I/O timeout of each store, at most. GET and HEAD are allowed. Thread-safe. Throws
+/// std::invalid_argument when all parts are null or the paths are the same.
+LOCKKEEPER_POCO_EXPORT std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveHealth(
+    HealthParts parts, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr,
+    HealthPaths paths = {});
+
+}  // namespace lockkeeper::poco
