@@ -76,7 +76,7 @@ void LockFeed::stop() {
     wakePoller_.notify_all();
     wakeViewers_.notify_all();
   }
-  if (poller_.joinable()) poller_.join();
+  std::call_once(joined_, [this] { poller_.join(); });
 }
 
 LockFeed::Update LockFeed::next(std::uint64_t seen, Instant until) {

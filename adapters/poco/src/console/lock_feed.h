@@ -88,6 +88,7 @@ class LockFeed {
   std::map<std::uint64_t, std::string> keys_;  // by the number of the grant
   std::deque<std::string> recent_;             // what changed, up to version_
   std::string status_;                         // of the last look
+  std::once_flag joined_;
   std::thread poller_;
 };
 

@@ -10,7 +10,7 @@ import time
 
 class Page:
     def __init__(self, url, size=(1000, 800)):
-        self.home = tempfile.TemporaryDirectory(prefix="lockkeeper_browser_")
+        self.home = tempfile.TemporaryDirectory(prefix="lockkeeper_browser_", ignore_cleanup_errors=True)
         to_us, from_browser = os.pipe()
         to_browser, from_us = os.pipe()
 
@@ -41,8 +41,8 @@ class Page:
     def __exit__(self, *_):
         os.killpg(self.process.pid, signal.SIGKILL)  # the session that was started here
         self.process.wait()
-        time.sleep(0)
-        self.home._ignore_cleanup_errors = True
+        os.close(self.input)
+        os.close(self.output)
         self.home.cleanup()
 
     def read(self, deadline):
