@@ -72,6 +72,23 @@ OptionSet watchOptions() {
   return options;
 }
 
+OptionSet serveOptions() {
+  OptionSet options = storeOptions();
+  options.addOption(
+      Option("listen", "l", "a loopback address and a port (127.0.0.1:8470); port 0 takes a free one")
+          .argument("ADDRESS"));
+  options.addOption(
+      Option("interval", "i", "how often to look while somebody watches (1s)").argument("TIME"));
+  options.addOption(
+      Option("host", "H", "the name by which a proxy before it is reached, without a port").argument("NAME"));
+  options.addOption(
+      Option("break-password", "b",
+             "a file whose first line is a password, of 16 characters or more: who gives it on the page may "
+             "break locks; without it, nobody may")
+          .argument("FILE"));
+  return options;
+}
+
 OptionSet runOptions() {
   OptionSet options = storeOptions();
   options.addOption(
@@ -197,6 +214,22 @@ const Command all[] = {
      "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first look, 78 wrong "
      "configuration, 128+n signal n ended it.",
      watchOptions, watchKeys},
+    {"serve", "show live in a browser which keys are held", "[options] [PREFIX]",
+     "Serves a web page that shows live which keys are held and start with PREFIX: who holds them, since "
+     "when, "
+     "for how long yet if nobody renews them, and with which fence. It prints the page's address and runs "
+     "until "
+     "a signal ends it. Whoever reaches the address may read: for other machines, put a proxy with TLS and a "
+     "log-in before it. The store is asked only while somebody looks. Attempts to break a lock are written "
+     "to "
+     "standard error.",
+     "\nTIME is a number and a unit, 100ms to 1h.\n\n"
+     "Examples:\n"
+     "  lockkeeper serve --store redis://127.0.0.1 order:\n"
+     "  lockkeeper serve --config shop.properties --listen 127.0.0.1:9000 --break-password "
+     "/etc/locks.password\n\n"
+     "Exit: 64 wrong usage, 78 wrong configuration, 128+n signal n ended it.",
+     serveOptions, serveConsole},
     {"break", "take a lock from its holder", "[options] KEY",
      "Shows who holds KEY, asks, and frees it if that holder still has it; all shares that were shown, if "
      "KEY is "

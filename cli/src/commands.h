@@ -32,6 +32,7 @@ int runUnderLock(const CommandLine& line);
 int showKey(const CommandLine& line);
 int listKeys(const CommandLine& line);
 int watchKeys(const CommandLine& line);
+int serveConsole(const CommandLine& line);
 int breakKey(const CommandLine& line);
 int limitKey(const CommandLine& line);
 

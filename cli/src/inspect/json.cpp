@@ -1,28 +1,12 @@
 #include "inspect/json.h"
 
-#include <Poco/UTF8Encoding.h>
-
 #include <iostream>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/hex.h"
+#include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::cli {
-namespace {
-
-bool isUtf8(std::string_view text) {
-  const Poco::UTF8Encoding encoding;
-  while (!text.empty()) {
-    const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
-    const int available = text.size() < 4 ? static_cast<int>(text.size()) : 4;
-    int length = encoding.sequenceLength(bytes, 1);
-    if (length < 1 || length > available || !Poco::UTF8Encoding::isLegal(bytes, length)) return false;
-    text.remove_prefix(static_cast<std::size_t>(length));
-  }
-  return true;
-}
-
-}  // namespace
 
 // What is not ASCII is escaped: it could control a terminal.
 Poco::JSON::Object newObject() {

@@ -73,7 +73,7 @@ TEST(Help, EveryCommandExplainsItselfWithExamplesOrExitCodes) {
   const Finished overview = runToEnd({LOCKKEEPER_COMMAND, "--help"});
   EXPECT_EQ(overview.exitCode, 0);
   for (const std::string command :
-       {"run", "show", "list", "watch", "break", "limit", "migrate", "completion"}) {
+       {"run", "show", "list", "watch", "serve", "break", "limit", "migrate", "completion"}) {
     EXPECT_NE(overview.output.find("\n  " + command + " "), std::string::npos);
     const Finished help = runToEnd({LOCKKEEPER_COMMAND, command, "--help"});
     EXPECT_EQ(help.exitCode, 0);

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/poco/client_options.h"
+#include "lockkeeper/poco/export.h"
+
+namespace lockkeeper::poco {
+
+/// What a LockConsole shows, and to whom.
+struct ConsoleOptions {
+  std::string path = "/locks";               ///< Where it is mounted; "/" takes all paths of the server.
+  std::string storeName{};                   ///< What the page calls the store: StoreUri::display(), say.
+  std::string keyNamespace{};                ///< Shows only the keys of this namespace, and without it.
+  std::string prefix{};                      ///< Shows only keys that start with it.
+  std::chrono::milliseconds interval{1000};  ///< How often the store is asked: 100 ms to 1 h.
+  std::size_t mostViewers = 8;               ///< 1 to 1,000. Each one who looks takes a thread of the server.
+  /// Then a viewer's thread is given back, and the page asks for another one: 1 s to 1 day.
+  std::chrono::milliseconds viewFor{300'000};
+  /// The names by which it is reached, without a port. Requests that name another Host are refused. Empty:
+  /// any on a public address; on a loopback address these and loopback's own names are the only ones.
+  std::vector<std::string> hosts{};
+  /// Whoever it names may take locks from their holders, and is named in the log; it returns an empty text
+  /// for all others. Without it, nobody may.
+  UserOf operatorOf{};
+};
+
+/// A page for Poco's HTTP server that shows live who holds which lock. It needs nothing from the internet.
+/// The store is asked once for all viewers, and not at all while nobody looks. Lock tokens are never sent.
+///
+///     LockConsole console(stores.open(uri), {.path = "/locks"});
+///     HTTPServer server(console.wrap(std::move(application)).release(), socket, parameters);
+///
+/// Whoever reaches the path may read: put your own log-in before it where that matters. Attempts to break a
+/// lock go to Poco::Logger "lockkeeper.console". docs/console.md says more. Thread-safe.
+class LOCKKEEPER_POCO_EXPORT LockConsole {
+ public:
+  /// Asks the store nothing yet. Throws ConfigError when the store cannot list its locks, or cannot break any
+  /// although `operatorOf` is set, and std::invalid_argument for options out of range.
+  LockConsole(const std::shared_ptr<LockDriver>& store, ConsoleOptions options);
+  LockConsole(const LockConsole&) = delete;
+  LockConsole& operator=(const LockConsole&) = delete;
+  /// As stop().
+  ~LockConsole();
+
+  /// A factory that serves the console at its path, and leaves other requests to `others`; without them, they
+  /// get 404. It may outlive this object.
+  std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
+      std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr);
+
+  /// Ends all streams; new ones are refused. Call it before the server is stopped, which would wait for them.
+  /// Blocks for one listing of the store at most.
+  void stop();
+
+ private:
+  class Impl;
+  const std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace lockkeeper::poco

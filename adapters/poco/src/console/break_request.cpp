@@ -1,0 +1,150 @@
+#include "console/break_request.h"
+
+#include <Poco/JSON/Object.h>
+#include <Poco/JSON/Parser.h>
+#include <Poco/Logger.h>
+#include <Poco/Net/MediaType.h>
+
+#include <utility>
+
+#include "http/problem.h"
+#include "http/request_body.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::poco {
+
+using Poco::Net::HTTPResponse;
+using Poco::Net::HTTPServerRequest;
+using Poco::Net::HTTPServerResponse;
+
+namespace {
+
+constexpr std::size_t mostBody = 65536;
+constexpr std::size_t mostShown = 200;
+constexpr std::chrono::seconds bound{5};
+
+Instant within() { return saturatingAdd(systemClock()->now(), bound); }
+
+// Takes as long wherever the first difference is.
+bool equal(std::string_view one, std::string_view other) {
+  if (one.size() != other.size()) return false;
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < one.size(); ++i)
+    difference |= static_cast<unsigned char>(one[i]) ^ static_cast<unsigned char>(other[i]);
+  return difference == 0;
+}
+
+bool sameOrigin(const HTTPServerRequest& request) {
+  const std::string origin = request.get("Origin", "");
+  const auto host = origin.find("://");
+  return host != std::string::npos && !request.getHost().empty() &&
+         origin.substr(host + 3) == request.getHost();
+}
+
+std::string nameOf(const Holder& holder) {
+  return holder.owner.empty() ? "an unknown client" : printable(holder.owner, mostShown);
+}
+
+}  // namespace
+
+struct BreakRequests::Outcome {
+  HTTPResponse::HTTPStatus status;
+  std::string title;
+  std::string detail;
+};
+
+/// What the viewer saw.
+struct BreakRequests::Wanted {
+  std::uint64_t grant = 0;
+  std::string key;
+  std::string owner;  ///< Empty: of an unknown client.
+  std::string fence;  ///< Empty: none.
+};
+
+BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<const LockFeed> feed,
+                             std::string secret, UserOf operatorOf)
+    : store_(std::move(store)),
+      feed_(std::move(feed)),
+      secret_(std::move(secret)),
+      operatorOf_(std::move(operatorOf)) {
+  if (allowed() && capability<Breakable>(*store_) == nullptr)
+    throw ConfigError("this store cannot break locks: leave ConsoleOptions::operatorOf empty");
+}
+
+void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& response) const {
+  std::string who = "somebody";
+  std::string what = "a lock";
+  const Outcome outcome = decide(request, who, what);
+  Poco::Logger::get("lockkeeper.console")
+      .warning(who + " at " + request.clientAddress().host().toString() + " asks to break " + what + ": " +
+               printable(outcome.detail, mostShown));
+  if (outcome.status == HTTPResponse::HTTP_OK) {
+    Poco::JSON::Object object;
+    object.set("outcome", "taken");
+    object.set("detail", outcome.detail);
+    response.setContentType("application/json");
+    object.stringify(response.send());
+    return;
+  }
+  if (outcome.status == HTTPResponse::HTTP_UNAUTHORIZED) response.set("WWW-Authenticate", "Bearer");
+  answer(request, response, {outcome.status, "about:blank", outcome.title, outcome.detail});
+}
+
+BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::string& who,
+                                             std::string& what) const {
+  if (!allowed()) return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This console only shows locks."};
+  if (!sameOrigin(request) || !equal(request.get("X-Console-Token", ""), secret_)) {
+    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden",
+            "The request does not come from this console's page as it is now: reload the page."};
+  }
+  const std::string user = operatorOf_(request);
+  if (user.empty()) {
+    return {HTTPResponse::HTTP_UNAUTHORIZED, "Unauthorized", "Only operators may break locks: log in."};
+  }
+  who = printable(user, mostShown);
+  Wanted wanted;
+  try {
+    const Body body = readBody(request, mostBody);
+    if (!body.whole || !Poco::Net::MediaType(request.getContentType()).matches("application", "json"))
+      throw Poco::DataFormatException();
+    const auto object = Poco::JSON::Parser().parse(body.bytes).extract<Poco::JSON::Object::Ptr>();
+    wanted = {.grant = object->getValue<std::uint64_t>("grant"),
+              .key = object->getValue<std::string>("key"),
+              .owner = object->optValue<std::string>("owner", ""),
+              .fence = object->optValue<std::string>("fence", "")};
+  } catch (const Poco::Exception&) {
+    return {HTTPResponse::HTTP_BAD_REQUEST, "Bad Request",
+            "The body must be JSON with grant (a number), key, owner and fence (texts or null)."};
+  }
+  what = quoted(wanted.key) + " held by " +
+         (wanted.owner.empty() ? "-" : printable(wanted.owner, mostShown)) + " with fence " +
+         (wanted.fence.empty() ? "-" : printable(wanted.fence, mostShown));
+  try {
+    return take(wanted);
+  } catch (const Error& error) {
+    return {HTTPResponse::HTTP_SERVICE_UNAVAILABLE, "Service Unavailable",
+            "The store did not answer, and the lock may be broken or not: " + std::string(error.what())};
+  }
+}
+
+BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {
+  const Outcome changed{HTTPResponse::HTTP_CONFLICT, "Conflict",
+                        "The holder has changed meanwhile: nothing was broken."};
+  const auto seen = feed_->grant(wanted.grant);
+  if (!seen || wanted.key != jsonText(feed_->shownKey(*seen)) ||
+      wanted.owner != jsonText(seen->holder.owner) ||
+      wanted.fence != (seen->holder.fence ? std::to_string(*seen->holder.fence) : "")) {
+    return changed;
+  }
+  const auto present = store_->holder(seen->key, within());
+  if (!present) return {HTTPResponse::HTTP_CONFLICT, "Conflict", "The lock is free: nothing was broken."};
+  if (!sameGrant(*present, seen->holder)) {
+    return {HTTPResponse::HTTP_CONFLICT, "Conflict",
+            "The lock is now held by " + nameOf(*present) + " in another grant: nothing was broken."};
+  }
+  if (!capability<Breakable>(*store_)->breakLock(seen->key, within(), &*present)) return changed;
+  return {HTTPResponse::HTTP_OK, "OK", "The lock was taken from its holder."};
+}
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/HTTPServerResponse.h>
+
+#include <memory>
+#include <string>
+
+#include "console/lock_feed.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/poco/client_options.h"
+
+namespace lockkeeper::poco {
+
+/// Takes a lock from the holder that a viewer of the console saw. Each attempt is logged.
+class BreakRequests {
+ public:
+  /// `secret` is what only pages of this console know. Throws ConfigError when the store breaks no locks.
+  BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<const LockFeed> feed, std::string secret,
+                UserOf operatorOf);
+
+  /// Whether anybody may.
+  bool allowed() const { return operatorOf_ != nullptr; }
+  /// Answers a POST. Breaks nothing unless it comes from a page of this console, from an operator, and names
+  /// the present holder.
+  void handle(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) const;
+
+ private:
+  struct Outcome;
+  struct Wanted;
+
+  Outcome decide(Poco::Net::HTTPServerRequest& request, std::string& who, std::string& what) const;
+  Outcome take(const Wanted& wanted) const;
+
+  const std::shared_ptr<LockDriver> store_;
+  const std::shared_ptr<const LockFeed> feed_;
+  const std::string secret_;
+  const UserOf operatorOf_;
+};
+
+}  // namespace lockkeeper::poco

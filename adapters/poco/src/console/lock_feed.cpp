@@ -1,0 +1,211 @@
+#include "console/lock_feed.h"
+
+#include <Poco/JSONString.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/internal/utf8.h"
+
+namespace lockkeeper::poco {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::chrono::minutes listBound{1};
+constexpr std::size_t mostRecent = 30;
+constexpr std::size_t mostShown = 300;
+// An end that was calculated again from a later look differs by the time that a look takes.
+constexpr std::int64_t sameEnd = 250;
+
+std::int64_t inMilliseconds(Instant at) {
+  return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
+}
+
+std::string json(const std::string& text) {
+  return Poco::toJSON(text, Poco::JSON_WRAP_STRINGS | Poco::JSON_ESCAPE_UNICODE);
+}
+
+void append(std::string& list, const std::string& item) {
+  if (!list.empty()) list += ",";
+  list += item;
+}
+
+}  // namespace
+
+bool sameGrant(const Holder& one, const Holder& other) {
+  return one.owner == other.owner && one.fence == other.fence && one.grantId == other.grantId;
+}
+
+std::string jsonText(std::string_view text) {
+  return isUtf8(text) ? std::string(text) : printable(text, text.size());
+}
+
+LockFeed::LockFeed(Source source) : source_(std::move(source)), poller_([this] { run(); }) {}
+
+LockFeed::~LockFeed() { stop(); }
+
+bool LockFeed::enter() {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || viewers_ >= source_.mostViewers) return false;
+  if (viewers_++ == 0) {
+    fresh_ = false;
+    unseen_ = true;
+    wakePoller_.notify_all();
+  }
+  return true;
+}
+
+void LockFeed::leave() {
+  const std::lock_guard lock(mutex_);
+  --viewers_;
+}
+
+bool LockFeed::stopped() const {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+void LockFeed::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    wakePoller_.notify_all();
+    wakeViewers_.notify_all();
+  }
+  std::call_once(joined_, [this] { poller_.join(); });
+}
+
+LockFeed::Update LockFeed::next(std::uint64_t seen, Instant until) {
+  std::unique_lock lock(mutex_);
+  const auto clock = systemClock();
+  while (!stopped_ && (!fresh_ || version_ == seen)) {
+    if (clock->now() >= until) return {seen, ""};
+    clock->wait(lock, wakeViewers_, until);
+  }
+  if (stopped_) return {seen, ""};
+  if (seen == 0 || version_ - seen > recent_.size()) return {version_, everything()};
+  Update update{version_, ""};
+  for (auto each = recent_.end() - static_cast<std::ptrdiff_t>(version_ - seen); each != recent_.end();
+       ++each)
+    update.text += *each;
+  return update;
+}
+
+std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto key = keys_.find(id);
+  return key == keys_.end() ? std::nullopt : std::optional(rows_.at(key->second));
+}
+
+std::string_view LockFeed::shownKey(const SeenGrant& grant) const {
+  return std::string_view(grant.key).substr(source_.hidden);
+}
+
+void LockFeed::run() {
+  const auto clock = systemClock();
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    if (viewers_ == 0) {
+      wakePoller_.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    const Instant began = clock->now();
+    std::optional<Found> found;
+    std::string fault;
+    try {
+      found = list();
+    } catch (const std::exception& error) {
+      fault = printable(error.what(), mostShown);
+    }
+    const Instant now = clock->now();
+    lock.lock();
+    const std::string changes = found ? compare(*std::move(found), now) : "";
+    unseen_ = !found.has_value();
+    status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + json(fault);
+    publish(changes, now, now - began);
+    const Instant next = began + source_.interval;
+    while (!stopped_ && viewers_ > 0 && fresh_ && clock->now() < next) clock->wait(lock, wakePoller_, next);
+  }
+}
+
+LockFeed::Found LockFeed::list() const {
+  Found found;
+  const auto collect = [&](std::string_view key, const Holder& holder) {
+    found.insert_or_assign(std::string(key), holder);
+    return true;
+  };
+  capability<Browsable>(*source_.store)
+      ->list(source_.prefix, collect, saturatingAdd(systemClock()->now(), listBound));
+  return found;
+}
+
+std::string LockFeed::compare(Found found, Instant now) {
+  std::string rows;
+  std::string ends;
+  std::string gone;
+  auto former = std::exchange(rows_, {});
+  for (auto& [key, holder] : found) {
+    const std::int64_t endsAt = holder.remaining ? inMilliseconds(now) + holder.remaining->count() : 0;
+    const auto before = former.find(key);
+    if (before != former.end() && sameGrant(before->second.holder, holder)) {
+      SeenGrant same = std::move(before->second);
+      former.erase(before);
+      const std::int64_t moved = endsAt > same.endsAt ? endsAt - same.endsAt : same.endsAt - endsAt;
+      same.holder = std::move(holder);
+      if (moved > sameEnd) {
+        same.endsAt = endsAt;
+        append(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
+      }
+      rows_.emplace(key, std::move(same));
+      continue;
+    }
+    SeenGrant grant{.id = ++lastId_,
+                    .key = key,
+                    .holder = std::move(holder),
+                    .since = now,
+                    .sinceBefore = unseen_,
+                    .endsAt = endsAt};
+    keys_.emplace(grant.id, key);
+    append(rows, row(grant));
+    rows_.emplace(key, std::move(grant));
+  }
+  for (const auto& [key, grant] : former) {
+    keys_.erase(grant.id);
+    append(gone, std::to_string(grant.id));
+  }
+  return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + "]";
+}
+
+void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nanoseconds took) {
+  const auto spent = std::chrono::duration_cast<milliseconds>(took).count();
+  status_ += R"(,"now":)" + std::to_string(inMilliseconds(now)) + R"(,"tookMs":)" + std::to_string(spent);
+  recent_.push_back("{" + status_ + (changes.empty() ? "" : "," + changes) + "}\n");
+  if (recent_.size() > mostRecent) recent_.pop_front();
+  ++version_;
+  fresh_ = true;
+  wakeViewers_.notify_all();
+}
+
+std::string LockFeed::everything() const {
+  std::string rows;
+  for (const auto& [key, grant] : rows_) append(rows, row(grant));
+  return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + "]}\n";
+}
+
+// [number, key, owner, since, whether it may be older, end, fence]: a fence is a text, since it may be more
+// than a number of JavaScript can hold.
+std::string LockFeed::row(const SeenGrant& grant) const {
+  const Holder& holder = grant.holder;
+  return "[" + std::to_string(grant.id) + "," + json(jsonText(shownKey(grant))) + "," +
+         (holder.owner.empty() ? "null" : json(jsonText(holder.owner))) + "," +
+         std::to_string(inMilliseconds(grant.since)) + "," + (grant.sinceBefore ? "1" : "0") + "," +
+         std::to_string(grant.endsAt) + "," +
+         (holder.fence ? "\"" + std::to_string(*holder.fence) + "\"" : "null") + "]";
+}
+
+}  // namespace lockkeeper::poco

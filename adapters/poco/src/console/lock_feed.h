@@ -1,0 +1,95 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
+
+namespace lockkeeper::poco {
+
+/// A grant that viewers see. Each gets a number of its own, so that a request can name it without secrets.
+struct SeenGrant {
+  std::uint64_t id = 0;
+  std::string key;  ///< As the store knows it.
+  Holder holder{};
+  Instant since{};           ///< When it was seen first.
+  bool sinceBefore = false;  ///< It may be older.
+  std::int64_t endsAt = 0;   ///< Milliseconds of boot time; 0: never, or not known.
+};
+
+bool sameGrant(const Holder& one, const Holder& other);
+
+/// A text for JSON: what is not UTF-8 is escaped, as in `lockkeeper list --json`.
+std::string jsonText(std::string_view text);
+
+/// Lists a store's locks again and again while somebody looks, and tells each viewer what has changed since
+/// he was told last. Thread-safe.
+class LockFeed {
+ public:
+  struct Source {
+    std::shared_ptr<LockDriver> store;
+    std::string prefix;  ///< As the store knows it.
+    std::size_t hidden;  ///< So many bytes of each key are not shown.
+    std::chrono::milliseconds interval;
+    std::size_t mostViewers;
+  };
+  struct Update {
+    std::uint64_t version = 0;
+    std::string text;  ///< Lines of JSON. Empty: nothing is new.
+  };
+
+  explicit LockFeed(Source source);
+  ~LockFeed();
+
+  /// False when there are enough viewers, or after stop().
+  bool enter();
+  void leave();
+  /// What is new after `seen`: at first everything. Waits for it until `until`, or stop().
+  Update next(std::uint64_t seen, Instant until);
+  bool stopped() const;
+
+  /// The grant of that number, if the last look has seen it.
+  std::optional<SeenGrant> grant(std::uint64_t id) const;
+  /// The key as it is shown.
+  std::string_view shownKey(const SeenGrant& grant) const;
+
+  void stop();
+
+ private:
+  using Found = std::map<std::string, Holder, std::less<>>;
+
+  void run();
+  Found list() const;
+  std::string compare(Found found, Instant now);
+  std::string everything() const;
+  std::string row(const SeenGrant& grant) const;
+  void publish(const std::string& changes, Instant now, std::chrono::nanoseconds took);
+
+  const Source source_;
+  mutable std::mutex mutex_;
+  std::condition_variable wakePoller_, wakeViewers_;
+  std::size_t viewers_ = 0;
+  bool stopped_ = false;
+  bool fresh_ = false;  // the rows were looked up since viewers are here
+  bool unseen_ = true;  // nobody looked, or could, right before the next look
+  std::uint64_t version_ = 0;
+  std::uint64_t lastId_ = 0;
+  std::map<std::string, SeenGrant, std::less<>> rows_;
+  std::map<std::uint64_t, std::string> keys_;  // by the number of the grant
+  std::deque<std::string> recent_;             // what changed, up to version_
+  std::string status_;                         // of the last look
+  std::once_flag joined_;
+  std::thread poller_;
+};
+
+}  // namespace lockkeeper::poco

@@ -1,0 +1,118 @@
+#include <string>
+#include <vector>
+
+#include "cli_fixture.h"
+#include "curl.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// `lockkeeper serve` on a free port.
+class ServeCommand : public CommandTest {
+ protected:
+  std::string serve(std::vector<std::string> arguments = {}) {
+    arguments.insert(arguments.begin(), {"serve", "--listen", "127.0.0.1:0"});
+    server_.emplace(start(arguments));
+    EXPECT_TRUE(waitUntil([&] { return readFile(folder / "output").ends_with('\n'); }))
+        << readFile(folder / "errors");
+    std::string url = readFile(folder / "output");
+    url.pop_back();
+    return url;
+  }
+  std::string withPassword() {
+    writeFile(folder / "password", "correct horse battery staple\n");
+    return serve({"--break-password", file("password")});
+  }
+  static std::string originOf(const std::string& url) { return "Origin: " + url.substr(0, url.size() - 1); }
+  static std::string tokenIn(const std::string& page) {
+    const std::string before = "name=\"token\" content=\"";
+    const auto begin = page.find(before) + before.size();
+    return page.substr(begin, page.find('"', begin) - begin);
+  }
+
+  std::optional<Process> server_;
+};
+
+TEST_F(ServeCommand, ThePageForbidsAllThatItDoesNotNeed) {
+  const CurlAnswer page = curl({serve()});
+  EXPECT_EQ(page.status, 200);
+  const std::string policy = page.header("content-security-policy");
+  EXPECT_NE(policy.find("default-src 'none'"), std::string::npos) << policy;
+  EXPECT_NE(policy.find("frame-ancestors 'none'"), std::string::npos) << policy;
+  EXPECT_EQ(policy.find("unsafe"), std::string::npos) << policy;
+  EXPECT_EQ(page.header("x-content-type-options"), "nosniff");
+  EXPECT_EQ(page.body.find("http"), std::string::npos) << "it needs nothing from elsewhere";
+}
+
+TEST_F(ServeCommand, AnswersOnlyUnderItsOwnName) {
+  const std::string url = serve({"--host", "locks.example"});
+  EXPECT_EQ(curl({"-H", "Host: evil.example", url}).status, 421);
+  EXPECT_EQ(curl({"-H", "Host: evil.example", url + "events"}).status, 421);
+  EXPECT_EQ(curl({"-H", "Host: localhost", url}).status, 200);
+  EXPECT_EQ(curl({"-H", "Host: locks.example:8443", url}).status, 200);
+  EXPECT_EQ(curl({"-H", "Sec-Fetch-Site: cross-site", url + "events"}).status, 403);
+}
+
+TEST_F(ServeCommand, ShowsOnlyUnlessAPasswordIsSet) {
+  holdForeign("k");
+  const std::string url = serve();
+  const CurlAnswer refused = curl({"-X", "POST", "-H", originOf(url), url + "break"});
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_NE(refused.body.find("only shows locks"), std::string::npos) << refused.body;
+  EXPECT_FALSE(isFree("k"));
+}
+
+TEST_F(ServeCommand, BreaksOnlyForItsOwnPageAndItsOperators) {
+  const std::string url = withPassword();
+  const std::string token = "X-Console-Token: " + tokenIn(curl({url}).body);
+  const std::string password = "Authorization: Bearer correct horse battery staple";
+  const auto post = [&](const std::vector<std::string>& fields) {
+    std::vector<std::string> line{"-X", "POST",
+                                  "-H", "Content-Type: application/json",
+                                  "-d", R"({"grant":1,"key":"k","owner":null,"fence":null})"};
+    for (const std::string& field : fields) line.insert(line.end(), {"-H", field});
+    line.push_back(url + "break");
+    return curl(line).status;
+  };
+  EXPECT_EQ(post({token, password}), 403) << "no origin";
+  EXPECT_EQ(post({token, password, "Origin: http://evil.example"}), 403);
+  EXPECT_EQ(post({"X-Console-Token: 0", password, originOf(url)}), 403);
+  EXPECT_EQ(post({token, originOf(url)}), 401);
+  EXPECT_EQ(post({token, originOf(url), password + "x"}), 401);
+  EXPECT_EQ(post({token, originOf(url), password}), 409) << "nobody has seen such a grant";
+}
+
+TEST_F(ServeCommand, TakesSoManyViewersAndGivesTheirPlacesBack) {
+  const std::string url = serve();
+  std::vector<Process> viewers;
+  for (int i = 0; i < 8; ++i) {
+    ProcessOptions seen;
+    seen.standardOutput = folder / ("viewer" + std::to_string(i));
+    viewers.emplace_back(std::vector<std::string>{"curl", "-sN", url + "events"}, seen);
+    ASSERT_TRUE(
+        waitUntil([&] { return readFile(seen.standardOutput).find("\"all\"") != std::string::npos; }));
+  }
+  const CurlAnswer refused = curl({url + "events"});
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("looking already"), std::string::npos) << refused.body;
+  EXPECT_EQ(curl({url}).status, 200) << "the page is still there";
+  viewers.clear();
+  EXPECT_TRUE(waitUntil([&] {
+    return runToEnd({"curl", "-sN", "-m", "1", url + "events"}).output.find("\"all\"") != std::string::npos;
+  }));
+  server_->signal(SIGTERM);
+  EXPECT_EQ(server_->waitFor(std::chrono::seconds{20}), 128 + SIGTERM);
+}
+
+TEST_F(ServeCommand, SaysWhatIsWrong) {
+  const Finished open = lockkeeper({"serve", "--listen", "0.0.0.0:0"});
+  EXPECT_EQ(open.exitCode, 64);
+  EXPECT_NE(open.errors.find("loopback"), std::string::npos) << open.errors;
+  writeFile(folder / "password", "short\n");
+  const Finished weak = lockkeeper({"serve", "--break-password", file("password")});
+  EXPECT_EQ(weak.exitCode, 78);
+  EXPECT_NE(weak.errors.find("too short"), std::string::npos) << weak.errors;
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
