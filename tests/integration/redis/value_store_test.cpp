@@ -74,7 +74,7 @@ TEST(Latches, OpenForParticipantsWithConnectionsOfTheirOwnAndLeaveNothingForEver
   const char* const endless =
       "local n = 0 for _, key in ipairs(redis.call('KEYS', '*')) do "
       "if redis.call('PTTL', key) < 0 then n = n + 1 end end return {n, #redis.call('KEYS', '*')}";
-  EXPECT_EQ(server.command({"EVAL", endless, "0"}), "0\n12");
+  EXPECT_EQ(server.command({"EVAL", endless, "0"}), "0\n12\n") << "values without an end, and all";
 }
 
 TEST(ValueStore, AKeyOfAnotherTypeFailsOnlyItsOwnCall) {
