@@ -74,11 +74,11 @@ TEST_F(Upgrade, IsAheadOfAllWhoWaitAndHasANewFence) {
   auto reader = other.lockShared("k");
   auto writing = std::async(std::launch::async, [&] { return other.lock("k"); });
   ASSERT_TRUE(queued(1));
-  auto upgrading = std::async(std::launch::async, [&] { held.upgrade(); });
+  auto upgrading = std::async(std::launch::async, [&] { return held.tryUpgrade(20s); });
   ASSERT_TRUE(queued(2));
   EXPECT_FALSE(other.tryLockShared("k"));
   reader.release();
-  upgrading.get();
+  EXPECT_TRUE(upgrading.get());
   const auto asWriter = held.fence();
   ASSERT_TRUE(before && asWriter);
   EXPECT_GT(*asWriter, *before);
