@@ -34,6 +34,7 @@ class Page:
         for domain in ("Page", "Runtime", "Log"):
             self.ask(f"{domain}.enable")
         self.ask("Page.navigate", url=url)
+        self.wait(f"location.href === {json.dumps(url)} && document.readyState === 'complete'", "the page")
 
     def __enter__(self):
         return self
@@ -83,7 +84,7 @@ class Page:
         end = time.monotonic() + bound
         while not self.run(script):
             if time.monotonic() > end:
-                raise AssertionError(f"{what}: not after {bound} s; the page: {self.run('document.body.innerText')[:2000]}")
+                raise AssertionError(f"{what}: not after {bound} s; the page: {str(self.run('document.body?.innerText'))[:2000]}")
             time.sleep(0.05)
 
     def complaints(self):

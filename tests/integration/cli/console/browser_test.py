@@ -68,6 +68,7 @@ class Console(unittest.TestCase):
     def setUp(self):
         self.redis = Redis()
         self.addCleanup(self.end, self.redis.process)
+        self.addCleanup(self.redis.socket.close)
         self.store = f"redis://127.0.0.1:{self.redis.port}"
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
