@@ -42,12 +42,13 @@ StoreRegistry stores() {
 
 }  // namespace
 
-AppServer::AppServer(const std::function<Factory(Factory)>& wrap, Serve serve) : serve_(std::move(serve)) {
-  static Poco::ThreadPool threads(mostThreads, 2 * mostThreads);
+AppServer::AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads)
+    : serve_(std::move(serve)) {
+  static Poco::ThreadPool pool(mostThreads, 2 * mostThreads);
   auto* params = new Poco::Net::HTTPServerParams;
-  params->setMaxThreads(mostThreads);
+  params->setMaxThreads(threads);
   server_ = std::make_unique<Poco::Net::HTTPServer>(
-      wrap(std::make_unique<AppFactory>(serve_)).release(), threads,
+      wrap(std::make_unique<AppFactory>(serve_)).release(), pool,
       Poco::Net::ServerSocket(Poco::Net::SocketAddress("127.0.0.1", 0)), params);
   server_->start();
 }

@@ -22,11 +22,11 @@ using Poco::Net::HTTPServerResponse;
 using Factory = std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory>;
 using Serve = std::function<void(HTTPServerRequest& request, HTTPServerResponse& response)>;
 
-/// An application's HTTP server on a free loopback port, with up to 32 threads. `wrap` puts something around
-/// the application's handlers, each of which calls `serve`.
+/// An application's HTTP server on a free loopback port, with up to `threads` threads. `wrap` puts something
+/// around the application's handlers, each of which calls `serve`.
 class AppServer {
  public:
-  AppServer(const std::function<Factory(Factory)>& wrap, Serve serve);
+  AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads = 32);
   ~AppServer();
 
   /// Runs curl with these arguments and the URL of `target`.

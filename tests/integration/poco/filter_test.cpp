@@ -141,19 +141,6 @@ TEST(RateLimitFilter, ARefusedUploadThatTricklesInKeepsNoThreadEither) {
   EXPECT_EQ(std::string(part, sizeof part), "HTTP/1.1 429");
 }
 
-TEST(RateLimitFilter, OfAQueueItLetsThroughWhatItAnnounces) {
-  const LimitedServer server("memory:",
-                             "lockkeeper.limits.calm.rate = 1/h\nlockkeeper.limits.calm.burst = 10\n"
-                             "lockkeeper.limits.calm.kind = leaky-queue\n"
-                             "lockkeeper.http.routes.all.match = * /*\n"
-                             "lockkeeper.http.routes.all.limits.calm = all\n");
-  const CurlAnswer first = server.get("/");
-  EXPECT_EQ(first.status, 200);
-  EXPECT_EQ(first.header("ratelimit-policy"), R"("calm";q=1;w=3600)");
-  EXPECT_EQ(first.header("ratelimit"), R"("calm";r=0;t=3600)");
-  EXPECT_EQ(server.get("/").status, 429);
-}
-
 TEST(RateLimitFilter, OtherRequestsPassUntouched) {
   const LimitedServer server("memory:", perPhoneAndTotal);
   for (int i = 0; i < 8; ++i) {

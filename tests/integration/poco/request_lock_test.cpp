@@ -1,18 +1,24 @@
 #include <Poco/Exception.h>
+#include <Poco/Logger.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
 #include <latch>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
 #include "app_server.h"
 #include "captured_log.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/request_locks.h"
+#include "lockkeeper/testing/fake_clock.h"
 #include "redis_server.h"
 #include "wait_until.h"
 
@@ -121,6 +127,96 @@ TEST_F(RequestLockTest, ABusyKeyIsRefusedForAMomentHoweverLongTheLeaseIs) {
   EXPECT_EQ(server.put("/orders/7").status, 200);
   EXPECT_EQ(server.put("/%6frders//7").status, 200) << "no spelling gets round the lock";
   EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::busy});
+}
+
+TEST_F(RequestLockTest, RetryAfterIsHowLongTheRoutesRequestsHoldTheirLocks) {
+  const auto clock = std::make_shared<testing::FakeClock>();
+  const auto manager = std::make_shared<LockManager>(std::make_shared<MemoryDriver>(clock),
+                                                     ManagerOptions{.environment = {.clock = clock}});
+  const auto wrap = [&](Factory handlers) {
+    poco::RequestLockOptions options;
+    for (const std::string name : {"order", "item"}) {
+      options.routes.push_back({.name = name, .match = "PUT /" + name + "/{id}", .by = "path id"});
+      options.routes.back().lock = {.ttl = 10min, .renew = Renew::manual};
+    }
+    return poco::RequestLocks(manager, std::move(options)).wrap(std::move(handlers));
+  };
+  std::chrono::milliseconds takes = 6500ms;
+  AppServer server(wrap, [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    clock->advance(takes);
+    reply(response, 200, "done");
+  });
+  EXPECT_EQ(server.put("/order/1").status, 200);
+  takes = 5min;
+  EXPECT_EQ(server.put("/item/1").status, 200);
+  const auto order = manager->lock("order/7");
+  const auto item = manager->lock("item/7");
+  const CurlAnswer busy = server.put("/order/7");
+  EXPECT_EQ(busy.status, 423);
+  EXPECT_EQ(busy.header("retry-after"), "7");
+  EXPECT_NE(busy.body.find("Try again in 7 s."), std::string::npos) << busy.body;
+  EXPECT_EQ(server.put("/item/7").header("retry-after"), "60") << "not longer than a minute";
+}
+
+TEST_F(RequestLockTest, WaitingRequestsNeverTakeAllThreadsOfTheServer) {
+  const auto manager = managerOn(redis.uri());
+  struct Case {
+    std::optional<std::size_t> set;
+    int waiters;
+  };
+  for (const Case& each : {Case{{}, 2}, Case{100, 3}}) {
+    std::atomic<int> served = 0;
+    poco::RequestLockOptions options{
+        .routes = {{.name = "order", .match = "PUT /orders/{id}", .by = "path id", .lock = {.waitFor = 30s}}},
+        .maxWaiting = each.set};
+    poco::RequestLocks locks(manager, options);
+    AppServer server([&](Factory handlers) { return locks.wrap(std::move(handlers)); },
+                     [&](HTTPServerRequest&, HTTPServerResponse& response) {
+                       ++served;
+                       reply(response, 200, "done");
+                     },
+                     4);
+    auto held = manager->lock("order/7");
+    std::vector<std::future<int>> answers;
+    for (int i = 0; i <= each.waiters; ++i) {
+      answers.push_back(std::async(std::launch::async, [&] { return server.put("/orders/7").status; }));
+    }
+    const auto answered = [](const std::future<int>& answer) {
+      return answer.wait_for(0s) == std::future_status::ready;
+    };
+    EXPECT_TRUE(waitUntil([&] { return std::ranges::any_of(answers, answered); })) << "one does not wait";
+    EXPECT_EQ(server.ask("/orders/7").status, 200) << "a GET finds a thread";
+    EXPECT_EQ(served, 1);
+    held.release();
+    std::multiset<int> statuses;
+    for (auto& answer : answers) statuses.insert(answer.get());
+    EXPECT_EQ(statuses.count(423), 1U);
+    EXPECT_EQ(statuses.count(200), static_cast<std::size_t>(each.waiters));
+  }
+}
+
+TEST_F(RequestLockTest, ALogLineHasTheTraceOfItsRequest) {
+  const CapturedLog log("lockkeeper.http");
+  Poco::Logger::get("lockkeeper.http").setLevel("debug");
+  const auto manager = managerOn(redis.uri());
+  poco::RequestLocks locks(manager,
+                           {.routes = {{.name = "order", .match = "PUT /orders/{id}", .by = "path id"}}});
+  AppServer server([&](Factory handlers) { return locks.wrap(std::move(handlers)); },
+                   [](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, "done"); });
+  const auto held = manager->lock("order/7");
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  for (const std::string& sent :
+       {"00-" + trace + "-00f067aa0ba902b7-01", "cc-" + trace + "-00f067aa0ba902b7-01-more"}) {
+    (void)server.ask("/orders/7", {"-X", "PUT", "-H", "traceparent: " + sent});
+  }
+  EXPECT_EQ(log.text(), "route order: order/7 is busy, trace " + trace + "\n" +
+                            "route order: order/7 is busy, trace " + trace + "\n");
+  for (const std::string& wrong :
+       {std::string("x"), "00-" + trace + "-00f067aa0ba902b7-01-more", "ff-" + trace + "-00f067aa0ba902b7-01",
+        "00-" + trace + "-00f067aa0ba902b7-0G", "00-" + std::string(32, '0') + "-00f067aa0ba902b7-01"}) {
+    (void)server.ask("/orders/7", {"-X", "PUT", "-H", "traceparent: " + wrong});
+  }
+  EXPECT_EQ(log.text().find("trace", log.text().rfind(trace)), std::string::npos) << log.text();
 }
 
 TEST_F(RequestLockTest, AStoreThatIsDownIsNoBusyKey) {
@@ -246,8 +342,8 @@ TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed)
         server.send("PUT /orders/7 HTTP/1.1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
   }
   EXPECT_EQ(server.ask("/metrics", {"--max-time", "20"}).body, "free");
-  EXPECT_TRUE(waitUntil([&] { return faults.seen() == std::vector(32, RequestLockFault::busy); }))
-      << "8 wait, the others are told at once";
+  EXPECT_TRUE(waitUntil([&] { return faults.seen() == std::vector(24, RequestLockFault::busy); }))
+      << "16 wait, half of the threads; the others are told at once";
   EXPECT_EQ(server.put("/orders/8").status, 200) << "a free key needs no wait";
   holder.reset();
   int served = 0;
@@ -256,7 +352,7 @@ TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed)
     if (client.receiveBytes(part, sizeof part) == sizeof part)
       served += std::string(part, 12) == "HTTP/1.1 200";
   }
-  EXPECT_EQ(served, 8);
+  EXPECT_EQ(served, 16);
 }
 
 TEST_F(RequestLockTest, TheLogSaysWhyAStoreCannotBeAsked) {

@@ -71,7 +71,7 @@ constexpr std::array rows{
         "The longest that a request may hold its lock; then it is lost.",
         [](Settings& s, const Names& names) -> auto& { return locked(s, names).lock.maxHold; }),
     row(
-        "lockkeeper.http.maxWaiting", numberText, "",
+        "lockkeeper.http.maxWaiting", numberText, "(half of the server's threads)",
         "How many requests of this process wait for locks at a time; others get 423 at once (0 to 10000).",
         [](Settings& s, const Names&) -> auto& { return s.http.locks.maxWaiting; }),
 

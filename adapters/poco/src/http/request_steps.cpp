@@ -12,6 +12,7 @@
 
 namespace lockkeeper::poco {
 
+using namespace std::string_view_literals;
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
@@ -52,9 +53,29 @@ Problem plainProblem(HTTPResponse::HTTPStatus status, std::string detail) {
 }
 
 void refuseForNow(HTTPServerRequest& request, HTTPServerResponse& response, HTTPResponse::HTTPStatus status,
-                  const std::string& why) {
-  response.set("Retry-After", "1");
-  answer(request, response, plainProblem(status, why + " Try again in 1 s."));
+                  const std::string& why, std::chrono::seconds retryAfter) {
+  const std::string seconds = std::to_string(retryAfter.count());
+  response.set("Retry-After", seconds);
+  answer(request, response, plainProblem(status, why + " Try again in " + seconds + " s."));
+}
+
+std::string_view traceOf(const HTTPServerRequest& request) {
+  if (!request.has("traceparent")) return {};
+  // version-trace-parent-flags, such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; later
+  // versions may add more behind that.
+  constexpr std::string_view shape = "xx-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+  const std::string_view given = request.get("traceparent");
+  if (given.size() < shape.size()) return {};
+  for (std::size_t index = 0; index < shape.size(); ++index) {
+    const bool fits = shape[index] == '-' ? given[index] == '-'
+                                          : "0123456789abcdef"sv.find(given[index]) != std::string_view::npos;
+    if (!fits) return {};
+  }
+  const std::string_view version = given.substr(0, 2);
+  const bool ends = given.size() == shape.size() || (version != "00" && given[shape.size()] == '-');
+  const std::string_view trace = given.substr(3, 32);
+  const bool none = trace.find_first_not_of('0') == std::string_view::npos;
+  return version == "ff" || !ends || none ? std::string_view{} : trace;
 }
 
 void tellRefused(const Environment& environment, std::string_view route, HTTPResponse::HTTPStatus status,

@@ -4,6 +4,7 @@
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,15 +37,20 @@ void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, Poco::Net::HTTPServe
 /// `problem` without a type of its own.
 Problem plainProblem(Poco::Net::HTTPResponse::HTTPStatus status, std::string detail);
 
-/// Answers with a plain problem that may soon be gone: Retry-After is 1.
+/// Answers with a plain problem that may soon be gone: Retry-After says when.
 void refuseForNow(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
-                  Poco::Net::HTTPResponse::HTTPStatus status, const std::string& why);
+                  Poco::Net::HTTPResponse::HTTPStatus status, const std::string& why,
+                  std::chrono::seconds retryAfter = std::chrono::seconds{1});
 
 /// For use in a catch block: answers in place of a handler that has thrown, with 503 for LockLost and 500 for
 /// anything else. Does nothing when an answer was begun already. The connection ends with it, since Poco's
 /// server closes it when the exception reaches it.
 void answerForException(Poco::Net::HTTPServerRequest& request,
                         Poco::Net::HTTPServerResponse& response) noexcept;
+
+/// The trace-id of the request's `traceparent` (W3C Trace Context), 32 hexadecimal digits that live as long
+/// as the request; empty when it has none that is valid.
+std::string_view traceOf(const Poco::Net::HTTPServerRequest& request);
 
 /// Tells the listener that a request of the route is refused with `status`, or, in a dry run, would be.
 void tellRefused(const Environment& environment, std::string_view route,

@@ -82,7 +82,7 @@ TEST(SettingTable, EachDefaultCanBeWrittenAsItIsShown) {
   const TaskOptions plainTask;
   EXPECT_EQ(settings.tasks.at("x").atMost, plainTask.atMost);
   EXPECT_EQ(settings.tasks.at("x").ttl, plainTask.ttl);
-  EXPECT_EQ(settings.http.locks.maxWaiting, RequestLockOptions{}.maxWaiting);
+  EXPECT_EQ(settings.http.locks.maxWaiting, std::nullopt);
   const IdempotencyOptions& written = settings.http.idempotency;
   EXPECT_EQ(written.maxAnswer, IdempotencyOptions{}.maxAnswer);
   EXPECT_EQ(written.routes.at(0).client, IdempotentRoute{}.client);

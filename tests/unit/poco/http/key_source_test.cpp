@@ -56,6 +56,38 @@ TEST_F(KeySourceTest, ReadsAFieldOfTheJsonBody) {
   EXPECT_EQ(jsonKey(std::string(100000, '[')), none);
 }
 
+TEST_F(KeySourceTest, BringsAllSpellingsIntoOne) {
+  const FakeRequest request("POST", "/?name=%20Ann%20");
+  EXPECT_EQ(key("query name | trim | lower", request), "ann");
+  EXPECT_EQ(key("query name|lower", request), " ann ");
+  const auto phone = [&](const std::string& written) {
+    return key("json phone | e164", request, R"({"phone":")" + written + R"("})");
+  };
+  for (const char* spelling : {"+4930123456", "+49 30 123-456", "0049 (30) 12.34/56", " +49 30 123456 "}) {
+    EXPECT_EQ(phone(spelling), "+4930123456") << spelling;
+  }
+  for (const char* other : {"", "030123456", "+030123456", "+4", "+4930123456789012", "+4930123456x",
+                            "++4930123456", "49+30123456", "+49 30 123456 ext 7", "00030123456"}) {
+    EXPECT_EQ(phone(other), none) << other << " is no number: it counts as missing";
+  }
+}
+
+TEST_F(KeySourceTest, RefusesAFormThatItDoesNotKnow) {
+  const auto refusal = [&](const char* source) -> std::string {
+    try {
+      (void)key(source, FakeRequest("POST", "/"));
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("json phone | upper"), "limit has 'upper' after |: trim, lower and e164 are allowed");
+  EXPECT_EQ(refusal("json phone |"), "limit has '' after |: trim, lower and e164 are allowed");
+  EXPECT_EQ(refusal("address | lower"),
+            "limit is 'address | lower': only header, cookie, query, json and path "
+            "have a value to bring into another form");
+}
+
 TEST_F(KeySourceTest, NobodyEscapesByLeavingTheValueOut) {
   const FakeRequest request("POST", "/");
   for (const char* source : {"header X-Api-Key", "cookie session", "query tenant", "json phone"}) {

@@ -55,6 +55,14 @@ TEST(LimitRules, FindsTheMostSpecificRouteWhateverTheOrder) {
   EXPECT_FALSE(read.find("GET", {})->needsBody);
 }
 
+TEST(LimitRules, RefusesALeakyQueueSinceAFilterNeverWaits) {
+  expectRefused(
+      "lockkeeper.limits.calm.rate = 1/s\nlockkeeper.limits.calm.kind = leaky-queue\n" + routes +
+          "a.match = * /*\n" + routes + "a.limits.calm = all\n",
+      "lockkeeper.http.routes.a.limits.calm names a leaky-queue, in which callers wait for their turn, "
+      "and a filter never waits: lockkeeper.limits.calm.kind = leaky-meter limits to the same rate");
+}
+
 TEST(LimitRules, WithoutRoutesEverythingPasses) {
   EXPECT_EQ(found(table(""), "GET", "/"), "");
   EXPECT_EQ(found(table(limits), "GET", "/"), "");

@@ -37,12 +37,6 @@ TEST(RateFields, SayWhatIsAllowedInWhichTime) {
   EXPECT_EQ(policyItem(quick), R"("quick";q=1;w=1)") << "0 s is no window";
 }
 
-TEST(RateFields, OfAQueueSayTheNextSlotAlone) {
-  const RatePolicy queue("queue", {.kind = RateKind::leakyQueue, .rate = {2, seconds{10}}, .burst = 10});
-  EXPECT_EQ(policyItem(queue), R"("queue";q=1;w=5)") << "requests do not wait for later ones";
-  EXPECT_EQ(limitField(std::vector{allowed(queue, 9, seconds{5})}, true), R"("queue";r=0;t=5)");
-}
-
 TEST(RateFields, SayWhatIsLeft) {
   EXPECT_EQ(limitField(std::vector{allowed(burst, 9, milliseconds{500}), allowed(daily, 40, hours{3})}, true),
             R"("burst";r=9;t=1, "daily";r=40;t=10800)");

@@ -54,6 +54,7 @@ struct IdempotencyReport {
   std::string_view route;
   IdempotencyEvent event;
   std::string_view message{};  ///< Of storeDown and notKept: why.
+  std::string_view trace{};    ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
 };
 
 /// How Idempotency works. Values outside their range are refused by its constructor.

@@ -27,7 +27,9 @@ struct LimitedRoute {
   std::string match{};  ///< "METHOD /path", such as "POST /sms" or "* /orders/{id}".
 
   /// 1 to 16 limits, by their names in RateLimitOptions::policies, with what each counts by: "all",
-  /// "address", "user", "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME".
+  /// "address", "user", "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME". These last
+  /// five may be followed by forms into which the value is brought, as "json phone | e164"
+  /// (docs/http-limits.md).
   std::map<std::string, std::string> limits{};
 
   /// Nothing is refused, but use is counted and refusals are reported. Default: RateLimitOptions::dryRun.
@@ -39,6 +41,7 @@ struct RateLimitReport {
   std::string_view route;
   const Decision& decision;  ///< Of the limit that decided; its `policy` names it.
   bool dryRun = false;       ///< The request was let through whatever the decision.
+  std::string_view trace{};  ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
 };
 
 /// How a RateLimitFilter works. Values that are not allowed are refused by its constructor.
@@ -68,8 +71,8 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
 ///     lockkeeper.http.routes.sms.limits.perPhone = json phone
 ///
 /// A request must keep all limits of its route; one that is refused charges none. It is answered with 429, or
-/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits: on a
-/// leaky-queue it lets only requests through that need not wait. Thread-safe.
+/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits, so no
+/// limit of a route may be a leaky-queue. Thread-safe.
 ///
 /// A route with a limit by "json" gives its handlers a request whose body has been read into memory: the same
 /// to read, but not Poco's own HTTPServerRequestImpl.

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,7 @@ struct RequestLockReport {
   std::string_view key;
   RequestLockFault fault;
   std::string_view message{};  ///< Of storeDown: why. Of busy: why it did not wait, if it should have.
+  std::string_view trace{};    ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
 };
 
 /// How RequestLocks work. Values that are not allowed are refused by the constructor.
@@ -57,9 +59,9 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   std::vector<LockedRoute> routes{};
 
   /// How many requests may wait for a busy lock at a time: 0 to 10,000. Each of them keeps a thread of the
-  /// server, so choose it well below their number (Poco's default is 16), or nothing else is served
-  /// meanwhile. Requests beyond it do not wait: they are answered at once.
-  std::size_t maxWaiting = 8;
+  /// server. Default: half of HTTPServerParams::getMaxThreads(), and never all of them, whatever is set here.
+  /// Requests beyond it do not wait: they are answered at once.
+  std::optional<std::size_t> maxWaiting{};
 
   ClientOptions clients{};
 
@@ -76,10 +78,11 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
 /// the store. The lock ends when the handler has returned or thrown; the client may have read the answer just
 /// before that. Thread-safe.
 ///
-/// A busy lock is answered, after the route's waitFor, with 423 and Retry-After: 1, since nobody knows how
-/// long the other request will take; a store that is down with 503. A handler that throws is answered with
-/// 500 (LockLost: 503), unless its answer was sent already; the exception then goes on to the server's error
-/// handler. A lock that is lost while the handler runs changes nothing about its answer: see currentLock().
+/// A busy lock is answered, after the route's waitFor, with 423; Retry-After is how long requests of the
+/// route have held their locks lately, 1 to 60 s. A store that is down is answered with 503. A handler that
+/// throws is answered with 500 (LockLost: 503), unless its answer was sent already; the exception then goes
+/// on to the server's error handler. A lock that is lost while the handler runs changes nothing about its
+/// answer: see currentLock().
 class LOCKKEEPER_POCO_EXPORT RequestLocks final : public HttpFilter<RequestLockOptions> {
  public:
   /// Throws std::invalid_argument, naming the setting, for a route that no request can match and for

@@ -165,7 +165,8 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
   }
 
   void report(const Call& call, IdempotencyEvent event, std::string_view message = {}) const noexcept {
-    tell(rules_->options().report, {.route = call.route.name, .event = event, .message = message});
+    tell(rules_->options().report,
+         {.route = call.route.name, .event = event, .message = message, .trace = traceOf(call.request)});
   }
 
   void refused(const Call& call, HTTPResponse::HTTPStatus status) const noexcept {

@@ -36,6 +36,12 @@ LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& opt
       throw std::invalid_argument(setting + " needs a limit of that name: lockkeeper.limits." + limit +
                                   ".rate is missing");
     }
+    if (policy->second.law().kind == RateKind::leakyQueue) {
+      throw std::invalid_argument(setting +
+                                  " names a leaky-queue, in which callers wait for their turn, and a "
+                                  "filter never waits: lockkeeper.limits." +
+                                  limit + ".kind = leaky-meter limits to the same rate");
+    }
     route.limits.push_back(
         {&policy->second, KeySource::parse(setting, source, route.pattern, options.clients.user)});
     appendItem(route.policyField, policyItem(policy->second));

@@ -10,12 +10,9 @@ using std::chrono::microseconds;
 // Names of policies have no character that a quoted string would have to escape.
 std::string quotedName(const RatePolicy& policy) { return '"' + policy.name() + '"'; }
 
-// What may be taken at once without a wait: of a queue, its next slot.
-std::int64_t quotaOf(const RateLaw& law) { return law.kind == RateKind::leakyQueue ? 1 : law.limit; }
-
 // In which time as much comes back.
 microseconds windowOf(const RateLaw& law) {
-  return isBucket(law.kind) ? roundedUp(law.lengthOf(quotaOf(law))) : microseconds{law.period};
+  return isBucket(law.kind) ? roundedUp(law.lengthOf(law.limit)) : microseconds{law.period};
 }
 
 }  // namespace
@@ -26,7 +23,7 @@ std::int64_t wholeSeconds(microseconds length) {
 
 std::string policyItem(const RatePolicy& policy) {
   const std::int64_t window = std::max<std::int64_t>(1, wholeSeconds(windowOf(policy.law())));
-  return quotedName(policy) + ";q=" + std::to_string(quotaOf(policy.law())) + ";w=" + std::to_string(window);
+  return quotedName(policy) + ";q=" + std::to_string(policy.law().limit) + ";w=" + std::to_string(window);
 }
 
 void appendItem(std::string& field, const std::string& item) {
@@ -39,9 +36,7 @@ std::string limitField(std::span<const RateTake> takes, bool allowed) {
     const Decision& decision = take.decision;
     if (decision.outage || (!allowed && decision.allowed)) continue;
     const microseconds window = allowed ? decision.resetAfter : decision.retryAfter;
-    const bool queues = take.policy->law().kind == RateKind::leakyQueue;
-    const std::int64_t left = queues ? 0 : decision.remaining;  // the next slot is taken by now
-    appendItem(list, quotedName(*take.policy) + ";r=" + std::to_string(left) +
+    appendItem(list, quotedName(*take.policy) + ";r=" + std::to_string(decision.remaining) +
                          ";t=" + std::to_string(wholeSeconds(window)));
   }
   return list;

@@ -14,8 +14,7 @@ namespace lockkeeper::poco {
 /// Rounded up, so that who waits so long does not come too early.
 std::int64_t wholeSeconds(std::chrono::microseconds length);
 
-/// RateLimit-Policy, one item of it: what a limit allows (q) in which time (w). Of a leaky-queue that is one,
-/// since requests do not wait for their turn.
+/// RateLimit-Policy, one item of it: what a limit allows (q) in which time (w).
 std::string policyItem(const RatePolicy& policy);
 
 /// Appends an item to a field.

@@ -98,7 +98,8 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
     }
     const Decision decision = state_->limiter().take(takes);
     if (!decision.allowed || decision.outage) {
-      tell(rules_->options().report, {.route = route.name, .decision = decision, .dryRun = route.dryRun});
+      tell(rules_->options().report,
+           {.route = route.name, .decision = decision, .dryRun = route.dryRun, .trace = traceOf(request)});
     }
     if (!decision.allowed) {
       tellRefused(state_->limiter().environment(), route.name, statusOf(takes), route.dryRun);

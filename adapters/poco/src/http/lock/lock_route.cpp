@@ -41,7 +41,7 @@ std::vector<KeySource> sourcesOf(const std::string& what, const std::string& tex
 }  // namespace
 
 void checkFilter(const RequestLockOptions& options) {
-  checkRange("lockkeeper.http.maxWaiting", options.maxWaiting, 0, mostWaiting);
+  if (options.maxWaiting) checkRange("lockkeeper.http.maxWaiting", *options.maxWaiting, 0, mostWaiting);
 }
 
 RequestLockOptions completed(RequestLockOptions options, const LockOptions& defaults) {

@@ -1,10 +1,14 @@
 #include "lockkeeper/poco/request_locks.h"
 
+#include <Poco/Net/HTTPServerParams.h>
+
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "http/lock/current_lock.h"
 #include "http/lock/hang_up_watch.h"
+#include "http/lock/hold_times.h"
 #include "http/lock/lock_route.h"
 #include "http/request_body.h"
 #include "http/request_steps.h"
@@ -16,6 +20,12 @@ namespace {
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
+
+/// Never all threads of the server.
+std::size_t mostWaiting(const RequestLockOptions& options, const HTTPServerRequest& request) {
+  const auto threads = static_cast<std::size_t>(std::max(1, request.serverParams().getMaxThreads()));
+  return std::min(options.maxWaiting.value_or(threads / 2), threads - 1);
+}
 
 }  // namespace
 
@@ -30,6 +40,7 @@ class RequestLocks::State final : public FilterState<State, Handler, LockRules> 
 
   LockManager& manager() { return *manager_; }
   HangUpWatch& watch() { return watch_; }
+  HoldTimes& holdTimes() { return holdTimes_; }
 
   /// One of the requests that wait, as long as it lives.
   class Waiting {
@@ -50,6 +61,7 @@ class RequestLocks::State final : public FilterState<State, Handler, LockRules> 
  private:
   const std::shared_ptr<LockManager> manager_;
   HangUpWatch watch_;
+  HoldTimes holdTimes_;
   std::atomic<std::size_t> waiting_ = 0;
 };
 
@@ -77,7 +89,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
       lock = *route.lock.waitFor > std::chrono::milliseconds{0} ? wait(route, key, request, hungUp, why)
                                                                 : state_->manager().tryLock(key, route.lock);
     } catch (const std::exception& error) {  // also that the store cannot give the route's ttl
-      report(route, key, RequestLockFault::storeDown, error.what());
+      report(request, route, key, RequestLockFault::storeDown, error.what());
       tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       refuseForNow(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
                    "The resource cannot be locked at present.");
@@ -85,14 +97,14 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
     }
     if (hungUp.stop_requested()) {
       response.setKeepAlive(false);
-      report(route, key, RequestLockFault::hungUp);
+      report(request, route, key, RequestLockFault::hungUp);
       return std::nullopt;
     }
     if (lock) return lock;
-    report(route, key, RequestLockFault::busy, why);
+    report(request, route, key, RequestLockFault::busy, why);
     tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_LOCKED);
     refuseForNow(request, response, HTTPResponse::HTTP_LOCKED,
-                 "Another request has the lock of this resource.");
+                 "Another request has the lock of this resource.", state_->holdTimes().usual(route.name));
     return std::nullopt;
   }
 
@@ -101,7 +113,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
                            std::stop_token& hungUp, std::string_view& why) {
     LockOptions options = route.lock;
     const State::Waiting waiting(*state_);
-    if (waiting.before() >= rules_->options().maxWaiting) {
+    if (waiting.before() >= mostWaiting(rules_->options(), request)) {
       options.waitFor = std::chrono::milliseconds{0};
       why = "as many requests wait as lockkeeper.http.maxWaiting allows";
       return state_->manager().tryLock(key, options);
@@ -115,25 +127,32 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
 
   void serve(const LockRoute& route, const std::string& key, Lock& lock, HTTPServerRequest& request,
              HTTPServerResponse& response) {
+    const Instant began = now();
     try {
       const CurrentLock current(lock);
       passOn(*handlers_, request, response);
     } catch (...) {
-      release(route, key, lock);
+      release(request, route, key, lock);
       answerForException(request, response);
       throw;
     }
-    release(route, key, lock);
+    release(request, route, key, lock);
+    state_->holdTimes().add(route.name, now() - began);
   }
 
-  void release(const LockRoute& route, const std::string& key, Lock& lock) noexcept {
+  Instant now() const { return state_->manager().environment().clock->now(); }
+
+  void release(const HTTPServerRequest& request, const LockRoute& route, const std::string& key,
+               Lock& lock) noexcept {
     const bool lost = lock.state() == LockState::lost;
-    if (lock.release() == ReleaseResult::notOwner || lost) report(route, key, RequestLockFault::lost);
+    if (lock.release() == ReleaseResult::notOwner || lost)
+      report(request, route, key, RequestLockFault::lost);
   }
 
-  void report(const LockRoute& route, std::string_view key, RequestLockFault fault,
-              std::string_view message = {}) const noexcept {
-    tell(rules_->options().report, {.route = route.name, .key = key, .fault = fault, .message = message});
+  void report(const HTTPServerRequest& request, const LockRoute& route, std::string_view key,
+              RequestLockFault fault, std::string_view message = {}) const noexcept {
+    tell(rules_->options().report,
+         {.route = route.name, .key = key, .fault = fault, .message = message, .trace = traceOf(request)});
   }
 };
 

@@ -3,10 +3,12 @@
 #include <Poco/JSON/Parser.h>
 #include <Poco/Net/NameValueCollection.h>
 #include <Poco/SHA2Engine.h>
+#include <Poco/String.h>
 #include <Poco/URI.h>
 
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
@@ -62,8 +64,10 @@ std::optional<std::string> jsonField(const Poco::JSON::Object::Ptr& json, const 
 
 }  // namespace
 
-KeySource KeySource::parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
+KeySource KeySource::parse(const std::string& what, const std::string& written, const RoutePattern& pattern,
                            const UserOf& user) {
+  const auto bar = written.find('|');
+  const std::string text = bar == written.npos ? written : Poco::trimRight(written.substr(0, bar));
   using Kinds = std::map<std::string, Kind>;
   static const Kinds& plain =
       *new Kinds{{"all", Kind::all}, {"address", Kind::address}, {"user", Kind::user}};
@@ -85,6 +89,14 @@ KeySource KeySource::parse(const std::string& what, const std::string& text, con
   KeySource source;
   source.kind_ = kind->second;
   if (hasName) source.name_ = text.substr(space + 1);
+  if (bar != written.npos) {
+    if (!hasName) {
+      throw std::invalid_argument(what + " is " + quoted(written) +
+                                  ": only header, cookie, query, json and path have a value to bring into "
+                                  "another form");
+    }
+    source.form_ = NormalForm::parse(what, written.substr(bar + 1));
+  }
   if (source.kind_ == Kind::path) {
     const auto position = pattern.position(source.name_);
     if (!position)
@@ -99,7 +111,8 @@ KeySource KeySource::parse(const std::string& what, const std::string& text, con
 
 std::string KeySource::keyFor(const RequestFacts& facts) const {
   if (kind_ == Kind::all) return "#all";
-  const auto value = valueIn(facts);
+  auto value = valueIn(facts);
+  if (value) value = form_.of(std::move(*value));
   return value ? keyOf(*value) : "#none";
 }
 

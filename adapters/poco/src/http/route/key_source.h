@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "http/route/client_address.h"
+#include "http/route/normal_form.h"
 #include "http/route/route_pattern.h"
 #include "lockkeeper/poco/client_options.h"
 
@@ -23,7 +24,8 @@ struct RequestFacts {
 };
 
 /// By what a limit counts: "all" for everybody together, "address", "user", or "header NAME", "cookie NAME",
-/// "query NAME", "json NAME" (a field of the body), "path NAME" (a {NAME} of the route's pattern).
+/// "query NAME", "json NAME" (a field of the body), "path NAME" (a {NAME} of the route's pattern). These five
+/// may be brought into a NormalForm: "json phone | e164".
 class KeySource {
  public:
   /// Throws std::invalid_argument that names the setting `what` for anything else, for a {NAME} that
@@ -34,7 +36,8 @@ class KeySource {
   bool needsBody() const { return kind_ == Kind::json; }
 
   /// The limit's key for a request: 1 to 64 bytes. What is long or could pass for something else is hashed.
-  /// Requests without the value share one key, so that nobody escapes by leaving it out.
+  /// Requests without the value, or with one that has no normal form, share one key, so that nobody escapes
+  /// by leaving it out.
   std::string keyFor(const RequestFacts& facts) const;
 
  private:
@@ -44,6 +47,7 @@ class KeySource {
 
   Kind kind_ = Kind::all;
   std::string name_;
+  NormalForm form_;
   std::size_t position_ = 0;  // of the path's segment
 };
 
