@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "wire/stream.h"
+#include "lockkeeper/stream/stream.h"
 
 #include <gtest/gtest.h>
 

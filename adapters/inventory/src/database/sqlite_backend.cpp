@@ -124,7 +124,7 @@ class SqliteBackend::Turn final : public Transaction::Session {
   ~Turn() override {
     try {
       if (open_) endOn(*backend_.sql_, false);
-    } catch (const Poco::Exception&) {
+    } catch (const std::exception&) {  // memory that it lacks, too
       backend_.sql_.reset();  // Closing it rolls back as well.
     }
     {

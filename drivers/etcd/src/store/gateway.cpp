@@ -47,7 +47,7 @@ Gateway::Gateway(EtcdOptions options, Environment environment)
     : options_(std::move(options)),
       environment_(std::move(environment)),
       name_(options_.display()),
-      tls_(makeTlsContext(options_)) {
+      tls_(options_.tls ? makeTlsContext({options_.caFile, options_.certFile, options_.keyFile}) : nullptr) {
   options_.check();
 }
 

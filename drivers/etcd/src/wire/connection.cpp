@@ -36,6 +36,11 @@ bool Connection::advance(const Clock& clock, Instant until) {
   return receive(clock, until);
 }
 
+pollfd Connection::awaited() const {
+  if (!connected_) return stream_.toConnect();
+  return leftReply_ || out_.empty() ? stream_.toReceive() : stream_.toSend();
+}
+
 bool Connection::receive(const Clock& clock, Instant until) {
   while (!reply_.complete()) {
     const std::size_t count = stream_.receive(reply_.room());

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
+#include "lockkeeper/stream/stream.h"
 #include "wire/http_reply.h"
-#include "wire/stream.h"
 
 namespace lockkeeper::etcd {
 
@@ -34,7 +34,7 @@ class Connection {
   bool advance(const Clock& clock, Instant until);
 
   /// What advance() waits for, unless it has more to do.
-  pollfd awaited() const { return stream_.awaited(); }
+  pollfd awaited() const;
   /// The last advance() was over before it had read what has come.
   bool hasMore() const { return more_; }
 
@@ -50,7 +50,7 @@ class Connection {
   bool allSent() const { return sent_ && out_.empty(); }
 
   /// Whether the next request may be sent on it.
-  bool usable() const { return leftReply_ || (reply_.reusable() && !stream_.disturbed()); }
+  bool usable() const { return leftReply_ || (reply_.reusable() && !stream_.readable()); }
   /// Whether a reply that was left has still to be read.
   bool hasLeftReply() const { return leftReply_; }
 

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "wire/stream.h"
+#include "lockkeeper/stream/stream.h"
 
 namespace lockkeeper::etcd {
 

@@ -9,8 +9,9 @@
 
 namespace lockkeeper::mysql {
 
-/// The server's time in µs since 1970. Not its local time, which repeats an hour each year.
-inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,'1970-01-01',UTC_TIMESTAMP(6))";
+/// The server's time in µs since 1970. Not its local time, which repeats an hour each year. A text in the
+/// place of the date would be read at each use.
+inline constexpr const char* microsecondsNow = "TIMESTAMPDIFF(MICROSECOND,DATE'1970-01-01',UTC_TIMESTAMP(6))";
 
 /// Appends the bytes as a literal in hexadecimal, in which nothing has to be quoted.
 inline void addHexadecimal(std::string& text, std::string_view bytes) {

@@ -12,7 +12,7 @@ Dialer::Dialer(RedisOptions options, Environment environment, DialRules rules)
       environment_(std::move(environment)),
       rules_(std::move(rules)),
       store_(options_.display()),
-      tls_(makeTlsContext(options_)) {}
+      tls_(options_.tls ? makeTlsContext({options_.caFile, options_.certFile, options_.keyFile}) : nullptr) {}
 
 std::string Dialer::durability() const {
   const std::lock_guard guard(mutex_);

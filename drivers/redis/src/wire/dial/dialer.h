@@ -11,10 +11,10 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/stream/stream.h"
 #include "wire/dial/host_lookup.h"
 #include "wire/dial/log_in.h"
 #include "wire/dial/server_checks.h"
-#include "wire/dial/stream.h"
 
 namespace lockkeeper::redis {
 

@@ -16,7 +16,7 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
-#include "wire/dial/stream.h"
+#include "lockkeeper/stream/stream.h"
 
 namespace lockkeeper::redis {
 

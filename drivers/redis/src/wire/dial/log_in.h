@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/stream/stream.h"
 #include "wire/dial/server_checks.h"
-#include "wire/dial/stream.h"
 #include "wire/protocol/resp.h"
 #include "wire/protocol/server_error.h"
 

@@ -23,8 +23,14 @@ void Connection::add(Pending commands, std::string_view bytes, Instant now) {
   lastUse = now;
   commands.since = now;
   commands.bytes = bytes.size();
-  out.append(bytes);
   pending.push_back(std::move(commands));
+  try {
+    out.append(bytes);
+  } catch (...) {
+    // Noted but not sent, it would get the reply of the next one, and each after it that of another.
+    pending.pop_back();
+    throw;
+  }
 }
 
 void Connection::takeOut(Instant now) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "wire/dial/stream.h"
+#include "lockkeeper/stream/stream.h"
 #include "wire/mux/posted.h"
 #include "wire/protocol/request.h"
 #include "wire/protocol/resp.h"

@@ -454,7 +454,10 @@ void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, const std::string&
 void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::State state) {
   answer.state = state;
   --request.waiting_;
-  if (request.waker_ != nullptr && request.over()) lock.wake(*request.waker_);
+  if (request.waker_ == nullptr || !request.over()) return;
+  lock.wake(*request.waker_);
+  // It has all that it waits for: it is not to be chosen to lead the others.
+  std::erase(sleeping_, &request);
 }
 
 void Multiplexer::finish(Lock& lock, std::unique_ptr<Posted> posted) {

@@ -14,9 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace lockkeeper::redis {
-
-struct RedisOptions;
+namespace lockkeeper {
 
 /// The connection could not be made, or is lost. Internal: who knows what was sent turns it into an Error.
 class StreamBroken : public std::runtime_error {
@@ -24,9 +22,16 @@ class StreamBroken : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The TLS settings of `options`; null when it asks for none. Throws ConfigError naming the file that cannot
-/// be used.
-Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options);
+/// PEM files.
+struct TlsFiles {
+  const std::string& caFile;  ///< Of the authorities to trust; empty for the system's own.
+  /// Of the certificate that the server may ask for, and of its key; empty for none.
+  const std::string& certFile;
+  const std::string& keyFile;
+};
+
+/// For connections that verify the server. Throws ConfigError naming the file that cannot be used.
+Poco::Net::Context::Ptr makeTlsContext(const TlsFiles& files);
 
 /// One byte stream: TCP, TLS over TCP, or a Unix socket. No call blocks. One thread may send while another
 /// one receives; every call may throw StreamBroken.
@@ -56,6 +61,9 @@ class Stream {
   pollfd toReceive() const { return {fd_, readEvent_, 0}; }
   bool secure() const { return secure_; }
 
+  /// Whether something has come that nobody has read, such as the end of the connection.
+  bool readable() const;
+
   /// Ends the connection and wakes whoever waits in it. Any thread may call it.
   void shutdown() noexcept;
 
@@ -82,4 +90,4 @@ class Stream {
   short readEvent_ = POLLIN;
 };
 
-}  // namespace lockkeeper::redis
+}  // namespace lockkeeper

@@ -1,4 +1,4 @@
-#include "wire/dial/stream.h"
+#include "lockkeeper/stream/stream.h"
 
 #include <Poco/Exception.h>
 #include <Poco/Net/IPAddress.h>
@@ -19,9 +19,8 @@
 #include <utility>
 
 #include "lockkeeper/error.h"
-#include "lockkeeper/redis/redis_options.h"
 
-namespace lockkeeper::redis {
+namespace lockkeeper {
 
 namespace {
 
@@ -72,18 +71,17 @@ auto guarded(Call&& call) {
 
 }  // namespace
 
-Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options) {
-  if (!options.tls) return nullptr;
+Poco::Net::Context::Ptr makeTlsContext(const TlsFiles& files) {
   Poco::Net::Context::Params params;
-  params.caLocation = options.caFile;
-  params.loadDefaultCAs = options.caFile.empty();
-  params.certificateFile = options.certFile;
-  params.privateKeyFile = options.keyFile;
+  params.caLocation = files.caFile;
+  params.loadDefaultCAs = files.caFile.empty();
+  params.certificateFile = files.certFile;
+  params.privateKeyFile = files.keyFile;
   // Anything less lets Poco skip the host name check for loopback addresses.
   params.verificationMode = Poco::Net::Context::VERIFY_STRICT;
   try {
     Poco::Net::Context::Ptr context = new Poco::Net::Context(Poco::Net::Context::TLS_CLIENT_USE, params);
-    if (!options.certFile.empty() && ::SSL_CTX_check_private_key(context->sslContext()) != 1) {
+    if (!files.certFile.empty() && ::SSL_CTX_check_private_key(context->sslContext()) != 1) {
       throw Poco::Net::SSLException("the key is not the certificate's");
     }
     context->requireMinimumProtocol(Poco::Net::Context::PROTO_TLSV1_2);
@@ -91,13 +89,13 @@ Poco::Net::Context::Ptr makeTlsContext(const RedisOptions& options) {
     context->setInvalidCertificateHandler(new Poco::Net::RejectCertificateHandler(false));
     return context;
   } catch (const Poco::Exception&) {
-    std::string files;
-    for (const auto& [name, file] : {std::pair<const char*, const std::string&>{"caFile", options.caFile},
-                                     {"certFile", options.certFile},
-                                     {"keyFile", options.keyFile}}) {
-      if (!file.empty()) files += std::string(files.empty() ? "" : ", ") + name + " " + quoted(file);
+    std::string named;
+    for (const auto& [name, file] : {std::pair<const char*, const std::string&>{"caFile", files.caFile},
+                                     {"certFile", files.certFile},
+                                     {"keyFile", files.keyFile}}) {
+      if (!file.empty()) named += std::string(named.empty() ? "" : ", ") + name + " " + quoted(file);
     }
-    throw ConfigError(files + ": these files cannot be read as PEM, or the key is not the certificate's");
+    throw ConfigError(named + ": these files cannot be read as PEM, or the key is not the certificate's");
   }
 }
 
@@ -180,6 +178,11 @@ std::size_t Stream::receive(std::span<char> room) {
   });
 }
 
+bool Stream::readable() const {
+  pollfd watched{fd_, POLLIN, 0};
+  return ::poll(&watched, 1, 0) != 0;
+}
+
 void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 
 std::unique_lock<std::mutex> Stream::secureGuard() {
@@ -189,4 +192,4 @@ std::unique_lock<std::mutex> Stream::secureGuard() {
   return guard;
 }
 
-}  // namespace lockkeeper::redis
+}  // namespace lockkeeper
