@@ -1,32 +1,70 @@
-# Debian packages, by cpack: `lockkeeper` holds the command and the shared libraries that it runs on, `lockkeeper-dev` what
-# programs are built with. They are made from shared libraries installed under /usr, as the preset `package` does.
-foreach(package IN ITEMS runtime development)
-  string(REPLACE runtime lockkeeper name ${package})
-  string(REPLACE development lockkeeper-dev name ${name})
+# Debian packages, by cpack: `lockkeeper` holds the command, `liblockkeeperMAJOR.MINOR` the shared libraries, and
+# `lockkeeper-dev` what programs are built with. They are made from shared libraries installed under /usr, as the preset
+# `package` does.
+set(LOCKKEEPER_MAINTAINER "The lockkeeper authors <lockkeeper@lockkeeper.invalid>"
+    CACHE STRING "Who makes the Debian packages, as `Name <address>`")
+set(name_of_runtime lockkeeper)
+set(name_of_libraries liblockkeeper${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(name_of_development lockkeeper-dev)
+
+string(TIMESTAMP LOCKKEEPER_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
+configure_file(${PROJECT_SOURCE_DIR}/packaging/debian/changelog.in ${PROJECT_BINARY_DIR}/debian/changelog @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/packaging/debian/overrides.in ${PROJECT_BINARY_DIR}/debian/overrides @ONLY)
+
+foreach(package IN ITEMS runtime libraries development)
+  set(name ${name_of_${package}})
   string(TOUPPER LOCKKEEPER_${package} component)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${component}_FILE_NAME DEB-DEFAULT)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} RENAME copyright
           COMPONENT lockkeeper_${package})
+  install(FILES ${PROJECT_BINARY_DIR}/debian/changelog DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
+          COMPONENT lockkeeper_${package})
 endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/debian/overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+        RENAME ${name_of_libraries} COMPONENT lockkeeper_libraries)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL lockkeeper_runtime lockkeeper_development)
+set(CPACK_COMPONENTS_ALL lockkeeper_runtime lockkeeper_libraries lockkeeper_development)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# Between installing and packing: no RUNPATH below /usr, and compressed pages.
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/packaging/debian/finish_files.cmake)
 set(CPACK_PACKAGE_NAME lockkeeper)
-set(CPACK_PACKAGE_CONTACT "The lockkeeper authors")
-set(CPACK_COMPONENT_LOCKKEEPER_RUNTIME_DESCRIPTION
-    "The command, which runs programs under a lock and shows who holds what, and the shared libraries.")
-set(CPACK_COMPONENT_LOCKKEEPER_DEVELOPMENT_DESCRIPTION "Headers and the CMake package of all components.")
+set(CPACK_PACKAGE_CONTACT ${LOCKKEEPER_MAINTAINER})
+set(CPACK_COMPONENT_LOCKKEEPER_RUNTIME_DESCRIPTION "command that runs programs under a distributed lock
+ lockkeeper runs a program while it holds a lock, shows who holds which lock,
+ limits how often something happens, and moves a fleet of services from one
+ store to another.")
+set(CPACK_COMPONENT_LOCKKEEPER_LIBRARIES_DESCRIPTION "distributed locks and rate limits, shared libraries
+ lockkeeper gives C++ services locks and rate limits that programs on many
+ machines share, kept in Redis, etcd, MariaDB or MySQL. This package has its
+ shared libraries.")
+set(CPACK_COMPONENT_LOCKKEEPER_DEVELOPMENT_DESCRIPTION "distributed locks and rate limits, development files
+ lockkeeper gives C++ services locks and rate limits that programs on many
+ machines share. This package has the headers and what CMake and pkg-config
+ need.")
 
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_LOCKKEEPER_RUNTIME_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_LOCKKEEPER_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+set(CPACK_DEBIAN_LOCKKEEPER_RUNTIME_PACKAGE_DEPENDS "${name_of_libraries} (= ${PROJECT_VERSION})")
+
+set(CPACK_DEBIAN_LOCKKEEPER_LIBRARIES_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LOCKKEEPER_LIBRARIES_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+# A trigger tells ldconfig. cpack would write scripts that call it, unless it is given some: these do not exist, so none are
+# packed.
+set(CPACK_DEBIAN_LOCKKEEPER_LIBRARIES_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_SOURCE_DIR}/packaging/debian/triggers;/nonexistent/postinst;/nonexistent/postrm")
+set(CPACK_DEBIAN_LOCKKEEPER_LIBRARIES_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_DEPENDS
-    "lockkeeper (= ${PROJECT_VERSION}), libpoco-dev, libmariadb-dev")
+    "${name_of_libraries} (= ${PROJECT_VERSION}), libpoco-dev, libmariadb-dev")
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_SUGGESTS libgtest-dev)
 include(CPack)

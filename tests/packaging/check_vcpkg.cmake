@@ -80,6 +80,10 @@ endfunction()
 # needed_by(<out> <option>): the ports that the directories built with this option look for, but for what further options
 # (LOCKKEEPER_WITH_…) add.
 function(needed_by out option)
+  if(option STREQUAL "LOCKKEEPER_WITH_PROMETHEUS_CPP")  # adds to a folder that another option builds
+    set(${out} prometheus-cpp PARENT_SCOPE)
+    return()
+  endif()
   set(found)
   string(REGEX MATCHALL "if\\([^)]*${option}[ )][^\n]*\n(  add_subdirectory\\([a-z_/]+\\)\n)+" blocks "${project}")
   string(REGEX MATCHALL "add_subdirectory\\([a-z_/]+" folders "${blocks}")
@@ -228,3 +232,13 @@ foreach(feature IN LISTS mapped)
     message(SEND_ERROR "usage does not mention ${feature}")
   endif()
 endforeach()
+
+# Copied away from the sources, the port says where it looked and what to do.
+set(copy ${CMAKE_CURRENT_BINARY_DIR}/vcpkg_port/elsewhere/packaging/vcpkg/ports/lockkeeper)
+file(COPY ${port}/portfile.cmake DESTINATION ${copy})
+execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=LOCKKEEPER_SOURCE ${CMAKE_COMMAND} -P ${copy}/portfile.cmake
+                ERROR_VARIABLE said RESULT_VARIABLE failed)
+string(REGEX REPLACE "[ \n]+" " " said "${said}")
+if(NOT failed OR NOT said MATCHES "No sources of lockkeeper in " OR NOT said MATCHES "name the folder of the sources")
+  message(SEND_ERROR "portfile.cmake: without sources it says: ${said}")
+endif()

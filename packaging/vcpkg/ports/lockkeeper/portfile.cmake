@@ -1,5 +1,13 @@
-# The port lies in the repository that it builds.
+# The port lies in the repository that it builds; elsewhere LOCKKEEPER_SOURCE in the environment names the sources.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
+if(DEFINED ENV{LOCKKEEPER_SOURCE})
+    set(SOURCE_PATH "$ENV{LOCKKEEPER_SOURCE}")
+endif()
+if(NOT EXISTS "${SOURCE_PATH}/cmake/lockkeeperConfig.cmake.in")
+    message(FATAL_ERROR "No sources of lockkeeper in ${SOURCE_PATH}. Use the port where it lies, with "
+                        "--overlay-ports=LOCKKEEPER/packaging/vcpkg/ports, or name the folder of the sources by "
+                        "LOCKKEEPER_SOURCE and VCPKG_KEEP_ENV_VARS=LOCKKEEPER_SOURCE in the environment")
+endif()
 
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
@@ -8,6 +16,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
         inventory       LOCKKEEPER_BUILD_INVENTORY
         mysql           LOCKKEEPER_BUILD_MYSQL
         poco-adapters   LOCKKEEPER_BUILD_POCO
+        prometheus      LOCKKEEPER_WITH_PROMETHEUS_CPP
         redis           LOCKKEEPER_BUILD_REDIS
 )
 
