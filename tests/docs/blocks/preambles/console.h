@@ -1,0 +1,18 @@
+#pragma once
+
+#include <Poco/Net/HTTPRequestHandlerFactory.h>
+#include <Poco/Net/HTTPServer.h>
+#include <Poco/Net/HTTPServerParams.h>
+#include <Poco/Net/ServerSocket.h>
+
+#include "every_page.h"
+
+namespace pages {
+
+// Of the application.
+extern const std::string uri;
+extern std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> application;
+extern const Poco::Net::ServerSocket socket;
+extern const Poco::AutoPtr<Poco::Net::HTTPServerParams> parameters;
+
+}  // namespace pages
