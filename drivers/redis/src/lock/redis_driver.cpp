@@ -342,31 +342,31 @@ void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Reque
   throw StoreUnavailable(few + "; it was given back");
 }
 
-std::vector<AcquireResult> RedisDriver::Impl::attemptInOrder(std::span<const AcquireRequest> requests) {
-  const std::string ttl = decimal(requests.front().ttl);
+std::vector<AcquireResult> RedisDriver::Impl::attemptInOrder(std::span<const AcquireRequest> attempts) {
+  const std::string ttl = decimal(attempts.front().ttl);
   const std::string kept = decimal(options().fenceKept);
   std::vector<ComposedText> texts;  // to which the others point
-  texts.reserve(2 * requests.size());
+  texts.reserve(2 * attempts.size());
   std::vector<std::string_view> keys;
   std::vector<std::string_view> arguments{ttl, kept};
-  for (const AcquireRequest& each : requests) {
+  for (const AcquireRequest& each : attempts) {
     keys.push_back(each.claim.key);
     if (options().fence) keys.push_back(texts.emplace_back(companionKey(each.claim.key, "fence")));
     arguments.push_back(texts.emplace_back(lockValue(each.claim)));
   }
   Request wire;
-  executeScripts(wire, requests.front().deadline, [&](Request& call, Script::By by) {
+  executeScripts(wire, attempts.front().deadline, [&](Request& call, Script::By by) {
     Script::acquireInOrder().addTo(call, by, keys, arguments);
   });
   const Reply& reply = wire.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.items.empty() || reply.items.size() > requests.size()) unexpected(wire);
+  if (reply.items.empty() || reply.items.size() > attempts.size()) unexpected(wire);
   std::vector<AcquireResult> results;
   for (const Reply& each : reply.items) {
     if (!results.empty() && std::holds_alternative<Busy>(results.back())) unexpected(wire);
-    results.push_back(scriptResult(wire, each, requests.front().ttl));
+    results.push_back(scriptResult(wire, each, attempts.front().ttl));
   }
-  const bool cutShort = results.size() < requests.size() && !std::holds_alternative<Busy>(results.back());
+  const bool cutShort = results.size() < attempts.size() && !std::holds_alternative<Busy>(results.back());
   if (cutShort) unexpected(wire);
   return results;
 }
