@@ -118,6 +118,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// many I/O timeouts.
   [[nodiscard]] std::optional<LockSet> tryLockAll(std::vector<std::string_view> keys,
                                                   const LockOptions& options = {});
+  /// The same for keys that are strings.
   [[nodiscard]] std::optional<LockSet> tryLockAll(std::span<const std::string> keys,
                                                   const LockOptions& options = {}) {
     return tryLockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
@@ -126,6 +127,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// The same as lock() is to tryLock(): waits until it has all, unless a waitFor is named; throws
   /// LockTimeout or Cancelled instead of returning nothing.
   [[nodiscard]] LockSet lockAll(std::vector<std::string_view> keys, const LockOptions& options = {});
+  /// The same for keys that are strings.
   [[nodiscard]] LockSet lockAll(std::span<const std::string> keys, const LockOptions& options = {}) {
     return lockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
   }

@@ -99,9 +99,11 @@ class LOCKKEEPER_CORE_EXPORT ReentrantLock {
   /// How many levels there are. 0: it is not held.
   [[nodiscard]] std::size_t levels() const;
 
-  /// As with Lock, for all levels; without a level: false, a token that never fires, no fence.
+  /// As Lock::valid(), for all levels; false without a level.
   [[nodiscard]] bool valid() const;
+  /// As Lock::lost(), for all levels; a token that never fires without a level.
   [[nodiscard]] std::stop_token lost() const;
+  /// As Lock::fence(); empty without a level.
   [[nodiscard]] std::optional<Fence> fence() const;
 
  private:
