@@ -78,8 +78,12 @@ struct RateRecords::Batch {
 };
 
 RateRecords::Record* RateRecords::Shard::find(const HashedString& key) {
-  const auto found = records.find(key);
-  return found == records.end() ? nullptr : &found->second;
+  if (last == nullptr || last->first != key.text) {
+    const auto found = records.find(key);
+    if (found == records.end()) return nullptr;
+    last = &*found;
+  }
+  return &last->second;
 }
 
 RateRecords::Record& RateRecords::Shard::recordOf(const HashedString& key) {
@@ -90,7 +94,12 @@ RateRecords::Record& RateRecords::Shard::recordOf(const HashedString& key) {
 void RateRecords::Shard::dropIfEmpty(const HashedString& key) {
   const auto found = records.find(key);
   if (found == records.end() || found->second.inUse() || !found->second.refusals.empty()) return;
-  records.erase(found);
+  drop(found);
+}
+
+void RateRecords::Shard::drop(StringMap<Record>::iterator place) {
+  if (last == &*place) last = nullptr;
+  records.erase(place);
 }
 
 // Drops the refusals that have ended and, if that is not enough, those of the key that may be allowed first.
@@ -106,7 +115,7 @@ void RateRecords::Shard::makeRoom(const Record& present, Instant now) {
     for (const Refusal& refusal : record.refusals) end = std::max(end, refusal.certainUntil);
     if (end <= now) {
       refusals -= static_cast<int>(record.refusals.size());
-      records.erase(current);
+      drop(current);
     } else if (end < firstEnd) {
       first = current;
       firstEnd = end;
@@ -114,7 +123,7 @@ void RateRecords::Shard::makeRoom(const Record& present, Instant now) {
   }
   if (records.size() <= recordsInShard || first == records.end()) return;
   refusals -= static_cast<int>(first->second.refusals.size());
-  records.erase(first);
+  drop(first);
 }
 
 bool RateRecords::takeUnit(RateCharge& charge, Instant now) {

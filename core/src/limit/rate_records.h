@@ -104,11 +104,13 @@ class RateRecords {
     std::mutex mutex;
     std::atomic<int> refusals = 0;  // of all records: where there are none, a look costs no lock
     StringMap<Record> records;
+    StringMap<Record>::value_type* last = nullptr;  // that was found: most are asked for again and again
 
     Record* find(const HashedString& key);
     Record& recordOf(const HashedString& key);
     void dropIfEmpty(const HashedString& key);
     void makeRoom(const Record& present, Instant now);
+    void drop(StringMap<Record>::iterator place);
   };
 
   Shard& shardOf(const HashedString& key) { return shards_[key.hash % shardCount]; }
