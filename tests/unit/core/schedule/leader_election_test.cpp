@@ -364,12 +364,12 @@ TEST_F(LeaderElectionTest, ATermThatIsLostBeforeItWasToldOfIsNotToldOf) {
 TEST_F(LeaderElectionTest, CallbacksNeverOverlapNorComeOutOfTurn) {
   std::atomic<int> inside = 0;
   std::atomic<int> leading = 0;
-  std::atomic<int> terms = 0;
+  std::atomic<int> begun = 0;
   const ElectionHooks strict{.elected =
                                  [&](const Term&) {
                                    EXPECT_EQ(++inside, 1);
                                    EXPECT_EQ(++leading, 1);
-                                   ++terms;
+                                   ++begun;
                                    --inside;
                                  },
                              .deposed =
@@ -383,7 +383,7 @@ TEST_F(LeaderElectionTest, CallbacksNeverOverlapNorComeOutOfTurn) {
   auto b = candidate(there, strict);
   std::atomic<int> resigned = 0;
   const auto rebel = [&] {
-    while (terms < 200) {
+    while (begun < 200) {
       resigned += a->resign(0ms) ? 1 : 0;
       resigned += b->resign(0ms) ? 1 : 0;
       a->isLeader();
