@@ -43,10 +43,10 @@ class SharedKeys : public CommandTest {
 
 TEST_F(SharedKeys, SoManyOfTwentyWorkersRunAtATime) {
   // Each says how many run beside it.
-  const std::string folder = file("running");
-  std::filesystem::create_directory(folder);
+  const std::string marks = file("running");
+  std::filesystem::create_directory(marks);
   const std::string work =
-      "mkdir " + folder + "/$$; ls " + folder + " | wc -l; sleep 0.05; rmdir " + folder + "/$$";
+      "mkdir " + marks + "/$$; ls " + marks + " | wc -l; sleep 0.05; rmdir " + marks + "/$$";
   std::vector<std::jthread> workers;
   std::vector<Finished> finished(20);
   for (Finished& each : finished) {
