@@ -70,17 +70,16 @@ Poco::AutoPtr<Poco::Util::AbstractConfiguration> properties(const std::string& t
   return Poco::AutoPtr<Poco::Util::AbstractConfiguration>(new Poco::Util::PropertyFileConfiguration(stream));
 }
 
-poco::RateLimitOptions limitOptions(const std::string& settings, FilterHooks hooks) {
+poco::RateLimitOptions limitOptions(const std::string& settings, const FilterHooks& hooks) {
   auto options = poco::RateLimitOptions::fromConfiguration(*properties(settings));
-  options.clients.user = std::move(hooks.user);
-  options.report = std::move(hooks.report);
+  options.clients.user = hooks.user;
+  options.report = hooks.report;
   return options;
 }
 
-LimitedServer::LimitedServer(const std::string& limits, const std::string& settings, FilterHooks hooks,
+LimitedServer::LimitedServer(const std::string& limits, const std::string& settings, const FilterHooks& hooks,
                              std::function<void()> served)
-    : serving_(std::move(served)),
-      filter_(limiterOn(limits, hooks.listener), limitOptions(settings, std::move(hooks))) {
+    : serving_(std::move(served)), filter_(limiterOn(limits, hooks.listener), limitOptions(settings, hooks)) {
   server_ = std::make_unique<Poco::Net::HTTPServer>(
       filter_.wrap(std::make_unique<EchoFactory>(served_, serving_)).release(),
       Poco::Net::ServerSocket(Poco::Net::SocketAddress("0.0.0.0", 0)), new Poco::Net::HTTPServerParams);

@@ -26,13 +26,13 @@ struct FilterHooks {
 };
 
 /// RateLimitOptions of such a text.
-poco::RateLimitOptions limitOptions(const std::string& settings, FilterHooks hooks = {});
+poco::RateLimitOptions limitOptions(const std::string& settings, const FilterHooks& hooks = {});
 
 /// An HTTP server on a free loopback port whose handlers echo the body, behind a filter.
 class LimitedServer {
  public:
   /// `limits` is the store's URI; `served` is called by each handler before it answers.
-  LimitedServer(const std::string& limits, const std::string& settings, FilterHooks hooks = {},
+  LimitedServer(const std::string& limits, const std::string& settings, const FilterHooks& hooks = {},
                 std::function<void()> served = {});
   ~LimitedServer();
 

@@ -141,9 +141,9 @@ TEST_F(RequestLockTest, RetryAfterIsHowLongTheRoutesRequestsHoldTheirLocks) {
     }
     return poco::RequestLocks(manager, std::move(options)).wrap(std::move(handlers));
   };
-  std::chrono::milliseconds takes = 6500ms;
+  std::atomic<std::chrono::milliseconds> takes{6500ms};
   AppServer server(wrap, [&](HTTPServerRequest&, HTTPServerResponse& response) {
-    clock->advance(takes);
+    clock->advance(takes.load());
     reply(response, 200, "done");
   });
   EXPECT_EQ(server.put("/order/1").status, 200);
