@@ -323,7 +323,10 @@ bool Engine::claim(Lease& lease, Call& call) {
   std::exception_ptr failure;
   bool sent = false;    // an earlier attempt with this token may have been applied
   bool queued = false;  // an earlier wait with it may have left it in the store's queue
-  bool waits = false;   // the store has just said that the key is busy, and lets claims wait for it
+  // The store lets claims wait for the key, and has just said that it is busy; or did so a moment ago.
+  bool waits = waitable_ != nullptr && !call.terms.share && now() < call.waitUntil &&
+               !call.stop.stop_requested() && recentWaits_.has(call.keyHash, now());
+  if (waits) lease.turn.tell(LocalQueue::Answer::taken);
 
   for (;;) {
     std::optional<std::chrono::milliseconds> retryAfter;
@@ -342,6 +345,7 @@ bool Engine::claim(Lease& lease, Call& call) {
       if (const auto* granted = std::get_if<Granted>(&result)) {
         if (accept(lease, *granted)) {
           lease.turn.tell(LocalQueue::Answer::taken);
+          if (waits) recentWaits_.note(call.keyHash, lease.acquiredAt);
           return true;
         }
         lease.turn.tell(LocalQueue::Answer::none);

@@ -55,7 +55,7 @@ if ARGV[1] == 'releaseShare' then
   end
 end
 
-local offerFor, lookAfter, pollAfter, grace = 1000, 4000, 250, 5000
+local offerFor, lookAfter, pollAfter, firstPollsAfter, grace = 1000, 4000, 250, 1000, 5000
 -- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
 local mayRemove = 100
 
@@ -276,8 +276,11 @@ local isOffered = type(value) == 'string' and string.sub(value, -1) == '@'
 local wait = new and offerFor or lookAfter
 if mayRemove == 0 then
   wait = 1
-elseif ARGV[4] == '' or isFirst then
+elseif ARGV[4] == '' then
   wait = pollAfter
+elseif isFirst then
+  -- A sixteenth of the time that it has waited: where turns are long, it need not know of the end as soon.
+  wait = math.min(math.max(pollAfter, math.floor((now - ticket / 1000) / 16)), firstPollsAfter)
 end
 -- The second one too, since the first may be dead.
 if isFirst or isSecond or isOffered then

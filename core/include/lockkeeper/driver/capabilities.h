@@ -26,10 +26,11 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
 
   /// Like LockDriver::acquire, but waits in the store's queue: until granted, for `waitFor` at most (then
   /// Busy) or until `stop` is triggered (then Busy). Core calls it for a key that acquire() has just found
-  /// busy, and polls with acquire() when there is no place in the queue (Busy at once). `request.deadline` is
-  /// for what comes before the wait; what must be asked after it is bounded by one I/O timeout. After
-  /// OutcomeUnknown the claim may still be in the queue: core calls again with the same token, which finds
-  /// its place, or releases it.
+  /// busy, or that another caller has waited for a moment ago, and polls with acquire() when there is no
+  /// place in the queue (Busy at once). A key that is free is granted. `request.deadline` is for what comes
+  /// before the wait; what must be asked after it is bounded by one I/O timeout. After OutcomeUnknown the
+  /// claim may still be in the queue: core calls again with the same token, which finds its place, or
+  /// releases it.
   [[nodiscard]] virtual AcquireResult acquireWaiting(const AcquireRequest& request,
                                                      std::chrono::nanoseconds waitFor,
                                                      std::stop_token stop) = 0;
@@ -43,8 +44,8 @@ class LOCKKEEPER_CORE_EXPORT Batchable {
   /// Claims the keys in the order of `requests`, each as LockDriver::acquire() does, and ends with the first
   /// one that is busy. Returns the results of those that were claimed: all but the last one are Granted. One
   /// bounded attempt until the first request's deadline; the keys differ. Throws as acquire(), for all of
-  /// them: after any error but StoreUnavailable, each may have been granted. Core asks so for up to 1,000 keys,
-  /// and key by key where a driver is not Batchable.
+  /// them: after any error but StoreUnavailable, each may have been granted. Core asks so for up to 1,000
+  /// keys, and key by key where a driver is not Batchable.
   [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
       std::span<const AcquireRequest> requests) = 0;
 };

@@ -89,6 +89,52 @@ TEST_F(LockManagerTest, PollsWhereTheStoresQueueHasNoPlace) {
   EXPECT_TRUE(got.get());
 }
 
+/// A store whose queue grants at once, as if the holder had just released.
+class ShortQueue final : public Decorator, public Waitable {
+ public:
+  using Decorator::Decorator;
+  AcquireResult acquire(const AcquireRequest& request) override {
+    ++asked;
+    return Decorator::acquire(request);
+  }
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds /*waitFor*/,
+                               std::stop_token /*stop*/) override {
+    ++waited;
+    if (onWait) onWait();
+    return Decorator::acquire(request);
+  }
+
+  int asked = 0;
+  int waited = 0;
+  std::function<void()> onWait;
+
+ private:
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Waitable>(*this, type);
+  }
+};
+
+TEST_F(LockManagerTest, WhoHasLatelyWaitedForAKeyGetsInLineAtOnce) {
+  const auto queue = std::make_shared<ShortQueue>(store);
+  LockManager waits(queue, options(seed + 2));
+  std::optional<Lock> held = other.lock("order");
+  queue->onWait = [&] { held.reset(); };
+  { const Lock after = waits.lock("order"); }
+  EXPECT_EQ(queue->asked, 1) << "nobody knew that it was busy";
+  EXPECT_EQ(queue->waited, 1);
+  { const Lock again = waits.lock("order"); }
+  EXPECT_EQ(queue->asked, 1);
+  EXPECT_EQ(queue->waited, 2);
+  EXPECT_TRUE(waits.tryLock("order")) << "who does not wait never stands in the queue";
+  EXPECT_EQ(queue->asked, 2);
+  { const Lock another = waits.lock("another"); }
+  EXPECT_EQ(queue->asked, 3) << "others have waited for another key";
+  clock->advance(1s);
+  { const Lock later = waits.lock("order"); }
+  EXPECT_EQ(queue->asked, 4) << "that was long ago";
+  EXPECT_EQ(queue->waited, 2);
+}
+
 /// A store whose queue takes the first claim and does not answer in time.
 class LateQueue final : public Decorator, public Waitable {
  public:
