@@ -324,13 +324,13 @@ bool Engine::claim(Lease& lease, Call& call) {
   bool sent = false;    // an earlier attempt with this token may have been applied
   bool queued = false;  // an earlier wait with it may have left it in the store's queue
   // The store lets claims wait for the key, and has just said that it is busy; or did so a moment ago.
-  bool waits = waitable_ != nullptr && !call.terms.share && now() < call.waitUntil &&
-               !call.stop.stop_requested() && recentWaits_.has(call.keyHash, now());
+  Instant began = now();
+  bool waits = waitable_ != nullptr && !call.terms.share && began < call.waitUntil &&
+               !call.stop.stop_requested() && recentWaits_.has(call.keyHash, began);
   if (waits) lease.turn.tell(LocalQueue::Answer::taken);
 
-  for (;;) {
+  for (;; began = now()) {
     std::optional<std::chrono::milliseconds> retryAfter;
-    const Instant began = now();
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
