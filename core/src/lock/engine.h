@@ -68,7 +68,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }
   const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
-  Instant now() const noexcept { return options_.environment.clock->now(); }
+  /// In a forked child the clock is not asked: a thread of the parent may have had its mutex.
+  Instant now() const noexcept {
+    return forkGuard_.inherited() ? Instant::min() : options_.environment.clock->now();
+  }
   /// By when a call that began then ends.
   Instant callEnd(Instant began) const noexcept { return began + options_.operationTimeout; }
 
