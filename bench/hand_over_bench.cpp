@@ -1,7 +1,7 @@
 // One hot key that several processes take in turn: how long a released key lies idle until its next holder
-// starts, what a turn costs the server, and whether everybody gets as many. Beside it, the round trip of an
-// idle connection. What waiters cost while nothing happens, too.
-// usage: hand_over_bench [PROCESSES [THREADS [HOLD_MS [SECONDS [THINK_MS]]]]]
+// starts, what a turn costs the server, and whether everybody gets as many. Beside it, the round trip of a
+// connection that is idle as long as a key is held, as those of waiters are. What waiters cost while nothing
+// happens, too. usage: hand_over_bench [PROCESSES [THREADS [HOLD_MS [SECONDS [THINK_MS]]]]]
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -118,13 +118,14 @@ long callsOf(const test::RedisServer& server, std::initializer_list<const char*>
 
 long scriptsOf(const test::RedisServer& server) { return callsOf(server, {"evalsha", "eval"}); }
 
-// In ns, of an idle connection.
-double roundTrip(const test::RedisServer& server) {
+// In ns, of a connection that has been idle for so long, as a waiter's is; the median.
+double roundTrip(const test::RedisServer& server, milliseconds idleFor) {
   StoreRegistry registry;
   redis::use(registry);
   const auto driver = registry.open(server.uri());
   std::vector<std::int64_t> each;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
+    std::this_thread::sleep_for(idleFor);
     const std::int64_t began = nanos();
     (void)driver->holder("nobody", systemClock()->now() + std::chrono::seconds{5});
     each.push_back(nanos() - began);
@@ -148,7 +149,7 @@ bool run(const Contest& contest) {
     children.push_back(child);
   }
   while (all.ready < contest.processes) std::this_thread::sleep_for(milliseconds{1});
-  const double idleTrip = roundTrip(server);
+  const double idleTrip = roundTrip(server, contest.hold);
   server.command({"CONFIG", "RESETSTAT"});
   all.go = true;
   std::this_thread::sleep_for(contest.length);
