@@ -171,7 +171,10 @@ const Command all[] = {
      "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. Signals are "
      "passed on to it. Ctrl-Z stops lockkeeper too, and the lock is not renewed meanwhile: after fg, COMMAND "
      "goes "
-     "on only if the lock is still held.",
+     "on only if the lock is still held. A lockkeeper run inside COMMAND that asks for the same locks it "
+     "again "
+     "at once and leaves it to the outer one, unless the descriptors that LOCKKEEPER_OWNER_FD names were "
+     "closed on the way, as sudo does.",
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"

@@ -37,6 +37,7 @@ struct Prepared {
   char** command;
   char** environment;
   const sigset_t* signalMask;
+  int inherited;  // or -1
   bool foreground;
   pid_t parent;
   int report;  // Takes errno when the command cannot be started; closed by its start.
@@ -49,6 +50,7 @@ struct Prepared {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::pthread_sigmask(SIG_SETMASK, prepared.signalMask, nullptr);
   if (::getppid() != prepared.parent) ::_exit(exitSignal + SIGTERM);  // The parent died before the prctl.
+  if (prepared.inherited >= 0) ::fcntl(prepared.inherited, F_SETFD, 0);
   ::execvpe(prepared.command[0], prepared.command, prepared.environment);
   const int error = errno;
   (void)!::write(prepared.report, &error, sizeof error);
@@ -67,6 +69,7 @@ ChildProcess::ChildProcess(const Setup& setup, const Terminal& terminal) {
   const Prepared prepared{commandPointers.data(),
                           environmentPointers.data(),
                           &setup.signalMask,
+                          setup.inherited.value_or(-1),
                           terminal.ours(),
                           ::getpid(),
                           report[1]};

@@ -30,6 +30,7 @@ class ChildProcess {
     std::vector<std::string> command;                ///< Looked up in PATH.
     std::map<std::string, std::string> environment;  ///< Added to our own.
     sigset_t signalMask;
+    std::optional<int> inherited{};  ///< A descriptor that it gets although exec() would close it.
   };
 
   /// Call on the main thread: the kernel takes the end of the calling thread for the end of the process.

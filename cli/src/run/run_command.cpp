@@ -5,14 +5,17 @@
 #include <array>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <stop_token>
+#include <system_error>
 
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/poco/owner/owner_pipe.h"
 #include "run/child_process.h"
 #include "run/event.h"
 #include "run/signal_queue.h"
@@ -101,16 +104,34 @@ int release(Lock& lock, int exitCode) {
   return exitCode;
 }
 
-int runHolding(Lock& lock, std::vector<std::string> command, SignalQueue& signals,
+/// Gives the lock to the command, so that it may lock the key again. Null where that cannot be: then the
+/// command waits for the key like anyone else.
+std::unique_ptr<poco::OwnerPipe> passOn(LockManager& manager, const Lock& lock) {
+  try {
+    if (const auto token = manager.ownerToken(lock)) return std::make_unique<poco::OwnerPipe>(*token);
+  } catch (const Error&) {
+    // The store does not answer now.
+  } catch (const std::system_error&) {
+    // There are no more descriptors.
+  }
+  return nullptr;
+}
+
+int runHolding(LockManager& manager, Lock& lock, std::vector<std::string> command, SignalQueue& signals,
                std::chrono::milliseconds grace) {
-  ChildProcess::Setup setup{std::move(command), {}, signals.formerMask()};
+  ChildProcess::Setup setup{std::move(command), {}, signals.formerMask(), {}};
   setup.environment["LOCKKEEPER_KEY"] = lock.key();
   // Empty rather than unset: a command that runs inside another one's lock must not see that one's fence.
   setup.environment["LOCKKEEPER_FENCE"] = lock.fence() ? std::to_string(*lock.fence()) : "";
+  const auto owner = passOn(manager, lock);
+  if (owner) {
+    setup.environment[poco::OwnerPipe::variable] = owner->value();
+    setup.inherited = owner->descriptor();
+  }
   const Terminal terminal;
   try {
     ChildProcess child(setup, terminal);
-    const int exitCode = supervise(child, lock, signals, terminal, grace);
+    const int exitCode = supervise(child, lock, owner.get(), signals, terminal, grace);
     terminal.takeBack();
     return exitCode;
   } catch (const NotStarted& error) {
@@ -129,10 +150,11 @@ int runUnderLock(const CommandLine& line) {
   settings.manager.lock.renew = Renew::automatic;  // the command cannot renew it
   const std::optional<Share> share = shareOf(line);
   SignalQueue signals;
-  LockManager manager(openStore(settings), settings.manager);
+  const poco::InheritedOwner inherited;
+  LockManager manager(withOwner(openStore(settings), inherited.tokens()), settings.manager);
   try {
     Lock lock = acquire(manager, line.operands.front(), share, signals);
-    const int exitCode = runHolding(lock, *line.afterDashes, signals, grace);
+    const int exitCode = runHolding(manager, lock, *line.afterDashes, signals, grace);
     return release(lock, exitCode);
   } catch (const Interrupted& interruption) {
     return exitSignal + interruption.signal;

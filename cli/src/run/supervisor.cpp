@@ -73,8 +73,8 @@ void endGroup(ChildProcess& child, SignalQueue& signals, const Terminal& termina
 
 }  // namespace
 
-int supervise(ChildProcess& child, Lock& lock, SignalQueue& signals, const Terminal& terminal,
-              std::chrono::milliseconds grace) {
+int supervise(ChildProcess& child, Lock& lock, poco::OwnerPipe* owner, SignalQueue& signals,
+              const Terminal& terminal, std::chrono::milliseconds grace) {
   Event lost;
   const std::stop_callback<std::function<void()>> onLoss(lock.lost(), [&lost] { lost.set(); });
   while (!child.exitCode()) {
@@ -83,6 +83,7 @@ int supervise(ChildProcess& child, Lock& lock, SignalQueue& signals, const Termi
     passSignals(child, lock, signals, terminal);
     if (waiting[1].revents != 0 && !child.exitCode()) {
       std::cerr << "lockkeeper: the lock " << quoted(lock.key()) << " was lost: the command is being ended\n";
+      if (owner != nullptr) owner->close();  // so that a run inside the command knows why it is ended
       endGroup(child, signals, terminal, grace);
       return exitLost;
     }

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "lockkeeper/lock.h"
+#include "lockkeeper/poco/owner/owner_pipe.h"
 #include "run/child_process.h"
 #include "run/signal_queue.h"
 #include "run/terminal.h"
@@ -10,8 +11,9 @@
 namespace lockkeeper::cli {
 
 /// Watches the command and its lock until the command has ended: passes signals on, and ends the command's
-/// process group when the lock is lost. Returns the command's exit code, or exitLost. Blocks.
-int supervise(ChildProcess& child, Lock& lock, SignalQueue& signals, const Terminal& terminal,
-              std::chrono::milliseconds grace);
+/// process group when the lock is lost, of which `owner`, unless it is null, tells before. Returns the
+/// command's exit code, or exitLost. Blocks.
+int supervise(ChildProcess& child, Lock& lock, poco::OwnerPipe* owner, SignalQueue& signals,
+              const Terminal& terminal, std::chrono::milliseconds grace);
 
 }  // namespace lockkeeper::cli

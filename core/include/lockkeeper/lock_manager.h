@@ -18,6 +18,7 @@
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock.h"
 #include "lockkeeper/lock_options.h"
+#include "lockkeeper/owner/owner_token.h"
 
 /// Locks and rate limits that many processes share, in whatever store: core.
 namespace lockkeeper {
@@ -179,6 +180,12 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// Whether anybody holds the key now, whoever it is. One attempt that only reads. The answer may be
   /// outdated when it arrives: do not use it in place of a lock.
   [[nodiscard]] bool isLocked(std::string_view key) { return holder(key).has_value(); }
+
+  /// `held` for other processes that work for the same owner: withOwner() lets them in. Its `ended` never
+  /// fires: whoever passes it on makes one that does. Empty when `held` is not a lock of this manager or is
+  /// lost, and when the store does not tell its grant from those of others, such as two shares of holders
+  /// with the same ManagerOptions::owner. One attempt that only reads; throws as holder().
+  [[nodiscard]] std::optional<OwnerToken> ownerToken(const Lock& held);
 
   /// How many locks of this manager are LockState::suspect now: their last renewal failed, or the store may
   /// have forgotten them. Looks at all of them and does not ask the store.

@@ -580,6 +580,26 @@ std::optional<Holder> Engine::holder(std::string_view key) {
   return driver_->holder(fullKey(key), callEnd(now()));
 }
 
+std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
+  refuseInherited();
+  if (held.engine_.get() != this || !held.valid()) return std::nullopt;
+  const Lease& lease = *held.lease_;
+  std::vector<Holder> holders;
+  if (lease.share) {
+    holders = permits().shareHolders(lease.key, callEnd(now()));
+  } else if (auto holder = driver_->holder(lease.key, callEnd(now()))) {
+    holders.push_back(std::move(*holder));
+  }
+  // A fence that is shown may be that of a later one of the turns that were granted.
+  std::erase_if(holders, [&](const Holder& each) {
+    const bool named = !each.grantId.empty() || each.fence;
+    const bool early = each.fence && lease.fence && *each.fence < *lease.fence;
+    return !named || early || each.owner != lease.owner || each.share != lease.share;
+  });
+  if (holders.size() != 1) return std::nullopt;
+  return OwnerToken{.key = lease.key, .grant = std::move(holders.front()), .fence = lease.fence};
+}
+
 Permits& Engine::permits() const {
   if (permits_ != nullptr) return *permits_;
   const std::string_view reason = driver_->whyNot(typeid(Permits));

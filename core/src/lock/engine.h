@@ -64,6 +64,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Permits& permits() const;
   std::vector<Holder> shareHolders(std::string_view key);
   bool resize(std::string_view key, std::uint32_t limit);
+  std::optional<OwnerToken> ownerToken(const Lock& held);
   std::size_t suspectLocks() const { return keeper_->suspects(); }
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }

@@ -100,6 +100,8 @@ const Environment& LockManager::environment() const { return engine()->options()
 
 std::optional<Holder> LockManager::holder(std::string_view key) { return engine()->holder(key); }
 
+std::optional<OwnerToken> LockManager::ownerToken(const Lock& held) { return engine()->ownerToken(held); }
+
 std::size_t LockManager::suspectLocks() const { return engine()->suspectLocks(); }
 
 Promises LockManager::promises() const { return engine()->promises(); }
