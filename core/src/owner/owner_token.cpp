@@ -24,27 +24,26 @@ bool covers(const std::optional<Share>& held, const std::optional<Share>& asked)
   return !held || held == asked;
 }
 
-class DriverWithOwner final : public LockDriver, public LossReporting {
+class DriverWithOwner final : public LockDriver, public LossReporting, public Waitable {
  public:
   DriverWithOwner(std::shared_ptr<LockDriver> driver, std::vector<OwnerToken> tokens,
                   std::shared_ptr<Clock> clock)
-      : driver_(std::move(driver)), clock_(std::move(clock)), permits_(capability<Permits>(*driver_)) {
+      : driver_(std::move(driver)),
+        clock_(std::move(clock)),
+        permits_(capability<Permits>(*driver_)),
+        waitable_(capability<Waitable>(*driver_)) {
     for (OwnerToken& each : tokens) owned_.emplace_back(*this, std::move(each));
   }
 
   AcquireResult acquire(const AcquireRequest& request) override {
-    const Claim& claim = request.claim;
-    for (const Owned& each : owned_) {
-      if (each.token.key != claim.key || !covers(each.token.grant.share, claim.share)) continue;
-      const auto granted = look(each.token, request.deadline);
-      if (!granted) continue;
-      const std::lock_guard guard(mutex_);
-      // Asked under the mutex: either the end finds the claim, or this finds the end.
-      if (each.token.ended.stop_requested()) continue;
-      claims_.insert_or_assign(claim.token, &each);
-      return *granted;
-    }
+    if (const auto granted = grantOwned(request)) return *granted;
     return driver_->acquire(request);
+  }
+
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               std::stop_token stop) override {
+    if (const auto granted = grantOwned(request)) return *granted;
+    return waitable_->acquireWaiting(request, waitFor, std::move(stop));
   }
 
   void renew(std::span<Renewal> renewals, Instant deadline) override {
@@ -80,7 +79,8 @@ class DriverWithOwner final : public LockDriver, public LossReporting {
   void* findCapability(const std::type_info& type) noexcept override {
     // These take or end claims, which may be the owner's: core does without them.
     if (type == typeid(Batchable) || type == typeid(Postable)) return nullptr;
-    if (auto* const own = capabilityOf<LossReporting>(*this, type)) return own;
+    if (type == typeid(Waitable) && waitable_ == nullptr) return nullptr;
+    if (auto* const own = capabilityOf<LossReporting, Waitable>(*this, type)) return own;
     return driver_->findCapability(type);
   }
   std::string_view whyNot(const std::type_info& type) const noexcept override {
@@ -100,6 +100,22 @@ class DriverWithOwner final : public LockDriver, public LossReporting {
     Owned(DriverWithOwner& driver, OwnerToken named)
         : token(std::move(named)), onEnd(token.ended, [this, &driver] { driver.tellEnd(*this); }) {}
   };
+
+  /// Of a key that the owner has; nothing of another one.
+  std::optional<Granted> grantOwned(const AcquireRequest& request) {
+    const Claim& claim = request.claim;
+    for (const Owned& each : owned_) {
+      if (each.token.key != claim.key || !covers(each.token.grant.share, claim.share)) continue;
+      const auto granted = look(each.token, request.deadline);
+      if (!granted) continue;
+      const std::lock_guard guard(mutex_);
+      // Asked under the mutex: either the end finds the claim, or this finds the end.
+      if (each.token.ended.stop_requested()) continue;
+      claims_.insert_or_assign(claim.token, &each);
+      return granted;
+    }
+    return std::nullopt;
+  }
 
   /// What the store says is left of the owner's lease; nothing when the owner has the key no more.
   std::optional<Granted> look(const OwnerToken& token, Instant deadline) {
@@ -144,7 +160,8 @@ class DriverWithOwner final : public LockDriver, public LossReporting {
 
   const std::shared_ptr<LockDriver> driver_;
   const std::shared_ptr<Clock> clock_;
-  Permits* const permits_;  // null when the driver has none
+  Permits* const permits_;    // null when the driver has none
+  Waitable* const waitable_;  // null when the driver cannot
   LossListeners listeners_;
   std::mutex mutex_;                        // of the next one
   std::map<Token, const Owned*> claims_{};  // those that the owner's lock was granted to

@@ -120,6 +120,16 @@ TEST_F(OwnerTokenTest, TheOwnerOfAWholeKeyHasEveryShareOfIt) {
   EXPECT_TRUE(child.tryLockShared("k"));
 }
 
+TEST_F(OwnerTokenTest, WhoWorksForTheOwnerDoesNotWaitForItInTheStoresQueue) {
+  const Lock held = manager.lock("k");
+  const auto driver = withOwner(store, {tokenOf(held)}, clock);
+  const Token mine = Token::generate(*systemRandom());
+  const AcquireRequest request{
+      .claim = {"k", mine, "child", std::nullopt}, .ttl = 1min, .deadline = clock->now() + 1s};
+  EXPECT_TRUE(
+      std::holds_alternative<Granted>(capability<Waitable>(*driver)->acquireWaiting(request, 0s, {})));
+}
+
 TEST_F(OwnerTokenTest, ItsOwnLocksAreRenewedBesideTheOwners) {
   const Lock held = manager.lock("k");
   LockManager child = working(tokenOf(held));
