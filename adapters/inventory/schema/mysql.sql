@@ -9,11 +9,35 @@ CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   version BIGINT        NOT NULL DEFAULT 0
 ) ENGINE = InnoDB;
 
+-- The ledger: lockkeeper_orders, each of which took its quantity, and lockkeeper_changes, whose amounts have a sign. An
+-- article's level is the sum of both. Times are milliseconds since 1970, by the server's clock; rows of former versions
+-- have none. level_after is the article's level when the row was written.
+
 -- One row for each order that was deducted; attempt tells which call of deduct() wrote it.
 CREATE TABLE IF NOT EXISTS lockkeeper_orders (
-  order_id VARBINARY(64) NOT NULL PRIMARY KEY,
-  sku      VARBINARY(64) NOT NULL,
-  quantity BIGINT        NOT NULL CHECK (quantity > 0),
-  attempt  BIGINT        NOT NULL,
+  order_id    VARBINARY(64) NOT NULL PRIMARY KEY,
+  sku         VARBINARY(64) NOT NULL,
+  quantity    BIGINT        NOT NULL CHECK (quantity > 0),
+  attempt     BIGINT        NOT NULL,
+  written_at  BIGINT        NULL DEFAULT (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000),
+  written_by  VARBINARY(64) NOT NULL DEFAULT '',
+  level_after BIGINT        NULL,
   KEY lockkeeper_orders_sku (sku)
+) ENGINE = InnoDB;
+
+-- One row for each other change of an article. order_id names the order that goods came back from.
+CREATE TABLE IF NOT EXISTS lockkeeper_changes (
+  reason      VARBINARY(16) NOT NULL,
+  id          VARBINARY(64) NOT NULL,
+  line        BIGINT        NOT NULL DEFAULT 0,
+  sku         VARBINARY(64) NOT NULL,
+  amount      BIGINT        NOT NULL,
+  order_id    VARBINARY(64) NULL,
+  attempt     BIGINT        NOT NULL,
+  written_at  BIGINT        NULL DEFAULT (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000),
+  written_by  VARBINARY(64) NOT NULL DEFAULT '',
+  level_after BIGINT        NULL,
+  PRIMARY KEY (reason, id, line),
+  KEY lockkeeper_changes_sku (sku, reason),
+  KEY lockkeeper_changes_order (order_id)
 ) ENGINE = InnoDB;

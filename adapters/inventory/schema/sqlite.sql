@@ -8,12 +8,37 @@ CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   version INTEGER NOT NULL DEFAULT 0
 );
 
+-- The ledger: lockkeeper_orders, each of which took its quantity, and lockkeeper_changes, whose amounts have a sign. An
+-- article's level is the sum of both. Times are milliseconds since 1970, by this machine's clock; rows of former
+-- versions have none. level_after is the article's level when the row was written.
+
 -- One row for each order that was deducted; attempt tells which call of deduct() wrote it.
 CREATE TABLE IF NOT EXISTS lockkeeper_orders (
-  order_id TEXT    NOT NULL PRIMARY KEY,
-  sku      TEXT    NOT NULL,
-  quantity INTEGER NOT NULL CHECK (quantity > 0),
-  attempt  INTEGER NOT NULL
+  order_id    TEXT    NOT NULL PRIMARY KEY,
+  sku         TEXT    NOT NULL,
+  quantity    INTEGER NOT NULL CHECK (quantity > 0),
+  attempt     INTEGER NOT NULL,
+  written_at  INTEGER NULL,
+  written_by  TEXT    NOT NULL DEFAULT '',
+  level_after INTEGER NULL
 );
 
 CREATE INDEX IF NOT EXISTS lockkeeper_orders_sku ON lockkeeper_orders (sku, order_id);
+
+-- One row for each other change of an article. order_id names the order that goods came back from.
+CREATE TABLE IF NOT EXISTS lockkeeper_changes (
+  reason      TEXT    NOT NULL,
+  id          TEXT    NOT NULL,
+  line        INTEGER NOT NULL DEFAULT 0,
+  sku         TEXT    NOT NULL,
+  amount      INTEGER NOT NULL,
+  order_id    TEXT    NULL,
+  attempt     INTEGER NOT NULL,
+  written_at  INTEGER NULL,
+  written_by  TEXT    NOT NULL DEFAULT '',
+  level_after INTEGER NULL,
+  PRIMARY KEY (reason, id, line)
+);
+
+CREATE INDEX IF NOT EXISTS lockkeeper_changes_sku ON lockkeeper_changes (sku, reason);
+CREATE INDEX IF NOT EXISTS lockkeeper_changes_order ON lockkeeper_changes (order_id);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t maxNameBytes = 64;
 constexpr std::int64_t maxQuantity = 1'000'000;
 constexpr std::size_t maxSessions = 256;
+constexpr std::size_t maxLedgerEntries = 100'000;
 constexpr std::chrono::milliseconds mostRemembered{std::chrono::minutes{1}};
 constexpr std::chrono::seconds leastOperationTimeout{1};
 constexpr std::chrono::seconds mostOperationTimeout{std::chrono::hours{1}};
@@ -60,6 +61,30 @@ const char* toString(Deduction deduction) noexcept {
   return "unknown";
 }
 
+const char* toString(Restock restock) noexcept {
+  switch (restock) {
+    case Restock::restocked:
+      return "restocked";
+    case Restock::duplicate:
+      return "duplicate";
+  }
+  return "unknown";
+}
+
+const char* toString(Return result) noexcept {
+  switch (result) {
+    case Return::returned:
+      return "returned";
+    case Return::duplicate:
+      return "duplicate";
+    case Return::unknownOrder:
+      return "unknown order";
+    case Return::tooMany:
+      return "too many";
+  }
+  return "unknown";
+}
+
 void checkOptions(const StockOptions& options) {
   if (options.operationTimeout < leastOperationTimeout || options.operationTimeout > mostOperationTimeout) {
     throw std::invalid_argument("operationTimeout is " + formatDuration(options.operationTimeout) +
@@ -70,6 +95,10 @@ void checkOptions(const StockOptions& options) {
                                 "ms: 0ms to 1m are allowed");
   }
   checkRange("sessions", options.sessions, 1, maxSessions);
+  if (options.who.size() > maxNameBytes) {
+    throw std::invalid_argument("who is " + quoted(options.who) + " (" + std::to_string(options.who.size()) +
+                                " bytes): 0 to 64 bytes are allowed");
+  }
 }
 
 void checkSku(std::string_view sku) {
@@ -77,12 +106,14 @@ void checkSku(std::string_view sku) {
   checkKey(lockKey(sku));  // In every way, so that an article does not depend on how it is sold.
 }
 
-void checkOrderId(std::string_view orderId) { checkName("orderId", orderId); }
+void checkId(std::string_view field, std::string_view id) { checkName(field, id); }
 
 std::string lockKey(std::string_view sku) { return "stock:" + std::string(sku); }
 
 void checkQuantity(std::int64_t quantity, std::int64_t least) {
   checkRange("quantity", quantity, least, maxQuantity);
 }
+
+void checkLedgerLength(std::size_t most) { checkRange("most", most, 1, maxLedgerEntries); }
 
 }  // namespace lockkeeper::inventory

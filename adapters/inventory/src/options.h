@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,8 +14,10 @@ namespace lockkeeper::inventory {
 
 void checkOptions(const StockOptions& options);
 void checkSku(std::string_view sku);
-void checkOrderId(std::string_view orderId);
+/// `field` is the argument's name.
+void checkId(std::string_view field, std::string_view id);
 void checkQuantity(std::int64_t quantity, std::int64_t least);
+void checkLedgerLength(std::size_t most);
 
 /// The lock that guards an article.
 std::string lockKey(std::string_view sku);

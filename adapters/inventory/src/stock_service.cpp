@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "database/database.h"
+#include "database/ledger_tables.h"
+#include "database/schema_setup.h"
 #include "database/stock_tables.h"
+#include "ledger/stock_changes.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "options.h"
 #include "order/booking.h"
@@ -31,18 +34,26 @@ class StockService::State {
         options_(std::move(options)),
         database_(uri, options_),
         stock_(stockRow(options_.environment)),
+        changes_(database_, options_.who),
         soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
         groups_(options_.environment.clock, timeoutsOfPatience * options_.operationTimeout,
                 [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
 
   Database& database() { return database_; }
   Deduction deduct(Order order);
-  void restock(const std::string& sku, std::int64_t quantity);
+  Restock restock(const std::string& sku, std::int64_t quantity, const std::string& id);
+  Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
+                  const std::string& id);
+  void createSchema() { setUpSchema(database_, options_.who); }
+  /// Nobody has used it before.
+  std::string newId() { return std::to_string(newAttempt()) + "-" + std::to_string(newAttempt()); }
 
  private:
   Deduction deductTogether(Order order);
   void book(std::span<PlacedOrder* const> orders, Instant latest);
   void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
+  template <class Add>
+  auto adding(const std::string& sku, Add&& add);
   std::int64_t newAttempt();
   std::optional<Lock> takeLock(const std::string& key);
 
@@ -51,6 +62,7 @@ class StockService::State {
   const StockOptions options_;
   Database database_;
   const mysql::VersionedRow stock_;
+  StockChanges changes_;
   const ForkGuard forkGuard_{};
   SoldOutMemory soldOut_;
   OrderGroups groups_;
@@ -59,6 +71,7 @@ class StockService::State {
 Deduction StockService::State::deduct(Order order) {
   if (way_ == Way::conditionalUpdate) return deductTogether(std::move(order));
   order.attempt = newAttempt();
+  order.who = options_.who;
   std::optional<Lock> lock;
   if (way_ != Way::optimistic) {
     lock = takeLock(lockKey(order.sku));
@@ -73,6 +86,7 @@ Deduction StockService::State::deductTogether(Order order) {
   forkGuard_.check();  // Or a child would wait for its parent's transactions.
   if (soldOut_.refuses(order)) return Deduction::soldOut;
   order.attempt = newAttempt();
+  order.who = options_.who;
   return groups_.place(std::move(order));
 }
 
@@ -107,18 +121,25 @@ void StockService::State::lookAt(std::span<PlacedOrder* const> refused, Instant 
 }
 
 /// Whatever becomes of it, others may buy at once.
-void StockService::State::restock(const std::string& sku, std::int64_t quantity) {
+template <class Add>
+auto StockService::State::adding(const std::string& sku, Add&& add) {
   try {
-    database_.run([&] {
-      Transaction transaction = database_.begin();
-      StockTables(transaction, database_.dialect()).add(sku, quantity);
-      transaction.commit();
-    });
+    const auto result = add();
+    soldOut_.forget(sku);
+    return result;
   } catch (...) {
     soldOut_.forget(sku);
     throw;
   }
-  soldOut_.forget(sku);
+}
+
+Restock StockService::State::restock(const std::string& sku, std::int64_t quantity, const std::string& id) {
+  return adding(sku, [&] { return changes_.restock(sku, quantity, id, newAttempt()); });
+}
+
+Return StockService::State::takeBack(const std::string& orderId, const std::string& sku,
+                                     std::int64_t quantity, const std::string& id) {
+  return adding(sku, [&] { return changes_.takeBack(orderId, sku, quantity, id, newAttempt()); });
 }
 
 std::optional<Lock> StockService::State::takeLock(const std::string& key) {
@@ -147,18 +168,11 @@ StockService::StockService(StockService&&) noexcept = default;
 StockService& StockService::operator=(StockService&&) noexcept = default;
 StockService::~StockService() = default;
 
-void StockService::createSchema() {
-  Database& database = state_->database();
-  database.run([&] {
-    Transaction transaction = database.begin();
-    StockTables(transaction, database.dialect()).createAll();
-    commitAgain(transaction);
-  });
-}
+void StockService::createSchema() { state_->createSchema(); }
 
 Deduction StockService::deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId) {
   checkSku(sku);
-  checkOrderId(orderId);
+  checkId("orderId", orderId);
   checkQuantity(quantity, 1);
   return state_->deduct({.sku = std::string(sku), .quantity = quantity, .orderId = std::string(orderId)});
 }
@@ -166,7 +180,23 @@ Deduction StockService::deduct(std::string_view sku, std::int64_t quantity, std:
 void StockService::restock(std::string_view sku, std::int64_t quantity) {
   checkSku(sku);
   checkQuantity(quantity, 0);
-  state_->restock(std::string(sku), quantity);
+  (void)state_->restock(std::string(sku), quantity, state_->newId());
+}
+
+Restock StockService::restock(std::string_view sku, std::int64_t quantity, std::string_view restockId) {
+  checkSku(sku);
+  checkQuantity(quantity, 0);
+  checkId("restockId", restockId);
+  return state_->restock(std::string(sku), quantity, std::string(restockId));
+}
+
+Return StockService::takeBack(std::string_view orderId, std::string_view sku, std::int64_t quantity,
+                              std::string_view returnId) {
+  checkId("orderId", orderId);
+  checkSku(sku);
+  checkQuantity(quantity, 1);
+  checkId("returnId", returnId);
+  return state_->takeBack(std::string(orderId), std::string(sku), quantity, std::string(returnId));
 }
 
 std::optional<std::int64_t> StockService::level(std::string_view sku) {
@@ -178,6 +208,29 @@ std::optional<std::int64_t> StockService::level(std::string_view sku) {
     level = StockTables(transaction, database.dialect()).level(std::string(sku));
   });
   return level;
+}
+
+std::vector<LedgerEntry> StockService::ledger(std::string_view sku, std::size_t most) {
+  checkSku(sku);
+  checkLedgerLength(most);
+  Database& database = state_->database();
+  std::vector<LedgerEntry> entries;
+  database.run([&] {
+    Transaction transaction = database.begin(Access::read);
+    entries = LedgerTables(transaction, database.dialect())
+                  .entries(std::string(sku), static_cast<std::int64_t>(most));
+  });
+  return entries;
+}
+
+std::vector<Discrepancy> StockService::checkLedger() {
+  Database& database = state_->database();
+  std::vector<Discrepancy> found;
+  database.run([&] {
+    Transaction transaction = database.begin(Access::read);
+    found = LedgerTables(transaction, database.dialect()).discrepancies();
+  });
+  return found;
 }
 
 void StockService::resetFences() {

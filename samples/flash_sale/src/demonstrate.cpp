@@ -25,12 +25,13 @@ int judge(const std::vector<SaleResult>& sales) {
     if (sale->rush.unanswered > 0) blame(*sale, "some orders got no answer");
     if (sale->oversold > 0) blame(*sale, "oversold");
     if (!sale->balanced) blame(*sale, "what is left and what was sold is not what was there");
+    if (!sale->ledgerAgrees) blame(*sale, "what is left is not the sum of the ledger");
   }
   if (faults > 0) return notProved;
   std::cout << "\nProved: without a lock " << sales.front().oversold
             << " pieces were sold that did not exist; with lockkeeper none, and each time what was left + "
                "what was "
-               "sold = what was there.\n";
+               "sold = what was there, and what was left = the sum of the ledger.\n";
   return 0;
 }
 

@@ -149,6 +149,7 @@ class Chaos : public testing::TestWithParam<std::tuple<Backend, Way>> {
     for (const char* sku : skus) {
       EXPECT_EQ(shop.level(sku), 0) << sku;
       EXPECT_EQ(shop.sold(sku), stockOfEach) << sku;
+      EXPECT_EQ(shop.ledger(sku), 0) << sku;
     }
   }
 

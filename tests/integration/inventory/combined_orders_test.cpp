@@ -121,6 +121,7 @@ TEST_P(CombinedOrders, AnswersAgreeWithTheTables) {
   }
   EXPECT_EQ(shop.level("pen") + shop.sold("pen"), stock + restocked);
   EXPECT_EQ(shop.level("ink") + shop.sold("ink"), stock);
+  for (const char* sku : skus) EXPECT_EQ(shop.ledger(sku), shop.level(sku)) << sku;
 }
 
 TEST_P(CombinedOrders, OfAForkedChildAreRefused) {

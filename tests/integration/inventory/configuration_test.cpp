@@ -2,7 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <Poco/Data/Statement.h>
+
+#include <barrier>
+#include <future>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "free_port.h"
 #include "shop.h"
@@ -127,6 +133,64 @@ TEST_P(ServerDatabase, LogsInWithAPasswordFromAFile) {
   EXPECT_EQ(service.level("pen"), std::nullopt);
   EXPECT_THAT(refusalOf("mysql://shop:secret@h/shop?passwordFile=" + file), Not(HasSubstr("no error")));
 }
+
+class FormerTables : public testing::TestWithParam<Backend> {
+ protected:
+  FormerTables() {
+    shop.session() << "DROP INDEX lockkeeper_orders_sku ON lockkeeper_orders", Poco::Data::Keywords::now;
+  }
+
+  bool hasIndex() const {
+    return serverOf(GetParam())
+               .ask("SELECT column_name FROM information_schema.statistics WHERE table_schema = '" +
+                    shop.uri().substr(shop.uri().rfind('/') + 1) +
+                    "' AND index_name = 'lockkeeper_orders_sku'") == "sku";
+  }
+
+  Shop shop{GetParam()};
+  StockService service = shop.service(Way::conditionalUpdate);
+};
+
+TEST_P(FormerTables, GetTheIndexTheyLackAndKeepTheirOrders) {
+  service.restock("pen", 3);
+  ASSERT_EQ(service.deduct("pen", 1, "order-1"), Deduction::deducted);
+  ASSERT_FALSE(hasIndex());
+  service.createSchema();
+  EXPECT_TRUE(hasIndex());
+  service.createSchema();
+  EXPECT_EQ(shop.level("pen"), 2);
+  EXPECT_EQ(service.deduct("pen", 1, "order-1"), Deduction::duplicate);
+}
+
+TEST_P(FormerTables, GetTheIndexOnceFromSeveralServicesAtOnce) {
+  constexpr int many = 4;
+  std::barrier together(many);
+  std::vector<std::future<void>> calls;
+  for (int i = 0; i < many; ++i) {
+    calls.push_back(std::async(std::launch::async, [&] {
+      StockService mine = shop.service(Way::conditionalUpdate);
+      together.arrive_and_wait();
+      mine.createSchema();
+    }));
+  }
+  for (auto& each : calls) EXPECT_NO_THROW(each.get());
+  EXPECT_TRUE(hasIndex());
+}
+
+TEST_P(FormerTables, AreLeftAloneByWhoMayNotMendThem) {
+  const DatabaseServer& server = serverOf(GetParam());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  server.letClerkIn(database);
+  server.execute("REVOKE INDEX ON `" + database + "`.* FROM clerk@'127.0.0.1'");
+  StockService clerks("mysql://clerk:clerk@127.0.0.1:" + std::to_string(server.port()) + "/" + database,
+                      anyManager(), Way::conditionalUpdate);
+  EXPECT_THAT(messageOf<ConfigError>([&] { clerks.createSchema(); }),
+              HasSubstr("CREATE INDEX lockkeeper_orders_sku ON lockkeeper_orders (sku)"));
+  EXPECT_FALSE(hasIndex());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FormerTables, testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
 
 INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });

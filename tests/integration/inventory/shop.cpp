@@ -86,6 +86,12 @@ std::int64_t Shop::sold(const std::string& sku) const {
                 sku);
 }
 
+std::int64_t Shop::ledger(const std::string& sku) const {
+  return number("SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes WHERE sku = ?",
+                sku) -
+         sold(sku);
+}
+
 bool Shop::booked(const std::string& orderId) const {
   return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
 }

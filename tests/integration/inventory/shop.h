@@ -49,6 +49,8 @@ class Shop {
   /// How many orders of the article are booked, and the sum of their quantities.
   std::int64_t orders(const std::string& sku) const;
   std::int64_t sold(const std::string& sku) const;
+  /// What is in stock as the article's ledger tells.
+  std::int64_t ledger(const std::string& sku) const;
   bool booked(const std::string& orderId) const;
 
   /// How many transactions wait for a row on the server now.

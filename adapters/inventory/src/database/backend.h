@@ -40,6 +40,7 @@ class Transaction {
     virtual std::size_t execute(const std::string& statement, const mysql::SqlRow& values) = 0;
     virtual std::size_t execute(std::span<const mysql::SqlStatement> statements) = 0;
     virtual void commit() = 0;
+    virtual std::string clock() const = 0;
   };
 
   explicit Transaction(std::unique_ptr<Session> session) : session_(std::move(session)) {}
@@ -59,6 +60,8 @@ class Transaction {
   }
   /// OutcomeUnknown when nobody knows whether the database has committed.
   void commit() { session_->commit(); }
+  /// An expression for the time by the database's clock, in ms since 1970.
+  std::string clock() const { return session_->clock(); }
 
  private:
   std::unique_ptr<Session> session_;

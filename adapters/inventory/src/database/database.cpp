@@ -45,4 +45,29 @@ void Database::run(const std::function<void()>& transaction) {
   if (!attempt(transaction)) throw StoreUnavailable(display() + ": stayed locked by others");
 }
 
+void Database::runUntilKnown(const std::function<void()>& transaction) {
+  std::string doubt;
+  try {
+    run([&] {
+      try {
+        transaction();
+      } catch (const OutcomeUnknown& lost) {
+        doubt = lost.what();
+        throw Undone(doubt);
+      }
+    });
+  } catch (const Error&) {
+    if (!doubt.empty()) throw OutcomeUnknown(doubt);
+    throw;
+  }
+}
+
+void commitAgain(Transaction& transaction) {
+  try {
+    transaction.commit();
+  } catch (const OutcomeUnknown& doubt) {
+    throw Database::Undone(doubt.what());
+  }
+}
+
 }  // namespace lockkeeper::inventory

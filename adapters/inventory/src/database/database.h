@@ -43,9 +43,16 @@ class Database {
   /// Like attempt(), but throws StoreUnavailable when contention lasted.
   void run(const std::function<void()>& transaction);
 
+  /// Like run(), for a transaction that finds out whether it was done before: it runs again after
+  /// OutcomeUnknown, too, which is thrown only when it cannot be found out.
+  void runUntilKnown(const std::function<void()>& transaction);
+
  private:
   const Environment environment_;
   const std::unique_ptr<Backend> backend_;
 };
+
+/// Commits what does no harm when it is done twice: throws Database::Undone when the outcome is unknown.
+void commitAgain(Transaction& transaction);
 
 }  // namespace lockkeeper::inventory

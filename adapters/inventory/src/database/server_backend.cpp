@@ -21,6 +21,9 @@ class ServerSession final : public Transaction::Session {
     return transaction_.execute(statements);
   }
   void commit() override { transaction_.commit(); }
+  std::string clock() const override {
+    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
+  }
 
  private:
   mysql::ServerRows::Transaction transaction_;

@@ -125,7 +125,7 @@ class SqliteBackend::Turn final : public Transaction::Session {
     try {
       if (open_) endOn(*backend_.sql_, false);
     } catch (const std::exception&) {  // memory that it lacks, too
-      backend_.sql_.reset();  // Closing it rolls back as well.
+      backend_.sql_.reset();           // Closing it rolls back as well.
     }
     {
       const std::lock_guard held(backend_.mutex_);
@@ -164,6 +164,9 @@ class SqliteBackend::Turn final : public Transaction::Session {
     } catch (const Poco::Exception& exception) {
       throw OutcomeUnknown(backend_.display_ + ": COMMIT failed: " + exception.message());
     }
+  }
+  std::string clock() const override {
+    return std::to_string(backend_.options_.environment.clock->wallNow().time_since_epoch().count());
   }
 
  private:

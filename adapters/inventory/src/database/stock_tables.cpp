@@ -1,79 +1,52 @@
 #include "database/stock_tables.h"
 
 #include <algorithm>
-#include <charconv>
-#include <numeric>
 #include <utility>
 #include <variant>
 
-#include "schema.h"
+#include "database/sql_text.h"
 
 namespace lockkeeper::inventory {
 namespace {
 
 // SQLite binds no more than 999 values to one statement, in all versions.
-constexpr std::size_t mostInsertedBySqlite = 999 / 4;
-
-mysql::SqlStatement taking(const std::string& sku, std::int64_t quantity) {
-  return {"UPDATE lockkeeper_stock SET level = level - ?, version = version + 1 WHERE sku = ? AND level >= ?",
-          {quantity, sku, quantity}};
-}
-
-std::string bytesOf(std::string_view hexadecimal) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < hexadecimal.size(); i += 2) {
-    unsigned byte = 0;
-    std::from_chars(hexadecimal.data() + i, hexadecimal.data() + i + 2, byte, 16);
-    bytes += static_cast<char>(byte);
-  }
-  return bytes;
-}
-
-/// `each`, once for each of `count`, with commas.
-std::string repeated(std::string_view each, std::size_t count) {
-  std::string text;
-  text.reserve((each.size() + 1) * count);
-  for (std::size_t i = 0; i < count; ++i) text.append(i == 0 ? "" : ",").append(each);
-  return text;
-}
+constexpr std::size_t mostInsertedBySqlite = 999 / 6;
 
 }  // namespace
 
-void StockTables::createAll() {
-  constexpr std::string_view end = ";\n";
-  std::string_view rest = dialect_ == Dialect::sqlite ? sqliteSchema : mysqlSchema;
-  for (auto at = rest.find(end); at != std::string_view::npos; at = rest.find(end)) {
-    transaction_.execute(std::string(rest.substr(0, at)), {});
-    rest.remove_prefix(at + end.size());
-  }
-}
-
-bool StockTables::insertOrder(const Order& order) {
+bool StockTables::insertOrder(const Order& order, std::optional<std::int64_t> levelBefore) {
   const Order* const only = &order;
-  const mysql::SqlStatement insert = insertion({&only, 1});
+  const mysql::SqlStatement insert = insertion({&only, 1}, "?", levelBefore);
   return transaction_.execute(insert.text, insert.values) == 1;
 }
 
-// A row that is there already stays as it is, and counts as not changed.
-mysql::SqlStatement StockTables::insertion(std::span<const Order* const> orders) const {
+/// `level` stands in the statement for the level that an order leaves, and has a '?' for what `levelBefore`
+/// counts down to.
+mysql::SqlStatement StockTables::insertion(std::span<const Order* const> orders, const std::string& level,
+                                           std::optional<std::int64_t> levelBefore) const {
+  // Servers know the time without being told, which is shorter.
+  const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
   mysql::SqlStatement insert{
-      "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt) VALUES " +
-          repeated("(?,?,?,?)", orders.size()) +
-          (dialect_ == Dialect::mysql ? " ON DUPLICATE KEY UPDATE attempt = lockkeeper_orders.attempt"
-                                      : " ON CONFLICT (order_id) DO NOTHING"),
+      "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt, written_by, level_after, written_at) "
+      "VALUES " +
+          repeated("(?,?,?,?,?," + level + "," + now + ")", orders.size()) +
+          unlessThere(dialect_, "lockkeeper_orders", "order_id"),
       {}};
-  insert.values.reserve(4 * orders.size());
+  insert.values.reserve(6 * orders.size());
   for (const Order* each : orders) {
-    insert.values.insert(insert.values.end(), {each->orderId, each->sku, each->quantity, each->attempt});
+    insert.values.insert(insert.values.end(),
+                         {each->orderId, each->sku, each->quantity, each->attempt, each->who});
+    if (levelBefore) *levelBefore -= each->quantity;
+    insert.values.push_back(levelBefore ? mysql::SqlValue(*levelBefore) : mysql::SqlValue());
   }
   return insert;
 }
 
 std::optional<std::int64_t> StockTables::attemptOf(const std::string& orderId) {
   // SQLite's BEGIN IMMEDIATE has waited already.
-  return number(std::string("SELECT attempt FROM lockkeeper_orders WHERE order_id = ?") +
-                    (dialect_ == Dialect::mysql ? " FOR UPDATE" : ""),
-                orderId);
+  return number(
+      std::string("SELECT attempt FROM lockkeeper_orders WHERE order_id = ?").append(forUpdate(dialect_)),
+      orderId);
 }
 
 std::vector<BookedOrder> StockTables::bookedAmong(std::span<const std::string_view> orderIds) {
@@ -100,12 +73,11 @@ std::vector<BookedOrder> StockTables::bookedAmong(std::span<const std::string_vi
 std::vector<std::string> StockTables::orderIdsOf(const std::string& sku, const std::string& after,
                                                  std::int64_t most) {
   std::vector<std::string> ids;
-  // In hexadecimal, or Poco would cut what it reads from SQLite at its first NUL.
   for (const mysql::SqlRow& row : transaction_.selectAll(
            "SELECT HEX(order_id) FROM lockkeeper_orders WHERE sku = ? AND order_id > ? ORDER BY order_id "
            "LIMIT ?",
            {sku, after, most})) {
-    ids.push_back(bytesOf(std::get<std::string>(row[0])));
+    ids.push_back(bytesIn(row[0]));
   }
   return ids;
 }
@@ -117,14 +89,18 @@ void StockTables::touchArticleOf(const std::string& orderId) {
       {orderId});
 }
 
+std::int64_t StockTables::sold(const std::string& orderId, const std::string& sku) {
+  const auto row = transaction_.select(
+      "SELECT quantity FROM lockkeeper_orders WHERE order_id = ? AND sku = ?", {orderId, sku});
+  return row ? numberIn(row->front()) : 0;
+}
+
 std::optional<std::int64_t> StockTables::level(const std::string& sku) {
   return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
 }
 
 std::optional<std::int64_t> StockTables::heldLevel(const std::string& sku) {
-  // SQLite's BEGIN IMMEDIATE keeps the whole database.
-  return number(std::string("SELECT level FROM lockkeeper_stock WHERE sku = ?") +
-                    (dialect_ == Dialect::mysql ? " FOR UPDATE" : ""),
+  return number(std::string("SELECT level FROM lockkeeper_stock WHERE sku = ?").append(forUpdate(dialect_)),
                 sku);
 }
 
@@ -140,21 +116,41 @@ bool StockTables::claim(const std::string& sku, std::int64_t fence) {
              {fence, sku, fence}) == 1;
 }
 
-bool StockTables::take(const std::string& sku, std::int64_t quantity) {
-  const mysql::SqlStatement take = taking(sku, quantity);
-  return transaction_.execute(take.text, take.values) == 1;
+// LAST_INSERT_ID() is what the UPDATE has left, for a statement that is sent with it.
+mysql::SqlStatement StockTables::taking(const std::string& sku, std::int64_t quantity) const {
+  const std::string left = dialect_ == Dialect::mysql ? "LAST_INSERT_ID(level - ?)" : "level - ?";
+  return {
+      "UPDATE lockkeeper_stock SET level = " + left + ", version = version + 1 WHERE sku = ? AND level >= ?",
+      {quantity, sku, quantity}};
+}
+
+bool StockTables::take(const Order& order) {
+  const mysql::SqlStatement statements[] = {
+      taking(order.sku, order.quantity),
+      {"UPDATE lockkeeper_orders SET level_after = (SELECT level FROM lockkeeper_stock WHERE sku = ?) "
+       "WHERE order_id = ?",
+       {order.sku, order.orderId}}};
+  return transaction_.execute(statements) == 2;
 }
 
 bool StockTables::book(std::span<const Order* const> orders) {
-  const std::int64_t sum =
-      std::accumulate(orders.begin(), orders.end(), std::int64_t{0},
-                      [](std::int64_t before, const Order* each) { return before + each->quantity; });
-  std::vector<mysql::SqlStatement> statements{taking(orders.front()->sku, sum)};
-  const std::size_t most = dialect_ == Dialect::mysql ? orders.size() : mostInsertedBySqlite;
-  for (auto rest = orders; !rest.empty(); rest = rest.subspan(std::min(most, rest.size()))) {
-    statements.push_back(insertion(rest.first(std::min(most, rest.size()))));
+  std::int64_t sum = 0;
+  for (const Order* each : orders) sum += each->quantity;
+  const mysql::SqlStatement take = taking(orders.front()->sku, sum);
+  if (dialect_ == Dialect::mysql) {
+    const mysql::SqlStatement statements[] = {take, insertion(orders, "LAST_INSERT_ID()+?", sum)};
+    return transaction_.execute(statements) == 1 + orders.size();
   }
-  return transaction_.execute(statements) == 1 + orders.size();
+  if (transaction_.execute(take.text, take.values) != 1) return false;
+  std::int64_t before = level(orders.front()->sku).value() + sum;
+  for (auto rest = orders; !rest.empty();) {
+    const auto next = rest.first(std::min(mostInsertedBySqlite, rest.size()));
+    const mysql::SqlStatement insert = insertion(next, "?", before);
+    if (transaction_.execute(insert.text, insert.values) != next.size()) return false;
+    for (const Order* each : next) before -= each->quantity;
+    rest = rest.subspan(next.size());
+  }
+  return true;
 }
 
 void StockTables::add(const std::string& sku, std::int64_t quantity) {
@@ -163,6 +159,10 @@ void StockTables::add(const std::string& sku, std::int64_t quantity) {
           (dialect_ == Dialect::mysql ? "ON DUPLICATE KEY UPDATE" : "ON CONFLICT (sku) DO UPDATE SET") +
           " level = level + ?, version = version + 1",
       {sku, quantity, quantity});
+}
+
+bool StockTables::touch(const std::string& sku) {
+  return transaction_.execute("UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = ?", {sku}) == 1;
 }
 
 void StockTables::resetFences() {

@@ -17,6 +17,7 @@ struct Order {
   std::int64_t quantity = 0;
   std::string orderId{};
   std::int64_t attempt = 0;  ///< Random: tells the row that this call wrote from another call's.
+  std::string who{};         ///< For the ledger.
 };
 
 /// An order that is booked.
@@ -36,11 +37,9 @@ class StockTables {
  public:
   StockTables(Transaction& transaction, Dialect dialect) : transaction_(transaction), dialect_(dialect) {}
 
-  void createAll();
-
   /// False when the order id is taken. Waits for a transaction that has written the same id and is still
-  /// open.
-  bool insertOrder(const Order& order);
+  /// open. `levelBefore` is empty when it is not known yet: take() notes it.
+  bool insertOrder(const Order& order, std::optional<std::int64_t> levelBefore = {});
   /// Which attempt has written the order, after waiting for transactions that may still write it.
   std::optional<std::int64_t> attemptOf(const std::string& orderId);
   /// Which of these orders are booked. Sees what was committed when the transaction first asked, or had got
@@ -50,6 +49,8 @@ class StockTables {
   std::vector<std::string> orderIdsOf(const std::string& sku, const std::string& after, std::int64_t most);
   /// Counts up the version of a booked order's article, so that there is something to commit.
   void touchArticleOf(const std::string& orderId);
+  /// How many were sold by the order; 0 when it is not booked, or is one for another article.
+  std::int64_t sold(const std::string& orderId, const std::string& sku);
 
   std::optional<std::int64_t> level(const std::string& sku);
   /// The level, which nobody else changes until the transaction ends.
@@ -57,18 +58,25 @@ class StockTables {
   std::optional<Stock> stock(const std::string& sku);
   /// False when the row has seen this fence or a higher one, or does not exist.
   bool claim(const std::string& sku, std::int64_t fence);
-  /// False when there is less in stock than that, or no such row.
-  bool take(const std::string& sku, std::int64_t quantity);
+  /// Takes what the order wants, which has been inserted. False when there is less in stock than that, or no
+  /// such row: then the transaction must not be committed.
+  bool take(const Order& order);
   /// Takes what these orders of one article, with different ids, want together, and inserts them, in one
   /// round trip. False unless there was enough for all of them and no id was taken: then the transaction
   /// must not be committed.
   bool book(std::span<const Order* const> orders);
 
+  /// Makes the article if it is new. Nobody else changes it until the transaction ends.
   void add(const std::string& sku, std::int64_t quantity);
+  /// Counts up the article's version, and nobody else changes it until the transaction ends. False when there
+  /// is no such row.
+  bool touch(const std::string& sku);
   void resetFences();
 
  private:
-  mysql::SqlStatement insertion(std::span<const Order* const> orders) const;
+  mysql::SqlStatement taking(const std::string& sku, std::int64_t quantity) const;
+  mysql::SqlStatement insertion(std::span<const Order* const> orders, const std::string& level,
+                                std::optional<std::int64_t> levelBefore) const;
   std::optional<std::int64_t> number(const std::string& select, const std::string& value);
 
   Transaction& transaction_;

@@ -38,7 +38,7 @@ Deduction Booking::runOptimistically() {
   Deduction declined = Deduction::soldOut;
   const auto compute = [&](const SqlRow& row, Transaction& transaction) -> std::optional<SqlRow> {
     StockTables tables(transaction, database_.dialect());
-    if (tables.insertOrder(order_)) return lowered(row);
+    if (tables.insertOrder(order_, std::get<std::int64_t>(row.front()))) return lowered(row);
     declined = Deduction::duplicate;
     return std::nullopt;
   };
@@ -72,7 +72,7 @@ Deduction Booking::claimAndTake(StockTables& tables) {
 }
 
 Deduction Booking::take(StockTables& tables) {
-  if (tables.take(order_.sku, order_.quantity)) return Deduction::deducted;
+  if (tables.take(order_)) return Deduction::deducted;
   return unlessMissing(tables, Deduction::soldOut);
 }
 

@@ -26,12 +26,4 @@ std::optional<std::int64_t> writtenDespite(const OutcomeUnknown& doubt, Database
   return attempt;
 }
 
-void commitAgain(Transaction& transaction) {
-  try {
-    transaction.commit();
-  } catch (const OutcomeUnknown& doubt) {
-    throw Database::Undone(doubt.what());
-  }
-}
-
 }  // namespace lockkeeper::inventory

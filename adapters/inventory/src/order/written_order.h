@@ -19,7 +19,4 @@ std::optional<std::int64_t> writtenBy(Database& database, const std::string& ord
 std::optional<std::int64_t> writtenDespite(const OutcomeUnknown& doubt, Database& database,
                                            const std::string& orderId, Instant latest = Instant::max());
 
-/// Commits what does no harm when it is done twice: throws Database::Undone when the outcome is unknown.
-void commitAgain(Transaction& transaction);
-
 }  // namespace lockkeeper::inventory

@@ -47,6 +47,8 @@ SaleResult SaleRoom::hold(const std::string& way, Shop& shop) {
   const std::int64_t left = levelOverHttp(server.port(), sku);
   result.oversold = std::max<std::int64_t>(0, result.rush.sold - settings_.stock);
   result.balanced = left + result.rush.sold == settings_.stock && result.rush.unanswered == 0;
+  const auto wrong = openStock(settings_, locks_, Way::conditionalUpdate).checkLedger();
+  result.ledgerAgrees = std::ranges::none_of(wrong, [&](const auto& each) { return each.sku == sku; });
   return result;
 }
 

@@ -16,6 +16,7 @@ struct SaleResult {
   Rush rush{};
   std::int64_t oversold = 0;  ///< How many more were sold than there were.
   bool balanced = false;      ///< What is left + what was sold = what was there.
+  bool ledgerAgrees = false;  ///< What is left = the sum of all changes.
 };
 
 /// Holds flash sales, each of a fresh article, on one database.

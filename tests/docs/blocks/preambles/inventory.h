@@ -2,6 +2,8 @@
 
 #include <lockkeeper/inventory/stock_service.h>
 
+#include <iostream>
+
 #include "every_page.h"
 
 namespace pages {
@@ -9,5 +11,7 @@ namespace pages {
 namespace inventory = lockkeeper::inventory;
 
 extern const lockkeeper::StoreRegistry registry;
+extern lockkeeper::LockManager locks;
+extern inventory::StockService stock;
 
 }  // namespace pages

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 #include "lockkeeper/environment.h"
 #include "lockkeeper/inventory/export.h"
@@ -43,6 +44,9 @@ struct StockOptions {
 
   /// Most database sessions open at once: 1 to 256. SQLite has one writer at a time, and gets one session.
   std::size_t sessions = 8;
+
+  /// Who changes the stock, for the ledger, such as "checkout": 0 to 64 bytes.
+  std::string who{};
 
   Environment environment{};
 };

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/inventory/export.h"
+#include "lockkeeper/inventory/ledger.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -25,7 +28,28 @@ enum class Deduction {
 /// "deducted", "sold out", "busy", "duplicate", "conflict" or "unknown sku".
 LOCKKEEPER_INVENTORY_EXPORT const char* toString(Deduction deduction) noexcept;
 
-/// Deducts orders from stock in a database. Except for `deducted`, nothing has changed. Thread-safe.
+/// What became of a restock.
+enum class Restock {
+  restocked,
+  duplicate,  ///< A restock of this id was done before, whatever its sku and quantity. Nothing has changed.
+};
+
+/// What became of a return. Except for `returned`, nothing has changed.
+enum class Return {
+  returned,      ///< The goods are in stock again.
+  duplicate,     ///< A return of this id was done before, whatever it was of.
+  unknownOrder,  ///< There is no such order of this article.
+  tooMany,       ///< More than the order took, less what came back before.
+};
+
+/// "restocked" or "duplicate".
+LOCKKEEPER_INVENTORY_EXPORT const char* toString(Restock restock) noexcept;
+/// "returned", "duplicate", "unknown order" or "too many".
+LOCKKEEPER_INVENTORY_EXPORT const char* toString(Return result) noexcept;
+
+/// Deducts orders from stock in a database, restocks it and takes goods back. Each change is a row of the
+/// ledger, in the same transaction. Except for `deducted`, `restocked` and `returned`, nothing has changed.
+/// Thread-safe.
 ///
 /// All methods block: for options.lockWait where they lock, and then for four transactions of twice
 /// options.operationTimeout at most, the optimistic ways for four times twenty. Way::conditionalUpdate books
@@ -45,7 +69,11 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   StockService& operator=(StockService&&) noexcept;
   ~StockService();
 
-  /// Makes the tables lockkeeper_stock and lockkeeper_orders where they do not exist.
+  /// Makes the tables lockkeeper_stock, lockkeeper_orders and lockkeeper_changes where they do not exist,
+  /// adds what tables of former versions lack, and opens the ledger of their articles with what there is,
+  /// while others go on selling. Safe to call again, and from several processes at once. Throws ConfigError
+  /// that names the statement which the database refuses, StoreUnavailable when one takes longer than the
+  /// service waits: then the server may still be at it.
   void createSchema();
 
   /// Books the order `orderId` if there is enough in stock. Safe to call again with the same id after any
@@ -54,9 +82,27 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// again, or when time was up while another caller was booking this order with his own.
   [[nodiscard]] Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
 
-  /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new. Not idempotent. Throws
-  /// std::invalid_argument as deduct() does; OutcomeUnknown when the connection broke during COMMIT.
+  /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new: once for each `restockId`.
+  /// Safe to call again with the same id after any error. Throws std::invalid_argument as deduct() does;
+  /// OutcomeUnknown when the connection broke during COMMIT and the database could not be asked again.
+  Restock restock(std::string_view sku, std::int64_t quantity, std::string_view restockId);
+
+  /// The same with a new id: who calls again after OutcomeUnknown may restock twice.
   void restock(std::string_view sku, std::int64_t quantity);
+
+  /// Puts goods back in stock that the order `orderId` took: once for each `returnId`, and never more than it
+  /// took. Safe to call again with the same id after any error. Throws as restock() does; `quantity` is 1 to
+  /// 1'000'000.
+  [[nodiscard]] Return takeBack(std::string_view orderId, std::string_view sku, std::int64_t quantity,
+                                std::string_view returnId);
+
+  /// The article's last `most` (1 to 100'000) changes, the newest first. Throws std::invalid_argument as
+  /// deduct() does.
+  std::vector<LedgerEntry> ledger(std::string_view sku, std::size_t most = 100);
+
+  /// The articles whose stock is not the sum of their ledger: none, unless somebody writes the tables past
+  /// this class. One statement, also while others sell; it reads the whole ledger.
+  std::vector<Discrepancy> checkLedger();
 
   /// What is in stock now; empty for an unknown article. Throws std::invalid_argument as deduct() does.
   std::optional<std::int64_t> level(std::string_view sku);

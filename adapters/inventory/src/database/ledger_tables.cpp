@@ -1,0 +1,109 @@
+#include "database/ledger_tables.h"
+
+#include <utility>
+#include <variant>
+
+#include "database/sql_text.h"
+
+namespace lockkeeper::inventory {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+bool isNull(const mysql::SqlValue& value) { return std::holds_alternative<std::monostate>(value); }
+
+mysql::SqlValue nullIfEmpty(const std::string& text) {
+  return text.empty() ? mysql::SqlValue() : mysql::SqlValue(text);
+}
+
+}  // namespace
+
+std::optional<WrittenChange> LedgerTables::find(const std::string& reason, const std::string& id) {
+  const auto row = transaction_.select(
+      "SELECT HEX(sku), attempt FROM lockkeeper_changes WHERE reason = ? AND id = ? AND line = 0",
+      {reason, id});
+  if (!row) return std::nullopt;
+  return WrittenChange{bytesIn(row->at(0)), numberIn(row->at(1))};
+}
+
+bool LedgerTables::insert(const Change& change) {
+  const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
+  return transaction_.execute(
+             "INSERT INTO lockkeeper_changes (reason, id, line, sku, amount, order_id, attempt, written_by, "
+             "level_after, written_at) "
+             "VALUES (?,?,?,?,?,?,?,?,(SELECT level FROM lockkeeper_stock WHERE sku = ?)," +
+                 now + ")" + unlessThere(dialect_, "lockkeeper_changes", "reason, id, line"),
+             {change.reason, change.id, change.line, change.sku, change.amount, nullIfEmpty(change.orderId),
+              change.attempt, change.who, change.sku}) == 1;
+}
+
+std::int64_t LedgerTables::returned(const std::string& orderId, const std::string& sku) {
+  const auto row = transaction_.select(
+      "SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes "
+      "WHERE order_id = ? AND sku = ? AND reason = 'return'",
+      {orderId, sku});
+  return numberIn(row->front());
+}
+
+// An article that was made with the ledger begins with a restock.
+void LedgerTables::open(const std::string& sku, std::int64_t added, const std::string& who) {
+  const auto begun = transaction_.select(
+      "SELECT line FROM lockkeeper_changes WHERE sku = ? AND reason IN ('opening', 'restock') LIMIT 1",
+      {sku});
+  if (begun) return;
+  const auto missing = transaction_.select(
+      "SELECT CAST((SELECT level FROM lockkeeper_stock WHERE sku = ?) - ? "
+      "+ (SELECT COALESCE(SUM(quantity), 0) FROM lockkeeper_orders WHERE sku = ?) "
+      "- (SELECT COALESCE(SUM(amount), 0) FROM lockkeeper_changes WHERE sku = ?) AS SIGNED)",
+      {sku, added, sku, sku});
+  const std::int64_t amount = numberIn(missing->front());
+  if (amount != 0) insert({.reason = "opening", .id = sku, .sku = sku, .amount = amount, .who = who});
+}
+
+std::vector<std::string> LedgerTables::unopened(const std::string& after, std::int64_t most) {
+  std::vector<std::string> skus;
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT HEX(sku) FROM lockkeeper_stock WHERE sku > ? AND NOT EXISTS "
+           "(SELECT 1 FROM lockkeeper_changes WHERE lockkeeper_changes.sku = lockkeeper_stock.sku "
+           "AND reason IN ('opening', 'restock')) ORDER BY sku LIMIT ?",
+           {after, most})) {
+    skus.push_back(bytesIn(row.front()));
+  }
+  return skus;
+}
+
+std::vector<LedgerEntry> LedgerTables::entries(const std::string& sku, std::int64_t most) {
+  std::vector<LedgerEntry> entries;
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT HEX(reason), HEX(id), amount, HEX(order_id), HEX(written_by), written_at, level_after "
+           "FROM ("
+           "SELECT 'order' AS reason, order_id AS id, -quantity AS amount, '' AS order_id, written_by, "
+           "written_at, level_after FROM lockkeeper_orders WHERE sku = ? UNION ALL "
+           "SELECT reason, id, amount, COALESCE(order_id, ''), written_by, written_at, level_after "
+           "FROM lockkeeper_changes WHERE sku = ?) AS ledger ORDER BY written_at DESC, id LIMIT ?",
+           {sku, sku, most})) {
+    LedgerEntry entry{.reason = bytesIn(row[0]), .id = bytesIn(row[1]), .amount = numberIn(row[2])};
+    entry.orderId = bytesIn(row[3]);
+    entry.who = bytesIn(row[4]);
+    if (!isNull(row[5])) entry.at.emplace(Milliseconds(numberIn(row[5])));
+    if (!isNull(row[6])) entry.levelAfter = numberIn(row[6]);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+std::vector<Discrepancy> LedgerTables::discrepancies() {
+  std::vector<Discrepancy> found;
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT HEX(sku), CAST(SUM(level) AS SIGNED), CAST(SUM(amount) AS SIGNED) FROM ("
+           "SELECT sku, level, 0 AS amount FROM lockkeeper_stock UNION ALL "
+           "SELECT sku, 0, -quantity FROM lockkeeper_orders UNION ALL "
+           "SELECT sku, 0, amount FROM lockkeeper_changes) AS books "
+           "GROUP BY sku HAVING SUM(level) <> SUM(amount) ORDER BY sku",
+           {})) {
+    found.push_back({.sku = bytesIn(row[0]), .level = numberIn(row[1]), .ledger = numberIn(row[2])});
+  }
+  return found;
+}
+
+}  // namespace lockkeeper::inventory

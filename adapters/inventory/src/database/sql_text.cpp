@@ -1,0 +1,42 @@
+#include "database/sql_text.h"
+
+#include <charconv>
+#include <variant>
+
+namespace lockkeeper::inventory {
+
+std::string repeated(std::string_view each, std::size_t count) {
+  std::string text;
+  text.reserve((each.size() + 1) * count);
+  for (std::size_t i = 0; i < count; ++i) text.append(i == 0 ? "" : ",").append(each);
+  return text;
+}
+
+std::string unlessThere(Dialect dialect, const std::string& table, const std::string& key) {
+  if (dialect == Dialect::sqlite) return " ON CONFLICT (" + key + ") DO NOTHING";
+  return " ON DUPLICATE KEY UPDATE attempt = " + table + ".attempt";
+}
+
+// SQLite's BEGIN IMMEDIATE keeps the whole database.
+std::string_view forUpdate(Dialect dialect) { return dialect == Dialect::mysql ? " FOR UPDATE" : ""; }
+
+std::string bytesIn(const mysql::SqlValue& hexadecimal) {
+  const auto& digits = std::get<std::string>(hexadecimal);
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    unsigned byte = 0;
+    std::from_chars(digits.data() + i, digits.data() + i + 2, byte, 16);
+    bytes += static_cast<char>(byte);
+  }
+  return bytes;
+}
+
+std::int64_t numberIn(const mysql::SqlValue& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+  std::int64_t number = 0;
+  const auto& digits = std::get<std::string>(value);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+}  // namespace lockkeeper::inventory
