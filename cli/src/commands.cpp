@@ -193,12 +193,17 @@ const Command all[] = {
     {"show", "show who holds a key", "[options] KEY",
      "Shows who holds KEY, for how long if nobody renews it, with which fence, and what it has of a key that "
      "is "
-     "shared; for a store that is several nodes (redlock), also what each of them says.",
+     "shared; for a store that is several nodes (redlock), also what each of them says. Where the store has "
+     "a "
+     "queue that can be listed (Redis), who waits for KEY, the next one first, since when, and for what "
+     "share of "
+     "it: one waiter for each process, unless it has died or polls.",
      storeNote, lookOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
      "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
      "clients "
-     "than lockkeeper's look like any other string and are not listed.",
+     "than lockkeeper's look like any other string and are not listed. WAITING tells how many wait for a "
+     "key.",
      storeNote, lookOptions, listKeys},
     {"watch", "show live which keys are held", "[options] [PREFIX]",
      "Lists the keys that are held and start with PREFIX, again and again, until you press q: who holds "
@@ -206,7 +211,8 @@ const Command all[] = {
      "for how long "
      "(> where it held them before the watch began), for how long yet if nobody renews them, with which "
      "fence, "
-     "and how many turns were seen: keys with many are hot. s sorts by the next column, / takes a filter. "
+     "how many turns were seen: keys with many are hot, and how many wait. s sorts by the next column, / "
+     "takes a filter. "
      "Without a terminal, it prints a line for each change: held (at the first look), taken, passed (to "
      "another holder), freed, or failed (a look). Each look lists the store as lockkeeper list does: a Redis "
      "with many other keys is worth a longer interval.",

@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::chrono::minutes listBound{1};
 
+// What most rows have.
 constexpr const char* wholeKey = "all";
+constexpr const char* nobody = "-";
 
 std::shared_ptr<LockDriver> openListable(const Settings& settings) {
   checkNamespace(settings.manager.keyNamespace);
@@ -34,18 +36,28 @@ std::string shownOwner(const Holder& holder) { return holder.owner.empty() ? "-"
 
 std::string shownFence(const Holder& holder) { return holder.fence ? std::to_string(*holder.fence) : "-"; }
 
-std::string shownShare(const Holder& holder) {
-  if (!holder.share) return wholeKey;
-  if (*holder.share == readerShare) return "reader";
-  if (*holder.share == upgradeableShare) return "upgradeable reader";
-  if (*holder.share == restOfUpgradeable) return "writer";
-  return std::to_string(holder.share->weight) + " of " + std::to_string(holder.share->limit);
+std::string shownShare(const std::optional<Share>& share) {
+  if (!share) return wholeKey;
+  if (*share == readerShare) return "reader";
+  if (*share == upgradeableShare) return "upgradeable reader";
+  if (*share == restOfUpgradeable) return "writer";
+  return std::to_string(share->weight) + " of " + std::to_string(share->limit);
 }
 
-void hideShares(std::vector<std::vector<std::string>>& rows) {
-  const auto isWhole = [](const std::vector<std::string>& row) { return row.back() == wholeKey; };
-  if (!std::all_of(rows.begin() + 1, rows.end(), isWhole)) return;
-  for (auto& row : rows) row.pop_back();
+std::string shownWaiting(const std::optional<std::size_t>& waiting) {
+  return waiting && *waiting > 0 ? std::to_string(*waiting) : nobody;
+}
+
+void hideUsual(std::vector<std::vector<std::string>>& rows) {
+  for (const auto& [heading, usual] : {std::pair{"WAITING", nobody}, {"SHARE", wholeKey}}) {
+    const auto column = std::ranges::find(rows.front(), heading) - rows.front().begin();
+    if (column == std::ssize(rows.front())) continue;
+    const auto isUsual = [column = column, usual = usual](const auto& row) {
+      return row[static_cast<std::size_t>(column)] == usual;
+    };
+    if (!std::all_of(rows.begin() + 1, rows.end(), isUsual)) continue;
+    for (auto& row : rows) row.erase(row.begin() + column);
+  }
 }
 
 std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound) {
@@ -62,24 +74,38 @@ HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
       prefix_(settings.fullKey(prefix)),
       hidden_(settings.fullKey("").size()) {}
 
+std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
+                                                          const std::vector<std::string>& keys,
+                                                          std::chrono::nanoseconds bound) {
+  auto* const browsable = capability<WaiterBrowsable>(driver);
+  if (browsable == nullptr) return std::nullopt;
+  return browsable->waiters(keys, saturatingAdd(systemClock()->now(), bound));
+}
+
 WatchedKeys::Locks HeldKeys::look() const {
   WatchedKeys::Locks found;
-  std::vector<std::string> shared;
+  std::vector<std::string> keys;
   const auto collect = [&](std::string_view key, const Holder& holder) {
-    if (holder.share) {
-      shared.emplace_back(key);
-    } else {
-      found.emplace_back(key.substr(hidden_), holder);
-    }
+    keys.emplace_back(key);
+    found.push_back({.name = std::string(key.substr(hidden_)), .holder = holder});
     return true;
   };
   capability<Browsable>(*driver_)->list(prefix_, collect, saturatingAdd(systemClock()->now(), listBound));
-  for (const std::string& key : shared) {
-    for (Holder& each : holdersOf(*driver_, key, listBound))
-      found.emplace_back(key.substr(hidden_), std::move(each));
+  const auto waiters = waitersOf(*driver_, keys, listBound);
+  WatchedKeys::Locks all;
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    WatchedKeys::Lock& lock = found[index];
+    if (waiters) lock.waiting = (*waiters)[index].size();
+    if (!lock.holder.share) {
+      all.push_back(std::move(lock));
+      continue;
+    }
+    for (Holder& each : holdersOf(*driver_, keys[index], listBound)) {
+      all.push_back({.name = lock.name, .holder = std::move(each), .waiting = lock.waiting});
+    }
   }
-  std::ranges::stable_sort(found, {}, &WatchedKeys::Locks::value_type::first);
-  return found;
+  std::ranges::stable_sort(all, {}, &WatchedKeys::Lock::name);
+  return all;
 }
 
 }  // namespace lockkeeper::cli

@@ -2,27 +2,36 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "inspect/watched_keys.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 #include "settings.h"
 
 namespace lockkeeper::cli {
 
-/// What the columns REMAINING, OWNER, FENCE and SHARE show.
+/// What the columns show.
 std::string shownRemaining(const Holder& holder);
 std::string shownOwner(const Holder& holder);
 std::string shownFence(const Holder& holder);
-std::string shownShare(const Holder& holder);
 
-/// Leaves out the last column, SHARE, where nobody has less than all.
-void hideShares(std::vector<std::vector<std::string>>& rows);
+std::string shownShare(const std::optional<Share>& share);
+std::string shownWaiting(const std::optional<std::size_t>& waiting);
+
+/// Leaves out the columns WAITING, where nobody waits, and SHARE, where nobody has or wants less than all.
+void hideUsual(std::vector<std::vector<std::string>>& rows);
 
 /// All who hold `key`, one or those who share it; none when it is free.
 std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound);
+
+/// Who waits for each of `keys`; empty where the store does not tell.
+std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
+                                                          const std::vector<std::string>& keys,
+                                                          std::chrono::nanoseconds bound);
 
 /// The keys that are held and start with a prefix, looked up in the store that the settings name.
 class HeldKeys {
@@ -30,8 +39,8 @@ class HeldKeys {
   /// Throws ConfigError when the store cannot list its locks.
   HeldKeys(const Settings& settings, const std::string& prefix);
 
-  /// By key, without the namespace; one that is shared once for each who has a share of it. Throws as
-  /// Browsable::list().
+  /// By key, without the namespace; one that is shared once for each who has a share of it; with how many
+  /// wait. Throws as Browsable::list().
   WatchedKeys::Locks look() const;
 
  private:

@@ -35,8 +35,9 @@ std::string namesOf(const std::vector<Holder>& holders) {
   return names;
 }
 
-Row row(std::string_view key, const Holder& holder) {
-  return {shown(key), shownOwner(holder), shownRemaining(holder), shownFence(holder), shownShare(holder)};
+Row row(std::string_view key, const Holder& holder, std::optional<std::size_t> waiting = {}) {
+  return {shown(key),         shownOwner(holder),    shownRemaining(holder),
+          shownFence(holder), shownWaiting(waiting), shownShare(holder.share)};
 }
 
 Row row(const Quorate::View& view) {
@@ -51,9 +52,25 @@ Row row(const Quorate::View& view) {
 }
 
 void printLocks(std::vector<Row> rows) {
-  rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE", "SHARE"});
-  hideShares(rows);
+  rows.insert(rows.begin(), {"KEY", "OWNER", "REMAINING", "FENCE", "WAITING", "SHARE"});
+  hideUsual(rows);
   printTable(rows);
+}
+
+void printWaiters(const std::vector<Waiter>& waiters) {
+  std::vector<Row> rows{{"WAITS", "FOR", "SHARE"}};
+  for (const Waiter& each : waiters) {
+    rows.push_back({each.owner.empty() ? "-" : shown(each.owner),
+                    each.waited ? shownLength(*each.waited) : "-", shownShare(each.share)});
+  }
+  hideUsual(rows);
+  printTable(rows);
+}
+
+Poco::JSON::Array listOf(const std::vector<Waiter>& waiters) {
+  Poco::JSON::Array all;
+  for (const Waiter& each : waiters) all.add(jsonOf(each));
+  return all;
 }
 
 void printNodes(const std::vector<Quorate::View>& views) {
@@ -121,9 +138,11 @@ int showKey(const CommandLine& line) {
   checkKey(key);
   const auto driver = openStore(settings);
   const std::vector<Holder> holders = holdersOf(*driver, full, lookBound);
+  const auto waiters = waitersOf(*driver, {full}, lookBound);
   auto* const quorate = capability<Quorate>(*driver);
   if (line.has("json")) {
     Poco::JSON::Object object = answerOf(key, holders);
+    if (waiters) object.set("waiters", listOf(waiters->front()));
     if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, within(lookBound))));
     printLine(object);
     return exitOk;
@@ -134,6 +153,10 @@ int showKey(const CommandLine& line) {
     std::vector<Row> rows;
     for (const Holder& each : holders) rows.push_back(row(key, each));
     printLocks(std::move(rows));
+  }
+  if (waiters && !waiters->front().empty()) {
+    std::cout << "\n";
+    printWaiters(waiters->front());
   }
   if (quorate != nullptr) {
     std::cout << "\n";
@@ -147,11 +170,15 @@ int listKeys(const CommandLine& line) {
   const HeldKeys keys(readSettings(line), operands.empty() ? "" : operands.front());
   const WatchedKeys::Locks held = keys.look();
   if (line.has("json")) {
-    for (const auto& [key, holder] : held) printLine(jsonOf(key, holder));
+    for (const auto& [key, holder, waiting] : held) {
+      Poco::JSON::Object object = jsonOf(key, holder);
+      if (waiting) object.set("waiting", *waiting);
+      printLine(object);
+    }
     return exitOk;
   }
   std::vector<Row> rows;
-  for (const auto& [key, holder] : held) rows.push_back(row(key, holder));
+  for (const auto& [key, holder, waiting] : held) rows.push_back(row(key, holder, waiting));
   printLocks(std::move(rows));
   return exitOk;
 }

@@ -24,21 +24,44 @@ void setText(Poco::JSON::Object& object, const std::string& name, std::string_vi
   object.set(name + "Hex", bytes);
 }
 
+namespace {
+
+void setOwner(Poco::JSON::Object& object, const std::string& owner) {
+  if (owner.empty()) {
+    object.set("owner", Poco::Dynamic::Var());
+  } else {
+    setText(object, "owner", owner);
+  }
+}
+
+void setLength(Poco::JSON::Object& object, const char* name,
+               std::optional<std::chrono::milliseconds> length) {
+  object.set(name, length ? Poco::Dynamic::Var(length->count()) : Poco::Dynamic::Var());
+}
+
+void setShare(Poco::JSON::Object& object, const std::optional<Share>& share) {
+  if (!share) return;
+  object.set("permits", share->weight);
+  object.set("limit", share->limit);
+}
+
+}  // namespace
+
 Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder) {
-  const Poco::Dynamic::Var none;
   Poco::JSON::Object object = newObject();
   setText(object, "key", key);
-  if (holder.owner.empty()) {
-    object.set("owner", none);
-  } else {
-    setText(object, "owner", holder.owner);
-  }
-  object.set("remainingMs", holder.remaining ? Poco::Dynamic::Var(holder.remaining->count()) : none);
-  object.set("fence", holder.fence ? Poco::Dynamic::Var(*holder.fence) : none);
-  if (holder.share) {
-    object.set("permits", holder.share->weight);
-    object.set("limit", holder.share->limit);
-  }
+  setOwner(object, holder.owner);
+  setLength(object, "remainingMs", holder.remaining);
+  object.set("fence", holder.fence ? Poco::Dynamic::Var(*holder.fence) : Poco::Dynamic::Var());
+  setShare(object, holder.share);
+  return object;
+}
+
+Poco::JSON::Object jsonOf(const Waiter& waiter) {
+  Poco::JSON::Object object = newObject();
+  setOwner(object, waiter.owner);
+  setLength(object, "waitedMs", waiter.waited);
+  setShare(object, waiter.share);
   return object;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::cli {
@@ -19,6 +20,9 @@ void setText(Poco::JSON::Object& object, const std::string& name, std::string_vi
 /// key, and of its holder, when there is one: owner (null for an unknown client), remainingMs (null: for
 /// ever) and fence (null: none); of one who has a share of it, also permits and limit.
 Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder);
+
+/// Of one who waits: owner (null: it has no label), waitedMs (null: not known), permits and limit of a share.
+Poco::JSON::Object jsonOf(const Waiter& waiter);
 
 /// On a line of its own, and at once: somebody may read it from a pipe.
 void printLine(const Poco::JSON::Object& object);

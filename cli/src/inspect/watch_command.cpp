@@ -84,6 +84,7 @@ class JsonLines final : public Display {
     for (const WatchedKeys::Change& each : changes) {
       Poco::JSON::Object object = jsonOf(each.key.name, each.key.holder);
       if (each.kind == WatchedKeys::Kind::freed) object.remove("remainingMs");
+      if (each.kind != WatchedKeys::Kind::freed && each.key.waiting) object.set("waiting", *each.key.waiting);
       print(object, std::string(toString(each.kind)));
     }
   }
@@ -108,7 +109,7 @@ class TextLines final : public Display {
     for (const auto& [kind, key] : changes) {
       std::cout << clockTime(Poco::DateTimeFormat::ISO8601_FORMAT) << "  " << toString(kind) << "  "
                 << shown(key.name) << "  " << shownOwner(key.holder) << "  fence " << shownFence(key.holder)
-                << (key.holder.share ? "  " + shownShare(key.holder) : "") << std::endl;
+                << (key.holder.share ? "  " + shownShare(key.holder.share) : "") << std::endl;
     }
   }
   void failed(const std::string& why) override {
@@ -160,7 +161,7 @@ class LiveTable final : public Display {
   void draw() const {
     const Instant now = systemClock()->now();
     std::vector<std::vector<std::string>> rows{
-        {"KEY", "OWNER", "AGE", "REMAINING", "FENCE", "TURNS", "SHARE"}};
+        {"KEY", "OWNER", "AGE", "REMAINING", "FENCE", "TURNS", "WAITING", "SHARE"}};
     std::vector<Key> shownKeys;
     std::ranges::copy_if(held_, std::back_inserter(shownKeys), [&](const Key& key) {
       return shown(key.name).find(filter_) != std::string::npos ||
@@ -171,9 +172,10 @@ class LiveTable final : public Display {
       const auto age = std::chrono::duration_cast<milliseconds>(now - key.since);
       rows.push_back({shown(key.name), shownOwner(key.holder),
                       (key.sinceBefore ? ">" : "") + shownLength(age), shownRemaining(key.holder),
-                      shownFence(key.holder), std::to_string(key.turns), shownShare(key.holder)});
+                      shownFence(key.holder), std::to_string(key.turns), shownWaiting(key.waiting),
+                      shownShare(key.holder.share)});
     }
-    hideShares(rows);
+    hideUsual(rows);
     screen_->show(tableLines(rows), status(shownKeys.size()));
   }
 

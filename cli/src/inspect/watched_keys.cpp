@@ -22,10 +22,11 @@ WatchedKeys::Id WatchedKeys::idOf(const std::string& name, const Holder& holder)
 std::vector<WatchedKeys::Change> WatchedKeys::look(const Locks& locks, Instant now) {
   std::vector<Change> changes;
   std::map<Id, Key> former = std::exchange(keys_, {});
-  for (const auto& [name, holder] : locks) {
+  for (const auto& [name, holder, waiting] : locks) {
     const Id id = idOf(name, holder);
     const auto before = former.find(id);
-    Key key{.name = name, .holder = holder, .since = now, .sinceBefore = first_, .turns = 1};
+    Key key{
+        .name = name, .holder = holder, .since = now, .sinceBefore = first_, .turns = 1, .waiting = waiting};
     Kind kind = first_ ? Kind::held : Kind::taken;
     if (before != former.end()) {
       const Key& was = before->second;

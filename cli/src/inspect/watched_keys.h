@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,12 +16,19 @@ namespace lockkeeper::cli {
 /// What was seen of keys by looking again and again. A grant that came and went between two looks was not.
 class WatchedKeys {
  public:
+  /// What a look has found of one holder.
+  struct Lock {
+    std::string name;
+    Holder holder{};
+    std::optional<std::size_t> waiting{};  ///< How many wait for the key; empty: the store does not tell.
+  };
   struct Key {
     std::string name;
     Holder holder{};
-    Instant since{};           ///< When this grant was seen first.
-    bool sinceBefore = false;  ///< It was there at the first look, and may be older.
-    std::size_t turns = 0;     ///< How many grants of the key were seen.
+    Instant since{};                       ///< When this grant was seen first.
+    bool sinceBefore = false;              ///< It was there at the first look, and may be older.
+    std::size_t turns = 0;                 ///< How many grants of the key were seen.
+    std::optional<std::size_t> waiting{};  ///< As in Lock.
   };
   enum class Kind {
     held,    ///< At the first look.
@@ -32,7 +40,7 @@ class WatchedKeys {
     Kind kind;
     Key key;  ///< When freed, as it was.
   };
-  using Locks = std::vector<std::pair<std::string, Holder>>;
+  using Locks = std::vector<Lock>;
 
   /// Notes all that is held now, and returns what has changed, by key. Of a key that is shared, each holder
   /// is noted for itself: what it has is taken and freed, and passed to nobody.

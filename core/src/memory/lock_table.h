@@ -18,6 +18,7 @@ namespace lockkeeper::detail {
 /// A claim that waits for its key, until it is granted.
 struct KeyWaiter {
   const AcquireRequest& request;
+  const Instant since;
   std::condition_variable wakeUp;
   std::optional<Granted> granted;
 };

@@ -39,8 +39,9 @@ AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
 
 AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                            std::stop_token stop) {
-  const Instant waitUntil = saturatingAdd(state_->clock->now(), waitFor);
-  detail::KeyWaiter waiter{request, {}, {}};
+  const Instant began = state_->clock->now();
+  const Instant waitUntil = saturatingAdd(began, waitFor);
+  detail::KeyWaiter waiter{request, began, {}, {}};
   const std::stop_callback onStop(stop, [&] {
     if (state_->mutex.inherited()) return;  // the one who waits is in the parent
     const auto held = state_->mutex.lock();
@@ -123,6 +124,25 @@ void MemoryDriver::list(std::string_view prefix,
   }
 }
 
+std::vector<std::vector<Waiter>> MemoryDriver::waiters(std::span<const std::string> keys,
+                                                       Instant /*deadline*/) {
+  std::vector<std::vector<Waiter>> found(keys.size());
+  const auto held = state_->mutex.lock();
+  const Instant now = state_->clock->now();
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    const detail::KeyRecord* record = state_->table.find(keys[index]);
+    if (record == nullptr) continue;
+    for (const detail::KeyWaiter* each : record->waiters) {
+      if (found[index].size() == mostListed) break;
+      const Claim& claim = each->request.claim;
+      found[index].push_back({std::string(claim.owner),
+                              std::chrono::duration_cast<std::chrono::milliseconds>(now - each->since),
+                              claim.share});
+    }
+  }
+  return found;
+}
+
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
   const auto held = state_->mutex.lock();
   const detail::KeyRecord* record = state_->table.find(key);
@@ -170,8 +190,8 @@ void MemoryDriver::addLossListener(std::weak_ptr<LossListener> listener) {
 
 void* MemoryDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return capabilityOf<SharedRecords>(state_->shared, type);
-  return capabilityOf<Waitable, Batchable, Browsable, Breakable, LossReporting, Permits, RateDriver>(*this,
-                                                                                                     type);
+  return capabilityOf<Waitable, Batchable, Browsable, WaiterBrowsable, Breakable, LossReporting, Permits,
+                      RateDriver>(*this, type);
 }
 
 void MemoryDriver::take(std::span<RateCharge> charges, Instant deadline) {

@@ -18,6 +18,7 @@ lockkeeper::testing::DriverFactory memory() {
           .reportsLosses = true,
           .permits = true,
           .batchable = true,
+          .showsWaiters = true,
           .clock = clock,
           .advance = [clock](std::chrono::milliseconds length) { clock->advance(length); },
           .queued = [clock] { return clock->waiters(); }};

@@ -59,7 +59,8 @@ std::vector<DriverFactory> clusterStores() {
                         .browsable = true,
                         .breakable = true,
                         .postable = true,
-                        .permits = true};
+                        .permits = true,
+                        .showsWaiters = true};
   factory.queued = [sum] { return sum(queuedAt); };
   factory.requests = [sum] { return sum(requestsOf); };
   factory.addDeadWaiter = [cluster](const std::string& key) {

@@ -19,6 +19,7 @@ DriverFactory memory(std::string name, std::shared_ptr<Clock> clock) {
           .reportsLosses = true,
           .permits = true,
           .batchable = true,
+          .showsWaiters = true,
           .clock = clock};
 }
 

@@ -64,6 +64,7 @@ constexpr const char* addWaiter =
 /// With what the suite needs to know of the queues on `server`.
 DriverFactory withQueues(DriverFactory factory, const Server& server) {
   factory.waitable = true;
+  factory.showsWaiters = true;
   factory.postable = true;
   factory.batchable = true;
   factory.queued = [server] { return std::stoul(server().command({"EVAL", countQueued, "0"})); };

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -80,6 +82,28 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
                         Instant deadline) {
     list(prefix, visit, deadline);
   }
+};
+
+/// Somebody who waits in the store's queue for a key.
+struct Waiter {
+  std::string owner;                                ///< Its label; empty when it has none.
+  std::optional<std::chrono::milliseconds> waited;  ///< On the store's clock; empty: not known.
+  std::optional<Share> share{};                     ///< What it wants of the key; empty: all.
+};
+
+/// The store can list who waits in its queues.
+class LOCKKEEPER_CORE_EXPORT WaiterBrowsable {
+ public:
+  virtual ~WaiterBrowsable() = default;
+
+  /// For each of `keys`, in their order, those who wait in its queue: the one that is served next comes
+  /// first, 1,000 at most. Callers that wait for a key in one process are one waiter; who polls is none.
+  /// Those who have died are left out as soon as the store can tell. Only looks. None where the account may
+  /// not see queues. Throws as LockDriver::holder().
+  virtual std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) = 0;
+
+  /// The most of one key.
+  static constexpr std::size_t mostListed = 1000;
 };
 
 /// The store lets an operator take a lock from its holder.

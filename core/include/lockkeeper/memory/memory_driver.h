@@ -18,6 +18,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Waitable,
                                                   public Batchable,
                                                   public Browsable,
+                                                  public WaiterBrowsable,
                                                   public Breakable,
                                                   public LossReporting,
                                                   public Permits,
@@ -43,6 +44,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override;
+  std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
   /// Reports holders whose key breakLock() has freed.

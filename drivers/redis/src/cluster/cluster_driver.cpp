@@ -160,8 +160,8 @@ std::string ClusterDriver::name() const { return impl_->topology.name(); }
 
 void* ClusterDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, Breakable, DoubtReporting, Permits,
-                      RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
+                      DoubtReporting, Permits, RateDriver>(*this, type);
 }
 
 void ClusterDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -190,6 +190,16 @@ void ClusterDriver::listBusy(std::string_view prefix, const Visit& visit, Instan
 
 bool ClusterDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   return impl_->at(key, deadline, [&](RedisDriver& node) { return node.breakLock(key, deadline, shown); });
+}
+
+std::vector<std::vector<Waiter>> ClusterDriver::waiters(std::span<const std::string> keys, Instant deadline) {
+  std::vector<std::vector<Waiter>> found;
+  for (const std::string& key : keys) {
+    found.push_back(impl_->at(key, deadline, [&](RedisDriver& node) {
+      return std::move(node.waiters({&key, 1}, deadline).front());
+    }));
+  }
+  return found;
 }
 
 std::vector<Holder> ClusterDriver::shareHolders(std::string_view key, Instant deadline) {

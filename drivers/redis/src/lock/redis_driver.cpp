@@ -10,6 +10,7 @@
 #include "lock/lock_value.h"
 #include "lock/node_calls.h"
 #include "lock/permit_calls.h"
+#include "lock/queue_listing.h"
 #include "lock/replica_count.h"
 #include "queue/wait_queue.h"
 #include "store/companion_key.h"
@@ -222,8 +223,8 @@ void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
   if (type == typeid(Batchable) && impl_->options().minReplicas > 0) return nullptr;
   if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
-  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, Breakable, DoubtReporting,
-                      Permits, RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
+                      DoubtReporting, Permits, RateDriver>(*this, type);
 }
 
 void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -252,6 +253,11 @@ void RedisDriver::listBusy(std::string_view prefix,
 bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
   impl_->forkGuard.check();
   return impl_->queue.breakLock(key, shown != nullptr ? std::string_view(shown->grantId) : "", deadline);
+}
+
+std::vector<std::vector<Waiter>> RedisDriver::waiters(std::span<const std::string> keys, Instant deadline) {
+  impl_->forkGuard.check();
+  return waitersOf(*impl_, keys, deadline);
 }
 
 std::vector<Holder> RedisDriver::shareHolders(std::string_view key, Instant deadline) {

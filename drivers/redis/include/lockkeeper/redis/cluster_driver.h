@@ -35,6 +35,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                                                     public Waitable,
                                                     public WaiterReporting,
                                                     public Browsable,
+                                                    public WaiterBrowsable,
                                                     public Breakable,
                                                     public DoubtReporting,
                                                     public Permits,
@@ -87,6 +88,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
+  std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 

@@ -37,6 +37,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Batchable,
                                                   public WaiterReporting,
                                                   public Browsable,
+                                                  public WaiterBrowsable,
                                                   public Breakable,
                                                   public DoubtReporting,
                                                   public Permits,
@@ -95,6 +96,8 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   std::optional<std::chrono::milliseconds> lookEvery() const override;
   /// Asks the sentinels for the master, and the master whether it is there.
   void look(Instant deadline) noexcept override;
+
+  std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
 
   /// They need the rights that a queue needs; a user without them gets ConfigError for claims of shares.
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;

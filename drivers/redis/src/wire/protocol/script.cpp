@@ -41,6 +41,11 @@ const Script& Script::shareHolders() {
   return script;
 }
 
+const Script& Script::waiters() {
+  static const Script& script = *new Script(scripts::waiters);
+  return script;
+}
+
 const Script& Script::acquireInOrder() {
   static const std::string& text =
       *new std::string("local function acquire(KEYS, ARGV)\n" + std::string(scripts::acquire) + "end\n" +

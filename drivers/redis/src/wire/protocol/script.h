@@ -25,6 +25,7 @@ class Script {
   static const Script& releasePermits();
   static const Script& holder();
   static const Script& shareHolders();
+  static const Script& waiters();
   static const Script& breakLock();
   static const Script& rateTake();
   static const Script& rateRefund();

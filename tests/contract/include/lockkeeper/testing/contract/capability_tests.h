@@ -12,6 +12,7 @@ TEST_P(DriverContract, HasTheCapabilitiesThatItsFactoryNames) {
   EXPECT_EQ(capability<LossReporting>(*driver) != nullptr, GetParam().reportsLosses);
   EXPECT_EQ(capability<Postable>(*driver) != nullptr, GetParam().postable);
   EXPECT_EQ(capability<Permits>(*driver) != nullptr, GetParam().permits);
+  EXPECT_EQ(capability<WaiterBrowsable>(*driver) != nullptr, GetParam().showsWaiters);
   EXPECT_EQ(capability<Batchable>(*driver) != nullptr, GetParam().batchable);
 }
 

@@ -102,6 +102,13 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
   }
   std::vector<Holder> shareHolders() { return capability<Permits>(*driver)->shareHolders(key, deadline()); }
 
+  std::vector<std::string> ownersOfWaiters(const std::string& of) {
+    std::vector<std::string> owners;
+    const auto listed = capability<WaiterBrowsable>(*driver)->waiters({&of, 1}, deadline());
+    for (const Waiter& each : listed.at(0)) owners.push_back(each.owner);
+    return owners;
+  }
+
   /// What release and renew answer when nobody holds the key.
   static ReleaseOutcome releaseOfNothing() {
     return GetParam().goneIsUncertain ? ReleaseOutcome::ownerUnknown : ReleaseOutcome::notOwner;
