@@ -56,6 +56,10 @@ Schedule Schedule::cron(std::string_view expression, TimeZone zone) {
   return made;
 }
 
+std::optional<seconds> Schedule::period() const noexcept {
+  return cron_ ? std::nullopt : std::optional(period_);
+}
+
 Schedule Schedule::every(std::chrono::milliseconds period) {
   checkDuration("the period of a schedule", period, seconds{1}, std::chrono::hours{24 * 366});
   Schedule made;

@@ -1,5 +1,6 @@
 #include "lockkeeper/schedule/scheduled_task.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -12,8 +13,10 @@ void checkOptions(const ScheduleOptions& options) {
   checkDuration("clockSkew", options.clockSkew, std::chrono::milliseconds{0}, std::chrono::hours{1});
 }
 
-std::chrono::milliseconds leaseOf(const ScheduleOptions& options) noexcept {
-  return detail::keptFor(detail::latestRun(options.missed), options);
+std::chrono::milliseconds leaseOf(const Schedule& schedule, const ScheduleOptions& options) noexcept {
+  std::chrono::milliseconds latest = detail::latestRun(options.missed);
+  if (const auto period = schedule.period()) latest = std::min<std::chrono::milliseconds>(latest, *period);
+  return detail::keptFor(latest, options);
 }
 
 ScheduledTask::ScheduledTask(std::shared_ptr<const ExclusiveTask> task, Schedule schedule,

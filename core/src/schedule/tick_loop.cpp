@@ -86,11 +86,22 @@ void TickLoop::stop() {
   thread_.join();
 }
 
+bool TickLoop::isStopped() const noexcept { return stopped_.stop_requested() || manager().stopped(); }
+
 void TickLoop::run() {
-  while (!stopped_.stop_requested() && !manager().stopped()) {
-    const Instant until = step();
+  while (!isStopped()) {
+    const Instant until = stepOrPause();
     std::unique_lock held(mutex_);
     if (!stopped_.stop_requested()) manager().environment().clock->wait(held, wakeUp_, until);
+  }
+}
+
+/// Lack of memory must not end the process: the ticks that it has not come to are still due.
+Instant TickLoop::stepOrPause() noexcept {
+  try {
+    return step();
+  } catch (const std::exception&) {
+    return saturatingAdd(clock().now(), longestWait);
   }
 }
 
@@ -125,11 +136,19 @@ sys_seconds TickLoop::latestTick(sys_seconds from, WallTime wall) const {
 Instant TickLoop::step() {
   const WallTime wall = clock().wallNow();
   if (wall < passed_ - longestSetBack) begin(wall);
+  tellWhenSetBack(wall);
   if (due_ <= wall && clock().now() >= askAgainAt_) handleDue(wall);
   const milliseconds left = due_ - clock().wallNow();
   const Instant now = clock().now();
   const Instant due = saturatingAdd(now, std::max<milliseconds>(left, milliseconds{0}));
   return std::min(std::max(due, askAgainAt_), now + longestWait);
+}
+
+/// Once each time, since no tick comes then for up to a day.
+void TickLoop::tellWhenSetBack(WallTime wall) {
+  const bool former = std::exchange(setBack_, wall < passed_ - options_.clockSkew);
+  if (!setBack_ || former) return;
+  tell(TaskOutcome::missed, clock().now(), "the wall clock was set back: no tick comes before " + text(due_));
 }
 
 void TickLoop::handleDue(WallTime wall) {
@@ -178,8 +197,12 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
     auto claim = task_->manager_->tryLock(keyOf(task_->name(), tick), options);
     if (!claim && failed_ == tick && began < givenBackAt_) return Attempt::storeFailed;
     if (!claim) {
-      const bool stopped = stopped_.stop_requested() || manager().stopped();
-      tell(stopped ? TaskOutcome::stopped : TaskOutcome::skipped, began);
+      tell(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
+      return Attempt::notRun;
+    }
+    if (isStopped()) {
+      claim->release();  // another instance may run it
+      tell(TaskOutcome::stopped, began);
       return Attempt::notRun;
     }
     claim->releaseHeldFor(*options.ttl);

@@ -40,9 +40,12 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
 
  private:
   void run();
+  Instant stepOrPause() noexcept;
+  bool isStopped() const noexcept;
   void begin(WallTime wall);
   void pass(std::chrono::sys_seconds until);
   std::chrono::sys_seconds latestTick(std::chrono::sys_seconds from, WallTime wall) const;
+  void tellWhenSetBack(WallTime wall);
   void handleDue(WallTime wall);
   /// What came of a tick.
   enum class Attempt { run, notRun /* certainly */, storeFailed };
@@ -62,6 +65,7 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   std::optional<std::chrono::sys_seconds> failed_{};  // the due one, when the store has failed at it,
   Instant askAgainAt_ = Instant::min();               // and when it is asked again
   Instant givenBackAt_ = Instant::min();
+  bool setBack_ = false;  // the wall clock, behind what is done with
   Backoff pauses_;
 
   std::thread thread_;

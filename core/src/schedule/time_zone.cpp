@@ -53,7 +53,7 @@ TimeZone TimeZone::named(std::string_view name) {
   std::string bytes(longestFile, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
-  if (bytes.empty()) refuse(name, "there is no such file");
+  if (bytes.empty()) refuse(name, "there is no such zone");
   return fromBytes(name, bytes);
 }
 

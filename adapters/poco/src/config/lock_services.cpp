@@ -6,6 +6,7 @@
 #include <array>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "config/setting_value.h"
@@ -47,6 +48,14 @@ std::shared_ptr<LockDriver> openStore(const std::string& setting, const std::str
   return asConfigured(setting + ": ", [&] { return stores.open(uri, environment); });
 }
 
+/// Throws ConfigError that says `what` is too long for a migration with that maxTtl.
+void checkLease(const std::string& what, std::chrono::milliseconds lease, std::chrono::milliseconds maxTtl) {
+  if (lease <= maxTtl) return;
+  throw ConfigError(what + " is " + formatDuration(lease) +
+                    ": during a migration at most lockkeeper.migration.maxTtl, " + formatDuration(maxTtl) +
+                    ", is allowed");
+}
+
 std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreRegistry& stores,
                                           const Environment& environment) {
   const MigrationSettings& migration = settings.migration;
@@ -54,19 +63,8 @@ std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreR
   checkStore("lockkeeper.migration.from", migration.from, stores);
   if (!migration.stateStore.empty())
     checkStore("lockkeeper.migration.stateStore", migration.stateStore, stores);
-  const auto checkLease = [&](const std::string& what, std::chrono::milliseconds lease) {
-    if (lease <= migration.options.maxTtl) return;
-    throw ConfigError(what + " is " + formatDuration(lease) +
-                      ": during a migration at most lockkeeper.migration.maxTtl, " +
-                      formatDuration(migration.options.maxTtl) + ", is allowed");
-  };
-  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl.value_or(LockOptions::defaultTtl));
-  for (const auto& [name, task] : settings.tasks) {
-    checkLease("the lease of lockkeeper.tasks." + name, leaseOf(task));
-  }
-  for (const auto& [name, schedule] : settings.schedules) {
-    checkLease("the lease of each tick of lockkeeper.tasks." + name, leaseOf(schedule.options));
-  }
+  checkLease("lockkeeper.lock.ttl", settings.manager.lock.ttl.value_or(LockOptions::defaultTtl),
+             migration.options.maxTtl);
   return asConfigured("lockkeeper.migration: ", [&] {
     return migration::open(stores, {migration.from, settings.store, migration.stateStore}, migration.options,
                            environment);
@@ -132,6 +130,23 @@ struct LockServices::Live {
     return generations.back();
   }
 
+  /// Throws ConfigError that names what is wrong or missing.
+  void check(const Generation& fresh) const {
+    for (const auto& each : fresh.tasks) {
+      const std::string task = "lockkeeper.tasks." + each.first;
+      asConfigured(task + ": ", [&] { checkOptions(each.second); });
+      if (maxTtl) checkLease("the lease of " + task, leaseOf(each.second), *maxTtl);
+    }
+    for (const auto& [name, plan] : fresh.schedules) {
+      const std::string task = "lockkeeper.tasks." + name;
+      if (!fresh.tasks.contains(name)) throw ConfigError(task + " has a schedule, but is no task");
+      if (maxTtl) {
+        checkLease("the lease of each tick of " + task, leaseOf(plan.schedule, plan.options), *maxTtl);
+      }
+    }
+  }
+
+  std::optional<std::chrono::milliseconds> maxTtl{};  // of the migration, if there is one; does not change
   std::mutex mutex;
   std::list<Generation> generations;
 };
@@ -139,6 +154,7 @@ struct LockServices::Live {
 LockServices::LockServices(const Settings& settings, const StoreRegistry& stores,
                            const Environment& environment)
     : live_(std::make_shared<Live>()) {
+  if (!settings.migration.from.empty()) live_->maxTtl = settings.migration.options.maxTtl;
   reload(settings);
   if (settings.store.empty()) {
     throw ConfigError(
@@ -192,12 +208,10 @@ const std::shared_ptr<ValueStore>& LockServices::sharedAnswers() const {
 
 void LockServices::reload(const Settings& settings) {
   Live::Generation fresh{settings.policies(), settings.tasks};
-  for (const auto& task : fresh.tasks) {
-    asConfigured("lockkeeper.tasks." + task.first + ": ", [&] { checkOptions(task.second); });
-  }
   for (const auto& [name, given] : settings.schedules) {
     fresh.schedules.emplace(name, planned("lockkeeper.tasks." + name, given));
   }
+  live_->check(fresh);
   const std::lock_guard guard(live_->mutex);
   live_->generations.push_back(std::move(fresh));
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "lockkeeper/export.h"
@@ -36,6 +37,9 @@ class LOCKKEEPER_CORE_EXPORT Schedule {
 
   /// The first tick after `after`, which itself does not count. For years 1900 to 9999.
   std::chrono::sys_seconds next(std::chrono::sys_seconds after) const;
+
+  /// That of every(); empty for cron(), whose ticks are at different distances.
+  std::optional<std::chrono::seconds> period() const noexcept;
 
  private:
   Schedule() = default;

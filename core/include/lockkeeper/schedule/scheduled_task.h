@@ -16,7 +16,7 @@ class TickLoop;
 /// What becomes of a tick at which a process could not run its task, because it did not run yet, or the
 /// machine was asleep.
 enum class Missed {
-  skip,  ///< Nothing. A tick that a process comes to by up to a minute late still counts as in time.
+  skip,  ///< Nothing. A tick that a running process comes to by up to a minute late still counts as in time.
   once,  ///< The latest tick is run when the process is there again, unless another instance has run it, it
          ///< is more than 22 h old, or the next one has come.
 };
@@ -33,9 +33,10 @@ struct ScheduleOptions {
 /// Throws std::invalid_argument that names the first option out of range.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const ScheduleOptions& options);
 
-/// How long a store remembers a tick at most: the longest lease that a ScheduledTask with these options takes
-/// besides that of its task. At most 24 h.
-LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const ScheduleOptions& options) noexcept;
+/// How long a store remembers a tick at most: the longest lease that a ScheduledTask takes besides that of
+/// its task. At most 24 h.
+LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const Schedule& schedule,
+                                                         const ScheduleOptions& options) noexcept;
 
 /// Runs an ExclusiveTask at each tick of a schedule, on one of all instances that have it. Each tick has a
 /// lock of its own, NAME@2026-11-23T02:30:00Z, which an instance takes before it runs the task and which
@@ -43,10 +44,10 @@ LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const ScheduleOptions& 
 /// and however late an instance's clock is; also when its process dies meanwhile, and also when the work
 /// throws.
 ///
-/// A tick that comes while an earlier run goes on, here or elsewhere, is not run. The listener hears of each
-/// tick from each instance (EventKind::taskEnded): `skipped` where another one had it, `missed` with the
-/// reason where the tick passed without this instance, and otherwise as from ExclusiveTask::run(). What the
-/// work throws is told there, and the next tick comes.
+/// A tick that comes while an earlier run goes on, here or elsewhere, is not run. The listener hears from
+/// each instance (EventKind::taskEnded): `skipped` where another one had the tick, `missed` with the reason
+/// where ticks passed without this instance, once for all that passed in a row, and otherwise as from
+/// ExclusiveTask::run(). What the work throws is told there, and the next tick comes.
 ///
 /// A wall clock that is set back by up to 24 h repeats no tick; the next one comes when it has caught up. One
 /// that is set back further is taken at its word.

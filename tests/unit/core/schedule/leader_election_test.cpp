@@ -24,6 +24,11 @@ class Protocol {
     changed_.wait_for(guard, 20s, [&] { return find(what, nth).has_value(); });
     return find(what, nth);
   }
+  /// Whether it has been by now.
+  bool isSaid(const std::string& what, int nth) const {
+    const std::lock_guard guard(mutex_);
+    return find(what, nth).has_value();
+  }
   std::vector<std::string> said() const {
     const std::lock_guard guard(mutex_);
     std::vector<std::string> all;
@@ -91,8 +96,9 @@ class LeaderElectionTest : public ManagerFixture {
   /// Moves time on in small steps until `what` was said; when.
   std::optional<Instant> advanceUntil(const std::string& what, int nth = 1) {
     std::atomic<bool> over = false;
+    // Not a step more, however late this thread hears of it: the new leader's lease runs.
     std::thread mover([&] {
-      while (!over) {
+      while (!over && !protocol.isSaid(what, nth)) {
         clock->advance(50ms);
         std::this_thread::yield();
       }

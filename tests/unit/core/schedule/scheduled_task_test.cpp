@@ -438,6 +438,34 @@ TEST(ScheduledTaskTest, ALockThatIsGrantedTooLateIsNoTick) {
               ElementsAre("the tick of 2026-01-01T01:00:00Z: its lock was granted too late"));
 }
 
+TEST(ScheduledTaskTest, AMachineThatIsStoppedWhileItTakesTheTickLeavesItToAnother) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  machine.network->onAcquired = [&] { machine.manager->stop(); };
+  world.start(Schedule::every(1h));
+  world.pass(1s);
+  EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::stopped}));
+  ASSERT_EQ(world.runs.size(), 1U);
+  EXPECT_EQ(world.runs.front().machine, 1U);
+}
+
+TEST(ScheduledTaskTest, AWallClockThatIsSetBackAndWaitedForIsToldOnce) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  const auto set = [&](const char* now) { world.clock->setWallClock(moment(now)); };
+  set("2026-01-01 12:59:59");  // wrong for a second
+  world.pass(1s);
+  set("2026-01-01 01:00:00");
+  world.pass(7200s);
+  EXPECT_EQ(machine.outcomes, (Outcomes{missed, done, missed}));
+  EXPECT_EQ(machine.reasons.back(), "the wall clock was set back: no tick comes before 2026-01-01T14:00:00Z");
+  set("2026-01-01 13:00:10");
+  world.pass(10s);
+  set("2026-01-01 12:59:50");  // within clockSkew
+  world.pass(5s);
+  EXPECT_EQ(machine.outcomes.size(), 3U);
+}
+
 TEST(ScheduledTaskTest, NamesTheOptionThatIsOutOfRange) {
   World world("2026-01-01 00:00:00");
   const auto manager = std::make_shared<LockManager>(world.store);
@@ -454,8 +482,9 @@ TEST(ScheduledTaskTest, NamesTheOptionThatIsOutOfRange) {
   EXPECT_EQ(made("a", {.clockSkew = -1s}), "clockSkew is -1s: it must be 0s to 1h");
   EXPECT_EQ(made("a", {.clockSkew = 61min}), "clockSkew is 61m: it must be 0s to 1h");
   EXPECT_EQ(made("a", {.missed = Missed::once, .clockSkew = 1h}), "not refused");
-  EXPECT_LE(leaseOf({.missed = Missed::once, .clockSkew = 1h}), 24h);
-  EXPECT_EQ(leaseOf(ScheduleOptions{}), 150s + 600ms);
+  EXPECT_LE(leaseOf(Schedule::cron("@daily"), {.missed = Missed::once, .clockSkew = 1h}), 24h);
+  EXPECT_EQ(leaseOf(Schedule::cron("@daily"), {}), 150s + 600ms);
+  EXPECT_EQ(leaseOf(Schedule::every(10s), {.missed = Missed::once}), 100s + 100ms);
   EXPECT_EQ(made(std::string(491, 'a'), {}), "not refused");
   EXPECT_NE(made(std::string(492, 'a'), {}), "not refused");
   EXPECT_THROW(ScheduledTask(nullptr, Schedule::every(1h)), std::invalid_argument);

@@ -133,12 +133,12 @@ TEST(TimeZoneTest, RefusesNamesThatAreNoZone) {
     return "not refused";
   };
   EXPECT_EQ(named("Europe/Berlni"),
-            "the time zone 'Europe/Berlni' cannot be used: there is no such file" + allowed);
+            "the time zone 'Europe/Berlni' cannot be used: there is no such zone" + allowed);
   for (const std::string name : {"", "/etc/passwd", "../../../etc/passwd", "Europe/../UTC", "Europe/", "a b",
                                  "CET-1CEST,M3.5.0,M10.5.0/3"}) {
     EXPECT_THAT(named(name), HasSubstr("it is no name")) << name;
   }
-  EXPECT_THAT(named("Europe"), HasSubstr("there is no such file")) << "a folder";
+  EXPECT_THAT(named("Europe"), HasSubstr("there is no such zone")) << "a folder";
   EXPECT_THAT(named("zone.tab"), HasSubstr("it is no name"));
 }
 

@@ -182,7 +182,7 @@ TEST(LockServices, RefusesSchedulesThatAreNone) {
       "lockkeeper.tasks.t.cron: '30 2 31 2 *' is not a cron expression: it never comes: no month that it "
       "names has such a day");
   EXPECT_EQ(refused(task + "cron = @daily\nlockkeeper.tasks.t.timeZone = Berlin\n"),
-            "lockkeeper.tasks.t.timeZone: the time zone 'Berlin' cannot be used: there is no such file: UTC "
+            "lockkeeper.tasks.t.timeZone: the time zone 'Berlin' cannot be used: there is no such zone: UTC "
             "and the "
             "names below /usr/share/zoneinfo/ (Debian's package tzdata) are allowed, such as Europe/Berlin");
   EXPECT_EQ(refused(task + "every = 0s\n"),
@@ -202,8 +202,16 @@ TEST(LockServices, RefusesSchedulesThatAreNone) {
   EXPECT_EQ(refused("lockkeeper.migration.from = other:\n" + task +
                         "every = 2h\nlockkeeper.tasks.t.missed = once\n",
                     withOtherStore()),
-            "the lease of each tick of lockkeeper.tasks.t is 80082s: during a migration at most "
+            "the lease of each tick of lockkeeper.tasks.t is 7362s: during a migration at most "
             "lockkeeper.migration.maxTtl, 5m, is allowed");
+}
+
+TEST(LockServices, AScheduleThatWasMadeInCodeNeedsItsTask) {
+  Settings settings;
+  settings.store = "memory:";
+  settings.schedules["t"].cron = "@daily";
+  EXPECT_EQ(refusal([&] { LockServices(settings, StoreRegistry()); }),
+            "lockkeeper.tasks.t has a schedule, but is no task");
 }
 
 TEST(LockServices, TakesTheDriversOfOthers) {
