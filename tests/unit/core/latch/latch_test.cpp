@@ -97,6 +97,21 @@ TEST_F(LatchTest, AParticipantThatCountsAgainAfterALostReplyCountsOnce) {
   EXPECT_EQ(mine.missing(), (Names{"b", "c"}));
 }
 
+TEST_F(LatchTest, NamesItsParticipantsInAnyOrderAndEachOnce) {
+  CountDownLatch mine(values, "import", {"c", "a", "b", "a"}, options());
+  EXPECT_EQ(mine.missing(), (Names{"a", "b", "c"}));
+  for (const char* const each : {"c", "a", "b"}) mine.countDown(each);
+  EXPECT_TRUE(latch().wait(0ms));
+}
+
+TEST_F(LatchTest, IsAnotherOneInAnotherNamespace) {
+  CountDownLatch mine = latch();
+  for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
+  LatchOptions elsewhere = options();
+  elsewhere.keyNamespace = "bakery";
+  EXPECT_EQ(CountDownLatch(values, "import", {"a", "b", "c"}, elsewhere).missing().size(), 3U);
+}
+
 TEST_F(LatchTest, NothingIsInTheStoreAfterItsTime) {
   CountDownLatch mine = latch();
   for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
@@ -159,6 +174,22 @@ TEST_F(LatchTest, NobodyPassesABarrierBeforeAllHaveComeToTheSameRound) {
   }
   for (auto& each : workers) EXPECT_TRUE(ending(each));
   EXPECT_EQ(early, 0);
+}
+
+TEST_F(LatchTest, AWaitAtABarrierIsOneForCountingAndForTheOthers) {
+  values->down = true;
+  auto waiting = std::async(std::launch::async, [&] {
+    return Barrier(values, "steps", {"a", "b"}, options()).arriveAndWait("a", 1, 10s);
+  });
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  clock->advance(9s);
+  values->down = false;
+  clock->advance(500ms);  // longer than a pause
+  CountDownLatch first(values, "steps.1", {"a", "b"}, options());
+  while (first.missing().size() > 1) std::this_thread::yield();
+  clock->advance(500ms);
+  ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
+  EXPECT_FALSE(waiting.get());
 }
 
 TEST_F(LatchTest, WhoGaveUpWaitingAtABarrierStillCountsAndMayComeBack) {

@@ -43,6 +43,10 @@ class LockSetTest : public ManagerFixture {
  protected:
   bool isFree(const std::string& key) { return !store->holder(key, clock->now()); }
 
+  void awaitWaiterOf(const std::string& key) {
+    while (store->waiters({&key, 1}, clock->now()).front().empty()) std::this_thread::yield();
+  }
+
   void passTimeUntilReady(const std::future<LockSet>& waiting) {
     while (waiting.wait_for(0s) != std::future_status::ready) {
       clock->advance(1ms);
@@ -71,6 +75,8 @@ TEST_F(LockSetTest, BadListsAreRefusedBeforeAnythingIsSent) {
   EXPECT_THROW((void)batch.lockAll(std::vector<std::string_view>{}), std::invalid_argument);
   EXPECT_THROW((void)batch.lockAll({"a", ""}), std::invalid_argument);
   EXPECT_THROW((void)batch.lockAll({"a", "b"}, {.ttl = 1ms}), std::invalid_argument);
+  EXPECT_THROW((void)manager.lockAll({"a", std::string(513, 'z')}), std::invalid_argument);
+  EXPECT_EQ(network->calls(Call::acquire), 0);
   std::vector<std::string> many;
   for (int index = 0; index <= 1000; ++index) many.push_back(std::to_string(index));
   EXPECT_THROW((void)batch.tryLockAll(many), std::invalid_argument);
@@ -97,6 +103,7 @@ TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
   const Lock busy = other.lock("c", {.ttl = 24h});  // however fast the clock runs
   for (LockManager* const mine : {&batch, &manager}) {
     EXPECT_FALSE(mine->tryLockAll({"a", "b", "c"}));
+    if (mine == &batch) EXPECT_EQ(batching->singles, 0) << "it is known to be busy";
     EXPECT_TRUE(isFree("a"));
     EXPECT_TRUE(isFree("b"));
     auto waiting = std::async(std::launch::async, [&] {
@@ -109,6 +116,44 @@ TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
     EXPECT_TRUE(isFree("a"));
     EXPECT_TRUE(isFree("b"));
   }
+}
+
+TEST_F(LockSetTest, WhatOneKeyWasWaitedForIsNotLeftForTheNext) {
+  Lock first = other.lock("a", {.ttl = 24h});
+  const Lock second = other.lock("b", {.ttl = 24h});
+  auto waiting = std::async(std::launch::async, [&] {
+    return batch.lockAll({"a", "b"}, {.ttl = 1h, .waitFor = 10s});
+  });
+  awaitWaiterOf("a");
+  clock->advance(8s);
+  first.release();
+  awaitWaiterOf("b");
+  clock->advance(2s);
+  ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
+  EXPECT_THROW(waiting.get(), LockTimeout);
+  EXPECT_TRUE(isFree("a"));
+}
+
+TEST_F(LockSetTest, ASetIsNotHandedOutWithALockThatWasLostInTheLastMoment) {
+  const Lock busy = other.lock("b", {.ttl = 1h});
+  auto waiting = std::async(std::launch::async, [&] { return manager.lockAll({"a", "b"}); });
+  while (isFree("a")) std::this_thread::yield();
+  network->failAlways(Call::renew, Fault::unavailable);
+  network->hang(Call::acquire);
+  auto hanging = std::async(std::launch::async, [&] { network->awaitHanging(); });
+  while (hanging.wait_for(0s) != std::future_status::ready) {
+    clock->advance(1ms);
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(store->breakLock("b", clock->now()));
+  clock->advance(30s);
+  ASSERT_TRUE(isFree("a")) << "its lease has ended";
+  network->heal();
+  network->resume();
+  passTimeUntilReady(waiting);
+  const LockSet set = waiting.get();
+  EXPECT_TRUE(set.valid());
+  EXPECT_FALSE(set.lost().stop_requested());
 }
 
 TEST_F(LockSetTest, AKeyThatThisProcessHoldsIsWaitedForInItsLine) {
@@ -150,6 +195,26 @@ TEST_F(LockSetTest, TheLossOfOneIsTheLossOfAllAndTheOthersAreKeptUntilTheRelease
   EXPECT_EQ(set.release(), ReleaseResult::notHeld);
 }
 
+TEST_F(LockSetTest, IsSuspectWhenOneIsAndLostWhenAnotherOneIs) {
+  LockSet set = manager.lockAll({"a", "b", "c"});
+  network->failAlways(Call::renew, Fault::unavailable);
+  clock->advance(10s);
+  while (set.state() != LockState::suspect) std::this_thread::yield();
+  EXPECT_TRUE(set.valid());
+  network->heal();
+  ASSERT_TRUE(store->breakLock("c", clock->now()));
+  EXPECT_THROW(set.renew(), LockLost);
+  EXPECT_EQ(set.state(), LockState::lost);
+}
+
+TEST_F(LockSetTest, AReleaseFreesTheLastKeyFirst) {
+  LockSet set = batch.lockAll({"a", "b", "c"});
+  EXPECT_EQ(set.release(), ReleaseResult::released);
+  std::vector<std::string> released = listener->heard();
+  std::erase_if(released, [](const std::string& event) { return !event.starts_with("released"); });
+  EXPECT_EQ(released, (std::vector<std::string>{"released c", "released b", "released a"}));
+}
+
 TEST_F(LockSetTest, WhoHearsOfTheLossMayEndTheSet) {
   std::optional<LockSet> set = batch.lockAll({"a", "b"});
   std::promise<void> ended;
@@ -173,6 +238,7 @@ TEST_F(LockSetTest, AKeyThatIsLostWhileAnotherIsWaitedForIsTakenAnew) {
   const LockSet set = waiting.get();
   EXPECT_TRUE(set.valid());
   EXPECT_GT(*set.fence("a"), *first);
+  EXPECT_FALSE(set.lost().stop_requested()) << "that was the one before";
 }
 
 TEST_F(LockSetTest, MaxHoldCountsFromWhenTheLastWasTaken) {
@@ -181,10 +247,13 @@ TEST_F(LockSetTest, MaxHoldCountsFromWhenTheLastWasTaken) {
     return batch.lockAll({"a", "b"}, {.ttl = 1h, .maxHold = 10s});
   });
   while (isFree("a")) std::this_thread::yield();
+  const auto first = store->holder("a", clock->now())->fence;
+  awaitWaiterOf("b");
   clock->advance(30s);
   busy.release();
   const LockSet set = waiting.get();
   EXPECT_TRUE(set.valid());
+  EXPECT_EQ(set.fence("a"), first) << "nobody else had it meanwhile";
   EXPECT_EQ(set.remaining(), 10s);
   clock->advance(10s);
   EXPECT_FALSE(set.valid());
