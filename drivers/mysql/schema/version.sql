@@ -1,5 +1,5 @@
--- The table of mysql+version on MariaDB and MySQL: one row for each key that was ever locked. Keys are VARBINARY, so
--- that they compare byte by byte. InnoDB, because a claim must be whole and survive a crash.
+-- The tables of mysql+version on MariaDB and MySQL. The first has one row for each key that was ever locked. Keys are
+-- VARBINARY, so that they compare byte by byte. InnoDB, because a claim must be whole and survive a crash.
 --
 -- A lock is free when token is empty or expires_at (UTC, on the server's own clock) has passed. version counts up with
 -- each grant and is its fence, so rows stay when locks are released. To purge rows that nobody uses any more:
@@ -11,4 +11,17 @@ CREATE TABLE IF NOT EXISTS `lockkeeper_locks` (
   token      VARBINARY(32)  NOT NULL,
   owner      VARBINARY(64)  NOT NULL,
   expires_at DATETIME(6)    NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
+
+-- For shared locks and semaphores only: one row for each claim that has a share of a key. They count as long as the
+-- key's row above says so: its token is then 'shares/' and the number of permits, and its expires_at the end of the
+-- longest of their leases. expires_us is in microseconds since 1970, UTC. Nothing is left when all have been released.
+CREATE TABLE IF NOT EXISTS `lockkeeper_locks_shares` (
+  lock_key   VARBINARY(512) NOT NULL,
+  token      VARBINARY(32)  NOT NULL,
+  owner      VARBINARY(64)  NOT NULL,
+  weight     INT            NOT NULL,
+  fence      BIGINT         NOT NULL,
+  expires_us BIGINT         NOT NULL,
+  PRIMARY KEY (lock_key, token)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

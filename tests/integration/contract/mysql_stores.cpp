@@ -26,6 +26,7 @@ std::unique_ptr<DatabaseServer> start(Brand brand) {
   server->execute("CREATE DATABASE locks");
   server->execute("CREATE USER 'keeper'@'127.0.0.1' IDENTIFIED BY 'let-me-in'");
   server->execute("GRANT SELECT, INSERT, UPDATE, CREATE ON locks.* TO 'keeper'@'127.0.0.1'");
+  server->execute("GRANT DELETE, CREATE ON locks.lockkeeper_locks_shares TO 'keeper'@'127.0.0.1'");
   return server;
 }
 
@@ -55,7 +56,8 @@ DriverFactory version(const char* name, Brand brand) {
           .open = opener(std::make_shared<Servers>(), brand, "mysql+version"),
           .fence = FencePromise::whileStoreKeepsWrites,
           .browsable = true,
-          .breakable = true};
+          .breakable = true,
+          .permits = true};
 }
 
 DriverFactory getLock(const char* name, Brand brand) {

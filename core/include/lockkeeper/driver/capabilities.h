@@ -120,9 +120,9 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
 
 /// The store counts permits: claims may have a share of a key (Claim::share). A key that has room is granted
 /// to as many as fit; each has its own lease, and one that has ended is not counted any more, on the store's
-/// clock. Shares and a claim of the whole key exclude each other. Nobody is granted a share while others wait
-/// in the store's queue (but AcquireRequest::ahead), so that neither readers nor writers starve; those in
-/// front that fit are served together. Who takes the last permit has a new fence. acquire() and
+/// clock. Shares and a claim of the whole key exclude each other. Where the store has a queue, nobody is
+/// granted a share while others wait in it (but AcquireRequest::ahead), so that neither readers nor writers
+/// starve; those in front that fit are served together. Who takes the last permit has a new fence. acquire() and
 /// acquireWaiting() throw ConfigError, and do nothing, when those who hold the key have named another limit.
 /// LockDriver::holder() tells of one holder.
 class LOCKKEEPER_CORE_EXPORT Permits {

@@ -116,7 +116,8 @@ void throwConnectFault(unsigned error, const std::string& text, const std::strin
 void throwFault(const Reply& reply, const std::string& display, std::string_view schemaFile) {
   const std::string line = message(reply.error, reply.reason, display);
   if (reply.lost()) throw OutcomeUnknown(line);
-  if (reply.error == noSuchTable && !schemaFile.empty()) throw ConfigError(line + schemaHint(schemaFile));
+  if (reply.error == noSuchTable)
+    throw NoSuchTable(line + (schemaFile.empty() ? "" : schemaHint(schemaFile)));
   if (reply.error == rowDeadlock) throw RowDeadlock(line);
   if (kindOf(reply.error) == FaultKind::contention) throw Contention(line);
   if (kindOf(reply.error) == FaultKind::notPrimary) throw NotPrimary(line);

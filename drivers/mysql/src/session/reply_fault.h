@@ -45,6 +45,12 @@ class NotPrimary : public StoreUnavailable {
   using StoreUnavailable::StoreUnavailable;
 };
 
+/// The table is not there.
+class NoSuchTable : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
 /// Of a log-in that failed: StoreUnavailable for what passes by itself (NotPrimary is such), else
 /// ConfigError.
 [[noreturn]] void throwConnectFault(unsigned error, const std::string& text, const std::string& display);

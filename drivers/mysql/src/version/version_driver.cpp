@@ -1,6 +1,9 @@
 #include "lockkeeper/mysql/version_driver.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -9,9 +12,16 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "version/lock_table.h"
+#include "version/lock_texts.h"
+#include "version/share_table.h"
 #include "version/version_options.h"
 
 namespace lockkeeper::mysql {
+namespace {
+
+constexpr std::chrono::minutes clearEvery{1};
+
+}  // namespace
 
 /// The sessions, and what the driver's operations share.
 class VersionDriver::Impl {
@@ -20,11 +30,12 @@ class VersionDriver::Impl {
       : texts_(options.table),
         opener_(options,
                 {.setUp = LockTable::setUp,
-                 .schema = LockTable::schema(options.table),
+                 .schema = schemaOf(options.table, false),
                  .schemaFile = "version.sql",
                  .readTable = LockTable::read(options.table),
                  .tells = true},
                 environment),
+        makesShares_(options.createTable),
         pool_(opener_, options.connections),
         cancelling_(opener_, 1) {}
 
@@ -35,69 +46,90 @@ class VersionDriver::Impl {
   /// For what must not wait until one of the others is free.
   SessionPool& cancelling() { return cancelling_; }
 
-  /// Lets `call` use the table on one session until `deadline`. Throws lockkeeper's errors.
+  /// The tables, on one session.
+  struct Tables {
+    LockTable locks;
+    ShareTable shares;
+  };
+  /// Lets `call` use them until `deadline`. Throws lockkeeper's errors.
   template <class Call>
-  auto onTable(Instant deadline, Call call);
+  auto onTables(Instant deadline, Call call);
+
+  AcquireResult acquireShare(const AcquireRequest& request);
+
+  /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
+  /// more. What goes wrong then is none of the caller's business.
+  void clearEndedShares(Instant deadline) noexcept;
+
+  /// Renews leases in one of the tables, and writes the outcome of each.
+  template <class Table>
+  void renew(std::span<Renewal* const> renewals, Table Tables::*table, Instant deadline);
 
   const ForkGuard forkGuard;
 
  private:
-  const LockTable::Texts texts_;
+  const LockTexts texts_;
   SessionOpener opener_;
+  std::atomic<bool> makesShares_;  // the first claim of a share looks whether their table is there
   SessionPool pool_;
   SessionPool cancelling_;
+  std::atomic<Instant> nextClearing_{Instant::min()};
 };
 
 template <class Call>
-auto VersionDriver::Impl::onTable(Instant deadline, Call call) {
+auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
   forkGuard.check();
   if (clock().now() >= deadline) throw StoreUnavailable(opener_.display() + ": no time was left to ask");
   SessionPool::Use session(pool_, deadline);
-  LockTable table(session, texts_, deadline);
-  auto result = call(table);
+  Tables tables{{session, texts_, deadline}, {session, texts_, deadline}};
+  auto result = call(tables);
   session.keep();
   return result;
 }
 
-VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
-    : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
-
-VersionDriver::~VersionDriver() {
-  // Closing an inherited session properly would close the parent's: leaking it is right.
-  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
-}
-
-AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
-  return impl_->onTable(request.deadline, [&](LockTable& table) -> AcquireResult {
-    const Instant leasedFrom = impl_->clock().now();
-    // A claim that was sent before may have its fence already, and no others.
-    const std::uint32_t turns = request.resend ? 1 : request.turns;
-    const auto answer = table.claim(request.claim, request.ttl, turns);
-    if (const auto* fence = std::get_if<Fence>(&answer))
-      return Granted{leasedFrom, request.ttl, *fence, turns};
-    return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
+AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
+  Instant leasedFrom{};
+  const ShareTable::Answer answer = onTables(request.deadline, [&](Tables& tables) {
+    if (makesShares_) {
+      tables.shares.make();
+      makesShares_ = false;
+    }
+    leasedFrom = clock().now();
+    return tables.shares.claim(request.claim, request.ttl);
   });
+  if (answer.granted) return Granted{leasedFrom, request.ttl, answer.fence};
+  const Claim& claim = request.claim;
+  if (answer.limit && *answer.limit != claim.share->limit)
+    throwLimitsDisagree(claim.key, *claim.share, *answer.limit);
+  return Busy{std::chrono::ceil<std::chrono::milliseconds>(answer.wait)};
 }
 
-void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
-  impl_->forkGuard.check();
-  std::vector<Renewal*> all;
-  all.reserve(renewals.size());
-  for (Renewal& each : renewals) {
-    each.outcome = RenewOutcome::unavailable;
-    all.push_back(&each);
+void VersionDriver::Impl::clearEndedShares(Instant deadline) noexcept {
+  const Instant now = clock().now();
+  Instant due = nextClearing_;
+  if (now < due || !nextClearing_.compare_exchange_strong(due, now + clearEvery)) return;
+  try {
+    onTables(deadline, [](Tables& tables) {
+      tables.shares.clearEnded();
+      return true;
+    });
+  } catch (const std::exception&) {
   }
-  for (std::span<Renewal*> rest(all); !rest.empty();) {
-    const auto batch = rest.first(std::min(rest.size(), LockTable::renewalsAtOnce));
+}
+
+template <class Table>
+void VersionDriver::Impl::renew(std::span<Renewal* const> renewals, Table Tables::*table, Instant deadline) {
+  for (auto rest = renewals; !rest.empty();) {
+    const auto batch = rest.first(std::min(rest.size(), LeaseRows::renewalsAtOnce));
     rest = rest.subspan(batch.size());
     try {
-      impl_->onTable(deadline, [&](LockTable& table) {
-        const Instant leasedFrom = impl_->clock().now();
+      onTables(deadline, [&](Tables& tables) {
+        const Instant leasedFrom = clock().now();
         for (Renewal* each : batch) {
           each->leasedFrom = leasedFrom;
           each->leasedFor = each->ttl;
         }
-        table.renew(batch, impl_->cancelling());
+        (tables.*table).renew(batch, cancelling());
         return true;
       });
     } catch (const Error& error) {
@@ -109,13 +141,57 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   }
 }
 
+VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
+    : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
+
+VersionDriver::~VersionDriver() {
+  // Closing an inherited session properly would close the parent's: leaking it is right.
+  if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
+}
+
+AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
+  if (request.claim.share) return impl_->acquireShare(request);
+  return impl_->onTables(request.deadline, [&](Impl::Tables& tables) -> AcquireResult {
+    const Instant leasedFrom = impl_->clock().now();
+    // A claim that was sent before may have its fence already, and no others.
+    const std::uint32_t turns = request.resend ? 1 : request.turns;
+    const auto answer = tables.locks.claim(request.claim, request.ttl, turns);
+    if (const auto* fence = std::get_if<Fence>(&answer))
+      return Granted{leasedFrom, request.ttl, *fence, turns};
+    return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
+  });
+}
+
+void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
+  impl_->forkGuard.check();
+  std::vector<Renewal*> whole;
+  std::vector<Renewal*> shares;
+  whole.reserve(renewals.size());
+  for (Renewal& each : renewals) {
+    each.outcome = RenewOutcome::unavailable;
+    (each.claim.share ? shares : whole).push_back(&each);
+  }
+  impl_->renew(whole, &Impl::Tables::locks, deadline);
+  impl_->renew(shares, &Impl::Tables::shares, deadline);
+}
+
 ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {
-  const bool released = impl_->onTable(deadline, [&](LockTable& table) { return table.release(claim); });
+  const bool released = impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    return claim.share ? tables.shares.release(claim) : tables.locks.release(claim);
+  });
+  if (claim.share) impl_->clearEndedShares(deadline);
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadline) {
-  return impl_->onTable(deadline, [&](LockTable& table) { return table.holder(key); });
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) -> std::optional<Holder> {
+    const auto held = tables.locks.held(key);
+    if (!held) return std::nullopt;
+    if (!held->limit) return held->holder;
+    // Nobody has it when it was freed meanwhile.
+    auto holders = tables.shares.longest({key});
+    return holders.empty() ? std::nullopt : std::optional(std::move(holders.begin()->second));
+  });
 }
 
 std::string VersionDriver::name() const { return impl_->display(); }
@@ -130,19 +206,47 @@ void VersionDriver::list(std::string_view prefix,
                          Instant deadline) {
   std::string last;
   for (;;) {
-    const auto page = impl_->onTable(deadline, [&](LockTable& table) { return table.page(prefix, last); });
+    const auto page = impl_->onTables(deadline, [&](Impl::Tables& tables) {
+      auto found = tables.locks.page(prefix, last);
+      std::set<std::string_view> shared;
+      for (const LockTable::Held& each : found) {
+        if (each.limit) shared.insert(each.key);
+      }
+      if (shared.empty()) return found;
+      const auto holders = tables.shares.longest(shared);
+      for (LockTable::Held& each : found) {
+        if (const auto holder = holders.find(each.key); holder != holders.end()) each.holder = holder->second;
+      }
+      return found;
+    });
     if (page.empty()) return;
-    for (const auto& [key, holder] : page) {
-      if (!visit(key, holder)) return;
+    for (const LockTable::Held& each : page) {
+      if (!visit(each.key, each.holder)) return;
     }
-    last = page.back().first;
+    last = page.back().key;
   }
 }
 
 bool VersionDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
-  return impl_->onTable(deadline, [&](LockTable& table) {
-    return table.breakLock(key, shown == nullptr ? std::nullopt : shown->fence);
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    if (shown != nullptr && shown->share) return tables.shares.breakShare(key, shown->grantId);
+    if (tables.locks.breakLock(key, shown == nullptr ? std::nullopt : shown->fence)) return true;
+    if (shown != nullptr) return false;
+    const auto held = tables.locks.held(key);
+    return held && held->limit && tables.shares.breakAll(key);
   });
+}
+
+std::vector<Holder> VersionDriver::shareHolders(std::string_view key, Instant deadline) {
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    // The table of shares may not exist where nobody uses it.
+    const auto held = tables.locks.held(key);
+    return held && held->limit ? tables.shares.holders(key) : std::vector<Holder>();
+  });
+}
+
+bool VersionDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) { return tables.shares.resize(key, limit); });
 }
 
 }  // namespace lockkeeper::mysql

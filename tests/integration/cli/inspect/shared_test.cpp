@@ -87,8 +87,7 @@ TEST_F(SharedKeys, AStoreThatCountsNoPermitsSaysWhyBeforeItIsAsked) {
       {"redlock://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "a quorum cannot count permits"},
       {"redis+legacy://127.0.0.1:1/0", "its values hold one time stamp, of one holder"},
       {"mysql+getlock://u@127.0.0.1:1/d", "GET_LOCK has no shared mode"},
-      {"mysql+version://u@127.0.0.1:1/d", "a row has one version, and so one holder"},
-      {"etcd://127.0.0.1:1", "lockkeeper counts permits in memory and on Redis only"}};
+      {"etcd://127.0.0.1:1", "of its claims for a key, the first one alone holds it"}};
   for (const auto& [store, why] : stores) {
     const Finished refused = lockkeeper({"run", "--store", store, "--permits", "3", "k", "--", "true"});
     if (refused.errors.find("no driver") != std::string::npos) continue;  // it is built without

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "forked_child.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/lock_manager.h"
 #include "version_fixture.h"
 
@@ -141,6 +142,9 @@ TEST_P(VersionConnection, AForkedChildOwnsNothingAndTheParentsLockLivesOn) {
     if (!throwsForked([&] { (void)driver->release(who.claim(), soon()); })) return 4;
     if (!throwsForked([&] { (void)driver->holder("k", soon()); })) return 5;
     if (!throwsForked([&] { driver->renew({}, soon()); })) return 6;
+    auto& permits = *capability<Permits>(*driver);
+    if (!throwsForked([&] { (void)permits.shareHolders("k", soon()); })) return 7;
+    if (!throwsForked([&] { (void)permits.resize("k", 3, soon()); })) return 8;
     lock.reset();
     manager.reset();
     driver.reset();

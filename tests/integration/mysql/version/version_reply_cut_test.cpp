@@ -1,3 +1,4 @@
+#include <optional>
 #include <tuple>
 
 #include "cut_greeting.h"
@@ -10,25 +11,35 @@ namespace {
 /// Replies are cut again and again, each time a little later: no cut may pass for an answer.
 class CutVersionReplies : public ::testing::TestWithParam<std::tuple<Brand, Operation>> {
  protected:
+  void cutAgainAndAgain(const std::optional<Share>& share, std::size_t step);
+
   VersionStore store{std::get<Brand>(GetParam())};
 };
 
-TEST_P(CutVersionReplies, AreNeverTakenForAnswers) {
+void CutVersionReplies::cutAgainAndAgain(const std::optional<Share>& share, std::size_t step) {
   const Operation& operation = std::get<Operation>(GetParam());
   const auto driver = store.openProxied();
   const std::string unknown = std::string("error: ") + toString(ErrorCode::outcomeUnknown);
   constexpr std::size_t longestReply = 2000;
+  if (share) {
+    // Makes the table, and clears it once.
+    Claimant first;
+    first.share = share;
+    ASSERT_TRUE(granted(driver->acquire(first.request())));
+    ASSERT_EQ(driver->release(first.claim(), soon()), ReleaseOutcome::released);
+  }
   std::size_t cuts = 0;
-  for (std::size_t bytes = 0; bytes < longestReply; ++bytes) {
+  for (std::size_t bytes = 0; bytes < longestReply; bytes += step) {
     SCOPED_TRACE("cut after " + std::to_string(bytes) + " bytes");
-    const Claimant who{};
+    Claimant who;
+    who.share = share;
     operation.prepare(*store.direct, who);
     ASSERT_NO_THROW((void)driver->holder("connects again", soon()));
-    store.proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
+    store.proxy.cutReplies(bytes, cuts % 2 == 0 ? Ending::fin : Ending::rst);
     const std::string said = attempt(operation, *driver, who, soon());
     if (store.proxy.fired() == 0) {
       EXPECT_EQ(said, operation.expected(*store.direct, who));
-      EXPECT_EQ(cuts, bytes) << "every cut must have hit";
+      EXPECT_EQ(cuts * step, bytes) << "every cut must have hit";
       EXPECT_GT(cuts, 3U);
       return;
     }
@@ -41,6 +52,11 @@ TEST_P(CutVersionReplies, AreNeverTakenForAnswers) {
   }
   FAIL() << "the reply never passed whole";
 }
+
+TEST_P(CutVersionReplies, AreNeverTakenForAnswers) { cutAgainAndAgain({}, 1); }
+
+// Several results each, of which any may be the last one that arrives.
+TEST_P(CutVersionReplies, OfSharesAreNeverTakenForAnswers) { cutAgainAndAgain(Share{1, 2}, 5); }
 
 INSTANTIATE_TEST_SUITE_P(Operations, CutVersionReplies,
                          ::testing::Combine(::testing::ValuesIn(allBrands),

@@ -52,7 +52,7 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override;
   std::string_view whyNot(const std::type_info& type) const noexcept override {
-    return type == typeid(Permits) ? "lockkeeper counts permits in memory and on Redis only" : "";
+    return type == typeid(Permits) ? "of its claims for a key, the first one alone holds it" : "";
   }
 
   void list(std::string_view prefix,

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
@@ -19,9 +22,11 @@ namespace lockkeeper::mysql {
 /// MariaDB or MySQL. Of several hosts, the one that takes the writes is used, and looked for again when it
 /// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
 /// the version is the fence. Leases end on the server's clock, in microseconds. Rows stay, so that versions
-/// go on; schema/version.sql says how to purge them.
+/// go on; schema/version.sql says how to purge them. Claims of shares stand in a table beside it, whose name
+/// has
+/// "_shares" behind; nobody waits in a queue for them.
 ///
-/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes it where it does not exist),
+/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
 /// `connections` (8: the most open at once, 1 to 256; one more ends renewals that wait for a row), and those
 /// of mysql+getlock for the connection.
 ///
@@ -34,6 +39,7 @@ namespace lockkeeper::mysql {
 class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
                                                     public Browsable,
                                                     public Breakable,
+                                                    public Permits,
                                                     public RateTable {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
@@ -51,10 +57,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override {
-    return capabilityOf<Browsable, Breakable, RateDriver>(*this, type);
-  }
-  std::string_view whyNot(const std::type_info& type) const noexcept override {
-    return type == typeid(Permits) ? "a row has one version, and so one holder" : "";
+    return capabilityOf<Browsable, Breakable, Permits, RateDriver>(*this, type);
   }
 
   void list(std::string_view prefix,
@@ -62,6 +65,9 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
             Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
+
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
  private:
   class Impl;

@@ -1,0 +1,200 @@
+// Shares of a key beside the row of its lock: what is left of them, who else knows the row, and who may do
+// what.
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/mysql/use.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
+#include "lockkeeper/store_registry.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Claimant sharer(const std::string& key, std::uint32_t weight, std::uint32_t limit) {
+  Claimant who;
+  who.key = key;
+  who.share = Share{weight, limit};
+  return who;
+}
+
+template <class Call>
+std::string refusalOf(Call call) {
+  try {
+    call();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+class VersionShare : public VersionTest {
+ protected:
+  bool grants(const Claimant& who) { return granted(store.direct->acquire(who.request())); }
+  bool releases(const Claimant& who) {
+    return store.direct->release(who.claim(), soon()) == ReleaseOutcome::released;
+  }
+  RenewOutcome renewalOf(const Claimant& who) {
+    Renewal renewal{.claim = who.claim(), .ttl = longTtl};
+    store.direct->renew({&renewal, 1}, soon());
+    return renewal.outcome;
+  }
+  std::size_t holders(const std::string& key) {
+    return capability<Permits>(*store.direct)->shareHolders(key, soon()).size();
+  }
+  std::string rowsOfShares() { return store.ask("SELECT COUNT(*) FROM lockkeeper_locks_shares"); }
+};
+
+TEST_P(VersionShare, TheRowOfASharedKeyLooksHeldUntilTheLongestLeaseEnds) {
+  const Claimant longest = sharer("k", 1, 3);
+  const Claimant other = sharer("k", 1, 3);
+  ASSERT_TRUE(grants(longest));
+  AcquireRequest brief = other.request();
+  brief.ttl = 1min;
+  ASSERT_TRUE(granted(store.direct->acquire(brief)));
+  EXPECT_EQ(store.ask("SELECT CONCAT(token, ' ', TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(6), expires_at)) "
+                      "FROM lockkeeper_locks"),
+            "shares/3 9");
+  ASSERT_TRUE(releases(longest));
+  EXPECT_EQ(store.ask("SELECT TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(6), expires_at) BETWEEN 1 AND 60 "
+                      "FROM lockkeeper_locks"),
+            "1");
+  ASSERT_TRUE(releases(other));
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE token = '' AND owner = ''"), "1");
+  EXPECT_EQ(rowsOfShares(), "0");
+}
+
+// As a version of lockkeeper that knows of no shares does it, and an operator.
+TEST_P(VersionShare, SharesOfARowThatSomebodyElseHasFreedCountNoMore) {
+  const Claimant first = sharer("k", 2, 3);
+  const Claimant second = sharer("k", 1, 3);
+  ASSERT_TRUE(grants(first) && grants(second));
+  store.server.execute("UPDATE " + store.database +
+                       ".lockkeeper_locks SET token = '', owner = '', expires_at = UTC_TIMESTAMP(6)");
+  EXPECT_EQ(holders("k"), 0U);
+  EXPECT_EQ(renewalOf(first), RenewOutcome::notOwner);
+  EXPECT_FALSE(releases(first));
+  Claimant whole;
+  whole.key = "k";
+  EXPECT_TRUE(grants(whole));
+  EXPECT_EQ(renewalOf(first), RenewOutcome::notOwner);
+  EXPECT_FALSE(grants(sharer("k", 1, 3))) << "one has all of it";
+  EXPECT_TRUE(releases(whole));
+  const Claimant next = sharer("k", 3, 3);
+  EXPECT_TRUE(grants(next)) << "the former ones are not counted";
+  EXPECT_EQ(renewalOf(second), RenewOutcome::notOwner);
+  EXPECT_EQ(holders("k"), 1U);
+  EXPECT_TRUE(releases(next));
+  EXPECT_EQ(rowsOfShares(), "0");
+}
+
+TEST_P(VersionShare, WhatTheDeadLeaveBehindIsClearedAway) {
+  const auto ends = [&](const Claimant& who) {
+    AcquireRequest request = who.request();
+    request.ttl = 50ms;
+    ASSERT_TRUE(granted(store.direct->acquire(request)));
+  };
+  for (int number = 0; number < 30; ++number) ends(sharer("dead-" + std::to_string(number), 1, 3));
+  Claimant writer;
+  writer.key = "dead-29";  // the last one that ends
+  ASSERT_TRUE(waitUntil([&] { return grants(writer); }));
+  const Claimant alive = sharer("alive", 1, 3);
+  ASSERT_TRUE(grants(alive));
+  ASSERT_EQ(rowsOfShares(), "31");
+  // Some with the first release of a client, and not again and again.
+  for (const char* left : {"11", "1"}) {
+    const auto client = store.open();
+    for (int times = 0; times < 2; ++times) {
+      const Claimant who = sharer("any", 1, 3);
+      ASSERT_TRUE(granted(client->acquire(who.request())));
+      ASSERT_EQ(client->release(who.claim(), soon()), ReleaseOutcome::released);
+      EXPECT_EQ(rowsOfShares(), left);
+    }
+  }
+  EXPECT_EQ(renewalOf(alive), RenewOutcome::renewed);
+  EXPECT_EQ(renewalOf(writer), RenewOutcome::renewed);
+}
+
+TEST_P(VersionShare, AnUpgradeIsAWriterWithANewFence) {
+  LockManager manager(store.direct);
+  auto lock = UpgradeableLock::lock(manager, "k");
+  const auto before = lock.fence();
+  ASSERT_TRUE(before);
+  {
+    const Lock reader = manager.lockShared("k");
+    EXPECT_FALSE(lock.tryUpgrade(20ms));
+  }
+  lock.upgrade();
+  EXPECT_GT(lock.fence(), before);
+  EXPECT_FALSE(manager.tryLockShared("k"));
+  EXPECT_EQ(holders("k"), 2U);
+  EXPECT_EQ(lock.downgrade(), ReleaseResult::released);
+  EXPECT_TRUE(manager.tryLockShared("k"));
+  EXPECT_EQ(lock.release(), ReleaseResult::released);
+  EXPECT_TRUE(store.isFree("k"));
+}
+
+class VersionShareRights : public VersionShare {
+ protected:
+  /// Of an account with these rights and no others.
+  std::shared_ptr<LockDriver> open(const std::vector<std::string>& rights, const std::string& query) {
+    store.server.execute("CREATE USER '" + store.database + "'@'127.0.0.1' IDENTIFIED BY 'x'");
+    for (const std::string& each : rights)
+      store.server.execute("GRANT " + each + " TO '" + store.database + "'@'127.0.0.1'");
+    StoreRegistry registry;
+    mysql::use(registry);
+    return registry.open("mysql+version://" + store.database + ":x@127.0.0.1:" +
+                         std::to_string(store.server.port()) + "/" + store.database + query);
+  }
+  const std::string locks = store.database + ".lockkeeper_locks";
+  const std::string shares = store.database + ".lockkeeper_locks_shares";
+};
+
+TEST_P(VersionShareRights, LocksNeedNoTableOfShares) {
+  (void)store.direct->holder("makes the table of locks", soon());
+  const auto driver = open({"SELECT, INSERT, UPDATE ON " + locks, "SELECT ON " + store.database + ".*"}, "");
+  Claimant whole;
+  ASSERT_TRUE(granted(driver->acquire(whole.request())));
+  EXPECT_TRUE(driver->holder(whole.key, soon()));
+  EXPECT_TRUE(capability<Permits>(*driver)->shareHolders(whole.key, soon()).empty());
+  EXPECT_FALSE(capability<Permits>(*driver)->resize(whole.key, 3, soon()));
+  EXPECT_TRUE(capability<Breakable>(*driver)->breakLock(whole.key, soon()));
+  EXPECT_FALSE(capability<Breakable>(*driver)->breakLock(whole.key, soon()));
+  EXPECT_THAT(refusalOf([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
+              AllOf(HasSubstr("lockkeeper_locks_shares' doesn't exist"), HasSubstr("version.sql"),
+                    HasSubstr("createTable=true")));
+  Claimant next;
+  next.key = "k";
+  EXPECT_TRUE(granted(driver->acquire(next.request()))) << "nothing was taken, and no row is kept";
+}
+
+TEST_P(VersionShareRights, TheFirstShareMakesItsTableWhereThatIsWanted) {
+  const auto driver = open(
+      {"SELECT, INSERT, UPDATE, CREATE ON " + locks, "SELECT, INSERT, UPDATE, DELETE, CREATE ON " + shares},
+      "?createTable=true");
+  const Claimant who = sharer("k", 1, 3);
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_P(VersionShareRights, AMissingRightIsNamed) {
+  ASSERT_TRUE(grants(sharer("makes both tables", 1, 3)));
+  const auto driver = open({"SELECT, INSERT, UPDATE ON " + store.database + ".*"}, "");
+  EXPECT_THAT(refusalOf([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
+              AllOf(HasSubstr("DELETE command denied"), HasSubstr("lockkeeper_locks_shares")));
+  EXPECT_TRUE(grants(sharer("k", 2, 2))) << "nothing was taken";
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, VersionShare, ::testing::ValuesIn(allBrands), brandName);
+INSTANTIATE_TEST_SUITE_P(Brands, VersionShareRights, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test
