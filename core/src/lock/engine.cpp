@@ -326,7 +326,7 @@ bool Engine::claim(Lease& lease, Call& call) {
   // The store lets claims wait for the key, and has just said that it is busy; or did so a moment ago.
   Instant began = now();
   bool waits = waitable_ != nullptr && !call.terms.share && began < call.waitUntil &&
-               !call.stop.stop_requested() && recentWaits_.has(call.keyHash, began);
+               !call.stop.stop_requested() && queue_.hasLatelyWaited(call.keyHash, began);
   if (waits) lease.turn.tell(LocalQueue::Answer::taken);
 
   for (;; began = now()) {
@@ -345,7 +345,7 @@ bool Engine::claim(Lease& lease, Call& call) {
       if (const auto* granted = std::get_if<Granted>(&result)) {
         if (accept(lease, *granted)) {
           lease.turn.tell(LocalQueue::Answer::taken);
-          if (waits) recentWaits_.note(call.keyHash, lease.acquiredAt);
+          if (waits) queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
           return true;
         }
         lease.turn.tell(LocalQueue::Answer::none);

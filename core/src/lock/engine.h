@@ -10,7 +10,6 @@
 #include "lock/lease.h"
 #include "lock/lease_keeper.h"
 #include "lock/local_queue.h"
-#include "lock/recent_waits.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/lock_manager.h"
@@ -117,7 +116,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Batchable* const batchable_;        // null when the driver cannot
   const std::string store_;           // its name in events
   LocalQueue queue_;
-  RecentWaits recentWaits_;
   std::stop_source stop_;
   const std::shared_ptr<LeaseKeeper> keeper_;
 };

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
@@ -48,13 +50,23 @@ class LocalQueue {
   /// For those who need not get in line, because their time is up and what they would hear then is known.
   std::optional<Answer> answerAtOnce(std::string_view key, std::size_t hash, Instant until);
 
-  /// Makes it the turn of `lease` for its key, of which `hash` is the hash, if nobody is in line. Does not wait.
+  /// Makes it the turn of `lease` for its key, of which `hash` is the hash, if nobody is in line. Does not
+  /// wait.
   bool tryEnter(Lease& lease, std::size_t hash);
 
   /// Waits until the turn has come to `lease`, for its key, of which `hash` is the hash; until `until` or
   /// `stop`. Without a turn, says what the first in line knows: an attempt that is under way then is waited
   /// for, until `answerBy`, since it asks what the caller would. The lease is in use until the call returns.
   Entered enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy, const std::stop_token& stop);
+
+  /// A caller of this process has stood in the store's queue for the key of that hash, until `now`: who asks
+  /// for it within a second does well to get in line there at once. A hint: one key may be taken for another.
+  void noteStoreWait(std::size_t hash, Instant now) noexcept {
+    storeWaits_[hash % storeWaits_.size()].store(now + storeWaitsKept, std::memory_order_relaxed);
+  }
+  bool hasLatelyWaited(std::size_t hash, Instant now) const noexcept {
+    return now < storeWaits_[hash % storeWaits_.size()].load(std::memory_order_relaxed);
+  }
 
  private:
   struct Waiter {
@@ -88,6 +100,7 @@ class LocalQueue {
     Line* find(std::string_view key, std::size_t hash) const;
   };
   static constexpr int shardBits = 4;
+  static constexpr std::chrono::seconds storeWaitsKept{1};
 
   static void beginLine(Shard& shard, Lease& lease, std::size_t hash);
 
@@ -98,6 +111,7 @@ class LocalQueue {
 
   const std::shared_ptr<Clock> clock_;
   std::array<Shard, std::size_t{1} << shardBits> shards_;
+  std::array<std::atomic<Instant>, 64> storeWaits_{};  // until when they count
 };
 
 /// Being first in line for a key, and the line. A lease has one; it leaves the line when it is destroyed. The
