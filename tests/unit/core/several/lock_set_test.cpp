@@ -103,7 +103,9 @@ TEST_F(LockSetTest, TheDeadlineIsOneForAllAndWhatWasTakenIsGivenBack) {
   const Lock busy = other.lock("c", {.ttl = 24h});  // however fast the clock runs
   for (LockManager* const mine : {&batch, &manager}) {
     EXPECT_FALSE(mine->tryLockAll({"a", "b", "c"}));
-    if (mine == &batch) EXPECT_EQ(batching->singles, 0) << "it is known to be busy";
+    if (mine == &batch) {
+      EXPECT_EQ(batching->singles, 0) << "it is known to be busy";
+    }
     EXPECT_TRUE(isFree("a"));
     EXPECT_TRUE(isFree("b"));
     auto waiting = std::async(std::launch::async, [&] {
