@@ -174,7 +174,9 @@ class InheritedOwner::Watch {
 
 InheritedOwner::InheritedOwner() : watch_(Watch::begin()) {}
 
-InheritedOwner::~InheritedOwner() = default;
+InheritedOwner::~InheritedOwner() {
+  if (forkGuard_.inherited()) static_cast<void>(watch_.release());  // its thread is not here
+}
 
 std::vector<OwnerToken> InheritedOwner::tokens() const {
   return watch_ ? watch_->tokens() : std::vector<OwnerToken>();

@@ -132,6 +132,23 @@ TEST_F(LatchTest, AWaitEndsAtItsTimeOrWhenStopped) {
   EXPECT_FALSE(waiting.get());
 }
 
+TEST_F(LatchTest, TheLastPauseEndsWithTheWait) {
+  CountDownLatch mine = latch();
+  auto waiting = std::async(std::launch::async, [&] { return mine.wait(2300ms); });
+  const auto awaitPause = [&](int looks) {
+    while (values->reads < looks) std::this_thread::yield();
+    return clock->awaitWaiters(1);
+  };
+  for (int looks = 1; looks <= 9; ++looks) {
+    ASSERT_TRUE(awaitPause(looks));
+    clock->advance(options().longestPause);
+  }
+  ASSERT_TRUE(awaitPause(10));
+  clock->advance(50ms);
+  ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
+  EXPECT_FALSE(waiting.get());
+}
+
 TEST_F(LatchTest, AStoreThatIsDownIsWaitedForUntilTheEnd) {
   CountDownLatch mine = latch();
   for (const char* const each : {"a", "b", "c"}) mine.countDown(each);

@@ -207,6 +207,10 @@ TEST_F(LockSetTest, IsSuspectWhenOneIsAndLostWhenAnotherOneIs) {
   ASSERT_TRUE(store->breakLock("c", clock->now()));
   EXPECT_THROW(set.renew(), LockLost);
   EXPECT_EQ(set.state(), LockState::lost);
+  network->failAlways(Call::renew, Fault::unavailable);
+  clock->advance(10s);
+  while (set.locks()[0].state() != LockState::suspect) std::this_thread::yield();
+  EXPECT_EQ(set.state(), LockState::lost);
 }
 
 TEST_F(LockSetTest, AReleaseFreesTheLastKeyFirst) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -74,6 +75,24 @@ TEST_F(OwnerPipeTest, WhatIsNoSuchPipeIsLeftOut) {
       << "it is not ours to read";
   ::close(other[0]);
   ::close(other[1]);
+}
+
+TEST_F(OwnerPipeTest, AForkedChildMayEndItsCopy) {
+  const OwnerPipe pipe(tokenOf("k"));
+  ::setenv(OwnerPipe::variable, pipe.value().c_str(), 1);
+  auto owner = std::make_unique<InheritedOwner>();
+  const auto tokens = owner->tokens();
+  ASSERT_EQ(tokens.size(), 1U);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    owner.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(tokens[0].ended.stop_requested());
 }
 
 TEST_F(OwnerPipeTest, IsClosedInProgramsThatNobodyGivesItTo) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/owner/owner_token.h"
 #include "lockkeeper/poco/export.h"
 
@@ -11,7 +12,8 @@ namespace lockkeeper::poco {
 
 /// The holder's end of a pipe that gives an OwnerToken to processes that are started, as `lockkeeper run`
 /// does: they read it by InheritedOwner. Its closing, also by the end of this process, tells them that the
-/// owner has let go of the lock. Not thread-safe.
+/// owner has let go of the lock; a forked child that does not call exec() has to close() its copy, too. Not
+/// thread-safe.
 class LOCKKEEPER_POCO_EXPORT OwnerPipe {
  public:
   /// Names the descriptors to read, by numbers with ',' between them: of this pipe, and of those that this
@@ -43,7 +45,7 @@ class LOCKKEEPER_POCO_EXPORT OwnerPipe {
 /// Processes that this one starts inherit the pipes, too, and work for the same owner, unless it closes the
 /// descriptors.
 ///
-/// Thread-safe. Not to be used after fork().
+/// Thread-safe. A forked child may only destroy its copy.
 class LOCKKEEPER_POCO_EXPORT InheritedOwner {
  public:
   /// What OwnerPipe::variable names. A descriptor that is closed, or is not such a pipe, is left out: then
@@ -58,6 +60,7 @@ class LOCKKEEPER_POCO_EXPORT InheritedOwner {
 
  private:
   class Watch;
+  const ForkGuard forkGuard_;
   std::unique_ptr<Watch> watch_;  // null when there is nothing to watch
 };
 
