@@ -41,3 +41,19 @@ CREATE TABLE IF NOT EXISTS lockkeeper_changes (
   KEY lockkeeper_changes_sku (sku, reason),
   KEY lockkeeper_changes_order (order_id)
 ) ENGINE = InnoDB;
+
+-- One row for each article of a reservation, in the order of their skus. What is held has left the stock; `wanted` is
+-- what the cart asked for. expires_at is by the server's clock, as written_at is.
+CREATE TABLE IF NOT EXISTS lockkeeper_reservations (
+  reservation_id VARBINARY(64) NOT NULL,
+  line           BIGINT        NOT NULL,
+  sku            VARBINARY(64) NOT NULL,
+  wanted         BIGINT        NOT NULL,
+  quantity       BIGINT        NOT NULL,
+  state          VARBINARY(16) NOT NULL,
+  expires_at     BIGINT        NOT NULL,
+  PRIMARY KEY (reservation_id, line),
+  KEY lockkeeper_reservations_sku (sku, state, expires_at),
+  KEY lockkeeper_reservations_state (state, expires_at),
+  CHECK (quantity BETWEEN 0 AND wanted)
+) ENGINE = InnoDB;

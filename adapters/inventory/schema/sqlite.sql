@@ -42,3 +42,19 @@ CREATE TABLE IF NOT EXISTS lockkeeper_changes (
 
 CREATE INDEX IF NOT EXISTS lockkeeper_changes_sku ON lockkeeper_changes (sku, reason);
 CREATE INDEX IF NOT EXISTS lockkeeper_changes_order ON lockkeeper_changes (order_id);
+
+-- One row for each article of a reservation, in the order of their skus. What is held has left the stock; `wanted` is
+-- what the cart asked for. expires_at is by this machine's clock, as written_at is.
+CREATE TABLE IF NOT EXISTS lockkeeper_reservations (
+  reservation_id TEXT    NOT NULL,
+  line           INTEGER NOT NULL,
+  sku            TEXT    NOT NULL,
+  wanted         INTEGER NOT NULL,
+  quantity       INTEGER NOT NULL CHECK (quantity BETWEEN 0 AND wanted),
+  state          TEXT    NOT NULL,
+  expires_at     INTEGER NOT NULL,
+  PRIMARY KEY (reservation_id, line)
+);
+
+CREATE INDEX IF NOT EXISTS lockkeeper_reservations_sku ON lockkeeper_reservations (sku, state, expires_at);
+CREATE INDEX IF NOT EXISTS lockkeeper_reservations_state ON lockkeeper_reservations (state, expires_at);

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +16,8 @@ namespace {
 constexpr std::size_t maxNameBytes = 64;
 constexpr std::int64_t maxQuantity = 1'000'000;
 constexpr std::size_t maxSessions = 256;
+constexpr std::size_t maxCartLines = 100;
+constexpr std::chrono::milliseconds longestReservation{std::chrono::days{30}};
 constexpr std::size_t maxLedgerEntries = 100'000;
 constexpr std::chrono::milliseconds mostRemembered{std::chrono::minutes{1}};
 constexpr std::chrono::seconds leastOperationTimeout{1};
@@ -85,6 +88,26 @@ const char* toString(Return result) noexcept {
   return "unknown";
 }
 
+const char* toString(ReservationState state) noexcept {
+  switch (state) {
+    case ReservationState::held:
+      return "held";
+    case ReservationState::confirmed:
+      return "confirmed";
+    case ReservationState::cancelled:
+      return "cancelled";
+    case ReservationState::expired:
+      return "expired";
+    case ReservationState::soldOut:
+      return "sold out";
+    case ReservationState::unknownSku:
+      return "unknown sku";
+    case ReservationState::unknownId:
+      return "unknown id";
+  }
+  return "unknown";
+}
+
 void checkOptions(const StockOptions& options) {
   if (options.operationTimeout < leastOperationTimeout || options.operationTimeout > mostOperationTimeout) {
     throw std::invalid_argument("operationTimeout is " + formatDuration(options.operationTimeout) +
@@ -115,5 +138,23 @@ void checkQuantity(std::int64_t quantity, std::int64_t least) {
 }
 
 void checkLedgerLength(std::size_t most) { checkRange("most", most, 1, maxLedgerEntries); }
+
+void checkTtl(std::chrono::milliseconds ttl) {
+  checkDuration("ttl", ttl, std::chrono::milliseconds{1}, longestReservation);
+}
+
+std::vector<CartLine> checkedCart(std::vector<CartLine> cart) {
+  checkRange("the number of articles in the cart", cart.size(), 1, maxCartLines);
+  for (const CartLine& each : cart) {
+    checkSku(each.sku);
+    checkQuantity(each.quantity, 1);
+  }
+  std::ranges::sort(cart, {}, &CartLine::sku);
+  const auto twice = std::ranges::adjacent_find(cart, {}, &CartLine::sku);
+  if (twice != cart.end()) {
+    throw std::invalid_argument("the cart names the sku " + quoted(twice->sku) + " twice: once is allowed");
+  }
+  return cart;
+}
 
 }  // namespace lockkeeper::inventory

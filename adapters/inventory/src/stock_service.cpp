@@ -9,6 +9,7 @@
 #include "database/ledger_tables.h"
 #include "database/schema_setup.h"
 #include "database/stock_tables.h"
+#include "ledger/reservations.h"
 #include "ledger/stock_changes.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "options.h"
@@ -35,6 +36,7 @@ class StockService::State {
         database_(uri, options_),
         stock_(stockRow(options_.environment)),
         changes_(database_, options_.who),
+        reservations_(database_, options_.who),
         soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
         groups_(options_.environment.clock, timeoutsOfPatience * options_.operationTimeout,
                 [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
@@ -44,6 +46,9 @@ class StockService::State {
   Restock restock(const std::string& sku, std::int64_t quantity, const std::string& id);
   Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
                   const std::string& id);
+  Reservations& reservations() { return reservations_; }
+  ReservationState settled(const Reservation& reservation);
+  std::size_t sweepExpired();
   void createSchema() { setUpSchema(database_, options_.who); }
   /// Nobody has used it before.
   std::string newId() { return std::to_string(newAttempt()) + "-" + std::to_string(newAttempt()); }
@@ -51,6 +56,7 @@ class StockService::State {
  private:
   Deduction deductTogether(Order order);
   void book(std::span<PlacedOrder* const> orders, Instant latest);
+  bool putBackFor(std::vector<PlacedOrder*>& refused, Instant latest);
   void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
   template <class Add>
   auto adding(const std::string& sku, Add&& add);
@@ -63,6 +69,7 @@ class StockService::State {
   Database database_;
   const mysql::VersionedRow stock_;
   StockChanges changes_;
+  Reservations reservations_;
   const ForkGuard forkGuard_{};
   SoldOutMemory soldOut_;
   OrderGroups groups_;
@@ -79,7 +86,10 @@ Deduction StockService::State::deduct(Order order) {
   }
   Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
   Deduction result = Deduction::conflict;
-  return database_.attempt([&] { result = booking.run(); }) ? result : Deduction::conflict;
+  do {
+    if (!database_.attempt([&] { result = booking.run(); })) return Deduction::conflict;
+  } while (result == Deduction::soldOut && reservations_.putBackExpired(order.sku) > 0);
+  return result;
 }
 
 Deduction StockService::State::deductTogether(Order order) {
@@ -104,10 +114,23 @@ void StockService::State::book(std::span<PlacedOrder* const> orders, Instant lat
     std::erase_if(open, refuse);
     if (open.empty()) return;
   }
-  GroupBooking(database_, open, latest).run();
-  std::erase_if(open,
-                [](const PlacedOrder* each) { return each->failure || each->result != Deduction::soldOut; });
-  if (!open.empty()) lookAt(open, latest);
+  do {
+    GroupBooking(database_, open, latest).run();
+    std::erase_if(
+        open, [](const PlacedOrder* each) { return each->failure || each->result != Deduction::soldOut; });
+    if (open.empty()) return;
+  } while (putBackFor(open, latest));
+  lookAt(open, latest);
+}
+
+/// Whether something that had expired is in stock again.
+bool StockService::State::putBackFor(std::vector<PlacedOrder*>& refused, Instant latest) {
+  try {
+    return reservations_.putBackExpired(refused.front()->order.sku, latest) > 0;
+  } catch (...) {
+    for (PlacedOrder* each : refused) each->failure = std::current_exception();
+    return false;
+  }
 }
 
 /// What cannot be remembered is asked again.
@@ -140,6 +163,23 @@ Restock StockService::State::restock(const std::string& sku, std::int64_t quanti
 Return StockService::State::takeBack(const std::string& orderId, const std::string& sku,
                                      std::int64_t quantity, const std::string& id) {
   return adding(sku, [&] { return changes_.takeBack(orderId, sku, quantity, id, newAttempt()); });
+}
+
+/// What went back may be sold at once.
+ReservationState StockService::State::settled(const Reservation& reservation) {
+  for (const CartLine& each : reservation.lines) soldOut_.forget(each.sku);
+  return reservation.state;
+}
+
+std::size_t StockService::State::sweepExpired() {
+  std::size_t lines = 0;
+  for (std::size_t before = 0;; before = lines) {
+    for (const std::string& sku : reservations_.skusOfExpired()) {
+      lines += reservations_.putBackExpired(sku);
+      soldOut_.forget(sku);
+    }
+    if (lines == before) return lines;
+  }
 }
 
 std::optional<Lock> StockService::State::takeLock(const std::string& key) {
@@ -209,6 +249,32 @@ std::optional<std::int64_t> StockService::level(std::string_view sku) {
   });
   return level;
 }
+
+Reservation StockService::reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
+                                  std::string_view reservationId, CartRule rule) {
+  const std::vector<CartLine> ordered = checkedCart(cart);
+  checkTtl(ttl);
+  checkId("reservationId", reservationId);
+  return state_->reservations().reserve(ordered, ttl, std::string(reservationId), rule);
+}
+
+ReservationState StockService::confirm(std::string_view reservationId) {
+  checkId("reservationId", reservationId);
+  return state_->settled(state_->reservations().confirm(std::string(reservationId)));
+}
+
+ReservationState StockService::extend(std::string_view reservationId, std::chrono::milliseconds ttl) {
+  checkId("reservationId", reservationId);
+  checkTtl(ttl);
+  return state_->settled(state_->reservations().extend(std::string(reservationId), ttl));
+}
+
+ReservationState StockService::cancel(std::string_view reservationId) {
+  checkId("reservationId", reservationId);
+  return state_->settled(state_->reservations().cancel(std::string(reservationId)));
+}
+
+std::size_t StockService::sweepExpired() { return state_->sweepExpired(); }
 
 std::vector<LedgerEntry> StockService::ledger(std::string_view sku, std::size_t most) {
   checkSku(sku);

@@ -92,6 +92,20 @@ std::int64_t Shop::ledger(const std::string& sku) const {
          sold(sku);
 }
 
+std::int64_t Shop::reserved(const std::string& sku) const {
+  return number(
+      "SELECT CAST(COALESCE(SUM(quantity), 0) AS SIGNED) FROM lockkeeper_reservations "
+      "WHERE sku = ? AND state IN ('held', 'confirmed')",
+      sku);
+}
+
+std::int64_t Shop::returned(const std::string& sku) const {
+  return number(
+      "SELECT CAST(COALESCE(SUM(amount), 0) AS SIGNED) FROM lockkeeper_changes "
+      "WHERE sku = ? AND reason = 'return'",
+      sku);
+}
+
 bool Shop::booked(const std::string& orderId) const {
   return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
 }

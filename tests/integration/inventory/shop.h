@@ -51,6 +51,10 @@ class Shop {
   std::int64_t sold(const std::string& sku) const;
   /// What is in stock as the article's ledger tells.
   std::int64_t ledger(const std::string& sku) const;
+  /// How many of the article are held by reservations, or were sold by them.
+  std::int64_t reserved(const std::string& sku) const;
+  /// How many of the article came back.
+  std::int64_t returned(const std::string& sku) const;
   bool booked(const std::string& orderId) const;
 
   /// How many transactions wait for a row on the server now.

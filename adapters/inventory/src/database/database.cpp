@@ -41,8 +41,8 @@ bool Database::attempt(const std::function<void()>& transaction, Instant latest)
   }
 }
 
-void Database::run(const std::function<void()>& transaction) {
-  if (!attempt(transaction)) throw StoreUnavailable(display() + ": stayed locked by others");
+void Database::run(const std::function<void()>& transaction, Instant latest) {
+  if (!attempt(transaction, latest)) throw StoreUnavailable(display() + ": stayed locked by others");
 }
 
 void Database::runUntilKnown(const std::function<void()>& transaction) {

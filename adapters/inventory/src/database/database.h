@@ -41,7 +41,7 @@ class Database {
   bool attempt(const std::function<void()>& transaction, Instant latest = Instant::max());
 
   /// Like attempt(), but throws StoreUnavailable when contention lasted.
-  void run(const std::function<void()>& transaction);
+  void run(const std::function<void()>& transaction, Instant latest = Instant::max());
 
   /// Like run(), for a transaction that finds out whether it was done before: it runs again after
   /// OutcomeUnknown, too, which is thrown only when it cannot be found out.

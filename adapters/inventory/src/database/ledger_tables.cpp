@@ -26,15 +26,20 @@ std::optional<WrittenChange> LedgerTables::find(const std::string& reason, const
   return WrittenChange{bytesIn(row->at(0)), numberIn(row->at(1))};
 }
 
-bool LedgerTables::insert(const Change& change) {
+mysql::SqlStatement LedgerTables::insertion(const Change& change) const {
   const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
-  return transaction_.execute(
-             "INSERT INTO lockkeeper_changes (reason, id, line, sku, amount, order_id, attempt, written_by, "
-             "level_after, written_at) "
-             "VALUES (?,?,?,?,?,?,?,?,(SELECT level FROM lockkeeper_stock WHERE sku = ?)," +
-                 now + ")" + unlessThere(dialect_, "lockkeeper_changes", "reason, id, line"),
-             {change.reason, change.id, change.line, change.sku, change.amount, nullIfEmpty(change.orderId),
-              change.attempt, change.who, change.sku}) == 1;
+  return {
+      "INSERT INTO lockkeeper_changes (reason, id, line, sku, amount, order_id, attempt, written_by, "
+      "level_after, written_at) "
+      "VALUES (?,?,?,?,?,?,?,?,(SELECT level FROM lockkeeper_stock WHERE sku = ?)," +
+          now + ")" + unlessThere(dialect_, "lockkeeper_changes", "reason, id, line"),
+      {change.reason, change.id, change.line, change.sku, change.amount, nullIfEmpty(change.orderId),
+       change.attempt, change.who, change.sku}};
+}
+
+bool LedgerTables::insert(const Change& change) {
+  const mysql::SqlStatement statement = insertion(change);
+  return transaction_.execute(statement.text, statement.values) == 1;
 }
 
 std::int64_t LedgerTables::returned(const std::string& orderId, const std::string& sku) {

@@ -35,7 +35,10 @@ class LedgerTables {
 
   /// Sees what was committed when the transaction first asked, or had got the article's row.
   std::optional<WrittenChange> find(const std::string& reason, const std::string& id);
-  /// To be called when the article's row is as the change leaves it. False when the key is taken.
+  /// Inserts the change once the article's row is as the change leaves it. Changes no row when the key is
+  /// taken.
+  mysql::SqlStatement insertion(const Change& change) const;
+  /// False when the key is taken.
   bool insert(const Change& change);
   /// How many of the article came back from the order.
   std::int64_t returned(const std::string& orderId, const std::string& sku);

@@ -14,7 +14,8 @@ std::string repeated(std::string_view each, std::size_t count) {
 
 std::string unlessThere(Dialect dialect, const std::string& table, const std::string& key) {
   if (dialect == Dialect::sqlite) return " ON CONFLICT (" + key + ") DO NOTHING";
-  return " ON DUPLICATE KEY UPDATE attempt = " + table + ".attempt";
+  const std::string column = key.substr(0, key.find(','));
+  return " ON DUPLICATE KEY UPDATE " + column + " = " + table + "." + column;
 }
 
 // SQLite's BEGIN IMMEDIATE keeps the whole database.

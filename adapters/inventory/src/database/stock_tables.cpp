@@ -99,6 +99,17 @@ std::optional<std::int64_t> StockTables::level(const std::string& sku) {
   return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
 }
 
+std::map<std::string, std::int64_t> StockTables::levels(const std::vector<std::string>& skus) {
+  std::map<std::string, std::int64_t> levels;
+  const std::string marks = repeated("?", skus.size());
+  for (const mysql::SqlRow& row :
+       transaction_.selectAll("SELECT HEX(sku), level FROM lockkeeper_stock WHERE sku IN (" + marks + ")",
+                              mysql::SqlRow(skus.begin(), skus.end()))) {
+    levels.emplace(bytesIn(row[0]), numberIn(row[1]));
+  }
+  return levels;
+}
+
 std::optional<std::int64_t> StockTables::heldLevel(const std::string& sku) {
   return number(std::string("SELECT level FROM lockkeeper_stock WHERE sku = ?").append(forUpdate(dialect_)),
                 sku);
@@ -163,6 +174,19 @@ void StockTables::add(const std::string& sku, std::int64_t quantity) {
 
 bool StockTables::touch(const std::string& sku) {
   return transaction_.execute("UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = ?", {sku}) == 1;
+}
+
+void StockTables::hold(const std::vector<std::string>& skus) {
+  std::vector<mysql::SqlStatement> statements;
+  for (const std::string& each : skus) {
+    statements.push_back({"UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = ?", {each}});
+  }
+  transaction_.execute(statements);
+}
+
+mysql::SqlStatement StockTables::putting(const std::string& sku, std::int64_t quantity) {
+  return {"UPDATE lockkeeper_stock SET level = level + ?, version = version + 1 WHERE sku = ?",
+          {quantity, sku}};
 }
 
 void StockTables::resetFences() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +54,8 @@ class StockTables {
   std::int64_t sold(const std::string& orderId, const std::string& sku);
 
   std::optional<std::int64_t> level(const std::string& sku);
+  /// The levels of those that exist.
+  std::map<std::string, std::int64_t> levels(const std::vector<std::string>& skus);
   /// The level, which nobody else changes until the transaction ends.
   std::optional<std::int64_t> heldLevel(const std::string& sku);
   std::optional<Stock> stock(const std::string& sku);
@@ -71,10 +74,15 @@ class StockTables {
   /// Counts up the article's version, and nobody else changes it until the transaction ends. False when there
   /// is no such row.
   bool touch(const std::string& sku);
+  /// As touch(), for each of them, in one round trip.
+  void hold(const std::vector<std::string>& skus);
+  /// Changes no row when there is less in stock than that, or no such row.
+  mysql::SqlStatement taking(const std::string& sku, std::int64_t quantity) const;
+  /// Changes no row when there is none.
+  static mysql::SqlStatement putting(const std::string& sku, std::int64_t quantity);
   void resetFences();
 
  private:
-  mysql::SqlStatement taking(const std::string& sku, std::int64_t quantity) const;
   mysql::SqlStatement insertion(std::span<const Order* const> orders, const std::string& level,
                                 std::optional<std::int64_t> levelBefore) const;
   std::optional<std::int64_t> number(const std::string& select, const std::string& value);

@@ -1,5 +1,6 @@
 #include "ledger/stock_changes.h"
 
+#include "database/reservation_tables.h"
 #include "database/stock_tables.h"
 
 namespace lockkeeper::inventory {
@@ -49,10 +50,10 @@ Return StockChanges::takeBack(const std::string& orderId, const std::string& sku
       const bool exists = stock.touch(sku);
       known = ledger.find(change.reason, id);
       if (!known) {
-        const std::int64_t sold = exists ? stock.sold(orderId, sku) : 0;
-        result = sold == 0                                         ? Return::unknownOrder
-                 : ledger.returned(orderId, sku) + quantity > sold ? Return::tooMany
-                                                                   : Return::returned;
+        const std::int64_t bought = exists ? sold(transaction, orderId, sku) : 0;
+        result = bought == 0                                         ? Return::unknownOrder
+                 : ledger.returned(orderId, sku) + quantity > bought ? Return::tooMany
+                                                                     : Return::returned;
         if (result != Return::returned) return;
         stock.add(sku, quantity);
         write(ledger, change);
@@ -64,6 +65,13 @@ Return StockChanges::takeBack(const std::string& orderId, const std::string& sku
     result = known->attempt == attempt ? Return::returned : Return::duplicate;
   });
   return result;
+}
+
+/// By an order, or by a reservation that was confirmed.
+std::int64_t StockChanges::sold(Transaction& transaction, const std::string& orderId,
+                                const std::string& sku) {
+  return StockTables(transaction, database_.dialect()).sold(orderId, sku) +
+         ReservationTables(transaction, database_.dialect()).sold(orderId, sku);
 }
 
 /// Not when a change of another article has got the id meanwhile.

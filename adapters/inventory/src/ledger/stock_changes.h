@@ -23,6 +23,7 @@ class StockChanges {
                   const std::string& id, std::int64_t attempt);
 
  private:
+  std::int64_t sold(Transaction& transaction, const std::string& orderId, const std::string& sku);
   void write(LedgerTables& ledger, const Change& change);
   void keep(const WrittenChange& known);
 

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "database/reservation_tables.h"
+
 namespace lockkeeper::inventory {
 namespace {
 
@@ -56,6 +58,8 @@ void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant 
   StockTables tables(transaction, database_.dialect());
   const auto stock = tables.stock(sku);
   if (!stock || stock->level >= quantity) return forget(sku);
+  const auto expiry = ReservationTables(transaction, database_.dialect()).earliestExpiry(sku);
+  if (expiry && expiry->count() <= 0) return forget(sku);
   // Whoever books an order of the article counts the version up, too.
   if (stock->version != known.stock.version) known.booked = nullptr;
   if (!known.booked && asked >= known.readAgain) {
@@ -65,7 +69,7 @@ void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant 
     if (hashes.size() < mostHashes) known.booked = std::make_shared<const Hashes>(std::move(hashes));
   }
   known.stock = *stock;
-  known.until = saturatingAdd(asked, length_);
+  known.until = saturatingAdd(asked, expiry ? std::min(length_, *expiry) : length_);
   const std::lock_guard held(mutex_);
   if (restocks == restocks_) remember(sku, std::move(known));
 }

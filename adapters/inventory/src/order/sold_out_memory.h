@@ -28,7 +28,8 @@ class SoldOutMemory {
   bool isStale(const std::string& sku);
 
   /// Reads, in a transaction that writes nothing, how much there is, and which orders are booked unless that
-  /// is known, and remembers it if there is less than `quantity`. Throws what the database throws.
+  /// is known, and remembers it if there is less than `quantity`, until a reservation of the article expires
+  /// at the latest. Throws what the database throws.
   void look(const std::string& sku, std::int64_t quantity, Instant latest);
 
   /// There may be more in stock: what was read before counts no more.

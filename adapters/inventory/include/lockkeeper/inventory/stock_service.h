@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "lockkeeper/inventory/export.h"
 #include "lockkeeper/inventory/ledger.h"
+#include "lockkeeper/inventory/reservation.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -38,7 +40,7 @@ enum class Restock {
 enum class Return {
   returned,      ///< The goods are in stock again.
   duplicate,     ///< A return of this id was done before, whatever it was of.
-  unknownOrder,  ///< There is no such order of this article.
+  unknownOrder,  ///< There is no such order, and no such confirmed reservation, of this article.
   tooMany,       ///< More than the order took, less what came back before.
 };
 
@@ -90,11 +92,36 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// The same with a new id: who calls again after OutcomeUnknown may restock twice.
   void restock(std::string_view sku, std::int64_t quantity);
 
-  /// Puts goods back in stock that the order `orderId` took: once for each `returnId`, and never more than it
-  /// took. Safe to call again with the same id after any error. Throws as restock() does; `quantity` is 1 to
-  /// 1'000'000.
+  /// Puts goods back in stock that the order or the confirmed reservation `orderId` took: once for each
+  /// `returnId`, and never more than it took. Safe to call again with the same id after any error. Throws as
+  /// restock() does; `quantity` is 1 to 1'000'000.
   [[nodiscard]] Return takeBack(std::string_view orderId, std::string_view sku, std::int64_t quantity,
                                 std::string_view returnId);
+
+  /// Takes a cart (1 to 100 articles, none twice) from stock for `ttl` (1 ms to 30 days), by the database's
+  /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
+  /// Again with the same id, it answers with what the reservation is now, whatever is in the cart; one that
+  /// was refused may come again. Safe to call again after any error. Throws as restock() does.
+  [[nodiscard]] Reservation reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
+                                    std::string_view reservationId, CartRule rule = CartRule::all);
+
+  /// Each answers with what the reservation is afterwards, and changes nothing unless it was held: a
+  /// confirmation that comes too late is `expired`, and a cancellation of what was sold `confirmed`. Safe to
+  /// call again. Throw as restock() does.
+  /// @{
+
+  /// Sells what is held.
+  [[nodiscard]] ReservationState confirm(std::string_view reservationId);
+  /// Holds it for `ttl` from now on at least.
+  [[nodiscard]] ReservationState extend(std::string_view reservationId, std::chrono::milliseconds ttl);
+  /// Puts back what is held.
+  ReservationState cancel(std::string_view reservationId);
+  /// @}
+
+  /// Puts back all that has expired: how many articles of reservations. Nobody needs it to buy what has
+  /// expired; call it now and then, as from a ScheduledTask, so that level() shows it. Blocks for a
+  /// transaction for each article, and throws as level() does.
+  std::size_t sweepExpired();
 
   /// The article's last `most` (1 to 100'000) changes, the newest first. Throws std::invalid_argument as
   /// deduct() does.
@@ -104,7 +131,8 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// this class. One statement, also while others sell; it reads the whole ledger.
   std::vector<Discrepancy> checkLedger();
 
-  /// What is in stock now; empty for an unknown article. Throws std::invalid_argument as deduct() does.
+  /// What is in stock now, and neither sold nor reserved; empty for an unknown article. Throws
+  /// std::invalid_argument as deduct() does.
   std::optional<std::int64_t> level(std::string_view sku);
 
   /// Makes all rows accept any fence again. For operators: after the lock store has lost its counters (a

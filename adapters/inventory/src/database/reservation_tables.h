@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "database/backend.h"
+#include "lockkeeper/inventory/reservation.h"
+
+namespace lockkeeper::inventory {
+
+/// One article of a reservation.
+struct ReservedLine {
+  std::string id{};
+  std::int64_t line = 0;
+  std::string sku{};
+  std::int64_t wanted = 0;
+  std::int64_t quantity = 0;
+  ReservationState state = ReservationState::held;
+  std::chrono::milliseconds left{};  ///< Until it expires, by the database's clock; not more than 0: it has.
+};
+
+/// The statements on reservations, in one transaction. A line is written only by whoever has its article's
+/// row; reads see what was committed when the transaction first asked, or had got that row. All throw what
+/// the transaction throws.
+class ReservationTables {
+ public:
+  ReservationTables(Transaction& transaction, Dialect dialect)
+      : transaction_(transaction), dialect_(dialect) {}
+
+  /// All lines of a reservation, ordered by sku.
+  std::vector<ReservedLine> lines(const std::string& id);
+  /// Held lines of the article whose time is over, `most` at most.
+  std::vector<ReservedLine> expiredOf(const std::string& sku, std::int64_t most);
+  /// Articles of which something has expired, `most` at most.
+  std::vector<std::string> skusOfExpired(std::int64_t most);
+  /// When the next held line of the article expires; empty when none is held.
+  std::optional<std::chrono::milliseconds> earliestExpiry(const std::string& sku);
+  /// How many of the article were sold by the confirmed reservation.
+  std::int64_t sold(const std::string& id, const std::string& sku);
+
+  // Each changes one row.
+  /// Inserts the line, as held. Changes no row when the reservation's id is taken.
+  mysql::SqlStatement insertion(const ReservedLine& line, std::chrono::milliseconds ttl) const;
+  /// Changes no row when the line is not held.
+  static mysql::SqlStatement ending(const ReservedLine& line, ReservationState state);
+  mysql::SqlStatement extension(const ReservedLine& line, std::chrono::milliseconds ttl) const;
+
+ private:
+  std::vector<ReservedLine> select(const std::string& condition, const mysql::SqlRow& values);
+
+  Transaction& transaction_;
+  const Dialect dialect_;
+};
+
+}  // namespace lockkeeper::inventory
