@@ -157,6 +157,7 @@ TEST_P(VersionShareFault, ARowThatSomebodyKeepsHoldsUpNoOtherRenewal) {
 
 TEST_P(VersionShareFault, MoreThanOneCallTakesAreRenewedEachForItsTtl) {
   const auto held = sharers(1100, 1);
+  ASSERT_TRUE(granted(store.direct->acquire(held[0].request()))) << "makes the table";
   {
     std::vector<std::jthread> threads;
     for (std::size_t first = 0; first < 4; ++first) {
