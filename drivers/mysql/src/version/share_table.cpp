@@ -95,8 +95,7 @@ SELECT l.lock_key FROM {locks} AS l FORCE INDEX (PRIMARY) WHERE {keys} ORDER BY 
 
 constexpr const char* renewed = R"sql(
 UPDATE {shares} AS s SET expires_us = {now} + {ttl}
-  WHERE s.expires_us > {now} AND {renewed}
-    AND EXISTS (SELECT 1 FROM {locks} AS l WHERE l.lock_key = s.lock_key AND {shared});
+  WHERE s.expires_us > {now} AND {renewed};
 UPDATE {locks} AS l SET l.expires_at = COALESCE(
     (SELECT DATE'1970-01-01' + INTERVAL MAX(s.expires_us) MICROSECOND FROM {shares} AS s WHERE s.lock_key = l.lock_key),
     l.expires_at)
