@@ -14,8 +14,8 @@ CREATE TABLE IF NOT EXISTS `lockkeeper_locks` (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
 -- For shared locks and semaphores only: one row for each claim that has a share of a key. They count as long as the
--- key's row above says so: its token is then 'shares/' and the number of permits, and its expires_at the end of the
--- longest of their leases. expires_us is in microseconds since 1970, UTC. Nothing is left when all have been released.
+-- key's row above says so: its token is then 'shares/', the number of permits and how many of them are taken, such as
+-- 'shares/7/3', and its expires_at the end of the longest of their leases. expires_us is in microseconds since 1970, UTC. Nothing is left when all have been released.
 CREATE TABLE IF NOT EXISTS `lockkeeper_locks_shares` (
   lock_key   VARBINARY(512) NOT NULL,
   token      VARBINARY(32)  NOT NULL,
@@ -23,5 +23,6 @@ CREATE TABLE IF NOT EXISTS `lockkeeper_locks_shares` (
   weight     INT            NOT NULL,
   fence      BIGINT         NOT NULL,
   expires_us BIGINT         NOT NULL,
-  PRIMARY KEY (lock_key, token)
+  PRIMARY KEY (lock_key, token),
+  KEY (lock_key, expires_us)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;

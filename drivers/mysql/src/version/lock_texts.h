@@ -37,11 +37,15 @@ inline constexpr const char* freed = "token = '', owner = '', expires_at = UTC_T
 /// Tells how long a key stays taken from a fence, in the one number that the server returns with a claim.
 inline constexpr std::uint64_t busyMark = std::uint64_t{1} << 62U;
 
-/// The row is that of a key which is shared: its token ends with the limit.
+/// The row is that of a key which is shared: its token has the limit and the sum of the weights,
+/// "shares/7/3".
 inline constexpr const char* isShared = "(l.token LIKE 'shares/%' AND l.expires_at > UTC_TIMESTAMP(6))";
 
-/// Where it `isShared`.
-inline constexpr const char* limitOfShares = "CAST(SUBSTRING(l.token, 8) AS UNSIGNED)";
+/// Where it `isShared`:
+/// @{
+inline constexpr const char* limitOfShares = "CAST(SUBSTRING_INDEX(SUBSTRING(l.token, 8), '/', 1) AS SIGNED)";
+inline constexpr const char* takenByShares = "CAST(SUBSTRING_INDEX(l.token, '/', -1) AS SIGNED)";
+/// @}
 
 inline std::string literal(std::string_view bytes) {
   std::string text;

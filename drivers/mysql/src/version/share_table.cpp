@@ -12,62 +12,73 @@ using std::chrono::microseconds;
 
 constexpr int keysClearedAtOnce = 20;
 
+// Numbers in session variables are whole ones: a decimal one would be written with its fraction.
+//
 // The statements have names in braces for what differs: {key}, {token}, … as literals, {which} a condition on
 // the columns of a share, {renewed} on those of several.
 
-// Keeps the row of the key from others, and reads it: the time; nothing where there is no such row; nothing
-// where the key is not shared; how long one claim has all of it.
+// Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
+// the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
+// not count, by their ends.
 constexpr const char* lockedRow = R"sql(
-SELECT {now}, MAX(l.version), MAX(IF({shared}, {limitOfRow}, NULL)), MAX(IF({held} AND NOT {shared}, {remaining}, NULL))
-  INTO @lk_now, @lk_version, @lk_limit, @lk_whole
+SELECT {now}, l.version, IF({shared}, {limitOfRow}, NULL), IF({shared}, {takenOfRow}, 0),
+    IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807)
+  INTO @lk_now, @lk_version, @lk_limit, @lk_taken, @lk_whole, @lk_until
   FROM {locks} AS l WHERE l.lock_key = {key} FOR UPDATE;)sql";
 
-// A new row begins with the time, as for a claim of the whole key. What counts of the shares is what others
-// have; the rest is left over.
+// A new row begins with the time, as for a claim of the whole key.
 constexpr const char* claimed = R"sql(START TRANSACTION;
 INSERT INTO {locks} (lock_key, version, token, owner, expires_at) VALUES ({key}, {now}, '', '', UTC_TIMESTAMP(6))
   ON DUPLICATE KEY UPDATE lock_key = lock_key;
 {lockedRow}
-SELECT mine IS NOT NULL
-      OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND taken + {weight} <= {limit}),
-    COALESCE(mine, @lk_version + (taken + {weight} >= {limit})),
-    GREATEST(COALESCE(last_end, 0), @lk_now + {ttl}),
-    COALESCE(@lk_whole, next_end - @lk_now),
-    left_over
-  INTO @lk_fits, @lk_fence, @lk_ends, @lk_wait, @lk_left_over
-  FROM (SELECT COALESCE(SUM(IF({counts}, weight, 0)), 0) AS taken,
-      MAX(IF({counts} AND token = {token}, fence, NULL)) AS mine,
-      MAX(IF({counts} AND token <> {token}, expires_us, NULL)) AS last_end,
-      MIN(IF({counts}, expires_us, NULL)) AS next_end,
-      COUNT(IF({counts}, NULL, 1)) AS left_over
-    FROM {shares} WHERE lock_key = {key}) AS present;
-DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND NOT ({counts});
+SELECT (SELECT fence FROM {shares} WHERE lock_key = {key} AND token = {token} AND expires_us > @lk_until),
+    GREATEST(0, @lk_taken - {ended}),
+    (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND expires_us <= @lk_until)
+  INTO @lk_mine, @lk_others, @lk_left_over;
+SELECT @lk_mine IS NOT NULL
+      OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND @lk_others + {weight} <= {limit}),
+    COALESCE(@lk_mine, @lk_version + (@lk_others + {weight} >= {limit}))
+  INTO @lk_fits, @lk_fence;
+DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_until;
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT {key}, {token}, {owner}, {weight}, @lk_fence, @lk_now + {ttl} FROM DUAL WHERE @lk_fits
   ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us);
-UPDATE {locks} SET version = GREATEST(version, @lk_fence), token = CONCAT('shares/', COALESCE(@lk_limit, {limit})),
-    owner = '', expires_at = DATE'1970-01-01' + INTERVAL @lk_ends MICROSECOND
-  WHERE lock_key = {key} AND @lk_fits;
-SELECT @lk_fits, @lk_fence, @lk_limit, @lk_wait;
+UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = '',
+    token = CONCAT('shares/', COALESCE(@lk_limit, {limit}), '/', @lk_others + IF(@lk_fits AND @lk_mine IS NULL, {weight}, 0)),
+    expires_at = COALESCE({lastEnd}, expires_at)
+  WHERE lock_key = {key} AND (@lk_fits OR (@lk_left_over > 0 AND @lk_limit IS NOT NULL));
+SELECT @lk_fits, @lk_fence, @lk_limit,
+  COALESCE(@lk_whole, (SELECT MIN(expires_us) FROM {shares} WHERE lock_key = {key}) - @lk_now);
 COMMIT)sql";
 
+// There may be no row of the key: then it changes nothing but what is left over.
 constexpr const char* removed = R"sql(START TRANSACTION;
+SET @lk_now = {now}, @lk_limit = NULL, @lk_taken = 0, @lk_until = 9223372036854775807;
 {lockedRow}
-SELECT COUNT(IF({counts} AND {which}, 1, NULL)), MAX(IF({counts} AND NOT {which}, expires_us, NULL)),
-    COUNT(IF(expires_us <= @lk_now, 1, NULL))
-  INTO @lk_found, @lk_ends, @lk_left_over
-  FROM {shares} WHERE lock_key = {key};
+SELECT (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND {which} AND expires_us > @lk_until),
+    GREATEST(0, @lk_taken - {ended} - (SELECT CAST(COALESCE(SUM(weight), 0) AS SIGNED) FROM {shares}
+      WHERE lock_key = {key} AND {which} AND expires_us > @lk_until)),
+    (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND expires_us <= @lk_now)
+  INTO @lk_found, @lk_others, @lk_left_over;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_found > 0 AND {which};
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_now;
-UPDATE {locks} SET token = IF(@lk_ends IS NULL, '', token),
-    expires_at = DATE'1970-01-01' + INTERVAL COALESCE(@lk_ends, @lk_now) MICROSECOND
-  WHERE lock_key = {key} AND @lk_found > 0;
+UPDATE {locks} SET token = IF({lastEnd} IS NULL, '', CONCAT('shares/', @lk_limit, '/', @lk_others)),
+    expires_at = COALESCE({lastEnd}, UTC_TIMESTAMP(6))
+  WHERE lock_key = {key} AND @lk_limit IS NOT NULL AND @lk_found + @lk_left_over > 0;
 SELECT @lk_found;
 COMMIT)sql";
 
+// After lockedRow: what those have whose leases have ended; when the longest lease ends of the shares that
+// there are.
+constexpr const char* ended =
+    "(SELECT CAST(COALESCE(SUM(weight), 0) AS SIGNED) FROM {shares} WHERE lock_key = {key} AND expires_us <= "
+    "@lk_now)";
+constexpr const char* lastEnd =
+    "(SELECT DATE'1970-01-01' + INTERVAL MAX(expires_us) MICROSECOND FROM {shares} WHERE lock_key = {key})";
+
 // The insert id says that there was such a row, also when it has that limit already.
 constexpr const char* resized = R"sql(
-UPDATE {locks} AS l SET version = LAST_INSERT_ID(version), token = 'shares/{limit}'
+UPDATE {locks} AS l SET version = LAST_INSERT_ID(version), token = CONCAT('shares/{limit}/', {takenOfRow})
   WHERE l.lock_key = {key} AND {shared})sql";
 
 constexpr const char* endedKeys = R"sql(
@@ -84,8 +95,7 @@ SELECT l.lock_key FROM {locks} AS l FORCE INDEX (PRIMARY) WHERE {keys} ORDER BY 
 
 constexpr const char* renewed = R"sql(
 UPDATE {shares} AS s SET expires_us = {now} + {ttl}
-  WHERE s.expires_us > {now} AND {renewed}
-    AND EXISTS (SELECT 1 FROM {locks} AS l WHERE l.lock_key = s.lock_key AND {shared});
+  WHERE s.expires_us > {now} AND {renewed};
 UPDATE {locks} AS l SET l.expires_at = COALESCE(
     (SELECT DATE'1970-01-01' + INTERVAL MAX(s.expires_us) MICROSECOND FROM {shares} AS s WHERE s.lock_key = l.lock_key),
     l.expires_at)
@@ -133,6 +143,10 @@ std::string ShareTable::filled(std::string_view text, const Values& values) cons
       result += value->second;
     } else if (name == "lockedRow") {
       result += filled(lockedRow, values);
+    } else if (name == "ended") {
+      result += filled(ended, values);
+    } else if (name == "lastEnd") {
+      result += filled(lastEnd, values);
     } else {
       result += common(name);
     }
@@ -148,18 +162,19 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "remaining") return remaining;
   if (name == "shared") return isShared;
   if (name == "limitOfRow") return limitOfShares;
-  return "expires_us > @lk_now AND @lk_limit IS NOT NULL";  // counts: of a share, after lockedRow
+  return takenByShares;  // takenOfRow
 }
 
 void ShareTable::make() {
+  // When several make it at the same moment, MySQL calls that a deadlock.
   try {
     ask("SELECT 1 FROM " + texts_.shares + " LIMIT 0");
-    return;
   } catch (const NoSuchTable&) {
-  }
-  try {
-    ask(texts_.sharesSchema);
-  } catch (const Contention&) {  // others make it at the same moment, which MySQL calls a deadlock
+    try {
+      ask(texts_.sharesSchema);
+    } catch (const Contention&) {
+    }
+  } catch (const Contention&) {
   }
 }
 

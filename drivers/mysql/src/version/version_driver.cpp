@@ -11,6 +11,7 @@
 #include "hosts/session_pool.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
+#include "session/reply_fault.h"
 #include "version/lock_table.h"
 #include "version/lock_texts.h"
 #include "version/share_table.h"
@@ -56,6 +57,8 @@ class VersionDriver::Impl {
   auto onTables(Instant deadline, Call call);
 
   AcquireResult acquireShare(const AcquireRequest& request);
+  /// Makes the table of shares if it is wanted and no other thread makes it.
+  void makeShares(Tables& tables);
 
   /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
   /// more. What goes wrong then is none of the caller's business.
@@ -87,15 +90,29 @@ auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
   return result;
 }
 
+// Two that make it at the same time could end the claim of a third one.
+void VersionDriver::Impl::makeShares(Tables& tables) {
+  if (!makesShares_.exchange(false)) return;
+  try {
+    tables.shares.make();
+  } catch (...) {
+    makesShares_ = true;
+    throw;
+  }
+}
+
 AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
   Instant leasedFrom{};
   const ShareTable::Answer answer = onTables(request.deadline, [&](Tables& tables) {
-    if (makesShares_) {
-      tables.shares.make();
-      makesShares_ = false;
-    }
+    makeShares(tables);
     leasedFrom = clock().now();
-    return tables.shares.claim(request.claim, request.ttl);
+    try {
+      return tables.shares.claim(request.claim, request.ttl);
+    } catch (const NoSuchTable&) {
+      if (!opener_.options().createTable) throw;
+    }
+    makesShares_ = true;
+    throw StoreUnavailable(opener_.display() + ": the table of shares is not there yet");
   });
   if (answer.granted) return Granted{leasedFrom, request.ttl, answer.fence};
   const Claim& claim = request.claim;
