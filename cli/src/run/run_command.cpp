@@ -150,11 +150,12 @@ int runUnderLock(const CommandLine& line) {
   settings.manager.lock.renew = Renew::automatic;  // the command cannot renew it
   const std::optional<Share> share = shareOf(line);
   SignalQueue signals;
-  const poco::InheritedOwner inherited;
+  poco::InheritedOwner inherited;
   LockManager manager(withOwner(openStore(settings), inherited.tokens()), settings.manager);
   try {
     Lock lock = acquire(manager, line.operands.front(), share, signals);
     const int exitCode = runHolding(manager, lock, *line.afterDashes, signals, grace);
+    inherited.look();  // an outer run that has lost the lock has ended the command for that
     return release(lock, exitCode);
   } catch (const Interrupted& interruption) {
     return exitSignal + interruption.signal;

@@ -130,6 +130,13 @@ class InheritedOwner::Watch {
     return all;
   }
 
+  void look() noexcept {
+    for (Pipe& each : pipes_) {
+      pollfd now{each.descriptor.get(), 0, 0};
+      if (::poll(&now, 1, 0) > 0) each.end.request_stop();
+    }
+  }
+
   struct Pipe {
     Descriptor descriptor;
     std::stop_source end;
@@ -176,6 +183,10 @@ InheritedOwner::InheritedOwner() : watch_(Watch::begin()) {}
 
 InheritedOwner::~InheritedOwner() {
   if (forkGuard_.inherited()) static_cast<void>(watch_.release());  // its thread is not here
+}
+
+void InheritedOwner::look() noexcept {
+  if (watch_ && !forkGuard_.inherited()) watch_->look();
 }
 
 std::vector<OwnerToken> InheritedOwner::tokens() const {

@@ -58,6 +58,9 @@ class LOCKKEEPER_POCO_EXPORT InheritedOwner {
   /// For withOwner().
   [[nodiscard]] std::vector<OwnerToken> tokens() const;
 
+  /// Tells at once of what has ended by now, which the thread may not have seen yet. Does not block.
+  void look() noexcept;
+
  private:
   class Watch;
   const ForkGuard forkGuard_;
