@@ -109,7 +109,8 @@ bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_tok
   const Instant until = endOf(waitFor, options_);
   // One after the other: who has counted down once need not be asked for again.
   return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
-    return repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
+    return !stop.stop_requested() &&
+           repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
   });
 }
 

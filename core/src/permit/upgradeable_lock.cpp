@@ -89,12 +89,28 @@ bool UpgradeableLock::take(std::chrono::milliseconds waitFor) {
   options.waitFor = waitFor;
   options.share = restOfUpgradeable;
   auto rest = state_->manager.tryLockAhead(state_->reader.key(), options);
-  if (rest) state_->upgrade(std::move(*rest));
+  if (rest) {
+    state_->upgrade(std::move(*rest));
+    confirmReader();
+  }
   if (valid()) return rest.has_value();
   // Whoever came in when it was lost reads.
   state_->lost.request_stop();
   state_->downgrade();
   throw LockLost("the lock " + quoted(state_->reader.key()) + " was lost before it was upgraded");
+}
+
+/// The store grants the rest also where it has forgotten the reader's share, and lets others read then. Who
+/// still has that share now has had both since the grant.
+void UpgradeableLock::confirmReader() {
+  try {
+    state_->reader.renew();
+  } catch (const LockLost&) {
+    // Told by valid().
+  } catch (const Error&) {
+    state_->downgrade();
+    throw;
+  }
 }
 
 bool UpgradeableLock::tryUpgrade(std::chrono::milliseconds waitFor) { return take(waitFor); }

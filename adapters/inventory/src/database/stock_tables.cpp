@@ -24,20 +24,29 @@ bool StockTables::insertOrder(const Order& order, std::optional<std::int64_t> le
 /// counts down to.
 mysql::SqlStatement StockTables::insertion(std::span<const Order* const> orders, const std::string& level,
                                            std::optional<std::int64_t> levelBefore) const {
-  // Servers know the time without being told, which is shorter.
-  const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
-  mysql::SqlStatement insert{
-      "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt, written_by, level_after, written_at) "
-      "VALUES " +
-          repeated("(?,?,?,?,?," + level + "," + now + ")", orders.size()) +
-          unlessThere(dialect_, "lockkeeper_orders", "order_id"),
-      {}};
+  // Only what the columns' defaults do not say: these rows are by far the most, and servers read them as
+  // text.
+  const std::string& who = orders.front()->who;
+  std::string columns = "order_id, sku, quantity, attempt, level_after";
+  std::string row = "?,?,?,?," + level;
+  if (!who.empty()) {
+    columns += ", written_by";
+    row += ",?";
+  }
+  if (dialect_ == Dialect::sqlite) {
+    columns += ", written_at";
+    row += "," + transaction_.clock();
+  }
+  mysql::SqlStatement insert{"INSERT INTO lockkeeper_orders (" + columns + ") VALUES " +
+                                 repeated("(" + row + ")", orders.size()) +
+                                 unlessThere(dialect_, "lockkeeper_orders", "order_id"),
+                             {}};
   insert.values.reserve(6 * orders.size());
   for (const Order* each : orders) {
-    insert.values.insert(insert.values.end(),
-                         {each->orderId, each->sku, each->quantity, each->attempt, each->who});
+    insert.values.insert(insert.values.end(), {each->orderId, each->sku, each->quantity, each->attempt});
     if (levelBefore) *levelBefore -= each->quantity;
     insert.values.push_back(levelBefore ? mysql::SqlValue(*levelBefore) : mysql::SqlValue());
+    if (!who.empty()) insert.values.emplace_back(who);
   }
   return insert;
 }

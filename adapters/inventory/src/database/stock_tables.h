@@ -83,6 +83,7 @@ class StockTables {
   void resetFences();
 
  private:
+  /// The orders are by one and the same.
   mysql::SqlStatement insertion(std::span<const Order* const> orders, const std::string& level,
                                 std::optional<std::int64_t> levelBefore) const;
   std::optional<std::int64_t> number(const std::string& select, const std::string& value);

@@ -44,8 +44,9 @@ class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
 
   /// Becomes the writer when the other readers have gone; in front of all who wait for the key, and nobody
   /// comes in meanwhile. Waits for them until then, unless the options' stop fires or the manager is stopped
-  /// (throws Cancelled). Throws LockLost when the lock is lost meanwhile, and as LockManager::lock(); then it
-  /// is a reader still, unless it is lost.
+  /// (throws Cancelled). Throws LockLost when the lock is lost meanwhile, and as LockManager::lock() and
+  /// Lock::renew(), by which it finds out whether it still was a reader; then it is one still, unless it is
+  /// lost.
   void upgrade();
   /// Likewise. False when there were other readers for `waitFor`.
   [[nodiscard]] bool tryUpgrade(std::chrono::milliseconds waitFor = std::chrono::milliseconds{0});
@@ -60,6 +61,7 @@ class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
   struct State;
   explicit UpgradeableLock(std::unique_ptr<State> state) noexcept;
   bool take(std::chrono::milliseconds waitFor);
+  void confirmReader();
 
   std::unique_ptr<State> state_;  // null when it was moved from
 };

@@ -122,6 +122,26 @@ TEST_F(UpgradeableLockTest, TheLossOfOneOfItsSharesIsTheLossOfTheLock) {
   EXPECT_FALSE(moved.valid());
 }
 
+TEST_F(UpgradeableLockTest, WhoIsNoReaderAnyMoreDoesNotBecomeTheWriterBeforeItHasHeardOfTheLoss) {
+  auto held = UpgradeableLock::lock(manager, "prices");
+  ASSERT_TRUE(store->breakLock("prices", clock->now()));
+  EXPECT_TRUE(held.valid()) << "it has not heard of it";
+  EXPECT_THROW((void)held.tryUpgrade(), LockLost);
+  EXPECT_FALSE(held.valid());
+  EXPECT_TRUE(held.lost().stop_requested());
+  EXPECT_TRUE(other.tryLock("prices")) << "it keeps nothing";
+}
+
+TEST_F(UpgradeableLockTest, AnUpgradeThatCannotBeConfirmedIsGivenBack) {
+  auto held = UpgradeableLock::lock(manager, "prices");
+  network->fail(Call::renew, {Fault::unavailable});
+  EXPECT_THROW((void)held.tryUpgrade(), StoreUnavailable);
+  EXPECT_TRUE(held.valid());
+  EXPECT_FALSE(held.isUpgraded());
+  EXPECT_TRUE(other.tryLockShared("prices"));
+  EXPECT_TRUE(held.tryUpgrade());
+}
+
 TEST_F(UpgradeableLockTest, AnUpgradeWhoseReplyIsLostIsAskedForAgain) {
   auto held = UpgradeableLock::lock(manager, "prices");
   network->fail(Call::acquire, {Fault::replyLost});
