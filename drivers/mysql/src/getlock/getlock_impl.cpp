@@ -77,13 +77,10 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
         statements::addFencedClaim(use->batch, request.claim, request.resend, turnsOf(request),
                                    use->server->id());
       } else {
-        statements::addClaim(use->batch, name);
+        statements::addClaim(use->batch, name, seconds{0});
       }
       const Instant sentAt = now();
-      const Reply* const reply = exchange(use, request.deadline);
-      if (reply != nullptr && isInterrupted(reply->error))
-        failGranted(use, *reply, name, request.claim.token);
-      result = outcome(use, reply, name, request, sentAt);
+      result = outcome(use, exchange(use, request.deadline), name, request, sentAt);
     }
     const auto* granted = std::get_if<Granted>(&result);
     return granted ? withFence(std::move(use), name, request, *granted, request.deadline) : result;
@@ -98,7 +95,7 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
     sessions_.setUnseen(*use, UnseenClaim{name, claim.token, std::string(claim.owner), end});
     throw OutcomeUnknown(display() + ": no reply to the claim by its deadline");
   }
-  if (reply->error != 0 && reply->answered == 0) {
+  if (reply->error != 0 && reply->answered == 0 && !isInterrupted(reply->error)) {
     throwLockFault(*reply, claim.key, sessions_.names(*use), display());
   }
   if (reply->error != 0) failGranted(use, *reply, name, claim.token);

@@ -42,7 +42,7 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
     if (exchange(*use, request.deadline) == nullptr) return Busy{};
     sessions_.prepare(**use, idleTimeout);
   }
-  statements::addWait((*use)->batch, name, serverWait(waitUntil - now()));
+  statements::addClaim((*use)->batch, name, serverWait(waitUntil - now()));
 
   const Instant sentAt = now();
   send(*use, Instant::max());
@@ -58,14 +58,15 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   try {
     const AcquireResult result = outcome(*use, &receive(*use), name, request, sentAt);
     if (std::holds_alternative<Busy>(result)) return result;
+    // The wait must not eat the lease, and only the server knows when it ended; nor does the answer say what
+    // the server has become meanwhile.
+    const Instant end = now() + ioTimeout();
+    const Granted granted = regrant(*use, name, request, end);
+    return withFence(std::move(*use), name, request, granted, end);
   } catch (const StoreUnavailable&) {
     if (cancelled) return Busy{};
     throw;
   }
-  // The wait must not eat the lease, and when it ended only the server knows.
-  const Instant end = now() + ioTimeout();
-  const Granted granted = regrant(*use, name, request, end);
-  return withFence(std::move(*use), name, request, granted, end);
 }
 
 bool GetLockDriver::Impl::awaitTurn(Use& use, Instant until, const std::stop_token& stop,

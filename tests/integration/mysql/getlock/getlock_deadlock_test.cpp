@@ -33,7 +33,7 @@ class GetLockDeadlock : public GetLockTest {
   }
   static const Reply& claim(ServerSession& session, const std::string& name, std::chrono::seconds wait) {
     std::string batch;
-    mysql::statements::addWait(batch, name, wait);
+    mysql::statements::addClaim(batch, name, wait);
     return session.query(batch, in(1min));
   }
 

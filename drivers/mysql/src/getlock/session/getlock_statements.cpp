@@ -75,17 +75,11 @@ std::string lastFence(std::string_view name) {
   return statement;
 }
 
-void addClaim(std::string& batch, std::string_view name) {
+void addClaim(std::string& batch, std::string_view name, seconds wait) {
+  // One statement: a KILL QUERY between two of a batch ends it without a word, and the client waits for the
+  // result that was announced.
   batch.append("SELECT ").append(whoAnswers).append(",");
-  addGetLock(batch, name, seconds{0});
-}
-
-void addWait(std::string& batch, std::string_view name, seconds wait) {
-  // GET_LOCK stands alone, so that the answer tells what the server is after the wait, and an error whether
-  // it has ended.
-  batch += "SET @lockkeeper=";
   addGetLock(batch, name, wait);
-  batch.append(";SELECT ").append(whoAnswers).append(",@lockkeeper");
 }
 
 void addFencedClaim(std::string& batch, const Claim& claim, bool again, std::uint32_t count,

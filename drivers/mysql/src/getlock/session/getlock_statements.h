@@ -32,12 +32,9 @@ std::string lastFence(std::string_view name);
 
 // All of these answer, before anything else, who they are: CONNECTION_ID() and @@read_only.
 
-/// Claims the name at once: answers GET_LOCK's result. When it is broken off, nobody knows that.
-void addClaim(std::string& batch, std::string_view name);
-
-/// Claims the name, waiting for `wait`: answers GET_LOCK's result. An error of the second statement comes
-/// after a grant.
-void addWait(std::string& batch, std::string_view name, std::chrono::seconds wait);
+/// Claims the name, waiting for `wait` at most: answers GET_LOCK's result. When it is broken off, nobody
+/// knows that. The answer may tell what the server was before the wait.
+void addClaim(std::string& batch, std::string_view name, std::chrono::seconds wait);
 
 /// Claims the name at once, and draws the fence when that is granted: answers both. An error of the second
 /// statement comes after a grant.
