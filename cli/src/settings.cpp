@@ -25,7 +25,7 @@ Configuration openFile(const std::string& path) {
     if (path.ends_with(".xml")) return new Poco::Util::XMLConfiguration(path);
     return new Poco::Util::PropertyFileConfiguration(path);
   } catch (const Poco::Exception&) {
-    throw ConfigError("cannot read the configuration file " + quoted(path));
+    throw ConfigError("cannot read the configuration file " + lockkeeper::quoted(path));
   }
 }
 

@@ -16,7 +16,7 @@ int migrate(const CommandLine& line) {
 #endif
   if (what == "status") return showMigration(rest);
   if (what == "advance") return advanceMigration(rest);
-  throw UsageError("no migrate " + quoted(what) + "; there are: audit, status, advance");
+  throw UsageError("no migrate " + lockkeeper::quoted(what) + "; there are: audit, status, advance");
 }
 
 }  // namespace lockkeeper::cli

@@ -39,7 +39,7 @@ void checkOrder(const MigrationState& state, const Rules& wanted) {
       state.target && !(*state.target == state.current)
           ? ", and wait until the present change is complete (lockkeeper migrate status)"
           : "";
-  throw UsageError("keys such as " + quoted(*key) + " would go from " + from + " to " +
+  throw UsageError("keys such as " + lockkeeper::quoted(*key) + " would go from " + from + " to " +
                    toString(wanted.phaseOf(*key)) + " at once: advance them to both first" + underWay);
 }
 
@@ -60,7 +60,8 @@ bool anyHeldKeyMatches(LockDriver& store, const Rule& rule) {
 /// Mistyped rules match nothing: worth a word, and no more, since keys come and go.
 void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules& wanted) {
   const auto warn = [](const std::string& text) { std::cerr << "lockkeeper: warning: " << text << "\n"; };
-  for (const std::string& rule : wanted.idle()) warn("the rule " + quoted(rule) + " can match no key");
+  for (const std::string& rule : wanted.idle())
+    warn("the rule " + lockkeeper::quoted(rule) + " can match no key");
   const StoreRegistry registry = knownStores();
   for (const Rule& rule : change.rules()) {
     if (rule.pattern == "*") continue;
@@ -69,7 +70,7 @@ void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules&
         return anyHeldKeyMatches(*registry.open(uri), rule);
       };
       if (!matches(settings.migration.from) && !matches(settings.store)) {
-        warn("no key that is held now matches " + quoted(rule.pattern));
+        warn("no key that is held now matches " + lockkeeper::quoted(rule.pattern));
       }
     } catch (const Error&) {
       // It was only a look.

@@ -10,7 +10,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-constexpr std::chrono::seconds lookBound{5};
+constexpr std::chrono::seconds readBound{5};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ ObservedMigration observe(const Settings& settings) {
   const migration::MigrationStores stores{settings.migration.from, settings.store,
                                           settings.migration.stateStore};
   migration::StateStore stateStore(openStateStore(knownStores(), stores), settings.migration.options.name);
-  migration::MigrationState state = stateStore.read(saturatingAdd(systemClock()->now(), lookBound));
+  migration::MigrationState state = stateStore.read(saturatingAdd(systemClock()->now(), readBound));
   return {settings.migration, std::move(stateStore), std::move(state)};
 }
 

@@ -34,7 +34,7 @@ std::optional<Share> shareOf(const CommandLine& line) {
   if (!given) return std::nullopt;
   const auto limit = wholeNumber<std::uint32_t>(*given);
   if (limit.value_or(0) < 1 || *limit > Share::most) {
-    throw UsageError("--permits is " + quoted(*given) + ": it must be a whole number from 1 to " +
+    throw UsageError("--permits is " + lockkeeper::quoted(*given) + ": it must be a whole number from 1 to " +
                      std::to_string(Share::most));
   }
   return Share{.weight = 1, .limit = *limit};

@@ -20,7 +20,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using Failure = RateStore::Failure;
 
-constexpr std::size_t mostTogether = 16;
+constexpr std::size_t mostTakes = 16;
 
 RateLimiterOptions checked(RateLimiterOptions options) {
   checkNamespace(options.keyNamespace);
@@ -148,9 +148,9 @@ Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
 }
 
 Decision RateEngine::take(std::span<RateTake> takes) {
-  if (takes.empty() || takes.size() > mostTogether) {
+  if (takes.empty() || takes.size() > mostTakes) {
     throw std::invalid_argument(std::to_string(takes.size()) + " limits are asked together: 1 to " +
-                                std::to_string(mostTogether) + " are possible");
+                                std::to_string(mostTakes) + " are possible");
   }
   std::vector<RateKey> keys;
   std::vector<RateCharge> charges;

@@ -27,13 +27,14 @@ constexpr microseconds longestPeriod = std::chrono::days{366};
 // The present time and twice this stay below 2^53 µs until 2055, once this until 2155.
 constexpr microseconds longestFill = std::chrono::days{36'525};
 
-constexpr std::array<std::pair<std::string_view, microseconds>, 7> units{{{"ms", milliseconds{1}},
-                                                                          {"s", std::chrono::seconds{1}},
-                                                                          {"m", std::chrono::minutes{1}},
-                                                                          {"min", std::chrono::minutes{1}},
-                                                                          {"h", std::chrono::hours{1}},
-                                                                          {"d", std::chrono::days{1}},
-                                                                          {"day", std::chrono::days{1}}}};
+constexpr std::array<std::pair<std::string_view, microseconds>, 7> windowUnits{
+    {{"ms", milliseconds{1}},
+     {"s", std::chrono::seconds{1}},
+     {"m", std::chrono::minutes{1}},
+     {"min", std::chrono::minutes{1}},
+     {"h", std::chrono::hours{1}},
+     {"d", std::chrono::days{1}},
+     {"day", std::chrono::days{1}}}};
 
 std::optional<std::int64_t> readNumber(std::string_view& text) {
   std::int64_t number = 0;
@@ -49,7 +50,7 @@ std::optional<Rate> readRate(std::string_view text) {
   if (!count || !text.starts_with('/')) return std::nullopt;
   text.remove_prefix(1);
   const std::int64_t many = readNumber(text).value_or(1);
-  for (const auto& [name, length] : units) {
+  for (const auto& [name, length] : windowUnits) {
     if (text == name && many <= longestPeriod / length) return Rate{*count, many * length};
   }
   return std::nullopt;

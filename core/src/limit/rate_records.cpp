@@ -15,7 +15,7 @@ namespace {
 using std::chrono::ceil;
 using std::chrono::microseconds;
 
-constexpr std::int64_t mostTogether = 1000;
+constexpr std::int64_t mostCallers = 1000;
 constexpr int mostYields = 16;
 
 // The part of `all`, an outcome of many callers, that is the index-th one's.
@@ -73,7 +73,7 @@ struct RateRecords::Batch {
   }
 
   bool takes(const RateCharge& charge) const {
-    return callers < mostTogether && cost == charge.cost && law == *charge.law;
+    return callers < mostCallers && cost == charge.cost && law == *charge.law;
   }
 };
 

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Between campaigns that failed. LockManager has tried again and again within each of them.
-constexpr Backoff pauses{milliseconds{100}, std::chrono::seconds{5}};
+constexpr Backoff campaignPauses{milliseconds{100}, std::chrono::seconds{5}};
 
 milliseconds marginOf(const ElectionOptions& election) {
   return election.safetyMargin.value_or(election.ttl / 10);
@@ -60,7 +60,7 @@ void Candidate::run() {
     const Guard held(mutex_);
     threadId_ = std::this_thread::get_id();
   }
-  Backoff backoff = pauses;
+  Backoff backoff = campaignPauses;
   while (rest()) {
     if (auto won = campaign(backoff)) serve(std::move(*won));
   }
@@ -80,7 +80,7 @@ std::optional<Lock> Candidate::campaign(Backoff& backoff) {
     LockOptions lock = lockOptions(options_);
     lock.stop = stopped_.get_token();
     auto won = manager_->tryLock(options_.name, lock);
-    backoff = pauses;
+    backoff = campaignPauses;
     if (!won && manager_->stopped()) {
       const Guard held(mutex_);
       restsUntil_ = Instant::max();

@@ -18,7 +18,7 @@ Way readWay(const AbstractConfiguration& config) {
   if (text == "conditionalUpdate") return Way::conditionalUpdate;
   if (text == "optimistic") return Way::optimistic;
   if (text == "lockedOptimistic") return Way::lockedOptimistic;
-  throw ConfigError("flashSale.way is " + quoted(text) +
+  throw ConfigError("flashSale.way is " + lockkeeper::quoted(text) +
                     ": fencedRow, conditionalUpdate, optimistic or lockedOptimistic are allowed");
 }
 

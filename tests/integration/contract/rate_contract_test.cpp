@@ -56,7 +56,9 @@ RateFactory redis(const char* name, test::RedisOptions options, std::string logi
 RateFactory redisCluster() {
   const auto cluster = std::make_shared<std::unique_ptr<test::RedisCluster>>();
   const auto open = [cluster](std::shared_ptr<Clock> clock) {
-    if (!*cluster) *cluster = std::make_unique<test::RedisCluster>(3, 0);
+    if (!*cluster)
+      *cluster = std::make_unique<test::RedisCluster>(
+          3, 0, test::RedisOptions{.arguments = {"--cluster-node-timeout", "10000"}});
     StoreRegistry registry;
     lockkeeper::redis::use(registry);
     Environment environment;

@@ -24,8 +24,8 @@ std::string ok(const RedisServer& node, const std::vector<std::string>& words) {
 
 RedisOptions ofCluster(RedisOptions options) {
   options.cluster = true;
-  options.arguments.insert(
-      options.arguments.end(),
+  options.arguments.insert(  // Those of the caller come last, and count.
+      options.arguments.begin(),
       {"--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0", "--cluster-require-full-coverage",
        "no", "--cluster-allow-replica-migration", "no"});
   return options;

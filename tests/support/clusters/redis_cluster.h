@@ -11,7 +11,7 @@
 namespace lockkeeper::test {
 
 /// A real Redis Cluster on this machine: masters with equal parts of the slots, and so many replicas for
-/// each. Nodes count as failed after a second. One thread at a time.
+/// each. Nodes count as failed after a second unless the options say otherwise. One thread at a time.
 class RedisCluster {
  public:
   /// Returns when every node finds the cluster well. Throws std::runtime_error when it cannot be started.

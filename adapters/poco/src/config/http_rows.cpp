@@ -17,7 +17,7 @@ IdempotentRoute& idempotent(Settings& settings, const Names& names) {
 
 constexpr std::string_view matchText = "METHOD /path";
 
-constexpr std::array rows{
+constexpr std::array httpSettings{
     // Before the other settings of routes: a limit may be called "match".
     row(
         "lockkeeper.http.routes.*.limits.*", "what it counts by", "(one is required)",
@@ -114,6 +114,6 @@ constexpr std::array rows{
 
 }  // namespace
 
-std::span<const SettingRow> httpRows() { return rows; }
+std::span<const SettingRow> httpRows() { return httpSettings; }
 
 }  // namespace lockkeeper::poco

@@ -20,8 +20,8 @@ using Poco::Net::HTTPServerResponse;
 
 namespace {
 
-constexpr std::size_t mostBody = 65536;
-constexpr std::size_t mostShown = 200;
+constexpr std::size_t longestOrder = 65536;
+constexpr std::size_t longestShown = 200;
 constexpr std::chrono::seconds bound{5};
 
 Instant within() { return saturatingAdd(systemClock()->now(), bound); }
@@ -43,7 +43,7 @@ bool sameOrigin(const HTTPServerRequest& request) {
 }
 
 std::string nameOf(const Holder& holder) {
-  return holder.owner.empty() ? "an unknown client" : printable(holder.owner, mostShown);
+  return holder.owner.empty() ? "an unknown client" : printable(holder.owner, longestShown);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& respo
   const Outcome outcome = decide(request, who, what);
   Poco::Logger::get("lockkeeper.console")
       .warning(who + " at " + request.clientAddress().host().toString() + " asks to break " + what + ": " +
-               printable(outcome.detail, mostShown));
+               printable(outcome.detail, longestShown));
   if (outcome.status == HTTPResponse::HTTP_OK) {
     Poco::JSON::Object object;
     object.set("outcome", "taken");
@@ -102,10 +102,10 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
   if (user.empty()) {
     return {HTTPResponse::HTTP_UNAUTHORIZED, "Unauthorized", "Only operators may break locks: log in."};
   }
-  who = printable(user, mostShown);
+  who = printable(user, longestShown);
   Wanted wanted;
   try {
-    const Body body = readBody(request, mostBody);
+    const Body body = readBody(request, longestOrder);
     if (!body.whole || !Poco::Net::MediaType(request.getContentType()).matches("application", "json"))
       throw Poco::DataFormatException();
     const auto object = Poco::JSON::Parser().parse(body.bytes).extract<Poco::JSON::Object::Ptr>();
@@ -118,8 +118,8 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
             "The body must be JSON with grant (a number), key, owner and fence (texts or null)."};
   }
   what = quoted(wanted.key) + " held by " +
-         (wanted.owner.empty() ? "-" : printable(wanted.owner, mostShown)) + " with fence " +
-         (wanted.fence.empty() ? "-" : printable(wanted.fence, mostShown));
+         (wanted.owner.empty() ? "-" : printable(wanted.owner, longestShown)) + " with fence " +
+         (wanted.fence.empty() ? "-" : printable(wanted.fence, longestShown));
   try {
     return take(wanted);
   } catch (const Error& error) {

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes listBound{1};
 constexpr std::size_t mostRecent = 30;
-constexpr std::size_t mostShown = 300;
+constexpr std::size_t longestFault = 300;
 // An end that was calculated again from a later look differs by the time that a look takes.
 constexpr std::int64_t sameEnd = 250;
 
@@ -120,7 +120,7 @@ void LockFeed::run() {
     try {
       found = list();
     } catch (const std::exception& error) {
-      fault = printable(error.what(), mostShown);
+      fault = printable(error.what(), longestFault);
     }
     const Instant now = clock->now();
     lock.lock();

@@ -13,13 +13,13 @@ namespace {
 
 constexpr auto key = "lockkeeper/health";
 constexpr std::chrono::seconds longestRead{1};
-constexpr std::size_t mostShown = 200;
+constexpr std::size_t longestCause = 200;
 
 void log(const std::string& part, const std::exception* failure) noexcept {
   try {
     Poco::Logger& logger = Poco::Logger::get("lockkeeper.health");
     if (failure != nullptr) {
-      logger.warning(part + " are down: " + printable(failure->what(), mostShown));
+      logger.warning(part + " are down: " + printable(failure->what(), longestCause));
     } else {
       logger.notice(part + " are up again");
     }

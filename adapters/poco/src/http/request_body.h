@@ -10,6 +10,9 @@
 
 namespace lockkeeper::poco {
 
+/// What the filters may be set to read of a body, at most.
+inline constexpr std::size_t mostBody = std::size_t{16} << 20;
+
 /// A body, or when it is too long its beginning, the rest of which is still in the stream.
 struct Body {
   std::string bytes;

@@ -43,7 +43,7 @@ class Descriptor {
   int number_;
 };
 
-Descriptor checked(int number, const char* call) {
+Descriptor opened(int number, const char* call) {
   if (number < 0) throw std::system_error(errno, std::generic_category(), call);
   return Descriptor(number);
 }
@@ -74,7 +74,7 @@ std::string peek(int descriptor) {
 
 OwnerPipe::OwnerPipe(const OwnerToken& token) {
   auto [read, write] = newPipe();
-  Descriptor high = checked(::fcntl(read.get(), F_DUPFD_CLOEXEC, lowestDescriptor), "fcntl");
+  Descriptor high = opened(::fcntl(read.get(), F_DUPFD_CLOEXEC, lowestDescriptor), "fcntl");
   const std::string record = recordOf(token);
   if (::write(write.get(), record.data(), record.size()) != static_cast<ssize_t>(record.size())) {
     throw std::system_error(errno, std::generic_category(), "write");
@@ -111,7 +111,7 @@ class InheritedOwner::Watch {
       auto token = tokenIn(peek(*number));
       if (!token) continue;
       // Watched by a descriptor that this process does not pass on.
-      Pipe pipe{checked(::fcntl(*number, F_DUPFD_CLOEXEC, lowestDescriptor), "fcntl"), {}, std::move(*token)};
+      Pipe pipe{opened(::fcntl(*number, F_DUPFD_CLOEXEC, lowestDescriptor), "fcntl"), {}, std::move(*token)};
       pipe.token.ended = pipe.end.get_token();
       pipes.push_back(std::move(pipe));
     }
@@ -144,7 +144,7 @@ class InheritedOwner::Watch {
   };
 
   explicit Watch(std::vector<Pipe> pipes)
-      : pipes_(std::move(pipes)), stop_(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+      : pipes_(std::move(pipes)), stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
     sigset_t all;
     sigset_t former;
     ::sigfillset(&all);

@@ -5,12 +5,12 @@ namespace lockkeeper::etcd {
 namespace {
 
 // Each of the others was beaten by a late move of the same claim, of which there are few.
-constexpr int mostTries = 4;
+constexpr int mostMoves = 4;
 
 }  // namespace
 
 bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Instant deadline) {
-  for (int tries = 0; tries < mostTries; ++tries) {
+  for (int tries = 0; tries < mostMoves; ++tries) {
     const TransactionReply reply = leases.attach(
         own.key, lease,
         {.compares = {createdAt({.from = own.key}, own.created), modifiedAt(own.key, own.modified)},

@@ -22,7 +22,7 @@ namespace {
 using rates::RowName;
 using std::chrono::seconds;
 
-constexpr std::size_t mostSessions = 8;
+constexpr std::size_t mostRateSessions = 8;
 // One is charged while the other is on its way.
 constexpr std::size_t mostAtOneRow = 2;
 // How many charges go by before the next look for rows that can be removed.
@@ -83,7 +83,7 @@ class RateTable::Impl {
                  .schemaFile = "rates.sql",
                  .readTable = rates::readTable()},
                 environment),
-        sessions_(opener_, mostSessions),
+        sessions_(opener_, mostRateSessions),
         places_(mostAtOneRow, opener_.clock()),
         charges_(environment.random->upTo(chargesBetweenSweeps - 1)) {}
 

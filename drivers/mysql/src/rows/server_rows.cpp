@@ -22,18 +22,18 @@
 namespace lockkeeper::mysql {
 namespace {
 
-constexpr std::size_t mostSessions = 256;
+constexpr std::size_t mostRowSessions = 256;
 constexpr std::chrono::seconds shortestTimeout{1};
-constexpr std::chrono::seconds longestTimeout{std::chrono::hours{1}};
+constexpr std::chrono::seconds longestOperation{std::chrono::hours{1}};
 
 const ServerRowsOptions& checked(const ServerRowsOptions& options) {
-  checkRange("sessions", options.sessions, 1, mostSessions);
+  checkRange("sessions", options.sessions, 1, mostRowSessions);
   if (!options.table.empty()) checkName("the table name", options.table, "");
   // Not by checkDuration(): not all seconds have their milliseconds.
-  if (options.operationTimeout < shortestTimeout || options.operationTimeout > longestTimeout) {
+  if (options.operationTimeout < shortestTimeout || options.operationTimeout > longestOperation) {
     throw std::invalid_argument("operationTimeout is " + std::to_string(options.operationTimeout.count()) +
                                 "s: it must be " + formatDuration(shortestTimeout) + " to " +
-                                formatDuration(longestTimeout));
+                                formatDuration(longestOperation));
   }
   return options;
 }

@@ -5,14 +5,13 @@
 #include <mutex>
 #include <thread>
 
+#include "cluster/journey.h"
 #include "lock/node_calls.h"
 #include "store/companion_key.h"
 
 namespace lockkeeper::redis {
 
 namespace {
-
-constexpr int mostHops = 5;
 
 void setCause(Renewal& renewal, RenewOutcome outcome, const char* why) noexcept {
   renewal.outcome = outcome;

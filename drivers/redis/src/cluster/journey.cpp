@@ -4,12 +4,6 @@
 
 namespace lockkeeper::redis {
 
-namespace {
-
-constexpr int mostHops = 5;
-
-}  // namespace
-
 Journey::Journey(Topology& topology, std::uint16_t slot, Instant deadline)
     : topology_(topology),
       route_(topology.route(slot, deadline)),

@@ -7,6 +7,9 @@
 
 namespace lockkeeper::redis {
 
+/// So many redirects in a row are followed, since a node that is behind may send us in a circle.
+inline constexpr int mostHops = 5;
+
 /// One call on its way to the node that has its slot. One thread at a time.
 class Journey {
  public:
@@ -19,7 +22,7 @@ class Journey {
 
   /// Within the handler of `error`, with which the call to node() has ended: returns when node() is another
   /// one now, and the call is to be repeated there, since it was certainly not applied; otherwise throws.
-  /// Follows few redirects in a row, since a node that is behind may send us in a circle.
+  /// Follows `mostHops` redirects in a row.
   void follow(const Error& error);
 
   /// The last call was a long one: the next one has until then, and may be redirected as often as the first.

@@ -15,7 +15,7 @@ namespace lockkeeper::redis {
 
 namespace {
 
-constexpr std::string_view needs = "+wait and +publish, on the channels lockkeeper:*";
+constexpr std::string_view replicaRights = "+wait and +publish, on the channels lockkeeper:*";
 
 // The number of those who have heard what was published; 1 for a lock that is still there.
 bool isWrite(const Reply& reply, ClusterUse use) {
@@ -93,7 +93,7 @@ void ReplicaCount::ask(Turn& turn, Instant deadline) {
     bool written = false;
     for (std::size_t index = 0; index <= last; ++index) {
       const Reply& reply = request.reply(index);
-      if (isError(reply, "NOPERM")) turn.answer.refusal = faultOf(store_.name(), reply, needs).text;
+      if (isError(reply, "NOPERM")) turn.answer.refusal = faultOf(store_.name(), reply, replicaRights).text;
       written = written || (index < last && isWrite(reply, options.cluster));
     }
     if (!written || request.reply(last).kind != ReplyKind::integer) return;

@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::minutes refusalPause{1};
+constexpr std::chrono::minutes pauseOfSubscribing{1};
 constexpr std::chrono::seconds nextAskPause{1};
 
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
@@ -247,7 +247,7 @@ void Subscription::takeIn(Instant now) {
   while (reader_->next(reply)) accept(reply);
   if (!refused_) return;
   drop(now);
-  nextDial_ = saturatingAdd(now, refusalPause);
+  nextDial_ = saturatingAdd(now, pauseOfSubscribing);
 }
 
 void Subscription::accept(const Reply& reply) {

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::minutes refusalPause{1};
+constexpr std::chrono::minutes pauseOfQueueing{1};
 
 // A cluster's node may refuse what needs several keys while their slot goes to another node.
 constexpr milliseconds onItsWayPause{100};
@@ -295,7 +295,7 @@ bool WaitQueue::permitted() const { return store_.clock().now() >= refusedUntil_
 
 void WaitQueue::noteRefusal() {
   if (!permitted()) return;  // nobody has asked
-  refusedUntil_ = saturatingAdd(store_.clock().now(), refusalPause);
+  refusedUntil_ = saturatingAdd(store_.clock().now(), pauseOfQueueing);
   if (refusalNoted_.exchange(true)) return;
   store_.environment().tell(
       {.kind = EventKind::noted,

@@ -12,7 +12,7 @@ static_assert(maxValueBytes <= maxBulkBytes, "a value must fit into a reply");
 
 namespace {
 
-constexpr std::string_view needs = "+@connection +info +get +set +del, on the keys of the values";
+constexpr std::string_view valueRights = "+@connection +info +get +set +del, on the keys of the values";
 
 }  // namespace
 
@@ -25,7 +25,7 @@ class RedisValues::Impl : public RedisStore {
     forkGuard.check();
     request.add(words);
     execute(request, deadline);
-    if (request.reply(0).kind == ReplyKind::error) refuse(request.reply(0), needs);
+    if (request.reply(0).kind == ReplyKind::error) refuse(request.reply(0), valueRights);
   }
 
   /// Whether the answer is OK; nil is what SET answers when NX has kept it from doing anything.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "http/request_body.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
@@ -13,8 +14,7 @@ namespace lockkeeper::poco {
 
 namespace {
 
-constexpr auto root = "lockkeeper.http.idempotency";
-constexpr std::size_t mostBody = std::size_t{16} << 20;
+constexpr auto idempotencyRoot = "lockkeeper.http.idempotency";
 constexpr std::size_t leastAnswer = 1024;
 constexpr std::size_t mostStored = std::size_t{1} << 40;
 constexpr std::chrono::milliseconds longestKept = std::chrono::hours{24 * 366};
@@ -28,16 +28,16 @@ bool isKeptMethod(std::string_view method) {
 
 void checkFilter(const IdempotencyOptions& options) {
   if (!options.keyNamespace.empty()) checkName("the namespace", options.keyNamespace);
-  checkRange(root + std::string(".maxBody"), options.maxBody, 1, mostBody);
-  checkRange(root + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
-  checkRange(root + std::string(".maxStored"), options.maxStored, 0, mostStored);
+  checkRange(idempotencyRoot + std::string(".maxBody"), options.maxBody, 1, mostBody);
+  checkRange(idempotencyRoot + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
+  checkRange(idempotencyRoot + std::string(".maxStored"), options.maxStored, 0, mostStored);
   checkDuration<>("operationTimeout", options.operationTimeout, std::chrono::milliseconds{1},
                   std::chrono::hours{1});
 }
 
 IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const IdempotencyOptions& options) {
-  checkName(std::string("a name in ") + root + ".routes", given.name);
-  const std::string here = root + std::string(".routes.") + given.name;
+  checkName(std::string("a name in ") + idempotencyRoot + ".routes", given.name);
+  const std::string here = idempotencyRoot + std::string(".routes.") + given.name;
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);
   const std::string method = given.match.substr(0, given.match.find(' '));
   if (method != "*" && !isKeptMethod(method)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "http/limit/rate_fields.h"
+#include "http/request_body.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"
@@ -10,19 +11,18 @@
 namespace lockkeeper::poco {
 namespace {
 
-constexpr auto root = "lockkeeper.http";
-constexpr std::size_t mostBody = std::size_t{16} << 20;
+constexpr auto limitsRoot = "lockkeeper.http";
 constexpr std::size_t mostLimits = 16;  // what RateLimiter::take() takes at once
 
 }  // namespace
 
 void checkFilter(const RateLimitOptions& options) {
-  checkRange(root + std::string(".maxBody"), options.maxBody, 1, mostBody);
+  checkRange(limitsRoot + std::string(".maxBody"), options.maxBody, 1, mostBody);
 }
 
 LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& options) {
-  checkName(std::string("a name in ") + root + ".routes", given.name);
-  const std::string here = root + std::string(".routes.") + given.name;
+  checkName(std::string("a name in ") + limitsRoot + ".routes", given.name);
+  const std::string here = limitsRoot + std::string(".routes.") + given.name;
   if (given.match.empty()) {
     throw std::invalid_argument(here + ".match is missing, such as " + here + ".match = POST /sms");
   }

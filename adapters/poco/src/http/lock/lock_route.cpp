@@ -12,7 +12,7 @@ namespace {
 
 using Poco::StringTokenizer;
 
-constexpr auto root = "lockkeeper.http.locks";
+constexpr auto locksRoot = "lockkeeper.http.locks";
 constexpr std::size_t mostSources = 4;
 constexpr std::size_t mostWaiting = 10'000;
 // Not a colon: with a value it could make the mark that no key may contain.
@@ -58,8 +58,8 @@ RequestLockOptions completed(RequestLockOptions options, const LockOptions& defa
 }
 
 LockRoute LockRoute::of(const LockedRoute& given, const RequestLockOptions& options) {
-  checkName(std::string("a name in ") + root, given.name);
-  const std::string here = root + std::string(".") + given.name;
+  checkName(std::string("a name in ") + locksRoot, given.name);
+  const std::string here = locksRoot + std::string(".") + given.name;
   if (!given.scope.empty()) checkName(here + ".scope", given.scope);
   checkLock(here, given.lock);
   RoutePattern pattern = RoutePattern::parse(here + ".match", given.match);

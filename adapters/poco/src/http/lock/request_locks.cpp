@@ -22,7 +22,7 @@ using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
 /// Never all threads of the server.
-std::size_t mostWaiting(const RequestLockOptions& options, const HTTPServerRequest& request) {
+std::size_t waitingAllowed(const RequestLockOptions& options, const HTTPServerRequest& request) {
   const auto threads = static_cast<std::size_t>(std::max(1, request.serverParams().getMaxThreads()));
   return std::min(options.maxWaiting.value_or(threads / 2), threads - 1);
 }
@@ -113,7 +113,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
                            std::stop_token& hungUp, std::string_view& why) {
     LockOptions options = route.lock;
     const State::Waiting waiting(*state_);
-    if (waiting.before() >= mostWaiting(rules_->options(), request)) {
+    if (waiting.before() >= waitingAllowed(rules_->options(), request)) {
       options.waitFor = std::chrono::milliseconds{0};
       why = "as many requests wait as lockkeeper.http.maxWaiting allows";
       return state_->manager().tryLock(key, options);

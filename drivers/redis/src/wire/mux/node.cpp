@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 // What is not delivered ends with its ttl anyway: forgetting it costs only time.
 constexpr std::size_t mostUndelivered = 1024;
-constexpr milliseconds refusalPause{50};
+constexpr milliseconds pauseAfterRefusal{50};
 
 }  // namespace
 
@@ -94,7 +94,7 @@ void Node::deliverAll(Instant now) {
 
 void Node::deliverLater(std::shared_ptr<const std::string> commands, Instant now) {
   keep(std::move(commands));
-  nextDelivery_ = now + refusalPause;
+  nextDelivery_ = now + pauseAfterRefusal;
 }
 
 void Node::keep(std::shared_ptr<const std::string> commands) {

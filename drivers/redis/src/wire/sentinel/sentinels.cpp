@@ -14,7 +14,7 @@ namespace lockkeeper::redis {
 
 namespace {
 
-constexpr std::string_view permissions = "+auth +client +info +sentinel|get-master-addr-by-name";
+constexpr std::string_view sentinelPermissions = "+auth +client +info +sentinel|get-master-addr-by-name";
 
 std::vector<RedisOptions> nodesOf(const RedisOptions& options) {
   const SentinelOptions& sentinel = *options.sentinel;
@@ -82,7 +82,7 @@ Sentinels::Sentinels(const RedisOptions& options, const Environment& environment
       environment_(silent(environment)),
       lookupTimeout_(options.connectTimeout / 2),
       server_(nodesOf(options), environment_, {},
-              {.needs = {.check = checkSentinel, .permissions = permissions}}) {}
+              {.needs = {.check = checkSentinel, .permissions = sentinelPermissions}}) {}
 
 Sentinels::Master Sentinels::find(Instant deadline) {
   Request request(server_.size());
