@@ -31,7 +31,7 @@ void SampleApplication::defineOptions(Poco::Util::OptionSet& options) {
 }
 
 Option SampleApplication::setting(const char* name, const char* text, const char* argument, const char* key) {
-  return Option(name, "", text).argument(argument).binding(key);
+  return Option(name, "", text).argument(argument).binding(key).repeatable(true);  // The last one counts.
 }
 
 Option SampleApplication::flag(const char* name, const char* text) {

@@ -40,7 +40,9 @@ int judge(const std::vector<SaleResult>& sales) {
 int demonstrate(const Settings& settings, lockkeeper::LockManager& locks) {
   const bool embedded = settings.database.starts_with("sqlite:");
   std::cout << settings.stock << " pieces, " << settings.orders << " orders from " << settings.customers
-            << " customers at once; locks in " << settings.store << ", stock in "
+            << " customers at once"
+            << (settings.processes > 1 ? " at " + std::to_string(settings.processes) + " processes" : "")
+            << "; locks in " << settings.store << ", stock in "
             << (embedded ? "SQLite" : lockkeeper::StoreUri::parse(settings.database).display()) << "\n\n";
   (void)locks.holder("anything");  // Better to find out now that the store is not there.
   SaleRoom room(settings, locks);
@@ -49,11 +51,22 @@ int demonstrate(const Settings& settings, lockkeeper::LockManager& locks) {
   for (int round = 0; round == 0 || (round < unlockedRounds && sales.front().oversold == 0); ++round) {
     sales.assign(1, room.sellWithoutLock());
   }
-  std::vector<Way> ways{Way::fencedRow, Way::conditionalUpdate, Way::lockedOptimistic};
+  std::vector<Way> ways{Way::conditionalUpdate};
+  // Locks in memory are those of one process.
+  if (settings.processes == 1 || settings.store != "memory:") {
+    ways = {Way::fencedRow, Way::conditionalUpdate, Way::lockedOptimistic};
+  } else {
+    std::cerr << "flash_sale: " << settings.processes
+              << " processes share no lock in memory:, so no way that locks is tried\n";
+  }
   // SQLite lets in one writer at a time, so that nobody there ever comes too late.
   if (!embedded) ways.push_back(Way::optimistic);
   for (const Way way : ways) sales.push_back(room.sell(way));
+  sales.push_back(room.sellByReservation());
   printTable(std::cout, sales, settings.orders);
+  const Rush& carts = sales.back().rush;
+  std::cout << "\nreservations: " << carts.sold << " paid, " << carts.declined << " payments declined, "
+            << carts.unpaid << " never paid; what these held was for sale again\n";
   return judge(sales);
 }
 

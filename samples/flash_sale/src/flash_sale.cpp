@@ -1,6 +1,7 @@
 // A flash sale over HTTP, without and with lockkeeper. See README.md beside it.
 
 #include <Poco/TemporaryFile.h>
+#include <sys/resource.h>
 
 #include "lockkeeper/etcd/use.h"
 #include "lockkeeper/mysql/use.h"
@@ -13,6 +14,14 @@
 
 namespace flash_sale {
 namespace {
+
+/// A connection of each customer is a file, and one more is the server's end of it.
+void raiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
 
 class FlashSale final : public samples::SampleApplication {
  public:
@@ -30,14 +39,16 @@ class FlashSale final : public samples::SampleApplication {
           setting("stock", "how many there are", "N", "flashSale.stock"),
           setting("orders", "how many are ordered, one each", "N", "flashSale.orders"),
           setting("customers", "how many order at once", "N", "flashSale.customers"),
+          setting("processes", "how many processes sell", "N", "flashSale.processes"),
           setting("port", "with --serve: the port", "N", "flashSale.port"),
-          setting("way", "with --serve: fencedRow, conditionalUpdate, optimistic or lockedOptimistic", "WAY",
-                  "flashSale.way")}) {
+          setting("way", "with --serve: fencedRow, conditionalUpdate, optimistic, lockedOptimistic or noLock",
+                  "WAY", "flashSale.way")}) {
       options.addOption(option);
     }
   }
 
   int work() override {
+    raiseFileLimit();
     const samples::Configuration configuration = readConfiguration();
     // All that is lockkeeper's: the drivers, one line each, and the settings lockkeeper.* for the rest.
     lockkeeper::StoreRegistry stores;
@@ -47,10 +58,12 @@ class FlashSale final : public samples::SampleApplication {
     const auto services = lockkeeper::poco::fromConfiguration(*configuration, stores);
 
     Settings settings = Settings::read(*configuration);
+    settings.command = argv();
     Poco::TemporaryFile folder;
     if (settings.database.empty()) {
       folder.createDirectories();
       settings.database = "sqlite:" + folder.path() + "/flash_sale.db";
+      settings.temporary = true;
     }
     return given("serve") ? serve(settings, services.locks()) : demonstrate(settings, services.locks());
   }

@@ -14,13 +14,14 @@ int serve(const Settings& settings, lockkeeper::LockManager& locks) {
   ::sigaddset(&ends, SIGINT);
   ::sigaddset(&ends, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  lockkeeper::inventory::StockService stock = openStock(settings, locks, settings.way);
+  lockkeeper::inventory::StockService stock =
+      openStock(settings, locks, lockkeeper::inventory::Way::conditionalUpdate);
   stock.createSchema();
   if (!stock.level("pen")) stock.restock("pen", settings.stock);
-  LockedShop shop(std::move(stock));
-  const OrderServer server(shop, settings.port, settings.customers + 1);
+  const auto shop = openShop(settings, locks, settings.way);
+  const OrderServer server(*shop, settings.port, settings.customers + 1);
   const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
-  std::cout << "Selling pens, " << toString(settings.way) << ". Try:\n  curl " << url
+  std::cout << "Selling pens, " << nameOf(settings.way) << ". Try:\n  curl " << url
             << R"(/orders -d '{"sku":"pen","quantity":1,"orderId":"o-1"}')"
             << "\n  curl " << url << "/stock/pen\nEnd with Ctrl-C." << std::endl;
   int signal = 0;

@@ -32,14 +32,27 @@ void expectDemo(const std::vector<std::string>& options, const std::vector<std::
   EXPECT_EQ(demo.exitCode, 0) << demo.output << demo.errors;
   std::map<std::string, int> oversold;
   for (const auto& row : readFlashSale(demo.output)) oversold[row.way] = row.oversold;
-  ASSERT_EQ(oversold.size(), ways.size() + 1) << demo.output;
+  ASSERT_EQ(oversold.size(), ways.size() + 2) << demo.output;
   EXPECT_GT(oversold.at("no lock"), 0);
+  EXPECT_EQ(oversold.at("reservations"), 0);
   for (const std::string& way : ways) EXPECT_EQ(oversold.at(way), 0) << way;
   EXPECT_NE(demo.output.find("Proved:"), std::string::npos);
 }
 
 TEST(FlashSaleDemo, OversellsWithoutALockOnlyOnEmbeddedParts) {
   expectDemo({}, {"fenced row", "conditional update", "lock + optimistic"});
+}
+
+TEST(FlashSaleDemo, SellsFromSeveralProcessesToHundredsOfCustomers) {
+  const RedisServer redis;
+  DatabaseServer database(Brand::mariadb);
+  expectDemo({"--store=" + redis.uri(), "--database=" + database.uri(database.newDatabase()), "--processes=3",
+              "--customers=300"},
+             {"fenced row", "conditional update", "lock + optimistic", "optimistic"}, 1200);
+}
+
+TEST(FlashSaleDemo, LeavesOutLocksThatItsProcessesDoNotShare) {
+  expectDemo({"--processes=2"}, {"conditional update"});
 }
 
 TEST(FlashSaleDemo, OversellsWithoutALockOnlyOnRealServers) {
@@ -163,6 +176,26 @@ TEST_F(FlashSaleServer, SellsEachOrderOnceAndSaysWhenNothingIsLeft) {
   EXPECT_EQ(ask("GET", "/stock/cap").status, 404);
   EXPECT_EQ(ask("GET", "/").status, 404);
   EXPECT_EQ(ask("GET", "/orders").status, 405);
+}
+
+TEST_F(FlashSaleServer, HoldsGoodsUntilTheyArePaidFor) {
+  const auto pay = [&](const std::string& orderId, const char* accepted) {
+    return ask("POST", "/payments", R"({"orderId":")" + orderId + R"(","accepted":)" + accepted + "}");
+  };
+  const auto reserve = [&](const std::string& orderId) {
+    return ask("POST", "/reservations", R"({"sku":"pen","quantity":1,"orderId":")" + orderId + "\"}");
+  };
+  EXPECT_EQ(reserve("a").body, R"({"orderId":"a","result":"held"})");
+  EXPECT_EQ(reserve("b").status, 201);
+  EXPECT_EQ(reserve("c").status, 409);
+  EXPECT_EQ(pay("a", "true").body, R"({"orderId":"a","result":"confirmed"})");
+  EXPECT_EQ(pay("b", "false").body, R"({"orderId":"b","result":"cancelled"})");
+  EXPECT_EQ(reserve("c").status, 201);
+  // Nobody pays for it, so that it is for sale again.
+  EXPECT_TRUE(waitUntil([&] { return reserve("d").status == 201; }));
+  EXPECT_EQ(pay("c", "true").status, 410);
+  EXPECT_EQ(pay("e", "true").status, 404);
+  EXPECT_EQ(pay("d", "1").status, 400);
 }
 
 TEST_F(FlashSaleServer, NamesTheFieldThatIsWrong) {

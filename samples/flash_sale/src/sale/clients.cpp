@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <thread>
 
 namespace flash_sale {
@@ -34,53 +36,86 @@ std::unique_ptr<HTTPClientSession> connect(std::uint16_t port) {
 
 class Customer {
  public:
-  Customer(const RushPlan& plan, Rush& seen) : plan_(plan), seen_(seen) {}
+  Customer(const RushPlan& plan, std::uint16_t port, Rush& seen) : plan_(plan), port_(port), seen_(seen) {}
 
   /// False when it got no answer.
-  bool order(int number) {
+  bool buy(int number) {
     const auto start = Clock::now();
-    bool done = false;
-    for (int attempt = 0; attempt < maxTries && !done; ++attempt) {
-      try {
-        done = tryOrder(number);
-      } catch (const Poco::Exception&) {
-        session_.reset();  // The server may have closed it.
-      }
-    }
+    const bool done = plan_.buying == Buying::order ? order(number) : reserveAndPay(number);
     if (!done) ++seen_.unanswered;
     seen_.waits.push_back(std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start));
     return done;
   }
 
  private:
-  bool tryOrder(int number) {
-    if (!session_) session_ = connect(plan_.port);
+  bool order(int number) {
+    const auto status = ask("/orders", wanted(number));
+    if (status == HTTPResponse::HTTP_CREATED || status == HTTPResponse::HTTP_OK) ++seen_.sold;
+    return status.has_value();
+  }
+
+  bool reserveAndPay(int number) {
+    const auto reserved = ask("/reservations", wanted(number));
+    if (reserved != HTTPResponse::HTTP_CREATED) return reserved.has_value();
+    if (number % 20 == 7) {
+      ++seen_.unpaid;
+      return true;
+    }
+    const bool accepted = number % 20 != 13;
+    Poco::JSON::Object payment;
+    payment.set("orderId", idOf(number));
+    payment.set("accepted", accepted);
+    const auto paid = ask("/payments", payment);
+    if (paid == HTTPResponse::HTTP_GONE) ++seen_.unpaid;  // Too late: he gets his money back.
+    if (paid == HTTPResponse::HTTP_OK) ++(accepted ? seen_.sold : seen_.declined);
+    return paid.has_value();
+  }
+
+  std::string idOf(int number) const { return plan_.orderPrefix + std::to_string(number); }
+
+  Poco::JSON::Object wanted(int number) const {
     Poco::JSON::Object order;
     order.set("sku", plan_.sku);
     order.set("quantity", 1);
-    order.set("orderId", plan_.orderPrefix + std::to_string(number));
-    std::ostringstream body;
-    order.stringify(body);
+    order.set("orderId", idOf(number));
+    return order;
+  }
 
-    HTTPRequest request(HTTPRequest::HTTP_POST, "/orders", HTTPRequest::HTTP_1_1);
+  /// The status of the answer that ends it, after as many tries as it takes; none when there was no such one.
+  std::optional<HTTPResponse::HTTPStatus> ask(const std::string& path, const Poco::JSON::Object& body) {
+    for (int attempt = 0; attempt < maxTries; ++attempt) {
+      try {
+        if (const auto status = tryAsk(path, body)) return status;
+      } catch (const Poco::Exception&) {
+        session_.reset();  // The server may have closed it.
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<HTTPResponse::HTTPStatus> tryAsk(const std::string& path, const Poco::JSON::Object& body) {
+    if (!session_) session_ = connect(port_);
+    std::ostringstream text;
+    body.stringify(text);
+    HTTPRequest request(HTTPRequest::HTTP_POST, path, HTTPRequest::HTTP_1_1);
     request.setContentType("application/json");
-    request.setContentLength(static_cast<std::streamsize>(body.str().size()));
-    session_->sendRequest(request) << body.str() << std::flush;
+    request.setContentLength(static_cast<std::streamsize>(text.str().size()));
+    session_->sendRequest(request) << text.str() << std::flush;
     HTTPResponse response;
-    std::string text;
-    Poco::StreamCopier::copyToString(session_->receiveResponse(response), text);
+    std::string answer;
+    Poco::StreamCopier::copyToString(session_->receiveResponse(response), answer);
     return understand(response);
   }
 
-  bool understand(const HTTPResponse& response) {
+  std::optional<HTTPResponse::HTTPStatus> understand(const HTTPResponse& response) {
     switch (response.getStatus()) {
       case HTTPResponse::HTTP_CREATED:
-      case HTTPResponse::HTTP_OK:  // Booked by an earlier try, whose answer got lost.
-        ++seen_.sold;
-        return true;
+      case HTTPResponse::HTTP_OK:  // Also when an earlier try was booked, whose answer got lost.
+      case HTTPResponse::HTTP_GONE:
+        return response.getStatus();
       case HTTPResponse::HTTP_CONFLICT:
         ++seen_.soldOut;
-        return true;
+        return response.getStatus();
       case HTTPResponse::HTTP_LOCKED:
         ++seen_.busy;
         break;
@@ -88,10 +123,11 @@ class Customer {
         break;
     }
     std::this_thread::sleep_for(std::chrono::seconds(std::stoi(response.get("Retry-After", "1"))));
-    return false;
+    return std::nullopt;
   }
 
   const RushPlan& plan_;
+  const std::uint16_t port_;
   Rush& seen_;
   std::unique_ptr<HTTPClientSession> session_;
 };
@@ -100,6 +136,8 @@ void add(Rush& total, const Rush& part) {
   total.sold += part.sold;
   total.soldOut += part.soldOut;
   total.busy += part.busy;
+  total.declined += part.declined;
+  total.unpaid += part.unpaid;
   total.unanswered += part.unanswered;
   total.waits.insert(total.waits.end(), part.waits.begin(), part.waits.end());
 }
@@ -112,11 +150,11 @@ Rush rush(const RushPlan& plan, std::atomic<int>& answered) {
   std::vector<std::thread> threads;
   threads.reserve(seen.size());
   const auto start = Clock::now();
-  for (auto& mine : seen) {
-    threads.emplace_back([&] {
-      Customer customer(plan, mine);
+  for (std::size_t index = 0; index < seen.size(); ++index) {
+    threads.emplace_back([&, index] {
+      Customer customer(plan, plan.ports[index % plan.ports.size()], seen[index]);
       for (int number = next++; number < plan.orders; number = next++) {
-        if (!customer.order(number)) return;  // The shop is closed.
+        if (!customer.buy(number)) return;  // The shop is closed.
         ++answered;
       }
     });

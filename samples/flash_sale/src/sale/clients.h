@@ -13,14 +13,23 @@ struct Rush {
   int sold = 0;        ///< Orders that were answered with success. Each is for one piece.
   int soldOut = 0;     ///< … with "sold out".
   int busy = 0;        ///< Answers "busy, try again", however the order ended.
+  int declined = 0;    ///< Payments that were not accepted.
+  int unpaid = 0;      ///< Customers who reserved, and were never seen again.
   int unanswered = 0;  ///< Orders that ended otherwise, after all their retries.
   std::chrono::duration<double> took{0};
   std::vector<std::chrono::microseconds>
       waits;  ///< Of each order, from its first request to its last answer. Sorted.
 };
 
+/// How customers buy.
+enum class Buying {
+  order,    ///< At once.
+  reserve,  ///< They reserve and pay. Of 20 payments one is declined, and of 20 customers one never pays.
+};
+
 struct RushPlan {
-  std::uint16_t port = 0;
+  std::vector<std::uint16_t> ports{};
+  Buying buying = Buying::order;
   std::string sku{};
   std::string orderPrefix{};
   int orders = 0;

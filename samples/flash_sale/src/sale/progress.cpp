@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
@@ -24,8 +25,12 @@ Progress::~Progress() {
 
 void Progress::run() {
   std::unique_lock held(mutex_);
+  const auto start = std::chrono::steady_clock::now();
   while (!stopping_) {
-    std::fprintf(stderr, "\r\033[K%s: %d of %d orders", what_.c_str(), done_.load(), all_);
+    const int done = done_;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    std::fprintf(stderr, "\r\033[K%s: %d of %d orders, %.0f a second", what_.c_str(), done, all_,
+                 done / std::max(taken.count(), 0.001));
     changed_.wait_for(held, std::chrono::milliseconds{100});
   }
   std::fputs("\r\033[K", stderr);

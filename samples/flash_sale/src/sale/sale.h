@@ -1,12 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/lock_manager.h"
 #include "sale/clients.h"
 #include "settings.h"
-#include "shop/shop.h"
 
 namespace flash_sale {
 
@@ -27,9 +28,11 @@ class SaleRoom {
 
   SaleResult sellWithoutLock();
   SaleResult sell(lockkeeper::inventory::Way way);
+  /// The customers reserve and pay.
+  SaleResult sellByReservation();
 
  private:
-  SaleResult hold(const std::string& way, Shop& shop);
+  SaleResult hold(const std::string& name, std::optional<lockkeeper::inventory::Way> way, Buying buying);
 
   const Settings& settings_;
   lockkeeper::LockManager& locks_;

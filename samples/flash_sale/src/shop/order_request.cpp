@@ -3,6 +3,9 @@
 #include <Poco/JSON/Object.h>
 #include <Poco/JSON/Parser.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "lockkeeper/error.h"
 
 namespace flash_sale {
@@ -64,17 +67,33 @@ std::int64_t readQuantity(const Poco::JSON::Object& object) {
   throw BadRequest("quantity", "quantity is " + value.toString() + ": 1 to 1000000 are allowed");
 }
 
+/// An object with no other fields than these.
+Poco::JSON::Object::Ptr readObject(std::istream& body, const std::vector<std::string>& allowed) {
+  auto object = parseObject(readBounded(body));
+  for (const auto& key : object->getNames()) {
+    if (std::ranges::find(allowed, key) != allowed.end()) continue;
+    std::string names;
+    for (const auto& each : allowed) {
+      names += (names.empty() ? "" : &each == &allowed.back() ? " and " : ", ") + each;
+    }
+    throw BadRequest(key.substr(0, maxNameBytes),
+                     lockkeeper::quoted(key) + " is unknown: " + names + " are allowed");
+  }
+  return object;
+}
+
 }  // namespace
 
 OrderRequest OrderRequest::read(std::istream& body) {
-  const auto object = parseObject(readBounded(body));
-  for (const auto& key : object->getNames()) {
-    if (key != "sku" && key != "quantity" && key != "orderId") {
-      throw BadRequest(key.substr(0, maxNameBytes),
-                       lockkeeper::quoted(key) + " is unknown: sku, quantity and orderId are allowed");
-    }
-  }
+  const auto object = readObject(body, {"sku", "quantity", "orderId"});
   return {readName(*object, "sku"), readQuantity(*object), readName(*object, "orderId")};
+}
+
+PaymentRequest PaymentRequest::read(std::istream& body) {
+  const auto object = readObject(body, {"orderId", "accepted"});
+  const Var accepted = field(*object, "accepted");
+  if (!accepted.isBoolean()) throw BadRequest("accepted", "accepted is neither true nor false");
+  return {readName(*object, "orderId"), accepted.convert<bool>()};
 }
 
 }  // namespace flash_sale

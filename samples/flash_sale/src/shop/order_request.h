@@ -17,6 +17,15 @@ struct OrderRequest {
   static OrderRequest read(std::istream& body);
 };
 
+/// The body of POST /payments: how the payment for a reservation went.
+struct PaymentRequest {
+  std::string orderId;
+  bool accepted;
+
+  /// Reads {"orderId":…,"accepted":…}, 16 kB at most. Throws BadRequest.
+  static PaymentRequest read(std::istream& body);
+};
+
 /// What is wrong with a request, and in which field.
 class BadRequest : public std::runtime_error {
  public:

@@ -8,6 +8,7 @@
 #include <Poco/Net/HTTPServerResponse.h>
 #include <Poco/URI.h>
 
+#include <map>
 #include <sstream>
 
 #include "lockkeeper/error.h"
@@ -17,6 +18,7 @@ namespace flash_sale {
 namespace {
 
 using lockkeeper::inventory::Deduction;
+using lockkeeper::inventory::ReservationState;
 using Poco::JSON::Object;
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
@@ -65,6 +67,24 @@ Status statusOf(Deduction deduction) {
   return HTTPResponse::HTTP_LOCKED;
 }
 
+Status statusOf(ReservationState state) {
+  switch (state) {
+    case ReservationState::held:
+      return HTTPResponse::HTTP_CREATED;
+    case ReservationState::confirmed:
+    case ReservationState::cancelled:
+      return HTTPResponse::HTTP_OK;
+    case ReservationState::expired:
+      return HTTPResponse::HTTP_GONE;
+    case ReservationState::soldOut:
+      return HTTPResponse::HTTP_CONFLICT;
+    case ReservationState::unknownSku:
+    case ReservationState::unknownId:
+      break;
+  }
+  return HTTPResponse::HTTP_NOT_FOUND;
+}
+
 class Handler final : public Poco::Net::HTTPRequestHandler {
  public:
   explicit Handler(Shop& shop) : shop_(shop) {}
@@ -88,17 +108,19 @@ class Handler final : public Poco::Net::HTTPRequestHandler {
  private:
   void route(HTTPServerRequest& request, HTTPServerResponse& response) {
     const std::string path = pathOf(request);
-    const bool orders = path == "/orders";
-    if (!orders && !path.starts_with(stockPath)) {
-      return send(response, HTTPResponse::HTTP_NOT_FOUND, errorText("there are /orders and /stock/{sku}"));
+    const bool asks = path.starts_with(stockPath);
+    const auto post = posts.find(path);
+    if (!asks && (post == posts.end() || (post->first != "/orders" && shop_.reservations() == nullptr))) {
+      return send(response, HTTPResponse::HTTP_NOT_FOUND,
+                  errorText("there are /orders, /reservations, /payments and /stock/{sku}"));
     }
-    const std::string allowed = orders ? "POST" : "GET";
+    const std::string allowed = asks ? "GET" : "POST";
     if (request.getMethod() != allowed) {
       response.set("Allow", allowed);
       return send(response, HTTPResponse::HTTP_METHOD_NOT_ALLOWED,
                   errorText("only " + allowed + " is allowed here"));
     }
-    orders ? order(request, response) : stock(path.substr(stockPath.size()), response);
+    asks ? stock(path.substr(stockPath.size()), response) : (this->*post->second)(request, response);
   }
 
   static std::string pathOf(const HTTPServerRequest& request) {
@@ -111,11 +133,29 @@ class Handler final : public Poco::Net::HTTPRequestHandler {
 
   void order(HTTPServerRequest& request, HTTPServerResponse& response) {
     const OrderRequest wanted = OrderRequest::read(request.stream());
-    const Deduction deduction = shop_.order(wanted.sku, wanted.quantity, wanted.orderId);
+    answerOrder(response, wanted.orderId, shop_.order(wanted.sku, wanted.quantity, wanted.orderId));
+  }
+
+  void reserve(HTTPServerRequest& request, HTTPServerResponse& response) {
+    const OrderRequest wanted = OrderRequest::read(request.stream());
+    const auto reservation =
+        shop_.reservations()->reserve({{wanted.sku, wanted.quantity}}, heldFor, wanted.orderId);
+    answerOrder(response, wanted.orderId, reservation.state);
+  }
+
+  void pay(HTTPServerRequest& request, HTTPServerResponse& response) {
+    const PaymentRequest payment = PaymentRequest::read(request.stream());
+    auto& stock = *shop_.reservations();
+    answerOrder(response, payment.orderId,
+                payment.accepted ? stock.confirm(payment.orderId) : stock.cancel(payment.orderId));
+  }
+
+  template <class Result>
+  static void answerOrder(HTTPServerResponse& response, const std::string& orderId, Result result) {
     Object answer;
-    answer.set("orderId", wanted.orderId);
-    answer.set("result", std::string(toString(deduction)));
-    send(response, statusOf(deduction), answer);
+    answer.set("orderId", orderId);
+    answer.set("result", std::string(toString(result)));
+    send(response, statusOf(result), answer);
   }
 
   void stock(const std::string& sku, HTTPServerResponse& response) {
@@ -127,8 +167,13 @@ class Handler final : public Poco::Net::HTTPRequestHandler {
     send(response, HTTPResponse::HTTP_OK, answer);
   }
 
+  static const std::map<std::string, void (Handler::*)(HTTPServerRequest&, HTTPServerResponse&)> posts;
+
   Shop& shop_;
 };
+
+const std::map<std::string, void (Handler::*)(HTTPServerRequest&, HTTPServerResponse&)> Handler::posts{
+    {"/orders", &Handler::order}, {"/reservations", &Handler::reserve}, {"/payments", &Handler::pay}};
 
 class Factory final : public Poco::Net::HTTPRequestHandlerFactory {
  public:
@@ -150,14 +195,15 @@ Poco::Net::HTTPServerParams* params(int threads) {
   return params;
 }
 
-Poco::Net::ServerSocket listen(std::uint16_t port) {
-  return Poco::Net::ServerSocket(Poco::Net::SocketAddress("127.0.0.1", port));
+// All customers may come at once.
+Poco::Net::ServerSocket listen(std::uint16_t port, int customers) {
+  return Poco::Net::ServerSocket(Poco::Net::SocketAddress("127.0.0.1", port), customers);
 }
 
 }  // namespace
 
 OrderServer::OrderServer(Shop& shop, std::uint16_t port, int threads)
-    : threads_(1, threads + 1), server_(new Factory(shop), threads_, listen(port), params(threads)) {
+    : threads_(1, threads + 1), server_(new Factory(shop), threads_, listen(port, threads), params(threads)) {
   server_.start();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,29 +18,16 @@ class Shop {
   virtual lockkeeper::inventory::Deduction order(const std::string& sku, std::int64_t quantity,
                                                  const std::string& orderId) = 0;
   virtual std::optional<std::int64_t> level(const std::string& sku) = 0;
+  /// What holds goods for those who have still to pay; null where there is no such thing.
+  virtual lockkeeper::inventory::StockService* reservations() { return nullptr; }
 };
 
 /// The stock in settings.database. Ways that lock do it as lockkeeper.lock.* says.
-inline lockkeeper::inventory::StockService openStock(const Settings& settings, lockkeeper::LockManager& locks,
-                                                     lockkeeper::inventory::Way way) {
-  const lockkeeper::LockOptions& lock = locks.defaults();
-  const auto wait = lock.waitFor.value_or(std::chrono::milliseconds{0});
-  return {settings.database, locks, way, {.lockTtl = *lock.ttl, .lockWait = wait, .sessions = 16}};
-}
+lockkeeper::inventory::StockService openStock(const Settings& settings, lockkeeper::LockManager& locks,
+                                              lockkeeper::inventory::Way way);
 
-/// The shop as it should be.
-class LockedShop final : public Shop {
- public:
-  explicit LockedShop(lockkeeper::inventory::StockService stock) : stock_(std::move(stock)) {}
-
-  lockkeeper::inventory::Deduction order(const std::string& sku, std::int64_t quantity,
-                                         const std::string& orderId) override {
-    return stock_.deduct(sku, quantity, orderId);
-  }
-  std::optional<std::int64_t> level(const std::string& sku) override { return stock_.level(sku); }
-
- private:
-  lockkeeper::inventory::StockService stock_;
-};
+/// The shop that sells in this way; without one, as shops are often written.
+std::unique_ptr<Shop> openShop(const Settings& settings, lockkeeper::LockManager& locks,
+                               std::optional<lockkeeper::inventory::Way> way);
 
 }  // namespace flash_sale

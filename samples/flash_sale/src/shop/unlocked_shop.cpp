@@ -49,11 +49,30 @@ std::optional<std::int64_t> read(Session& session, const std::string& sku) {
 
 }  // namespace
 
+/// A session of the pool, which would refuse one where all are taken; this waits.
+class UnlockedShop::Use {
+ public:
+  explicit Use(UnlockedShop& shop) : shop_(shop) { shop.free_.acquire(); }
+  ~Use() {
+    session_.reset();
+    shop_.free_.release();
+  }
+  Session& session() {
+    if (!session_) session_.emplace(shop_.sessions_.get());
+    return *session_;
+  }
+
+ private:
+  UnlockedShop& shop_;
+  std::optional<Session> session_;
+};
+
 UnlockedShop::UnlockedShop(const std::string& database, int sessions)
-    : sessions_(connectorFor(database), connectionString(database), 1, sessions) {}
+    : free_(sessions), sessions_(connectorFor(database), connectionString(database), 1, sessions) {}
 
 Deduction UnlockedShop::order(const std::string& sku, std::int64_t quantity, const std::string& orderId) {
-  Session session(sessions_.get());
+  Use use(*this);
+  Session& session = use.session();
   const auto level = read(session, sku);
   if (!level) return Deduction::unknownSku;
   if (*level < quantity) return Deduction::soldOut;
@@ -65,8 +84,8 @@ Deduction UnlockedShop::order(const std::string& sku, std::int64_t quantity, con
 }
 
 std::optional<std::int64_t> UnlockedShop::level(const std::string& sku) {
-  Session session(sessions_.get());
-  return read(session, sku);
+  Use use(*this);
+  return read(use.session(), sku);
 }
 
 }  // namespace flash_sale

@@ -2,6 +2,7 @@
 
 #include <Poco/Data/SessionPool.h>
 
+#include <semaphore>
 #include <string>
 
 #include "shop/shop.h"
@@ -20,6 +21,9 @@ class UnlockedShop final : public Shop {
   std::optional<std::int64_t> level(const std::string& sku) override;
 
  private:
+  class Use;
+
+  std::counting_semaphore<> free_;
   Poco::Data::SessionPool sessions_;
 };
 
