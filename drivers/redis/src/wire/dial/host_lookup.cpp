@@ -80,9 +80,9 @@ HostLookup::HostLookup(const RedisOptions& options, const Resolver& resolve)
     answer_->descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     try {
       if (answer_->descriptor < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-      std::thread([answer = answer_, resolve, host = options.host, port = options.port] {
+      thread_ = std::thread([answer = answer_, resolve, host = options.host, port = options.port] {
         answer->find(host, port, resolve);
-      }).detach();
+      });
       return;
     } catch (const std::system_error& error) {
       answer_->fault = error.what();
@@ -91,9 +91,18 @@ HostLookup::HostLookup(const RedisOptions& options, const Resolver& resolve)
   answer_->done = true;
 }
 
-bool HostLookup::done() const { return answer_->done.load(std::memory_order_acquire); }
+HostLookup::~HostLookup() {
+  if (thread_.joinable()) thread_.detach();
+}
 
-int HostLookup::descriptor() const { return done() ? -1 : answer_->descriptor; }
+bool HostLookup::done() {
+  if (!answer_->done.load(std::memory_order_acquire)) return false;
+  // It has nothing left to do but to give back what the resolver keeps for it.
+  if (thread_.joinable()) thread_.join();
+  return true;
+}
+
+int HostLookup::descriptor() const { return answer_->done ? -1 : answer_->descriptor; }
 
 const Location& HostLookup::location() const {
   if (answer_->error) std::rethrow_exception(answer_->error);

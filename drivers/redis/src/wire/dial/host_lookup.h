@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,11 @@ class HostLookup {
  public:
   /// The path of a Unix socket and a numeric address are known at once.
   HostLookup(const RedisOptions& options, const Resolver& resolve);
+  HostLookup(const HostLookup&) = delete;
+  ~HostLookup();
 
-  bool done() const;
+  /// When it says so, the thread has ended.
+  bool done();
 
   /// Readable once it is done; -1 when it is known at once.
   int descriptor() const;
@@ -48,6 +52,7 @@ class HostLookup {
  private:
   struct Answer;
   std::shared_ptr<Answer> answer_;  // shared with the thread
+  std::thread thread_;
 };
 
 }  // namespace lockkeeper::redis

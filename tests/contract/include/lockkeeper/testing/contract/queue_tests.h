@@ -117,9 +117,10 @@ TEST_P(DriverContract, ALostWakeUpCostsABoundedPause) {
 
 TEST_P(DriverContract, HandsOverWithoutPolling) {
   if (!GetParam().requests) GTEST_SKIP() << "the factory cannot count requests";
-  std::chrono::nanoseconds fastest = std::chrono::nanoseconds::max();
-  // A store may stall in one of them. Waiters that only look find the lock three times in ten seconds, and are slow in all.
-  for (int round = 0; round < 3 && fastest >= std::chrono::milliseconds{800}; ++round) {
+  bool prompt = false;
+  // A store may stall in one of them. Waiters that only look find the lock three times in ten seconds, and
+  // are slow in all.
+  for (int round = 0; round < 3 && !prompt; ++round) {
     const Claimant holds{key};
     const std::vector<Claimant> waiters{{key}, {key}, {key}};
     ASSERT_TRUE(grant(holds));
@@ -140,11 +141,19 @@ TEST_P(DriverContract, HandsOverWithoutPolling) {
       ASSERT_TRUE(std::holds_alternative<Granted>(results[i].get()));
       ASSERT_EQ(release(waiters[i]), ReleaseOutcome::released);
     }
-    fastest = std::min(fastest, now() - released);
+    const auto took = now() - released;
     EXPECT_LE(GetParam().requests() - turns, 1 + 2 * waiters.size() + 4)
         << "a confirmation and a release for each, and a look of the first one now and then";
+    // On a machine that has other work, everything takes long.
+    const Instant alone = now();
+    for (std::size_t i = 0; i < waiters.size(); ++i) {
+      const Claimant nobodyWaits{key};
+      ASSERT_TRUE(grant(nobodyWaits));
+      ASSERT_EQ(release(nobodyWaits), ReleaseOutcome::released);
+    }
+    prompt = took < std::max<std::chrono::nanoseconds>(std::chrono::milliseconds{800}, 4 * (now() - alone));
   }
-  EXPECT_LT(fastest, std::chrono::milliseconds{800}) << "it was found by looking";
+  EXPECT_TRUE(prompt) << "it was found by looking";
 }
 
 }  // namespace lockkeeper::testing
