@@ -117,10 +117,11 @@ TEST_P(DriverContract, ALostWakeUpCostsABoundedPause) {
 
 TEST_P(DriverContract, HandsOverWithoutPolling) {
   if (!GetParam().requests) GTEST_SKIP() << "the factory cannot count requests";
-  bool prompt = false;
-  // A store may stall in one of them. Waiters that only look find the lock three times in ten seconds, and
-  // are slow in all.
-  for (int round = 0; round < 3 && !prompt; ++round) {
+  // Waiters that only look find the lock three times in ten seconds. A machine with other work may stall in
+  // one round.
+  constexpr std::chrono::seconds threeLooks{5};
+  std::chrono::nanoseconds fastest = std::chrono::nanoseconds::max();
+  for (int round = 0; round < 3 && fastest >= threeLooks; ++round) {
     const Claimant holds{key};
     const std::vector<Claimant> waiters{{key}, {key}, {key}};
     ASSERT_TRUE(grant(holds));
@@ -141,19 +142,11 @@ TEST_P(DriverContract, HandsOverWithoutPolling) {
       ASSERT_TRUE(std::holds_alternative<Granted>(results[i].get()));
       ASSERT_EQ(release(waiters[i]), ReleaseOutcome::released);
     }
-    const auto took = now() - released;
+    fastest = std::min(fastest, now() - released);
     EXPECT_LE(GetParam().requests() - turns, 1 + 2 * waiters.size() + 4)
         << "a confirmation and a release for each, and a look of the first one now and then";
-    // On a machine that has other work, everything takes long.
-    const Instant alone = now();
-    for (std::size_t i = 0; i < waiters.size(); ++i) {
-      const Claimant nobodyWaits{key};
-      ASSERT_TRUE(grant(nobodyWaits));
-      ASSERT_EQ(release(nobodyWaits), ReleaseOutcome::released);
-    }
-    prompt = took < std::max<std::chrono::nanoseconds>(std::chrono::milliseconds{800}, 4 * (now() - alone));
   }
-  EXPECT_TRUE(prompt) << "it was found by looking";
+  EXPECT_LT(fastest, threeLooks) << "it was found by looking";
 }
 
 }  // namespace lockkeeper::testing
