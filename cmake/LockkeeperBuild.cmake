@@ -14,9 +14,9 @@ function(lockkeeper_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   if(LOCKKEEPER_DEVELOPER)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
-    if(CMAKE_UNITY_BUILD)  # Then a file's own names are seen in those after it, and a source counts as a header.
-      target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    endif()
+  endif()
+  if(CMAKE_UNITY_BUILD)  # Then a file's own names are seen in those after it, and a source counts as a header.
+    target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
   if(LOCKKEEPER_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${LOCKKEEPER_SANITIZE} -fno-omit-frame-pointer
