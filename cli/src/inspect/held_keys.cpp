@@ -8,6 +8,7 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/holders.h"
 #include "shown.h"
 
 namespace lockkeeper::cli {
@@ -36,13 +37,7 @@ std::string shownOwner(const Holder& holder) { return holder.owner.empty() ? "-"
 
 std::string shownFence(const Holder& holder) { return holder.fence ? std::to_string(*holder.fence) : "-"; }
 
-std::string shownShare(const std::optional<Share>& share) {
-  if (!share) return wholeKey;
-  if (*share == readerShare) return "reader";
-  if (*share == upgradeableShare) return "upgradeable reader";
-  if (*share == restOfUpgradeable) return "writer";
-  return std::to_string(share->weight) + " of " + std::to_string(share->limit);
-}
+std::string shownShare(const std::optional<Share>& share) { return share ? shareText(*share) : wholeKey; }
 
 std::string shownWaiting(const std::optional<std::size_t>& waiting) {
   return waiting && *waiting > 0 ? std::to_string(*waiting) : nobody;
@@ -58,15 +53,6 @@ void hideUsual(std::vector<std::vector<std::string>>& rows) {
     if (!std::all_of(rows.begin() + 1, rows.end(), isUsual)) continue;
     for (auto& row : rows) row.erase(row.begin() + column);
   }
-}
-
-std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound) {
-  const auto deadline = [&] { return saturatingAdd(systemClock()->now(), bound); };
-  const auto holder = driver.holder(key, deadline());
-  if (!holder) return {};
-  auto* const permits = capability<Permits>(driver);
-  if (!holder->share || permits == nullptr) return {*holder};
-  return permits->shareHolders(key, deadline());
 }
 
 HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)

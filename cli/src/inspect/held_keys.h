@@ -25,9 +25,6 @@ std::string shownWaiting(const std::optional<std::size_t>& waiting);
 /// Leaves out the columns WAITING, where nobody waits, and SHARE, where nobody has or wants less than all.
 void hideUsual(std::vector<std::vector<std::string>>& rows);
 
-/// All who hold `key`, one or those who share it; none when it is free.
-std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, std::chrono::nanoseconds bound);
-
 /// Who waits for each of `keys`; empty where the store does not tell.
 std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
                                                           const std::vector<std::string>& keys,

@@ -14,6 +14,7 @@
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/holders.h"
 #include "shown.h"
 
 namespace lockkeeper::cli {

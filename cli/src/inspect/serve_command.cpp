@@ -12,6 +12,7 @@
 
 #include <fstream>
 #include <iostream>
+#include <optional>
 
 #include "commands.h"
 #include "exit_codes.h"
@@ -90,7 +91,7 @@ int serveConsole(const CommandLine& line) {
   const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
   const auto address = addressOf(line);
   const Settings settings = readSettings(line);
-  SignalQueue signals;
+  std::optional<SignalQueue> signals(std::in_place);
   poco::ConsoleOptions options;
   options.path = "/";
   options.storeName = StoreUri::parse(settings.store).display();
@@ -115,12 +116,13 @@ int serveConsole(const CommandLine& line) {
 
   std::optional<int> ended;
   while (!ended) {
-    pollfd ready{signals.descriptor(), POLLIN, 0};
+    pollfd ready{signals->descriptor(), POLLIN, 0};
     ::poll(&ready, 1, -1);
-    while (const auto signal = signals.next()) {
+    while (const auto signal = signals->next()) {
       if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) ended = *signal;
     }
   }
+  signals.reset();  // The next one ends us at once, when the store does not let the console stop.
   console.stop();
   server.stopAll(true);
   return exitSignal + *ended;

@@ -5,12 +5,15 @@
 #include <Poco/Logger.h>
 #include <Poco/Net/MediaType.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "http/problem.h"
 #include "http/request_body.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/holders.h"
 
 namespace lockkeeper::poco {
 
@@ -137,11 +140,15 @@ BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {
       wanted.fence != (seen->holder.fence ? std::to_string(*seen->holder.fence) : "")) {
     return changed;
   }
-  const auto present = store_->holder(seen->key, within());
-  if (!present) return {HTTPResponse::HTTP_CONFLICT, "Conflict", "The lock is free: nothing was broken."};
-  if (!sameGrant(*present, seen->holder)) {
+  const std::vector<Holder> holders = holdersOf(*store_, seen->key, bound);
+  if (holders.empty()) {
+    return {HTTPResponse::HTTP_CONFLICT, "Conflict", "The lock is free: nothing was broken."};
+  }
+  const auto present =
+      std::ranges::find_if(holders, [&](const Holder& each) { return sameGrant(each, seen->holder); });
+  if (present == holders.end()) {
     return {HTTPResponse::HTTP_CONFLICT, "Conflict",
-            "The lock is now held by " + nameOf(*present) + " in another grant: nothing was broken."};
+            "The lock is now held by " + nameOf(holders.front()) + " in another grant: nothing was broken."};
   }
   if (!capability<Breakable>(*store_)->breakLock(seen->key, within(), &*present)) return changed;
   return {HTTPResponse::HTTP_OK, "OK", "The lock was taken from its holder."};

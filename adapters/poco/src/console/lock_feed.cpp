@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/holders.h"
 #include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::poco {
@@ -16,6 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes listBound{1};
+constexpr std::chrono::seconds holdersBound{5};
 constexpr std::size_t mostRecent = 30;
 constexpr std::size_t longestFault = 300;
 // An end that was calculated again from a later look differs by the time that a look takes.
@@ -97,8 +100,8 @@ LockFeed::Update LockFeed::next(std::uint64_t seen, Instant until) {
 
 std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
-  const auto key = keys_.find(id);
-  return key == keys_.end() ? std::nullopt : std::optional(rows_.at(key->second));
+  const auto name = names_.find(id);
+  return name == names_.end() ? std::nullopt : std::optional(rows_.at(name->second));
 }
 
 std::string_view LockFeed::shownKey(const SeenGrant& grant) const {
@@ -128,19 +131,32 @@ void LockFeed::run() {
     unseen_ = !found.has_value();
     status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + json(fault);
     publish(changes, now, now - began);
-    const Instant next = began + source_.interval;
+    // A store that takes long to answer shall have as much time for others.
+    const Instant next = std::max(began + source_.interval, now + (now - began));
     while (!stopped_ && viewers_ > 0 && fresh_ && clock->now() < next) clock->wait(lock, wakePoller_, next);
   }
 }
 
 LockFeed::Found LockFeed::list() const {
   Found found;
+  std::vector<std::string> shared;
   const auto collect = [&](std::string_view key, const Holder& holder) {
-    found.insert_or_assign(std::string(key), holder);
-    return true;
+    if (holder.share) {
+      shared.emplace_back(key);
+    } else {
+      found.insert_or_assign(Name(key, ""), holder);
+    }
+    return !stopped();
   };
   capability<Browsable>(*source_.store)
       ->list(source_.prefix, collect, saturatingAdd(systemClock()->now(), listBound));
+  for (const std::string& key : shared) {
+    if (stopped()) break;
+    for (Holder& each : holdersOf(*source_.store, key, holdersBound)) {
+      Name name(key, each.share ? each.grantId : "");
+      found.insert_or_assign(std::move(name), std::move(each));
+    }
+  }
   return found;
 }
 
@@ -149,9 +165,9 @@ std::string LockFeed::compare(Found found, Instant now) {
   std::string ends;
   std::string gone;
   auto former = std::exchange(rows_, {});
-  for (auto& [key, holder] : found) {
+  for (auto& [name, holder] : found) {
     const std::int64_t endsAt = holder.remaining ? inMilliseconds(now) + holder.remaining->count() : 0;
-    const auto before = former.find(key);
+    const auto before = former.find(name);
     if (before != former.end() && sameGrant(before->second.holder, holder)) {
       SeenGrant same = std::move(before->second);
       former.erase(before);
@@ -161,21 +177,21 @@ std::string LockFeed::compare(Found found, Instant now) {
         same.endsAt = endsAt;
         append(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
       }
-      rows_.emplace(key, std::move(same));
+      rows_.emplace(name, std::move(same));
       continue;
     }
     SeenGrant grant{.id = ++lastId_,
-                    .key = key,
+                    .key = name.first,
                     .holder = std::move(holder),
                     .since = now,
                     .sinceBefore = unseen_,
                     .endsAt = endsAt};
-    keys_.emplace(grant.id, key);
+    names_.emplace(grant.id, name);
     append(rows, row(grant));
-    rows_.emplace(key, std::move(grant));
+    rows_.emplace(name, std::move(grant));
   }
-  for (const auto& [key, grant] : former) {
-    keys_.erase(grant.id);
+  for (const auto& [name, grant] : former) {
+    names_.erase(grant.id);
     append(gone, std::to_string(grant.id));
   }
   return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + "]";
@@ -193,19 +209,20 @@ void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nan
 
 std::string LockFeed::everything() const {
   std::string rows;
-  for (const auto& [key, grant] : rows_) append(rows, row(grant));
+  for (const auto& [name, grant] : rows_) append(rows, row(grant));
   return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + "]}\n";
 }
 
-// [number, key, owner, since, whether it may be older, end, fence]: a fence is a text, since it may be more
-// than a number of JavaScript can hold.
+// [number, key, owner, since, whether it may be older, end, fence, share]: a fence is a text, since it may be
+// more than a number of JavaScript can hold.
 std::string LockFeed::row(const SeenGrant& grant) const {
   const Holder& holder = grant.holder;
   return "[" + std::to_string(grant.id) + "," + json(jsonText(shownKey(grant))) + "," +
          (holder.owner.empty() ? "null" : json(jsonText(holder.owner))) + "," +
          std::to_string(inMilliseconds(grant.since)) + "," + (grant.sinceBefore ? "1" : "0") + "," +
          std::to_string(grant.endsAt) + "," +
-         (holder.fence ? "\"" + std::to_string(*holder.fence) + "\"" : "null") + "]";
+         (holder.fence ? "\"" + std::to_string(*holder.fence) + "\"" : "null") +
+         (holder.share ? "," + json(shareText(*holder.share)) : "") + "]";
 }
 
 }  // namespace lockkeeper::poco

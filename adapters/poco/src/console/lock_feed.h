@@ -11,13 +11,15 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::poco {
 
-/// A grant that viewers see. Each gets a number of its own, so that a request can name it without secrets.
+/// A grant that viewers see, one of several where they share the key. Each gets a number of its own, so that
+/// a request can name it without secrets.
 struct SeenGrant {
   std::uint64_t id = 0;
   std::string key;  ///< As the store knows it.
@@ -66,7 +68,9 @@ class LockFeed {
   void stop();
 
  private:
-  using Found = std::map<std::string, Holder, std::less<>>;
+  /// The key and, of a share, the grant.
+  using Name = std::pair<std::string, std::string>;
+  using Found = std::map<Name, Holder>;
 
   void run();
   Found list() const;
@@ -84,10 +88,10 @@ class LockFeed {
   bool unseen_ = true;  // nobody looked, or could, right before the next look
   std::uint64_t version_ = 0;
   std::uint64_t lastId_ = 0;
-  std::map<std::string, SeenGrant, std::less<>> rows_;
-  std::map<std::uint64_t, std::string> keys_;  // by the number of the grant
-  std::deque<std::string> recent_;             // what changed, up to version_
-  std::string status_;                         // of the last look
+  std::map<Name, SeenGrant> rows_;
+  std::map<std::uint64_t, Name> names_;  // by the number of the grant
+  std::deque<std::string> recent_;       // what changed, up to version_
+  std::string status_;                   // of the last look
   std::once_flag joined_;
   std::thread poller_;
 };

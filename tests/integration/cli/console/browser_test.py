@@ -92,6 +92,10 @@ class Console(unittest.TestCase):
         locks = [json.loads(line) for line in lines.stdout.splitlines()]
         return [[lock["key"], lock["owner"] or "-", str(lock["fence"] or "-")] for lock in locks]
 
+    def start_command(self, key, *options):
+        command = subprocess.Popen([LOCKKEEPER, "run", "--store", self.store, *options, key, "--", "sleep", "60"])
+        self.addCleanup(self.end, command)
+
     def wait_for_list(self, page):
         wanted = self.listed()
         page.wait(f"JSON.stringify({SHOWN}) === JSON.stringify({json.dumps(wanted)})", f"the page shows {wanted}")
@@ -117,6 +121,22 @@ class Console(unittest.TestCase):
             page.run("(() => { const s = document.createElement('script'); s.textContent = 'window.hit = 1'; "
                      "document.body.append(s); })()")
             self.assertIsNone(page.run("window.hit"))
+
+    def test_shows_each_who_shares_a_key_and_breaks_one_of_them(self):
+        for _ in range(3):
+            self.start_command("export", "--permits", "3")
+        with Page(self.url) as page:
+            page.wait(f"{SHOWN}.length === 3", "three share the key")
+            shown = json.loads(page.run(f"JSON.stringify({SHOWN})"))
+            self.assertEqual(sorted(shown), sorted(self.listed()))
+            self.assertEqual(len({owner for _, owner, _ in shown}), 3)
+            page.run("document.querySelectorAll('tr.lock button')[1].click()")
+            self.assertEqual(page.run("document.querySelector('#dShare').textContent"), "1 of 3")
+            broken = page.run("document.querySelector('#dOwner').textContent")
+            self.press_break(page, "")
+            self.assertIn("was taken", self.press_break(page, PASSWORD))
+            page.wait(f"{SHOWN}.length === 2", "two are left")
+            self.assertNotIn(broken, {owner for _, owner, _ in self.listed()})
 
     def test_ten_thousand_locks_are_few_rows(self):
         self.redis.send(*(("SET", f"stock:{i:05}", f"{TOKEN}@host:{i % 7}", "PX", "600000") for i in range(10000)))

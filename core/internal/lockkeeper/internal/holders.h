@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/share.h"
+
+namespace lockkeeper {
+
+/// All who hold `key`, one or those who share it; none when it is free. Takes `bound` for each of at most two
+/// requests. Throws as LockDriver::holder().
+inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key,
+                                     std::chrono::nanoseconds bound) {
+  const auto deadline = [&] { return saturatingAdd(systemClock()->now(), bound); };
+  auto holder = driver.holder(key, deadline());
+  if (!holder) return {};
+  auto* const permits = capability<Permits>(driver);
+  if (!holder->share || permits == nullptr) return {*std::move(holder)};
+  return permits->shareHolders(key, deadline());
+}
+
+/// What it is of a key, for people: "reader", "upgradeable reader", "writer" or "3 of 5".
+inline std::string shareText(const Share& share) {
+  if (share == readerShare) return "reader";
+  if (share == upgradeableShare) return "upgradeable reader";
+  if (share == restOfUpgradeable) return "writer";
+  return std::to_string(share.weight) + " of " + std::to_string(share.limit);
+}
+
+}  // namespace lockkeeper
