@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""samples_test.py SAMPLE PROGRAM: runs a sample that one copies, with a redis-server of its own, and looks at what it does."""
+
+import collections
+import queue
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+SAMPLE, PROGRAM = sys.argv[1], sys.argv.pop()
+BOUND = 20
+
+
+class Started:
+    """A process whose lines are read as they come."""
+
+    def __init__(self, case, *arguments):
+        self.process = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.lines = queue.Queue()
+        self.reader = threading.Thread(target=lambda: [self.lines.put(line.strip()) for line in self.process.stdout])
+        self.reader.start()
+        case.addCleanup(self.end)
+
+    def line(self, pattern):
+        """The next line like that; what comes before it is dropped."""
+        end = time.monotonic() + BOUND
+        while True:
+            line = self.lines.get(timeout=max(0.01, end - time.monotonic()))
+            if re.search(pattern, line):
+                return line
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Sample(unittest.TestCase):
+    def redis(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--bind", "127.0.0.1"], stdout=subprocess.DEVNULL)
+        self.addCleanup(lambda: (server.kill(), server.wait()))
+        end = time.monotonic() + BOUND
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return f"redis://127.0.0.1:{port}/0"
+            except OSError:
+                self.assertLess(time.monotonic(), end, "redis-server does not start")
+                time.sleep(0.02)
+
+    @unittest.skipUnless(SAMPLE == "http_limits", "another sample")
+    def test_http_limits_refuses_the_third_request_of_a_second(self):
+        url = Started(self).line("^http://")
+        for _ in range(2):
+            self.assertEqual(urllib.request.urlopen(url).read(), b"hello\n")
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            for _ in range(20):  # a slow machine gets one back each half second
+                urllib.request.urlopen(url)
+        self.assertEqual(refused.exception.code, 429)
+        self.assertEqual(refused.exception.headers["Retry-After"], "1")
+        refused.exception.close()
+
+    @unittest.skipUnless(SAMPLE == "leader_election", "another sample")
+    def test_leader_election_goes_on_when_the_leader_is_killed(self):
+        store = self.redis()
+        first = Started(self, store)
+        fence = int(first.line("^leads, fence").split()[-1])
+        second = Started(self, store)
+        second.line("a candidate")
+        first.process.kill()
+        self.assertGreater(int(second.line("^leads, fence").split()[-1]), fence)
+
+    @unittest.skipUnless(SAMPLE == "nightly_job", "another sample")
+    def test_nightly_job_runs_once_at_each_tick_on_three_machines(self):
+        store = self.redis()
+        machines = [Started(self, store, "now") for _ in range(3)]
+        for each in machines:
+            each.line("waits for its time")
+        begun = time.monotonic()
+        runs = collections.Counter()
+        while time.monotonic() < begun + 4:
+            for each in machines:
+                try:
+                    runs[int(re.search(r"^runs, fence (\d+)", each.lines.get(timeout=0.05)).group(1))] += 1
+                except queue.Empty:
+                    pass
+        self.assertLessEqual(len(runs), 5, runs)
+        self.assertGreaterEqual(len(runs), 2, runs)
+        self.assertEqual(set(runs.values()), {1}, "each run has a fence of its own")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
