@@ -72,6 +72,17 @@ class Sample(unittest.TestCase):
         self.assertEqual(refused.exception.headers["Retry-After"], "1")
         refused.exception.close()
 
+    @unittest.skipUnless(SAMPLE == "idempotent_payment", "another sample")
+    def test_idempotent_payment_is_charged_once(self):
+        server = Started(self, "serve", self.redis())
+        port = re.search(r"port (\d+)", server.line("^serves on port")).group(1)
+        paid = subprocess.run([PROGRAM, "pay", port, "42"], capture_output=True, text=True, timeout=BOUND)
+        self.assertEqual(paid.returncode, 0, paid.stdout)
+        self.assertRegex(paid.stdout, r"(?s)Timeout.*409.*charged 42\nafter \d+ tries")
+        server.process.communicate("\n", timeout=BOUND)
+        server.reader.join()
+        self.assertEqual([line for line in list(server.lines.queue) if line.startswith("charged")], ["charged 42"])
+
     @unittest.skipUnless(SAMPLE == "leader_election", "another sample")
     def test_leader_election_goes_on_when_the_leader_is_killed(self):
         store = self.redis()
