@@ -79,7 +79,9 @@ class Sample(unittest.TestCase):
         paid = subprocess.run([PROGRAM, "pay", port, "42"], capture_output=True, text=True, timeout=BOUND)
         self.assertEqual(paid.returncode, 0, paid.stdout)
         self.assertRegex(paid.stdout, r"(?s)Timeout.*409.*charged 42\nafter \d+ tries")
-        server.process.communicate("\n", timeout=BOUND)
+        server.process.stdin.write("\n")
+        server.process.stdin.flush()
+        self.assertEqual(server.process.wait(BOUND), 0)
         server.reader.join()
         self.assertEqual([line for line in list(server.lines.queue) if line.startswith("charged")], ["charged 42"])
 
