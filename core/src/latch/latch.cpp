@@ -100,24 +100,25 @@ void CountDownLatch::countDown(std::string_view participant) {
               options_.environment.clock->now() + options_.operationTimeout);
 }
 
-bool CountDownLatch::hasCounted(std::string_view participant) {
-  return store_->get(keyOf(participant), options_.environment.clock->now() + options_.operationTimeout)
-      .has_value();
+bool CountDownLatch::hasCounted(std::string_view participant, Instant until) {
+  const Instant deadline = options_.environment.clock->now() + options_.operationTimeout;
+  return store_->get(keyOf(participant), std::min(deadline, until)).has_value();
 }
 
 bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_token& stop) {
   const Instant until = endOf(waitFor, options_);
+  const Instant lastReply = saturatingAdd(until, options_.operationTimeout);
   // One after the other: who has counted down once need not be asked for again.
   return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
-    return !stop.stop_requested() &&
-           repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
+    return !stop.stop_requested() && options_.environment.clock->now() < lastReply &&
+           repeatUntil(options_, until, stop, [&] { return hasCounted(participant, lastReply); });
   });
 }
 
 std::vector<std::string> CountDownLatch::missing() {
   std::vector<std::string> result;
   for (const std::string& each : participants_) {
-    if (!hasCounted(each)) result.push_back(each);
+    if (!hasCounted(each, Instant::max())) result.push_back(each);
   }
   return result;
 }
