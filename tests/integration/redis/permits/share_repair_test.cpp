@@ -1,0 +1,92 @@
+// What the dead, other programs or a clock leave in the keys of a lock that is shared.
+
+#include <future>
+#include <stop_token>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "redis_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* queueKey = "{k}:lockkeeper:queue";
+constexpr const char* waitersKey = "{k}:lockkeeper:waiters";
+
+class ShareRepair : public RedisFaultTest {
+ protected:
+  static Claimant sharer(Share share) {
+    Claimant who;
+    who.key = "k";
+    who.share = share;
+    return who;
+  }
+  /// One who is in front of the queue, and should look in `looksIn` ms.
+  void putInFront(const std::string& value, std::int64_t looksIn, const std::string& channel) const {
+    ASSERT_EQ(server.command({"ZADD", queueKey, "1", value}), "1");
+    ASSERT_EQ(
+        server.command({"HSET", waitersKey, value, std::to_string(serverTime() + looksIn) + " 1 " + channel}),
+        "1");
+  }
+  std::int64_t serverTime() const {
+    return std::stoll(server.command({"EVAL",
+                                      "local time = redis.call('TIME') "
+                                      "return time[1] * 1000 + math.floor(time[2] / 1000)",
+                                      "0"}));
+  }
+  std::future<AcquireResult> wait(const Claimant& who) const {
+    return std::async(std::launch::async, [this, who] {
+      return capability<Waitable>(*direct)->acquireWaiting(who.request(), 3s, {});
+    });
+  }
+  bool queued(const std::string& count) const {
+    return waitUntil([&] { return server.command({"ZCARD", queueKey}) == count; });
+  }
+
+  const std::string dead = std::string(32, 'a') + "@dead:1";
+};
+
+TEST_F(ShareRepair, ATryIsNotRefusedForTheSakeOfTheDead) {
+  for (const bool isHeld : {false, true}) {
+    SCOPED_TRACE(isHeld ? "beside a reader" : "of a free key");
+    if (isHeld) {
+      ASSERT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
+    }
+    for (const char* each : {"@1", "@2"}) putInFront(dead + each, 4000, "lockkeeper:gone");
+    EXPECT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
+    EXPECT_TRUE(isFree(queueKey) && isFree(waitersKey));
+    server.command({"DEL", "k"});
+  }
+}
+
+TEST_F(ShareRepair, ATryDoesNotPassOverTheLivingBehindTheDead) {
+  const Claimant reader = sharer({1, 3});
+  ASSERT_TRUE(granted(direct->acquire(reader.request())));
+  const Claimant most = sharer({3, 3});
+  auto waiting = wait(most);
+  ASSERT_TRUE(queued("1"));
+  putInFront(dead + "@3/3", 4000, "lockkeeper:gone");
+  EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
+  EXPECT_EQ(server.command({"ZRANGE", queueKey, "0", "-1"}), server.command({"ZRANGE", queueKey, "0", "0"}));
+  EXPECT_EQ(direct->release(reader.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(granted(waiting.get()));
+}
+
+TEST_F(ShareRepair, ADeadWaiterThatDoesNotFitHoldsUpNobodyBehindIt) {
+  ASSERT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
+  putInFront(dead + "@3/3", 4000, "lockkeeper:gone");
+  EXPECT_TRUE(granted(wait(sharer({1, 3})).get()));
+  EXPECT_TRUE(isFree(queueKey) && isFree(waitersKey));
+}
+
+TEST_F(ShareRepair, AWaiterFromBeforeTheClockWasSetBackIsToLookAsOthersAre) {
+  ASSERT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
+  const std::string polling = dead + "@3/3";
+  putInFront(polling, 3'600'000, "");  // not known to be dead
+  EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
+  EXPECT_LE(std::stoll(server.command({"HGET", waitersKey, polling})) - serverTime(), 4000);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
