@@ -158,7 +158,12 @@ if ARGV[1] == 'break' then
   if not value then
     return 0
   end
-  local shown = type(value) == 'string' and string.gsub(value, '@$', '') or ''
+  -- Of a sorted set that is not ours, what scripts/holder.lua makes of it.
+  local shown = value
+  if type(value) == 'table' then
+    shown = redis.pcall('ZRANGE', KEYS[1], 0, 0)[1] == 'permits' and redis.call('ZRANGE', KEYS[1], -1, -1)[1] or ''
+  end
+  shown = string.gsub(shown, '@$', '')
   if ARGV[2] ~= '' and permits and permits.limit then
     for _, sharer in ipairs(redis.call('ZRANGE', KEYS[1], 1, -1)) do
       sharer = string.gsub(sharer, '@$', '')

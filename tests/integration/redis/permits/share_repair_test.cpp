@@ -22,6 +22,10 @@ class ShareRepair : public RedisFaultTest {
     who.share = share;
     return who;
   }
+  static std::string valueOf(const Claimant& who) {
+    return who.token.hex() + "@test:1@" + std::to_string(who.share->weight) + "/" +
+           std::to_string(who.share->limit);
+  }
   /// One who is in front of the queue, and should look in `looksIn` ms.
   void putInFront(const std::string& value, std::int64_t looksIn, const std::string& channel) const {
     ASSERT_EQ(server.command({"ZADD", queueKey, "1", value}), "1");
@@ -86,6 +90,55 @@ TEST_F(ShareRepair, AWaiterFromBeforeTheClockWasSetBackIsToLookAsOthersAre) {
   putInFront(polling, 3'600'000, "");  // not known to be dead
   EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
   EXPECT_LE(std::stoll(server.command({"HGET", waitersKey, polling})) - serverTime(), 4000);
+}
+
+TEST_F(ShareRepair, TenThousandLeasesThatEndTogetherTakeFewCommands) {
+  ASSERT_TRUE(granted(direct->acquire(sharer({1, 10'000}).request())));
+  server.command({"EVAL",
+                  "for number = 1, 9999 do redis.call('ZADD', KEYS[1], 1000000000000 + number, "
+                  "string.format('%032x@dead:1@1/10000', number)) end "
+                  "return redis.call('ZINCRBY', KEYS[1], 9999, 'permits')",
+                  "1", "k"});
+  server.command({"CONFIG", "RESETSTAT"});
+  EXPECT_TRUE(granted(direct->acquire(sharer({9'999, 10'000}).request())));
+  EXPECT_EQ(server.command({"ZCARD", "k"}), "3");
+  const std::string stats = server.command({"INFO", "commandstats"});
+  const std::string removals = "cmdstat_zrem:calls=";
+  const auto found = stats.find(removals);
+  ASSERT_NE(found, std::string::npos);
+  EXPECT_LT(std::stoi(stats.substr(found + removals.size())), 20);
+}
+
+TEST_F(ShareRepair, AShareThatIsHeldAndOfferedIsGivenBackTwice) {
+  const Claimant both = sharer({1, 3});
+  ASSERT_TRUE(granted(direct->acquire(both.request())));
+  ASSERT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
+  ASSERT_EQ(server.command({"ZADD", "k", std::to_string(serverTime() + 60'000), valueOf(both) + "@"}), "1");
+  server.command({"ZINCRBY", "k", "1", "permits"});
+  EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
+  EXPECT_EQ(direct->release(both.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(granted(direct->acquire(sharer({2, 3}).request())));
+}
+
+TEST_F(ShareRepair, AMemberOfSomebodyElseTakesNothingAndCanBeBroken) {
+  const Claimant reader = sharer({1, 3});
+  ASSERT_TRUE(granted(direct->acquire(reader.request())));
+  ASSERT_EQ(server.command({"ZADD", "k", "4000000", "ended", "inf", "endless"}), "2");
+  const Claimant another = sharer({2, 3});
+  EXPECT_TRUE(granted(direct->acquire(another.request())));
+  Renewal renewal{.claim = reader.claim(), .ttl = longTtl};
+  direct->renew({&renewal, 1}, soon());
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed) << renewal.cause;
+  auto& permits = *capability<Permits>(*direct);
+  EXPECT_EQ(permits.shareHolders("k", soon()).size(), 2U);
+  EXPECT_TRUE(permits.resize("k", 3, soon()));
+  EXPECT_EQ(direct->release(another.claim(), soon()), ReleaseOutcome::released);
+  const auto shown = direct->holder("k", soon());
+  ASSERT_TRUE(shown);
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock("k", soon(), &*shown));
+  EXPECT_EQ(server.command({"ZCARD", "k"}), "2") << "the reader is left";
+  EXPECT_EQ(direct->release(reader.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(isFree("k"));
 }
 
 }  // namespace
