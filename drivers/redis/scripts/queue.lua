@@ -134,8 +134,9 @@ elseif not value then
 end
 
 if ARGV[1] == 'releaseShare' then
-  remove(ARGV[2])
-  if not (permits and handOver(now, permits)) and released == 0 then
+  -- Who is in the queue was perhaps the first, as in 'release'.
+  local waited = remove(ARGV[2])
+  if not (permits and handOver(now, permits)) and (waited or released == 0) then
     wakeFirst(now, pollAfter)
   end
   return released
