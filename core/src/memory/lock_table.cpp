@@ -38,20 +38,15 @@ Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
 
 Granted LockTable::grantShare(KeyRecord& record, const AcquireRequest& request, Instant now) {
   const Share share = *request.claim.share;
-  KeyShares::Grant itsGrant{.owner = std::string(request.claim.owner),
-                            .share = share,
-                            .fence = lastFence_,
-                            .number = ++grants_,
-                            .end = now + request.ttl};
-  const bool isFirst = !record.shares;
-  if (isFirst) record.shares.emplace(share.limit);
-  if (lastFence_ == 0 || record.shares->isFullWith(share)) itsGrant.fence = ++lastFence_;
-  try {
-    record.shares->add(request.claim.token, std::move(itsGrant));
-  } catch (...) {
-    if (isFirst) record.shares.reset();  // no memory: nobody has one
-    throw;
-  }
+  KeyShares first(share.limit);
+  KeyShares& shares = record.shares ? *record.shares : first;
+  if (lastFence_ == 0 || shares.isFullWith(share)) ++lastFence_;
+  shares.add(request.claim.token, {.owner = std::string(request.claim.owner),
+                                   .share = share,
+                                   .fence = lastFence_,
+                                   .number = ++grants_,
+                                   .end = now + request.ttl});
+  if (!record.shares) record.shares.emplace(std::move(first));
   return {now, request.ttl, lastFence_};
 }
 
