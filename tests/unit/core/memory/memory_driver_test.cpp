@@ -148,8 +148,9 @@ TEST(MemoryDriver, AShorterLeaseOfTheNextHolderIsSeenByThoseBehindIt) {
   ASSERT_TRUE(clock->awaitWaiters(2));
   EXPECT_EQ(store.release(first, {}), ReleaseOutcome::released);
   EXPECT_TRUE(std::holds_alternative<Granted>(second.get()));
-  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s));
+  EXPECT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s, 5s));
   clock->advance(1s);
+  if (third.wait_for(5s) != std::future_status::ready) clock->advance(2h);  // it gives up
   EXPECT_TRUE(std::holds_alternative<Granted>(third.get()));
 }
 
