@@ -89,7 +89,7 @@ CountDownLatch::CountDownLatch(std::shared_ptr<ValueStore> store, std::string na
 std::string CountDownLatch::keyOf(std::string_view participant) const {
   std::string key = options_.keyNamespace;
   if (!key.empty()) key += ':';
-  return key.append("latch/").append(name_).append("/").append(participant);
+  return key.append(kind_).append("/").append(name_).append("/").append(participant);
 }
 
 void CountDownLatch::countDown(std::string_view participant) {
@@ -140,6 +140,7 @@ Barrier::Barrier(std::shared_ptr<ValueStore> store, std::string name, std::vecto
 bool Barrier::arriveAndWait(std::string_view participant, std::uint64_t round,
                             std::chrono::milliseconds waitFor, const std::stop_token& stop) {
   CountDownLatch latch(store_, name_ + "." + std::to_string(round), participants_, options_);
+  latch.kind_ = "barrier";  // whose keys are no other latch's
   const Instant began = options_.environment.clock->now();
   const Instant until = endOf(waitFor, options_);
   const bool counted = repeatUntil(options_, until, stop, [&] {

@@ -59,6 +59,7 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
   [[nodiscard]] std::vector<std::string> missing();
 
  private:
+  friend class Barrier;
   std::string keyOf(std::string_view participant) const;
   bool hasCounted(std::string_view participant, Instant until);
 
@@ -66,6 +67,7 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
   std::string name_;
   std::vector<std::string> participants_;  // sorted
   LatchOptions options_;
+  std::string_view kind_ = "latch";
 };
 
 /// Lets its participants go on together, round after round. All have to name the same participants and count

@@ -225,11 +225,16 @@ TEST_F(LatchTest, AWaitAtABarrierIsOneForCountingAndForTheOthers) {
   clock->advance(9s);
   values->down = false;
   clock->advance(500ms);  // longer than a pause
-  CountDownLatch first(values, "steps.1", {"a", "b"}, options());
-  while (first.missing().size() > 1) std::this_thread::yield();
+  while (!values->get("shop:barrier/steps.1/a", Instant::max())) std::this_thread::yield();
   clock->advance(500ms);
   ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
   EXPECT_FALSE(waiting.get());
+}
+
+TEST_F(LatchTest, ALatchIsNeverARoundOfABarrier) {
+  CountDownLatch mine = latch("steps.3");
+  for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
+  EXPECT_FALSE(Barrier(values, "steps", {"a", "b", "c"}, options()).arriveAndWait("a", 3, 0ms));
 }
 
 TEST_F(LatchTest, WhoGaveUpWaitingAtABarrierStillCountsAndMayComeBack) {
