@@ -51,13 +51,15 @@ if permits.limit and ARGV[5] == 'again' and redis.call('ZREM', KEYS[1], ARGV[1] 
   redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
   return grant(permits.used >= permits.limit)
 end
--- @include ../waiting.lua
 
 -- Those in front whose processes have died are taken out.
 local function isWaitedFor()
   if redis.call('EXISTS', KEYS[2]) == 0 then
     return false
   end
+
+  -- @include ../waiting.lua
+
   -- Keys of another type in its place are somebody else's.
   if redis.pcall('ZRANGE', KEYS[2], 0, 0).err or type(redis.pcall('HGET', KEYS[3], ARGV[1])) == 'table' then
     return true

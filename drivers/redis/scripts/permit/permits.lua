@@ -7,14 +7,10 @@ local unit = 1048576
 -- No lease is as long, in ms. A member that somebody else has put in may have any score.
 local longest = 100000000000
 
+-- Nil for a member that is somebody else's: it takes nothing.
 local function shareOf(value)
   local weight, limit = string.match(value, '^%x+@[^@]*@(%d+)/(%d+)@?$')
   return tonumber(weight), tonumber(limit)
-end
-
--- A member that is no share takes nothing.
-local function weightOf(value)
-  return shareOf(value) or 0
 end
 
 local function writeHead(permits)
@@ -54,7 +50,7 @@ local function readPermits(now)
         break
       end
       table.insert(ended, leases[index])
-      permits.used = permits.used - weightOf(leases[index])
+      permits.used = permits.used - (shareOf(leases[index]) or 0)
     end
     redis.call('ZREM', KEYS[1], unpack(ended))
     leases = redis.call('ZRANGE', KEYS[1], 1, step, 'WITHSCORES')
@@ -83,7 +79,7 @@ local function takeBack(value)
   if removed == 0 then
     return 0
   end
-  permits.used = permits.used - removed * weightOf(value)
+  permits.used = permits.used - removed * (shareOf(value) or 0)
   if permits.used == 0 then
     return redis.call('DEL', KEYS[1])
   end
