@@ -1,7 +1,7 @@
 -- Gives the claim ARGV[1] its share of KEYS[1], ARGV[3] of ARGV[4] permits, for ARGV[2] ms, if there are so many and
--- nobody waits in the queue KEYS[2] and KEYS[3] (or ARGV[7] is 'ahead'), if it has its share already (a request that was sent twice), or
--- is offered it (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence}, {0, ms until the first
--- lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
+-- nobody waits in the queue KEYS[2] and KEYS[3] (or ARGV[7] is 'ahead'), if it has its share already (a request that was
+-- sent twice), or is offered it (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence},
+-- {0, ms until the first lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
 --
 -- KEYS[4], the fence counter (scripts/acquire.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
 -- Only who takes the last permit draws a new one. Others get the last one.
