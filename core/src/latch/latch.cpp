@@ -89,7 +89,7 @@ CountDownLatch::CountDownLatch(std::shared_ptr<ValueStore> store, std::string na
 std::string CountDownLatch::keyOf(std::string_view participant) const {
   std::string key = options_.keyNamespace;
   if (!key.empty()) key += ':';
-  return key.append("latch/").append(name_).append("/").append(participant);
+  return key.append(kind_).append("/").append(name_).append("/").append(participant);
 }
 
 void CountDownLatch::countDown(std::string_view participant) {
@@ -100,24 +100,25 @@ void CountDownLatch::countDown(std::string_view participant) {
               options_.environment.clock->now() + options_.operationTimeout);
 }
 
-bool CountDownLatch::hasCounted(std::string_view participant) {
-  return store_->get(keyOf(participant), options_.environment.clock->now() + options_.operationTimeout)
-      .has_value();
+bool CountDownLatch::hasCounted(std::string_view participant, Instant until) {
+  const Instant deadline = options_.environment.clock->now() + options_.operationTimeout;
+  return store_->get(keyOf(participant), std::min(deadline, until)).has_value();
 }
 
 bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_token& stop) {
   const Instant until = endOf(waitFor, options_);
+  const Instant lastReply = saturatingAdd(until, options_.operationTimeout);
   // One after the other: who has counted down once need not be asked for again.
   return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
-    return !stop.stop_requested() &&
-           repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
+    return !stop.stop_requested() && options_.environment.clock->now() < lastReply &&
+           repeatUntil(options_, until, stop, [&] { return hasCounted(participant, lastReply); });
   });
 }
 
 std::vector<std::string> CountDownLatch::missing() {
   std::vector<std::string> result;
   for (const std::string& each : participants_) {
-    if (!hasCounted(each)) result.push_back(each);
+    if (!hasCounted(each, Instant::max())) result.push_back(each);
   }
   return result;
 }
@@ -139,6 +140,7 @@ Barrier::Barrier(std::shared_ptr<ValueStore> store, std::string name, std::vecto
 bool Barrier::arriveAndWait(std::string_view participant, std::uint64_t round,
                             std::chrono::milliseconds waitFor, const std::stop_token& stop) {
   CountDownLatch latch(store_, name_ + "." + std::to_string(round), participants_, options_);
+  latch.kind_ = "barrier";  // whose keys are no other latch's
   const Instant began = options_.environment.clock->now();
   const Instant until = endOf(waitFor, options_);
   const bool counted = repeatUntil(options_, until, stop, [&] {

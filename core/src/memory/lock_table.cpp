@@ -7,14 +7,22 @@
 namespace lockkeeper::detail {
 
 void KeyRecord::checkLimit(const Claim& claim) const {
-  if (shares && claim.share && claim.share->limit != shares->limit())
-    throwLimitsDisagree(claim.key, *claim.share, shares->limit());
+  if (isRefused(claim)) throwLimitsDisagree(claim.key, *claim.share, shares->limit());
 }
 
 Holder KeyRecord::holder(Instant now) const {
   if (shares) return shares->last().holder(now);
   return {
       .owner = owner, .remaining = std::chrono::ceil<std::chrono::milliseconds>(end - now), .fence = fence};
+}
+
+void KeyRecord::wakeWaiters(bool isNewlyShared) {
+  const bool endsEarlier = nextEnd() < latestLook;
+  if (!endsEarlier && !isNewlyShared) return;
+  for (KeyWaiter* waiter : waiters) {
+    if (endsEarlier || isRefused(waiter->request.claim)) waiter->wakeUp.notify_one();
+  }
+  latestLook = std::min(latestLook, nextEnd());
 }
 
 Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
@@ -30,32 +38,35 @@ Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
 
 Granted LockTable::grantShare(KeyRecord& record, const AcquireRequest& request, Instant now) {
   const Share share = *request.claim.share;
-  if (!record.shares) record.shares.emplace(share.limit);
-  if (lastFence_ == 0 || record.shares->isFullWith(share)) ++lastFence_;
-  record.shares->add(request.claim.token, {.owner = std::string(request.claim.owner),
-                                           .share = share,
-                                           .fence = lastFence_,
-                                           .number = ++grants_,
-                                           .end = now + request.ttl});
+  KeyShares first(share.limit);
+  KeyShares& shares = record.shares ? *record.shares : first;
+  if (lastFence_ == 0 || shares.isFullWith(share)) ++lastFence_;
+  shares.add(request.claim.token, {.owner = std::string(request.claim.owner),
+                                   .share = share,
+                                   .fence = lastFence_,
+                                   .number = ++grants_,
+                                   .end = now + request.ttl});
+  if (!record.shares) record.shares.emplace(std::move(first));
   return {now, request.ttl, lastFence_};
 }
 
 bool LockTable::handOver(KeyRecord& record) {
   const Instant now = clock_->now();
-  bool served = false;
+  const bool wasShared = record.shares.has_value();
   while (!record.waiters.empty()) {
     KeyWaiter* next = record.waiters.front();
     if (!record.fits(next->request.claim.share, now)) break;
+    try {
+      next->granted = grant(record, next->request);
+    } catch (...) {
+      next->failure = std::current_exception();  // no memory: the one behind it may need none
+    }
     record.waiters.pop_front();
-    next->granted = grant(record, next->request);
     next->wakeUp.notify_one();
-    served = true;
   }
-  // Those behind wait for the end of the lease before theirs: it has a new one now.
-  if (served) {
-    for (KeyWaiter* waiter : record.waiters) waiter->wakeUp.notify_one();
-  }
-  return !record.isFree(now);
+  if (record.isFree(now)) return false;
+  record.wakeWaiters(record.shares && !wasShared);
+  return true;
 }
 
 bool LockTable::refresh(KeyRecord& record) {
@@ -95,6 +106,7 @@ KeyRecord& LockTable::add(std::string_view key) {
   if (!spare_) return records_.try_emplace(std::string(key)).first->second;
   spare_.key() = key;
   spare_.mapped().end = Instant::min();
+  spare_.mapped().latestLook = Instant::min();
   spare_.mapped().shares.reset();
   return records_.insert(std::move(spare_)).position->second;
 }
@@ -121,7 +133,11 @@ AcquireResult LockTable::acquire(const AcquireRequest& request) {
       return Granted{now, request.ttl, record->shares->find(request.claim.token)->fence};
     record->checkLimit(request.claim);
     const bool isNext = request.ahead || record->waiters.empty();
-    if (isNext && record->fits(request.claim.share, now)) return grant(*record, request);
+    if (isNext && record->fits(request.claim.share, now)) {
+      const Granted granted = grant(*record, request);
+      record->wakeWaiters();
+      return granted;
+    }
   } else if (record->token == request.claim.token) {
     record->end = now + request.ttl;
     return Granted{now, request.ttl, record->fence};
@@ -133,16 +149,13 @@ RenewOutcome LockTable::renew(Renewal& renewal) {
   KeyRecord* const record = find(renewal.claim.key);
   if (record == nullptr) return RenewOutcome::notOwner;
   const Instant now = clock_->now();
-  const Instant formerEnd = record->nextEnd();
   if (record->shares) {
     if (!record->shares->extend(renewal.claim.token, now + renewal.ttl)) return RenewOutcome::notOwner;
   } else {
     if (record->token != renewal.claim.token) return RenewOutcome::notOwner;
     record->end = now + renewal.ttl;
   }
-  if (record->nextEnd() < formerEnd) {
-    for (KeyWaiter* waiter : record->waiters) waiter->wakeUp.notify_one();
-  }
+  record->wakeWaiters();
   renewal.leasedFrom = now;
   renewal.leasedFor = renewal.ttl;
   return RenewOutcome::renewed;

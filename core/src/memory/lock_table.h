@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
@@ -15,12 +16,15 @@
 
 namespace lockkeeper::detail {
 
-/// A claim that waits for its key, until it is granted.
+/// A claim that waits for its key, until it is granted or its grant has failed.
 struct KeyWaiter {
   const AcquireRequest& request;
   const Instant since;
-  std::condition_variable wakeUp;
-  std::optional<Granted> granted;
+  std::condition_variable wakeUp{};
+  std::optional<Granted> granted{};
+  std::exception_ptr failure{};
+
+  bool isServed() const { return granted || failure; }
 };
 
 /// A key that one claim has, or several share.
@@ -31,6 +35,7 @@ struct KeyRecord {
   Instant end = Instant::min();
   std::optional<KeyShares> shares{};
   std::list<KeyWaiter*> waiters;
+  Instant latestLook = Instant::min();  ///< Not before any of them wakes up by itself.
 
   /// Nobody has it `now`, when shares that have ended are removed.
   bool isFree(Instant now) const { return !shares && end <= now; }
@@ -43,8 +48,16 @@ struct KeyRecord {
   bool fits(const std::optional<Share>& share, Instant now) const {
     return isFree(now) || (shares && share && shares->fits(*share));
   }
+  /// Whether those who share the key and this claim name different limits.
+  bool isRefused(const Claim& claim) const {
+    return shares && claim.share && claim.share->limit != shares->limit();
+  }
   /// Throws when those who share the key and this claim name different limits.
   void checkLimit(const Claim& claim) const;
+
+  /// Wakes those up who would look too late, since a lease now ends before, and, when it `isNewlyShared`,
+  /// those who are refused for that.
+  void wakeWaiters(bool isNewlyShared = false);
 
   /// One of those who have it.
   Holder holder(Instant now) const;

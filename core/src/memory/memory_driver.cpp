@@ -41,7 +41,7 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
                                            std::stop_token stop) {
   const Instant began = state_->clock->now();
   const Instant waitUntil = saturatingAdd(began, waitFor);
-  detail::KeyWaiter waiter{request, began, {}, {}};
+  detail::KeyWaiter waiter{.request = request, .since = began};
   const std::stop_callback onStop(stop, [&] {
     if (state_->mutex.inherited()) return;  // the one who waits is in the parent
     const auto held = state_->mutex.lock();
@@ -55,17 +55,17 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
   detail::KeyRecord& record = state_->table.busy(request.claim.key);
   const auto place =
       record.waiters.insert(request.ahead ? record.waiters.begin() : record.waiters.end(), &waiter);
-  const auto isRefused = [&] {
-    const auto& share = request.claim.share;
-    return record.shares && share && share->limit != record.shares->limit();
-  };
-  while (!waiter.granted && !isRefused() && !stop.stop_requested() && state_->clock->now() < waitUntil) {
+  while (!waiter.isServed() && !record.isRefused(request.claim) && !stop.stop_requested() &&
+         state_->clock->now() < waitUntil) {
     if (state_->clock->now() >= record.nextEnd()) {
       state_->table.refresh(record);
     } else {
-      state_->clock->wait(held, waiter.wakeUp, std::min(waitUntil, record.nextEnd()));
+      const Instant look = std::min(waitUntil, record.nextEnd());
+      record.latestLook = std::max(record.latestLook, look);
+      state_->clock->wait(held, waiter.wakeUp, look);
     }
   }
+  if (waiter.failure) std::rethrow_exception(waiter.failure);
   if (waiter.granted) return *waiter.granted;
   record.waiters.erase(place);
   // Those behind it may fit where it did not.

@@ -55,65 +55,13 @@ if ARGV[1] == 'releaseShare' then
   end
 end
 
-local offerFor, lookAfter, pollAfter, firstPollsAfter, grace = 1000, 4000, 250, 1000, 5000
--- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
-local mayRemove = 100
+-- @include waiting.lua
+
+local offerFor, pollAfter, firstPollsAfter = 1000, 250, 1000
 
 local function present()
   local time = redis.call('TIME')
   return time[1] * 1000000 + time[2]
-end
-
--- Not by pcall: who cannot take out an entry would find the same one again and again.
-local function remove(waiter)
-  redis.call('ZREM', KEYS[2], waiter)
-  redis.call('HDEL', KEYS[3], waiter)
-  mayRemove = mayRemove - 1
-end
-
-local function entry(looks, number, channel)
-  return string.format('%.0f %s %s', looks, number, channel)
-end
-
--- The first that is alive at `now`, in ms, with what is known of it. Those before it are taken out. Nil when there is nobody,
--- or nobody has been found yet.
-local function first(now)
-  while mayRemove > 0 do
-    local waiter = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
-    if not waiter then
-      return nil
-    end
-    local looks, number, channel = string.match(redis.call('HGET', KEYS[3], waiter) or '', '^(%d+) (%d+) (.*)$')
-    if looks and now <= looks + grace then
-      return waiter, tonumber(looks), number, channel
-    end
-    remove(waiter)
-  end
-end
-
--- A channel with a hash tag is one of the lock's slot, on a cluster: other nodes need not hear of it.
-local function publish(channel, text)
-  return redis.pcall(string.find(channel, '{', 1, true) and 'SPUBLISH' or 'PUBLISH', channel, text)
-end
-
--- False when nobody listens: the process has died, or has lost its connection and will look when it has another one. By
--- pcall, since a user who may not publish still hands over: the first one finds its offer by looking.
-local function tell(channel, text)
-  return channel == '' or publish(channel, text) ~= 0
-end
-
--- Makes the first one look within `length` ms.
-local function wakeFirst(now, length)
-  local waiter, looks, number, channel = first(now)
-  while waiter and looks > now + length do
-    if tell(channel, number .. ' ' .. length) then
-      -- By pcall: the lock has perhaps changed hands, and that must be reported.
-      redis.pcall('HSET', KEYS[3], waiter, entry(now + length, number, channel))
-      return
-    end
-    remove(waiter)
-    waiter, looks, number, channel = first(now)
-  end
 end
 
 local function offer(waiter, permits, now)
@@ -136,13 +84,18 @@ local function fits(waiter, permits)
 end
 
 -- Offers a key, of which `permits` are taken, to the first one, or to all of the first that fit in. One of them that
--- is `caller` need not be told. Returns whether it was offered, and whether to the caller.
+-- is `caller` need not be told; if it is behind one that does not fit, that one has to be alive. Returns whether it was
+-- offered, and whether to the caller.
 local function handOver(now, permits, caller)
   local offered, toCaller = false, false
   local waiter, _, number, channel = first(now)
-  while waiter and fits(waiter, permits) do
+  while waiter do
+    local fitsIn = fits(waiter, permits)
+    if not fitsIn and (not caller or waiter == caller or isHeard(channel)) then
+      break
+    end
     remove(waiter)
-    if waiter == caller or tell(channel, number) then
+    if fitsIn and (waiter == caller or tell(channel, number)) then
       offer(waiter, permits, now)
       offered, toCaller = true, toCaller or waiter == caller
       if not permits.limit then
@@ -181,8 +134,9 @@ elseif not value then
 end
 
 if ARGV[1] == 'releaseShare' then
-  remove(ARGV[2])
-  if not (permits and handOver(now, permits)) and released == 0 then
+  -- Who is in the queue was perhaps the first, as in 'release'.
+  local waited = remove(ARGV[2])
+  if not (permits and handOver(now, permits)) and (waited or released == 0) then
     wakeFirst(now, pollAfter)
   end
   return released
@@ -205,7 +159,12 @@ if ARGV[1] == 'break' then
   if not value then
     return 0
   end
-  local shown = type(value) == 'string' and string.gsub(value, '@$', '') or ''
+  -- Of a sorted set that is not ours, what scripts/holder.lua makes of it.
+  local shown = value
+  if type(value) == 'table' then
+    shown = redis.pcall('ZRANGE', KEYS[1], 0, 0)[1] == 'permits' and redis.call('ZRANGE', KEYS[1], -1, -1)[1] or ''
+  end
+  shown = string.gsub(shown, '@$', '')
   if ARGV[2] ~= '' and permits and permits.limit then
     for _, sharer in ipairs(redis.call('ZRANGE', KEYS[1], 1, -1)) do
       sharer = string.gsub(sharer, '@$', '')

@@ -1,6 +1,5 @@
 -- Returns, of those who wait in a queue, first come first, the value in whose name each waits, and the µs that its ticket is old.
 -- KEYS: the queue's order, and what is known of those in it (scripts/queue.lua). ARGV: how many to list.
-local grace = 5000
 local order = redis.pcall('ZRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')
 -- Keys of another type in its place are no queue.
 if order.err then
@@ -9,17 +8,13 @@ end
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 
--- False when its process is known to have died, or has not looked when it should have. A user who may not ask who listens knows
--- only the latter.
+-- @include waiting.lua
+
+-- False when its process is known to have died, or has not looked when it should have.
 local function isAlive(waiter)
   local found = redis.pcall('HGET', KEYS[2], waiter)
   local looks, channel = string.match(type(found) == 'string' and found or '', '^(%d+) %d+ (.*)$')
-  if not looks or micros / 1000 > looks + grace then
-    return false
-  end
-  local count = string.find(channel, '{', 1, true) and 'SHARDNUMSUB' or 'NUMSUB'
-  local listening = channel ~= '' and redis.pcall('PUBSUB', count, channel)
-  return not listening or listening.err ~= nil or listening[2] ~= 0
+  return looks and micros / 1000 <= looks + grace and isHeard(channel)
 end
 
 local waiting = {}

@@ -49,22 +49,25 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
   void countDown(std::string_view participant);
 
   /// Blocks until all have counted down, for `waitFor` (0 ms to 24 h, or `forever`) plus operationTimeout
-  /// plus one I/O timeout at most. False when some have not, or `stop` was triggered. A store that is down is
-  /// waited for; throws its error when it still fails at the end. Looks with pauses: one request for each
-  /// participant, and one for each pause.
+  /// plus one I/O timeout at most. False when some have not, when the store took too long to tell it of all
+  /// of them, or when `stop` was triggered. A store that is down is waited for; throws its error when it
+  /// still fails at the end. Looks with pauses: one request for each participant, and one for each pause.
   [[nodiscard]] bool wait(std::chrono::milliseconds waitFor = forever, const std::stop_token& stop = {});
 
-  /// Who has not counted down yet: one request for each participant. Throws as countDown().
+  /// Who has not counted down yet: one request for each participant, one after the other, and
+  /// operationTimeout for each. Throws as countDown().
   [[nodiscard]] std::vector<std::string> missing();
 
  private:
+  friend class Barrier;
   std::string keyOf(std::string_view participant) const;
-  bool hasCounted(std::string_view participant);
+  bool hasCounted(std::string_view participant, Instant until);
 
   std::shared_ptr<ValueStore> store_;
   std::string name_;
   std::vector<std::string> participants_;  // sorted
   LatchOptions options_;
+  std::string_view kind_ = "latch";
 };
 
 /// Lets its participants go on together, round after round. All have to name the same participants and count

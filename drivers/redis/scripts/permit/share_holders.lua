@@ -8,8 +8,8 @@ end
 local holders = {}
 if found[1] == 'permits' then
   for index = 3, #found, 2 do
-    -- Neither one that is only offered its share, nor one whose lease has ended.
-    if string.sub(found[index], -1) ~= '@' and tonumber(found[index + 1]) > now then
+    -- Neither one that is only offered its share, nor one whose lease has ended, nor what somebody else has put in.
+    if string.find(found[index], '^%x+@[^@]*@%d+/%d+$') and tonumber(found[index + 1]) > now then
       table.insert(holders, found[index])
       table.insert(holders, found[index + 1] - now)
     end

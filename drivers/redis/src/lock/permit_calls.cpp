@@ -23,12 +23,13 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
   const std::string limit = std::to_string(claim.share->limit);
   const std::string kept = std::to_string(store_.options().fenceKept.count());
   const ComposedText queue = companionKey(claim.key, "queue");
+  const ComposedText waiters = companionKey(claim.key, "waiters");
   const ComposedText counter = companionKey(claim.key, "fence");
-  const std::array<std::string_view, 3> keys = {claim.key, queue, counter};
+  const std::array<std::string_view, 4> keys = {claim.key, queue, waiters, counter};
   const std::array<std::string_view, 7> arguments = {
       value, ttl, weight, limit, request.resend ? "again" : "", kept, request.ahead ? "ahead" : ""};
   store_.executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
-    Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 3 : 2), arguments);
+    Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 4 : 3), arguments);
   });
 
   const Reply& reply = wire.reply(0);
@@ -56,7 +57,7 @@ std::vector<Holder> PermitCalls::holders(std::string_view key, Instant deadline)
     const std::string& value = reply.items[index].text;
     const auto share = shareIn(value);
     const auto owner = ownerIn(value);
-    if (!share || !owner) store_.unexpected(wire);
+    if (!share || !owner) continue;  // somebody else's
     holders.push_back({.owner = *owner,
                        .remaining = remainingIn(reply.items[index + 1]),
                        .fence = {},

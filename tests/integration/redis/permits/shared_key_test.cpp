@@ -33,8 +33,11 @@ TEST_F(SharedKey, OtherClientsFindItTaken) {
 }
 
 TEST_F(SharedKey, DataOfAnotherTypeIsLeftAlone) {
-  const std::vector<std::vector<std::string>> others{
-      {"ZADD", "k", "1", "theirs"}, {"HSET", "k", "a", "1"}, {"RPUSH", "k", "1"}};
+  const std::vector<std::vector<std::string>> others{{"ZADD", "k", "1", "theirs"},
+                                                     {"ZADD", "k", "3145728", "permits"},
+                                                     {"ZADD", "k", "1", "permits", "2", "theirs"},
+                                                     {"HSET", "k", "a", "1"},
+                                                     {"RPUSH", "k", "1"}};
   for (const auto& command : others) {
     SCOPED_TRACE(command[0]);
     server.command({"DEL", "k"});
@@ -50,6 +53,10 @@ TEST_F(SharedKey, DataOfAnotherTypeIsLeftAlone) {
     EXPECT_TRUE(permits.shareHolders("k", soon()).empty());
     EXPECT_FALSE(permits.resize("k", 4, soon()));
     EXPECT_EQ(server.command({"DUMP", "k"}), before);
+    const auto shown = direct->holder("k", soon());
+    ASSERT_TRUE(shown);
+    EXPECT_TRUE(capability<Breakable>(*direct)->breakLock("k", soon(), &*shown));
+    EXPECT_TRUE(isFree("k"));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -24,6 +25,8 @@ class FaultyValues final : public ValueStore {
 
   std::optional<std::string> get(std::string_view key, Instant deadline) override {
     ++reads;
+    latestDeadline = std::max(latestDeadline.load(), deadline);
+    onRead();
     if (down) throw StoreUnavailable("down, says the test");
     return values_.get(key, deadline);
   }
@@ -42,6 +45,8 @@ class FaultyValues final : public ValueStore {
   std::atomic<bool> down{false};
   std::atomic<int> repliesToLose{0};
   std::atomic<int> reads{0};
+  std::atomic<Instant> latestDeadline{Instant::min()};
+  std::function<void()> onRead = [] {};
 
  private:
   MemoryValues values_;
@@ -149,6 +154,24 @@ TEST_F(LatchTest, TheLastPauseEndsWithTheWait) {
   EXPECT_FALSE(waiting.get());
 }
 
+TEST_F(LatchTest, AWaitForManyAtASlowStoreEndsAtItsTimeOrWhenStopped) {
+  Names many;
+  for (int number = 0; number < 1000; ++number) many.push_back(std::to_string(number));
+  CountDownLatch mine(values, "import", many, options());
+  for (const std::string& each : many) mine.countDown(each);
+  values->onRead = [&] { clock->advance(700ms); };
+  const Instant began = clock->now();
+  EXPECT_FALSE(mine.wait(1s));
+  EXPECT_LE(values->latestDeadline.load() - began, 1s + options().operationTimeout);
+  EXPECT_EQ(values->reads, 5) << "which take 3.5 s";
+  std::stop_source stop;
+  values->onRead = [&] { stop.request_stop(); };
+  EXPECT_FALSE(mine.wait(forever, stop.get_token()));
+  EXPECT_EQ(values->reads, 6);
+  values->onRead = [] {};
+  EXPECT_TRUE(mine.wait(0ms));
+}
+
 TEST_F(LatchTest, AStoreThatIsDownIsWaitedForUntilTheEnd) {
   CountDownLatch mine = latch();
   for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
@@ -202,11 +225,16 @@ TEST_F(LatchTest, AWaitAtABarrierIsOneForCountingAndForTheOthers) {
   clock->advance(9s);
   values->down = false;
   clock->advance(500ms);  // longer than a pause
-  CountDownLatch first(values, "steps.1", {"a", "b"}, options());
-  while (first.missing().size() > 1) std::this_thread::yield();
+  while (!values->get("shop:barrier/steps.1/a", Instant::max())) std::this_thread::yield();
   clock->advance(500ms);
   ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
   EXPECT_FALSE(waiting.get());
+}
+
+TEST_F(LatchTest, ALatchIsNeverARoundOfABarrier) {
+  CountDownLatch mine = latch("steps.3");
+  for (const char* const each : {"a", "b", "c"}) mine.countDown(each);
+  EXPECT_FALSE(Barrier(values, "steps", {"a", "b", "c"}, options()).arriveAndWait("a", 3, 0ms));
 }
 
 TEST_F(LatchTest, WhoGaveUpWaitingAtABarrierStillCountsAndMayComeBack) {

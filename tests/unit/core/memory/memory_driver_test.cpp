@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <thread>
+#include <vector>
 
 #include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/driver/value_store.h"
@@ -88,6 +89,69 @@ TEST(MemoryDriver, AForkedChildDoesNotWaitForThreadsThatAreNotThere) {
     EXPECT_EQ(forkedWithin(*clock, [&] { call(store); }), 0) << "call " << number;
     ++number;
   }
+}
+
+/// How often somebody began to wait.
+class CountingClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return clock.now(); }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    ++waits;
+    clock.wait(held, wakeUp, until);
+  }
+
+  FakeClock clock;
+  std::atomic<int> waits = 0;
+};
+
+TEST(MemoryDriver, AHandOverWakesOnlyThoseWhoAreServed) {
+  constexpr int many = 20;
+  const auto clock = std::make_shared<CountingClock>();
+  MemoryDriver store(clock);
+  FakeRandom random(1);
+  Claim holder{"order", Token::generate(random), "tester"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(store.acquire({holder, 1h, {}})));
+  std::vector<Claim> claims;
+  std::vector<std::future<AcquireResult>> waiting;
+  for (int number = 0; number < many; ++number) {
+    claims.push_back({"order", Token::generate(random), "tester"});
+    waiting.push_back(std::async(std::launch::async, [&store, claim = claims.back()] {
+      return store.acquireWaiting({claim, 1h, {}}, 1min, {});
+    }));
+    ASSERT_TRUE(clock->clock.awaitWaiters(waiting.size()));
+  }
+  for (std::size_t number = 0; number < waiting.size(); ++number) {
+    EXPECT_EQ(store.release(holder, {}), ReleaseOutcome::released);
+    EXPECT_TRUE(std::holds_alternative<Granted>(waiting[number].get()));
+    ASSERT_TRUE(clock->clock.awaitWaiters(waiting.size() - number - 1));
+    holder = claims[number];
+  }
+  EXPECT_LT(clock->waits, 2 * many) << "many, and whoever wakes up by itself";
+}
+
+// Whose lease ends before that of the one before it, so that those behind it must look earlier.
+TEST(MemoryDriver, AShorterLeaseOfTheNextHolderIsSeenByThoseBehindIt) {
+  const auto clock = std::make_shared<FakeClock>();
+  MemoryDriver store(clock);
+  FakeRandom random(1);
+  const Claim first{"order", Token::generate(random), "tester"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(store.acquire({first, 1h, {}})));
+  const auto wait = [&](std::chrono::milliseconds ttl) {
+    const Claim claim{"order", Token::generate(random), "tester"};
+    return std::async(std::launch::async, [&store, claim, ttl] {
+      return store.acquireWaiting({claim, ttl, {}}, 2h, {});
+    });
+  };
+  auto second = wait(1s);
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  auto third = wait(1s);
+  ASSERT_TRUE(clock->awaitWaiters(2));
+  EXPECT_EQ(store.release(first, {}), ReleaseOutcome::released);
+  EXPECT_TRUE(std::holds_alternative<Granted>(second.get()));
+  EXPECT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s, 5s));
+  clock->advance(1s);
+  if (third.wait_for(5s) != std::future_status::ready) clock->advance(2h);  // it gives up
+  EXPECT_TRUE(std::holds_alternative<Granted>(third.get()));
 }
 
 }  // namespace

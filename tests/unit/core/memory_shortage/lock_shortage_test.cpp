@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@
 #include "each_allocation.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/testing/fake_clock.h"
+#include "lockkeeper/testing/fake_random.h"
 
 namespace lockkeeper::testing {
 namespace {
@@ -79,6 +82,44 @@ TEST_F(LockShortage, AReleaseInAnOutageEndsNoProcess) {
                        held = far.tryLock(key, {.ttl = 1h});
                        network->failAlways(Call::release, Fault::unavailable);
                      });
+}
+
+TEST_F(LockShortage, AReleaseServesTheNextOrTellsItThatThereWasNoMemory) {
+  const auto clock = std::make_shared<FakeClock>();
+  MemoryDriver store(clock);
+  FakeRandom random(7);
+  const std::string longOwner = "an owner that is longer than a short string";
+  for (const std::optional<Share>& share : {std::optional<Share>(), std::optional(Share{})}) {
+    SCOPED_TRACE(share ? "a share" : "the whole key");
+    std::optional<Claim> holder;
+    std::future<bool> waiting;
+    bool wasTold = false;
+    const auto wait = [&](const Claim& claim) {
+      try {
+        const auto result = store.acquireWaiting({claim, 1h, {}}, 1min, {});
+        return std::holds_alternative<Granted>(result) &&
+               store.release(claim, {}) == ReleaseOutcome::released;
+      } catch (const std::bad_alloc&) {
+        return wasTold = true;
+      }
+    };
+    failEachAllocation([&] { EXPECT_EQ(store.release(*holder, {}), ReleaseOutcome::released); },
+                       [&] {
+                         const bool isOver = waiting.wait_for(10s) == std::future_status::ready;
+                         EXPECT_TRUE(isOver);
+                         if (!isOver) clock->advance(1min);
+                         EXPECT_TRUE(waiting.get());
+                         EXPECT_FALSE(store.holder(key, {}));
+                       },
+                       [&] {
+                         holder = Claim{key, Token::generate(random), ""};
+                         EXPECT_TRUE(std::holds_alternative<Granted>(store.acquire({*holder, 1h, {}})));
+                         waiting = std::async(std::launch::async, wait,
+                                              Claim{key, Token::generate(random), longOwner, share});
+                         ASSERT_TRUE(clock->awaitWaiters(1));
+                       });
+    EXPECT_TRUE(wasTold);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+-- A part of other scripts: the queue (scripts/queue.lua) whose order is KEYS[2], and what is known of those in it KEYS[3].
+local lookAfter, grace = 4000, 5000
+-- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
+local mayRemove = 100
+
+-- Whether it was in the queue. Not by pcall: who cannot take out an entry would find the same one again and again.
+local function remove(waiter)
+  local found = redis.call('ZREM', KEYS[2], waiter) == 1
+  redis.call('HDEL', KEYS[3], waiter)
+  mayRemove = mayRemove - 1
+  return found
+end
+
+local function entry(looks, number, channel)
+  return string.format('%.0f %s %s', looks, number, channel)
+end
+
+-- A channel with a hash tag is one of the lock's slot, on a cluster: other nodes need not hear of it.
+local function isOfSlot(channel)
+  return string.find(channel, '{', 1, true)
+end
+
+local function publish(channel, text)
+  return redis.pcall(isOfSlot(channel) and 'SPUBLISH' or 'PUBLISH', channel, text)
+end
+
+-- False when nobody listens: the process has died, or has lost its connection and will look when it has another one. By
+-- pcall, since a user who may not publish still hands over: the first one finds its offer by looking.
+local function tell(channel, text)
+  return channel == '' or publish(channel, text) ~= 0
+end
+
+-- Likewise, without a word to anybody. A user who may not ask does not know.
+local function isHeard(channel)
+  local listening = channel ~= '' and redis.pcall('PUBSUB', isOfSlot(channel) and 'SHARDNUMSUB' or 'NUMSUB', channel)
+  return not listening or listening.err ~= nil or listening[2] ~= 0
+end
+
+-- The first that is alive at `now`, in ms, with what is known of it. Those before it are taken out. Nil when there is nobody,
+-- or nobody has been found yet.
+local function first(now)
+  while mayRemove > 0 do
+    local waiter = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    if not waiter then
+      return nil
+    end
+    local looks, number, channel = string.match(redis.call('HGET', KEYS[3], waiter) or '', '^(%d+) (%d+) (.*)$')
+    looks = tonumber(looks)
+    if looks and looks > now + lookAfter then
+      -- This server's clock has been set back. Who is alive looks by its own clock.
+      looks = now + lookAfter
+      redis.pcall('HSET', KEYS[3], waiter, entry(looks, number, channel))
+    end
+    if looks and now <= looks + grace then
+      return waiter, looks, number, channel
+    end
+    remove(waiter)
+  end
+end
+
+-- Makes the first one look within `length` ms.
+local function wakeFirst(now, length)
+  local waiter, looks, number, channel = first(now)
+  while waiter and looks > now + length do
+    if tell(channel, number .. ' ' .. length) then
+      -- By pcall: the lock has perhaps changed hands, and that must be reported.
+      redis.pcall('HSET', KEYS[3], waiter, entry(now + length, number, channel))
+      return
+    end
+    remove(waiter)
+    waiter, looks, number, channel = first(now)
+  end
+end
