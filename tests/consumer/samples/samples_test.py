@@ -95,6 +95,15 @@ class Sample(unittest.TestCase):
         first.process.kill()
         self.assertGreater(int(second.line("^leads, fence").split()[-1]), fence)
 
+    @unittest.skipUnless(SAMPLE == "migration_walk", "another sample")
+    def test_migration_walk_loses_nothing(self):
+        old = self.redis()
+        walked = subprocess.run([PROGRAM, old, old[:-1] + "1"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(walked.returncode, 0, walked.stdout + walked.stderr)
+        self.assertEqual(re.findall("^current: +(.*)$", walked.stdout, re.M), ["legacy", "both", "modern"])
+        jobs = re.search(r"(\d+) jobs were done, and (\d+) were counted", walked.stdout)
+        self.assertGreater(int(jobs.group(1)), 3)
+
     @unittest.skipUnless(SAMPLE == "nightly_job", "another sample")
     def test_nightly_job_runs_once_at_each_tick_on_three_machines(self):
         store = self.redis()
