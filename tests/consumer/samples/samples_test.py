@@ -98,7 +98,7 @@ class Sample(unittest.TestCase):
     @unittest.skipUnless(SAMPLE == "migration_walk", "another sample")
     def test_migration_walk_loses_nothing(self):
         old = self.redis()
-        walked = subprocess.run([PROGRAM, old, old[:-1] + "1"], capture_output=True, text=True, timeout=120)
+        walked = subprocess.run([PROGRAM, old, old[:-1] + "1"], capture_output=True, text=True, timeout=300)
         self.assertEqual(walked.returncode, 0, walked.stdout + walked.stderr)
         self.assertEqual(re.findall("^current: +(.*)$", walked.stdout, re.M), ["legacy", "both", "modern"])
         jobs = re.search(r"(\d+) jobs were done, and (\d+) were counted", walked.stdout)
