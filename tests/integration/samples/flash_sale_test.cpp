@@ -28,7 +28,7 @@ void expectDemo(const std::vector<std::string>& options, const std::vector<std::
   std::vector<std::string> command{FLASH_SALE, "--stock=" + std::to_string(orders / 6),
                                    "--orders=" + std::to_string(orders), "--customers=8"};
   command.insert(command.end(), options.begin(), options.end());
-  const Finished demo = runToEnd(command);
+  const Finished demo = runToEnd(command, {}, std::chrono::minutes{3});
   EXPECT_EQ(demo.exitCode, 0) << demo.output << demo.errors;
   std::map<std::string, int> oversold;
   for (const auto& row : readFlashSale(demo.output)) oversold[row.way] = row.oversold;
