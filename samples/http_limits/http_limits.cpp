@@ -10,6 +10,7 @@
 #include <lockkeeper/store_registry.h>
 
 #include <iostream>
+#include <memory>
 
 using namespace Poco::Net;
 

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <stop_token>
+#include <string>
 
 using namespace std::chrono_literals;
 
