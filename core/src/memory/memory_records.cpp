@@ -47,10 +47,4 @@ bool MemoryRecords::replace(std::string_view table, std::string_view name,
   return true;
 }
 
-void MemoryRecords::remove(std::string_view table, std::string_view name, Instant /*deadline*/) {
-  const auto held = mutex_.lock();
-  Table& records = current(table);
-  if (const auto found = records.find(name); found != records.end()) records.erase(found);
-}
-
 }  // namespace lockkeeper::detail

@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 constexpr std::chrono::seconds longestLeaving{1};
 
 constexpr std::size_t mostLabels = 16;
-constexpr std::size_t mostSeen = 16;
 
 std::string randomId(Random& random) { return Token::generate(random).hex().substr(0, 16); }
 
@@ -27,10 +26,10 @@ std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
 }  // namespace
 
 Membership::Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options,
-                       Environment environment, FindOutsider findOutsider)
+                       Environment environment, FindOutsiders findOutsiders)
     : options_(std::move(options)),
       environment_(std::move(environment)),
-      findOutsider_(std::move(findOutsider)),
+      findOutsiders_(std::move(findOutsiders)),
       stateStore_(std::move(records), options_.name),
       id_(randomId(*environment_.random)) {}
 
@@ -139,7 +138,7 @@ bool Membership::wantsToLook() {
 
 void Membership::saw(std::string_view key, std::string_view owner) {
   const std::lock_guard held(mutex_);
-  if (seen_.size() < mostSeen) seen_.push_back({std::string(key), std::string(owner)});
+  if (seen_.size() < mostOutsiders) seen_.push_back({std::string(key), std::string(owner)});
 }
 
 Member Membership::record(Instant now) const {
@@ -169,17 +168,19 @@ void Membership::run() {
     beat(now + options_.lease / 3);
     held.lock();
   }
-  const bool mayLiveAlone = !locks_.noneAlone(environment_.clock->now());
+  const Instant now = environment_.clock->now();
+  const Member self = record(now);
+  const bool mayLiveAlone = !locks_.noneAlone(now);
   held.unlock();
-  if (!mayLiveAlone) removeRecord();  // else it must stay until none can live any more
+  if (!mayLiveAlone) removeRecord(self);  // else it must stay until none can live any more
   held.lock();
   ended_ = true;
   wakeUp_.notify_all();
 }
 
-void Membership::removeRecord() {
+void Membership::removeRecord(const Member& self) {
   try {
-    stateStore_.remove(id_, environment_.clock->now() + options_.lease / 3);
+    stateStore_.leave(self, environment_.clock->now() + options_.lease / 3);
   } catch (...) {
     // The record disappears by itself.
   }
@@ -187,7 +188,7 @@ void Membership::removeRecord() {
 
 void Membership::beat(Instant deadline) {
   std::unique_lock held(mutex_);
-  const std::vector<Seen> seen = std::exchange(seen_, {});
+  const std::vector<OldLock> seen = std::exchange(seen_, {});
   held.unlock();
   try {
     const std::optional<MigrationState> state = exchange(deadline);
@@ -265,18 +266,20 @@ void Membership::startAnew(const MigrationState& state, Instant deadline) {
         "again");
 }
 
-void Membership::report(const MigrationState& state, const std::vector<Seen>& seen, Instant deadline) {
+// Writes down an outsider among the holders of what was seen before `state` was read: a member joins before
+// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern.
+bool Membership::report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline) {
   const Rules wanted = state.target.value_or(options_.rules);
-  const Seen* outsider = nullptr;
+  const OldLock* outsider = nullptr;
   bool inTheWay = false;
-  for (const Seen& each : seen) {
+  for (const OldLock& each : seen) {
     if (!each.owner.empty() && state.knows(each.owner)) continue;
-    const bool leaves =
-        wanted.phaseOf(each.key) == Phase::modern && state.current.phaseOf(each.key) != Phase::modern;
+    const bool leaves = leavesOldStore(each.key, state, wanted);
     if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }
   if (outsider != nullptr) stateStore_.sighted(outsider->key, inTheWay, deadline);
+  return inTheWay;
 }
 
 void Membership::step(const MigrationState& state, Instant deadline) {
@@ -308,9 +311,10 @@ bool Membership::outsiderFound(const MigrationState& state, const Rules& wanted)
   outsidersSoughtAt_ = environment_.clock->now();
   const Instant deadline = outsidersSoughtAt_ + options_.lease / 3;
   try {
-    const auto key = findOutsider_(state, wanted, deadline);
-    if (key) stateStore_.sighted(*key, true, deadline);
-    return key.has_value();
+    const std::vector<OldLock> seen = findOutsiders_(state, wanted, deadline);
+    if (seen.empty()) return false;
+    // Some holders may have joined since the state was read. If all of them have, more may come behind them.
+    return report(stateStore_.read(deadline), seen, deadline) || seen.size() == mostOutsiders;
   } catch (const Error& error) {
     noteOnce(notedBlockers_,
              std::string("stays in both: the old store could not be looked through: ") + error.what());

@@ -13,6 +13,7 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
+#include "outsiders.h"
 
 namespace lockkeeper::migration {
 
@@ -21,12 +22,12 @@ namespace lockkeeper::migration {
 /// starts with the first lock, sends the heartbeats; it keeps this object alive until it ends. Thread-safe.
 class Membership : public std::enable_shared_from_this<Membership> {
  public:
-  /// A key in the old store, on its way to modern, whose holder is no member, if there is one now.
-  using FindOutsider = std::function<std::optional<std::string>(const MigrationState& state,
-                                                                const Rules& target, Instant deadline)>;
+  /// Locks in the old store that are on their way to modern, and whose holders are no members.
+  using FindOutsiders =
+      std::function<std::vector<OldLock>(const MigrationState& state, const Rules& target, Instant deadline)>;
 
   Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options, Environment environment,
-             FindOutsider findOutsider);
+             FindOutsiders findOutsiders);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
@@ -64,14 +65,9 @@ class Membership : public std::enable_shared_from_this<Membership> {
   void saw(std::string_view key, std::string_view owner);
 
  private:
-  struct Seen {
-    std::string key;
-    std::string owner;
-  };
-
   bool labelIsNew(std::string_view label) const;
   void run();
-  void removeRecord();
+  void removeRecord(const Member& self);
   void beat(Instant deadline);
   std::optional<MigrationState> exchange(Instant deadline);
   Member record(Instant now) const;
@@ -79,7 +75,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   void startAnew(const MigrationState& state, Instant deadline);
   void step(const MigrationState& state, Instant deadline);
   bool outsiderFound(const MigrationState& state, const Rules& wanted);
-  void report(const MigrationState& state, const std::vector<Seen>& seen, Instant deadline);
+  bool report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline);
   void note(const std::string& message) const;
   void tellRules(const Rules& rules);
   void tell(const Event& event) const;
@@ -89,7 +85,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
 
   const MigrationOptions options_;
   const Environment environment_;
-  const FindOutsider findOutsider_;
+  const FindOutsiders findOutsiders_;
   StateStore stateStore_;
   // Used by the thread alone, down to the line.
   std::string notedBlockers_;
@@ -106,7 +102,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   Instant leaseUntil_ = Instant::min();
   std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
   HeldLocks locks_;
-  std::vector<Seen> seen_;
+  std::vector<OldLock> seen_;
   Instant lookAgainAt_ = Instant::min();
   bool beatNow_ = false;
   bool stopping_ = false;

@@ -38,11 +38,11 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
   }
   if (oldStore_ == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
   checkOptions(options_);
-  const auto findOutsider = [store = oldStore_](const MigrationState& state, const Rules& target,
-                                                Instant deadline) {
-    return outsiderIn(*store, state, target, deadline);
+  const auto findOutsiders = [store = oldStore_](const MigrationState& state, const Rules& target,
+                                                 Instant deadline) {
+    return outsidersIn(*store, state, target, deadline);
   };
-  membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, findOutsider);
+  membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, findOutsiders);
 }
 
 MigratingDriver::~MigratingDriver() {

@@ -2,19 +2,21 @@
 
 namespace lockkeeper::migration {
 
-std::optional<std::string> outsiderIn(LockDriver& oldStore, const MigrationState& state, const Rules& target,
-                                      Instant deadline) {
+bool leavesOldStore(std::string_view key, const MigrationState& state, const Rules& target) {
+  return target.phaseOf(key) == Phase::modern && state.current.phaseOf(key) != Phase::modern;
+}
+
+std::vector<OldLock> outsidersIn(LockDriver& oldStore, const MigrationState& state, const Rules& target,
+                                 Instant deadline) {
   auto* browsable = capability<Browsable>(oldStore);
-  if (browsable == nullptr || !target.mentions(Phase::modern)) return std::nullopt;
-  std::optional<std::string> found;
+  if (browsable == nullptr || !target.mentions(Phase::modern)) return {};
+  std::vector<OldLock> found;
   browsable->listBusy(
       "",
       [&](std::string_view key, const Holder& holder) {
         const bool outsider = holder.owner.empty() || !state.knows(holder.owner);
-        const bool leaves =
-            target.phaseOf(key) == Phase::modern && state.current.phaseOf(key) != Phase::modern;
-        if (outsider && leaves) found = key;
-        return !found;
+        if (outsider && leavesOldStore(key, state, target)) found.push_back({std::string(key), holder.owner});
+        return found.size() < mostOutsiders;
       },
       deadline);
   return found;

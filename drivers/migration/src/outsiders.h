@@ -1,17 +1,29 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
-/// A key that is held in the old store by somebody who is no member, and that `target` takes away from that
-/// store; empty when there is none, or when the store cannot list its locks. Blocks until `deadline` plus one
-/// I/O timeout at most.
-std::optional<std::string> outsiderIn(LockDriver& oldStore, const MigrationState& state, const Rules& target,
-                                      Instant deadline);
+/// A lock that was seen in the old store.
+struct OldLock {
+  std::string key;
+  std::string owner;  ///< The label of its holder.
+};
+
+/// How many locks of outsiders are told of at once.
+constexpr std::size_t mostOutsiders = 16;
+
+/// Whether `target` takes the key away from the old store.
+bool leavesOldStore(std::string_view key, const MigrationState& state, const Rules& target);
+
+/// The first `mostOutsiders` locks in the old store that `target` takes away from it, and whose holders are
+/// no members by `state`; none when the store cannot list its locks. Blocks until `deadline` plus one I/O
+/// timeout at most.
+std::vector<OldLock> outsidersIn(LockDriver& oldStore, const MigrationState& state, const Rules& target,
+                                 Instant deadline);
 
 }  // namespace lockkeeper::migration

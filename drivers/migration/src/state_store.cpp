@@ -17,6 +17,9 @@ constexpr std::string_view memberRecords = "member ";
 constexpr std::string_view sightingRecord = "sighting";
 constexpr std::string_view inTheWayRecord = "sighting in the way";
 
+// The record of a member that has left begins with this, and its labels follow.
+constexpr std::string_view departed = "departed";
+
 // A record is lines of text, whose meaning is their order.
 class Lines {
  public:
@@ -47,6 +50,10 @@ class Lines {
     } catch (const ConfigError&) {
       refuse();
     }
+  }
+
+  void addRestTo(std::vector<std::string>& all) {
+    for (std::string_view line = next(); !line.empty(); line = next()) all.emplace_back(line);
   }
 
   [[noreturn]] void refuse() const {
@@ -83,9 +90,7 @@ Member readMember(const SharedRecord& record) {
   member.lease = lines.length();
   member.locksEndAfter = lines.length();
   member.silent = record.age;
-  for (std::string_view label = lines.next(); !label.empty(); label = lines.next()) {
-    member.labels.emplace_back(label);
-  }
+  lines.addRestTo(member.labels);
   return member;
 }
 
@@ -103,7 +108,12 @@ MigrationState stateOf(const std::vector<SharedRecord>& records) {
     if (record.name == rulesRecord) {
       readRules(record, state);
     } else if (record.name.starts_with(memberRecords)) {
-      state.members.push_back(readMember(record));
+      Lines lines(record.name, record.text);
+      if (lines.next() == departed) {
+        lines.addRestTo(state.departed);
+      } else {
+        state.members.push_back(readMember(record));
+      }
     } else if (record.name == sightingRecord) {
       state.sighting = Sighting{record.text, record.age};
     } else if (record.name == inTheWayRecord) {
@@ -125,9 +135,11 @@ std::string Member::name() const {
 }
 
 bool MigrationState::knows(std::string_view label) const {
-  return std::any_of(members.begin(), members.end(), [&](const Member& member) {
-    return std::find(member.labels.begin(), member.labels.end(), label) != member.labels.end();
-  });
+  const auto isAmong = [&](const std::vector<std::string>& labels) {
+    return std::find(labels.begin(), labels.end(), label) != labels.end();
+  };
+  return isAmong(departed) || std::any_of(members.begin(), members.end(),
+                                          [&](const Member& each) { return isAmong(each.labels); });
 }
 
 StateStore::StateStore(std::shared_ptr<SharedRecords> records, std::string name)
@@ -150,8 +162,10 @@ void StateStore::sighted(std::string_view key, bool inTheWay, Instant deadline) 
   if (inTheWay) records_->write(name_, inTheWayRecord, key, std::nullopt, deadline);
 }
 
-void StateStore::remove(const std::string& id, Instant deadline) {
-  records_->remove(name_, std::string(memberRecords) + id, deadline);
+void StateStore::leave(const Member& self, Instant deadline) {
+  std::string text(departed);
+  for (const std::string& label : self.labels) text.append("\n").append(label);
+  records_->write(name_, std::string(memberRecords) + self.id, text, self.lease, deadline);
 }
 
 }  // namespace lockkeeper::migration

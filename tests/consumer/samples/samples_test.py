@@ -97,12 +97,21 @@ class Sample(unittest.TestCase):
 
     @unittest.skipUnless(SAMPLE == "migration_walk", "another sample")
     def test_migration_walk_loses_nothing(self):
-        old = self.redis()
-        walked = subprocess.run([PROGRAM, old, old[:-1] + "1"], capture_output=True, text=True, timeout=300)
-        self.assertEqual(walked.returncode, 0, walked.stdout + walked.stderr)
-        self.assertEqual(re.findall("^current: +(.*)$", walked.stdout, re.M), ["legacy", "both", "modern"])
-        jobs = re.search(r"(\d+) jobs were done, and (\d+) were counted", walked.stdout)
-        self.assertGreater(int(jobs.group(1)), 3)
+        for scheme, parameters in (("redis", ""), ("redis+legacy", "?keyPrefix=lock:")):
+            new = self.redis()
+            old = new.replace("redis", scheme, 1)[:-1] + "1" + parameters
+            walked = subprocess.run([PROGRAM, old, new], capture_output=True, text=True, timeout=100)
+            self.assertEqual(walked.returncode, 0, walked.stdout + walked.stderr)
+            self.assertEqual(re.findall("^current: +(.*)$", walked.stdout, re.M), ["legacy", "both", "modern"])
+            jobs = re.search(r"(\d+) jobs were done, and (\d+) were counted", walked.stdout)
+            self.assertGreater(int(jobs.group(1)), 3)
+
+    @unittest.skipUnless(SAMPLE == "migration_walk", "another sample")
+    def test_migration_walk_ends_when_its_workers_fail(self):
+        unknown = "redis://127.0.0.1/0?no=such"
+        walked = subprocess.run([PROGRAM, unknown, unknown], capture_output=True, text=True, timeout=BOUND)
+        self.assertEqual(walked.returncode, 1, walked.stdout + walked.stderr)
+        self.assertIn("a worker has failed", walked.stderr)
 
     @unittest.skipUnless(SAMPLE == "nightly_job", "another sample")
     def test_nightly_job_runs_once_at_each_tick_on_three_machines(self):

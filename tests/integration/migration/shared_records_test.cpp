@@ -66,13 +66,6 @@ TEST_P(Records, ReplacesOnlyWhatIsExpected) {
   EXPECT_EQ(named(store->read("b", soon()), "n")->text, "two");
 }
 
-TEST_P(Records, RemovesRecords) {
-  store->write("b", "n", "one", std::nullopt, soon());
-  store->remove("b", "n", soon());
-  store->remove("b", "n", soon());
-  EXPECT_TRUE(store->read("b", soon()).empty());
-}
-
 TEST_P(Records, IsNoLock) {
   store->write("b", "n", "one", std::nullopt, soon());
   auto& locks = *capability<Browsable>(*driver);

@@ -31,13 +31,22 @@ class FaultyRecords final : public SharedRecords {
   explicit FaultyRecords(std::shared_ptr<SharedRecords> inner) : inner_(std::move(inner)) {}
   std::atomic<bool> down{false};
   std::atomic<bool> broken{false};  // throws what no store should
-  /// While the test holds it, heartbeats and removals hang.
+  /// While the test holds it, nothing is written.
   std::mutex stalled;
   std::atomic<int> heartbeats{0};  // begun
-  std::atomic<int> removals{0};    // ended
+  std::atomic<int> departures{0};  // ended, whether they were written or not
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+    struct Ended {
+      FaultyRecords& records;
+      const bool departure;
+      ~Ended() {
+        if (!departure) return;
+        ++records.departures;
+        records.departures.notify_all();
+      }
+    } ended{*this, text.starts_with("departed")};
     ++heartbeats;
     heartbeats.notify_all();
     const std::lock_guard stall(stalled);
@@ -49,17 +58,6 @@ class FaultyRecords final : public SharedRecords {
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, Instant deadline) override {
     return reached().replace(table, name, expected, text, deadline);
-  }
-  void remove(std::string_view table, std::string_view name, Instant deadline) override {
-    struct Ended {
-      FaultyRecords& records;
-      ~Ended() {
-        ++records.removals;
-        records.removals.notify_all();
-      }
-    } ended{*this};
-    const std::lock_guard stall(stalled);
-    reached().remove(table, name, deadline);
   }
 
  private:

@@ -140,6 +140,77 @@ TEST_F(PhaseChange, AnOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   EXPECT_EQ(stores(process), "new");
 }
 
+TEST_F(PhaseChange, AMemberThatHasLeftIsNoOutsider) {
+  decree("both");
+  const Process process = join("both", "a:1");
+  Process shortLived = join("both", "b:1");
+  advance("modern");
+  const Claimant who{"k", "b:1"};
+  ASSERT_TRUE(takes(shortLived, who));
+  EXPECT_FALSE(takes(process, {"k", "a:1"})) << "and looks whose it is";
+  EXPECT_EQ(shortLived.driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  end(shortLived);
+  EXPECT_TRUE(stateStore.read(soon()).knows("b:1"));
+  letChangeComplete();
+  EXPECT_FALSE(stateStore.read(soon()).sighting.has_value());
+  pass(options.lease);
+  EXPECT_FALSE(stateStore.read(soon()).knows("b:1")) << "nothing of it stays";
+}
+
+/// A store where something happens before somebody looks through it.
+class LookedThrough final : public LockDriver, public Browsable {
+ public:
+  explicit LookedThrough(std::shared_ptr<MemoryDriver> inner) : inner_(std::move(inner)) {}
+  std::function<void()> before;
+
+  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return inner_->release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return inner_->holder(key, deadline);
+  }
+  Promises promises() const override { return inner_->promises(); }
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override {
+    before();
+    inner_->list(prefix, visit, deadline);
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Browsable>(*this, type);
+  }
+
+ private:
+  const std::shared_ptr<MemoryDriver> inner_;
+};
+
+TEST_F(PhaseChange, AMemberThatJoinsWhileTheOldStoreIsLookedThroughIsNoOutsider) {
+  decree("both");
+  Process process = start("both", "a:1");
+  const auto store = std::make_shared<LookedThrough>(oldStore);
+  const Claimant late{"k", "late:1"};
+  std::atomic<int> looks{0};
+  store->before = [&] {
+    if (++looks > 1) return;
+    Member member = stateStore.read(soon()).members.at(0);
+    member.id = "late";
+    member.labels = {late.label};
+    stateStore.heartbeat(member, soon());
+    (void)oldStore->acquire({late.claim(), ttl, soon()});
+  };
+  process.driver =
+      std::make_shared<MigratingDriver>(store, newStore, process.records, options,
+                                        Environment{clock, std::make_shared<FakeRandom>(78), process.notes});
+  ++hearts;
+  EXPECT_EQ(stores(process), "old+new");
+  advance("modern");
+  letChangeComplete();
+  EXPECT_GT(looks, 0);
+  EXPECT_FALSE(stateStore.read(soon()).sighting.has_value());
+}
+
 TEST_F(PhaseChange, ASilentMemberHoldsUpTheNextStepUntilItsLocksHaveEnded) {
   options.observation = 0s;
   decree("legacy");

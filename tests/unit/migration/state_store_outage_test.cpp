@@ -82,7 +82,7 @@ TEST_F(StateStoreOutage, AnAcquireWaitsForAStateStoreThatHangsUntilItsDeadlineOn
   taken.get();
 }
 
-TEST_F(StateStoreOutage, LeavingWaitsForARemovalThatHangsForASecondOnly) {
+TEST_F(StateStoreOutage, LeavingWaitsForItsRecordThatHangsForASecondOnly) {
   decree("both");
   Process process = join("both", "a:1");
   std::unique_lock hanging(process.records->stalled);
@@ -90,7 +90,7 @@ TEST_F(StateStoreOutage, LeavingWaitsForARemovalThatHangsForASecondOnly) {
   expectToEndInASecond(process);
   ASSERT_EQ(stateStore.read(soon()).members.size(), 1U);
   hanging.unlock();
-  process.records->removals.wait(0);
+  process.records->departures.wait(0);
   EXPECT_TRUE(stateStore.read(soon()).members.empty()) << "what is left behind still leaves the migration";
 }
 
@@ -105,7 +105,7 @@ TEST_F(StateStoreOutage, LeavingWaitsForAHeartbeatThatHangsForASecondOnlyAndTell
   clock->advance(options.lease);
   process.records->down = true;
   hanging.unlock();
-  process.records->removals.wait(0);
+  process.records->departures.wait(0);
   EXPECT_EQ(process.notes->all(), "");
 }
 
@@ -169,7 +169,7 @@ TEST_F(StateStoreOutage, AStateThatWasLostIsWrittenBackByTheSurvivors) {
   const Process survivor = join("legacy", "a:1");
   EXPECT_EQ(stores(survivor), "new");
   for (const SharedRecord& record : records->read(options.name, soon())) {
-    records->remove(options.name, record.name, soon());
+    records->write(options.name, record.name, "", 1ms, soon());
   }
   pass(1s);
   EXPECT_EQ(stores(survivor), "old+new");

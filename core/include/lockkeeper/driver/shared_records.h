@@ -40,9 +40,6 @@ class LOCKKEEPER_CORE_EXPORT SharedRecords {
   [[nodiscard]] virtual bool replace(std::string_view table, std::string_view name,
                                      const std::optional<std::string>& expected, std::string_view text,
                                      Instant deadline) = 0;
-
-  /// Removes the record; nothing happens when it is not there.
-  virtual void remove(std::string_view table, std::string_view name, Instant deadline) = 0;
 };
 
 }  // namespace lockkeeper

@@ -30,8 +30,4 @@ bool ClusterRecords::replace(std::string_view table, std::string_view name,
             [&](SharedRecords& records) { return records.replace(table, name, expected, text, deadline); });
 }
 
-void ClusterRecords::remove(std::string_view table, std::string_view name, Instant deadline) {
-  at(table, deadline, [&](SharedRecords& records) { records.remove(table, name, deadline); });
-}
-
 }  // namespace lockkeeper::redis

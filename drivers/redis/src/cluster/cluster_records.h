@@ -17,7 +17,6 @@ class ClusterRecords final : public SharedRecords {
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, Instant deadline) override;
-  void remove(std::string_view table, std::string_view name, Instant deadline) override;
 
  private:
   template <class Call>

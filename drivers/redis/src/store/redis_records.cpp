@@ -74,14 +74,6 @@ bool RedisRecords::replace(std::string_view table, std::string_view name,
   return store_.flagOf(wire);
 }
 
-void RedisRecords::remove(std::string_view table, std::string_view name, Instant deadline) {
-  store_.forkGuard.check();
-  Request wire;
-  wire.add({"HDEL", tableKey(table), name});
-  store_.execute(wire, deadline);
-  answer(wire);
-}
-
 const Reply& RedisRecords::answer(const Request& request) {
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) store_.refuse(reply, recordPermissions);

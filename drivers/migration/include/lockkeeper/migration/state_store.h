@@ -42,11 +42,12 @@ struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::optional<Rules> target;        ///< What the operator wants; empty: what each member is configured for.
   std::chrono::milliseconds since{};  ///< The last change.
   std::vector<Member> members;
+  std::vector<std::string> departed;     ///< Labels of members that have left a short while ago.
   std::optional<Sighting> sighting;      ///< The last one, of any key.
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
   std::optional<std::string> rulesText;  ///< As it stands in the store.
 
-  /// Whether a member has this label.
+  /// Whether a member has this label, or one that has left so lately that its locks were seen as a member's.
   bool knows(std::string_view label) const;
 };
 
@@ -68,8 +69,9 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
 
   /// Records that somebody who is no member holds `key`; `inTheWay`: the key is on its way to modern.
   void sighted(std::string_view key, bool inTheWay, Instant deadline);
-  /// Removes the record of the member `id`.
-  void remove(const std::string& id, Instant deadline);
+  /// Makes the member one that has left. Its labels stay known for one of its leases: by then, whoever has
+  /// seen one of its locks has looked whose it was.
+  void leave(const Member& self, Instant deadline);
 
  private:
   const std::shared_ptr<SharedRecords> records_;
