@@ -8,6 +8,7 @@
 #include <Poco/Net/HTTPServer.h>
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
+#include <Poco/NumberParser.h>
 #include <Poco/StreamCopier.h>
 #include <Poco/UUIDGenerator.h>
 #include <lockkeeper/lock_manager.h>
@@ -87,7 +88,10 @@ int pay(std::uint16_t port, const std::string& amount) {
 int main(int argc, char** argv) {
   const std::string what = argc == 3 || argc == 4 ? argv[1] : "";
   if (what == "serve" && argc == 3) return serve(argv[2]);
-  if (what == "pay" && argc == 4) return pay(static_cast<std::uint16_t>(std::stoi(argv[2])), argv[3]);
+  unsigned port = 0;
+  if (what == "pay" && argc == 4 && Poco::NumberParser::tryParseUnsigned(argv[2], port) && port <= 65535) {
+    return pay(static_cast<std::uint16_t>(port), argv[3]);
+  }
   std::cerr << "usage: idempotent_payment serve STORE\n       idempotent_payment pay PORT AMOUNT\n";
   return 64;
 }
