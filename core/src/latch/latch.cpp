@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t mostParticipants = 1000;
 constexpr milliseconds firstPause{5};
+constexpr std::chrono::seconds longestAwait{5};
 
 void checkOptions(const LatchOptions& options) {
   checkNamespace(options.keyNamespace);
@@ -48,13 +49,14 @@ Instant endOf(milliseconds waitFor, const LatchOptions& options) {
   return saturatingAdd(options.environment.clock->now(), waitFor);
 }
 
-/// Repeats `step` with pauses until it is true; false at `until` or when stopped. A store that fails is asked
-/// again, and its error thrown only at the end.
+/// Repeats `step` until it is true, with pauses from the beginning of one to that of the next; false at
+/// `until` or when stopped. A store that fails is asked again, and its error thrown only at the end.
 bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_token& stop,
                  const std::function<bool()>& step) {
   Clock& clock = *options.environment.clock;
   Backoff backoff(firstPause, options.longestPause);
   for (;;) {
+    const Instant next = saturatingAdd(clock.now(), backoff.next(*options.environment.random));
     std::exception_ptr failure;
     try {
       if (step()) return true;
@@ -64,12 +66,11 @@ bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_tok
       failure = std::current_exception();
     }
     if (stop.stop_requested()) return false;
-    const Instant now = clock.now();
-    if (now >= until) {
+    if (clock.now() >= until) {
       if (failure) std::rethrow_exception(failure);
       return false;
     }
-    pauseUntil(clock, std::min(until, saturatingAdd(now, backoff.next(*options.environment.random))), stop);
+    pauseUntil(clock, std::min(until, next), stop);
   }
 }
 
@@ -96,29 +97,33 @@ void CountDownLatch::countDown(std::string_view participant) {
   if (!std::binary_search(participants_.begin(), participants_.end(), participant)) {
     throw std::invalid_argument(quoted(participant) + " is not a participant of the latch " + quoted(name_));
   }
-  store_->put(keyOf(participant), "", options_.keep,
-              options_.environment.clock->now() + options_.operationTimeout);
-}
-
-bool CountDownLatch::hasCounted(std::string_view participant, Instant until) {
-  const Instant deadline = options_.environment.clock->now() + options_.operationTimeout;
-  return store_->get(keyOf(participant), std::min(deadline, until)).has_value();
+  store_->announce(keyOf(participant), "", options_.keep,
+                   options_.environment.clock->now() + options_.operationTimeout);
 }
 
 bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_token& stop) {
+  const Clock& clock = *options_.environment.clock;
   const Instant until = endOf(waitFor, options_);
   const Instant lastReply = saturatingAdd(until, options_.operationTimeout);
+  const auto hasCounted = [&](const std::string& participant) {
+    const Instant now = clock.now();
+    return store_
+        ->await(keyOf(participant), std::min(until, now + longestAwait), stop,
+                std::min(lastReply, now + options_.operationTimeout))
+        .has_value();
+  };
   // One after the other: who has counted down once need not be asked for again.
   return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
-    return !stop.stop_requested() && options_.environment.clock->now() < lastReply &&
-           repeatUntil(options_, until, stop, [&] { return hasCounted(participant, lastReply); });
+    return !stop.stop_requested() && clock.now() < lastReply &&
+           repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
   });
 }
 
 std::vector<std::string> CountDownLatch::missing() {
   std::vector<std::string> result;
   for (const std::string& each : participants_) {
-    if (!hasCounted(each, Instant::max())) result.push_back(each);
+    const Instant deadline = options_.environment.clock->now() + options_.operationTimeout;
+    if (!store_->get(keyOf(each), deadline)) result.push_back(each);
   }
   return result;
 }

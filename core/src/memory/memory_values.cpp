@@ -1,3 +1,4 @@
+#include <condition_variable>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -56,11 +57,19 @@ struct MemoryValues::State {
     const auto end = ends.emplace(saturatingAdd(clock->now(), ttl), key);
     const auto added = entries.emplace(key, Entry{std::string(value), end}).first;
     bytes += bytesOf(*added);
+    written.notify_all();
+  }
+
+  std::optional<std::string> find(std::string_view key) {
+    dropEnded();
+    const auto found = entries.find(key);
+    return found == entries.end() ? std::nullopt : std::optional(found->second.value);
   }
 
   const std::shared_ptr<Clock> clock;
   const std::size_t mostBytes;
   detail::ProcessMutex mutex{};
+  std::condition_variable written{};  // a value
   Entries entries{};
   Ends ends{};
   std::size_t bytes = 0;
@@ -77,9 +86,23 @@ MemoryValues::~MemoryValues() {
 std::optional<std::string> MemoryValues::get(std::string_view key, Instant /*deadline*/) {
   checkKey(key);
   const auto held = state_->mutex.lock();
-  state_->dropEnded();
-  const auto found = state_->entries.find(key);
-  return found == state_->entries.end() ? std::nullopt : std::optional(found->second.value);
+  return state_->find(key);
+}
+
+std::optional<std::string> MemoryValues::await(std::string_view key, Instant until,
+                                               const std::stop_token& stop, Instant /*deadline*/) {
+  checkKey(key);
+  const std::stop_callback onStop(stop, [&] {
+    if (state_->mutex.inherited()) return;  // the one who waits is in the parent
+    const auto held = state_->mutex.lock();
+    state_->written.notify_all();
+  });
+  auto held = state_->mutex.lock();
+  while (true) {
+    auto value = state_->find(key);
+    if (value || stop.stop_requested() || state_->clock->now() >= until) return value;
+    state_->clock->wait(held, state_->written, until);
+  }
 }
 
 void MemoryValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,

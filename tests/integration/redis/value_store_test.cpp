@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
+#include <optional>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -48,6 +51,81 @@ void keepsValues(const std::string& uri) {
   EXPECT_THROW(values->get("", soon()), std::invalid_argument);
   EXPECT_THROW(values->erase("a:lockkeeper:b", soon()), std::invalid_argument);
   EXPECT_EQ(values->get("b", soon()), std::nullopt);
+}
+
+/// Waits for a value in another thread, and looks for it only when it is told to.
+class Told {
+ public:
+  Told(std::string uri, std::string key)
+      : value_(std::async(std::launch::async, [this, uri = std::move(uri), key = std::move(key)] {
+          return openValues(uri)->await(key, systemClock()->now() + 1h, stop_.get_token(), soon());
+        })) {}
+  ~Told() { stop_.request_stop(); }
+  Told(const Told&) = delete;
+  Told& operator=(const Told&) = delete;
+
+  /// Who has to be stopped was not told, although it looks once more then.
+  std::optional<std::string> get() {
+    if (value_.wait_for(20s) == std::future_status::ready) return value_.get();
+    return "not told";
+  }
+  void stop() { stop_.request_stop(); }
+
+ private:
+  std::stop_source stop_;
+  std::future<std::optional<std::string>> value_;
+};
+
+class AwaitedValue : public ::testing::Test {
+ protected:
+  bool isAwaitedBy(int count) const {
+    return waitUntil([&] {
+      return server.command({"ZCARD", "{:lockkeeper:v:k}:lockkeeper:waiting"}) == std::to_string(count);
+    });
+  }
+
+  const RedisServer server{
+      {.users = {"user keeper on >let-me-in ~* -@all +@connection +info +get +set +del"}}};
+  const std::shared_ptr<ValueStore> values = openValues(server.uri());
+};
+
+TEST_F(AwaitedValue, IsToldToAllWhoWaitForItInWhateverProcess) {
+  Told first(server.uri(), "k");
+  Told second(server.uri(), "k");
+  Told stopped(server.uri(), "another");
+  ASSERT_TRUE(isAwaitedBy(2));
+  values->announce("k", "", 1min, soon());
+  EXPECT_EQ(first.get(), "");
+  EXPECT_EQ(second.get(), "");
+  EXPECT_EQ(server.command({"EXISTS", "{:lockkeeper:v:k}:lockkeeper:waiting"}), "0");
+  EXPECT_NE(server.command({"TTL", "{:lockkeeper:v:another}:lockkeeper:waiting"}), "-1") << "nothing stays";
+  stopped.stop();
+  EXPECT_EQ(stopped.get(), std::nullopt);
+}
+
+TEST_F(AwaitedValue, IsFoundWhenTheMessageIsLost) {
+  Told told(server.uri(), "k");
+  ASSERT_TRUE(isAwaitedBy(1));
+  ASSERT_EQ(server.command({"CLIENT", "KILL", "TYPE", "pubsub"}), "1");
+  values->put("k", "1", 1min, soon());  // of which nobody is told
+  EXPECT_EQ(told.get(), "1");
+}
+
+TEST_F(AwaitedValue, IsAskedForAnewOnAnotherConnection) {
+  Told told(server.uri(), "k");
+  ASSERT_TRUE(isAwaitedBy(1));
+  ASSERT_EQ(server.command({"CLIENT", "KILL", "TYPE", "pubsub"}), "1");
+  server.command({"DEL", "{:lockkeeper:v:k}:lockkeeper:waiting"});
+  ASSERT_TRUE(isAwaitedBy(1)) << "the store is told again who waits";
+  values->announce("k", "1", 1min, soon());
+  EXPECT_EQ(told.get(), "1");
+}
+
+TEST_F(AwaitedValue, IsLookedForByAUserWithoutTheRights) {
+  const std::string uri = "redis://keeper:let-me-in@127.0.0.1:" + std::to_string(server.port()) + "/0";
+  Told told(uri, "k");
+  openValues(uri)->announce("k", "1", 1min, soon());
+  EXPECT_EQ(told.get(), "1");
 }
 
 TEST(Latches, OpenForParticipantsWithConnectionsOfTheirOwnAndLeaveNothingForEver) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,20 @@ class LOCKKEEPER_CORE_EXPORT ValueStore {
   virtual bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
                    Instant deadline) = 0;
 
+  /// Like put(), and tells those who wait for the value in await().
+  virtual void announce(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                        Instant deadline) {
+    put(key, value, ttl, deadline);
+  }
+
+  /// Like get(), but while there is no value it waits for one that somebody announces: until `until`, or
+  /// `stop`. It may give up at any time before: a store that cannot tell does not wait at all. `deadline` is
+  /// for the first look; each later one is bounded by one I/O timeout.
+  virtual std::optional<std::string> await(std::string_view key, Instant /*until*/,
+                                           const std::stop_token& /*stop*/, Instant deadline) {
+    return get(key, deadline);
+  }
+
   /// Removes the value. False when there was none.
   virtual bool erase(std::string_view key, Instant deadline) = 0;
 };
@@ -63,6 +78,8 @@ class LOCKKEEPER_CORE_EXPORT MemoryValues final : public ValueStore {
   bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override;
   bool erase(std::string_view key, Instant deadline) override;
+  std::optional<std::string> await(std::string_view key, Instant until, const std::stop_token& stop,
+                                   Instant deadline) override;
 
  private:
   struct State;

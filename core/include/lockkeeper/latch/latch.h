@@ -27,7 +27,7 @@ struct LatchOptions {
   /// How long one request may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
 
-  /// The longest pause between two looks while waiting: 1 ms to 1 h.
+  /// The longest pause between two looks at a store that cannot tell of new values: 1 ms to 1 h.
   std::chrono::milliseconds longestPause{250};
 
   Environment environment{};
@@ -51,7 +51,8 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
   /// Blocks until all have counted down, for `waitFor` (0 ms to 24 h, or `forever`) plus operationTimeout
   /// plus one I/O timeout at most. False when some have not, when the store took too long to tell it of all
   /// of them, or when `stop` was triggered. A store that is down is waited for; throws its error when it
-  /// still fails at the end. Looks with pauses: one request for each participant, and one for each pause.
+  /// still fails at the end. The store tells when one counts down (ValueStore::await); a look every five
+  /// seconds finds what it has not told.
   [[nodiscard]] bool wait(std::chrono::milliseconds waitFor = forever, const std::stop_token& stop = {});
 
   /// Who has not counted down yet: one request for each participant, one after the other, and
@@ -61,7 +62,6 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
  private:
   friend class Barrier;
   std::string keyOf(std::string_view participant) const;
-  bool hasCounted(std::string_view participant, Instant until);
 
   std::shared_ptr<ValueStore> store_;
   std::string name_;

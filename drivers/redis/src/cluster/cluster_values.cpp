@@ -58,4 +58,16 @@ bool ClusterValues::erase(std::string_view key, Instant deadline) {
   return impl_->at(key, deadline, [&](RedisValues& node) { return node.erase(key, deadline); });
 }
 
+void ClusterValues::announce(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                             Instant deadline) {
+  checkValue(key, value, ttl);
+  impl_->at(key, deadline, [&](RedisValues& node) { node.announce(key, value, ttl, deadline); });
+}
+
+std::optional<std::string> ClusterValues::await(std::string_view key, Instant until,
+                                                const std::stop_token& stop, Instant deadline) {
+  checkKey(key);
+  return impl_->at(key, deadline, [&](RedisValues& node) { return node.await(key, until, stop, deadline); });
+}
+
 }  // namespace lockkeeper::redis

@@ -147,7 +147,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
   const std::string number = std::to_string(waiter.number());
   const std::string channel = waiter.channel();
   try {
-    store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
+    store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
       place.addTo(call, by, {place.waitOperation(), place.value, number, channel, ticket});
     });
     const Reply& reply = request.reply(0);
@@ -177,7 +177,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
 
 void WaitQueue::leave(const Place& place) {
   try {
-    release(place, oneTimeout());
+    release(place, store_.oneTimeout());
   } catch (const StoreUnavailable& error) {
     stillQueued(error);
   }
@@ -187,7 +187,7 @@ void WaitQueue::leave(const Place& place) {
 void WaitQueue::tryToLeave(const Place& place) {
   Request request;
   try {
-    store_.executeScripts(request, oneTimeout(), [&](Request& call, Script::By by) {
+    store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
       place.addTo(call, by, {place.releaseOperation(), place.value});
     });
   } catch (const Error&) {
@@ -303,10 +303,6 @@ void WaitQueue::noteRefusal() {
        .text = "queues are not permitted, so who waits for a lock polls, in no order; they "
                "need " +
                std::string(queuePermissions)});
-}
-
-Instant WaitQueue::oneTimeout() const {
-  return saturatingAdd(store_.clock().now(), store_.options().ioTimeout);
 }
 
 }  // namespace lockkeeper::redis

@@ -19,8 +19,8 @@ namespace lockkeeper::redis {
 /// The queues of one server: those who wait for a lock, first come, first served, whichever process they are
 /// in. A release offers the lock to the first one that is alive and wakes it up (scripts/queue.lua). What is
 /// lost on the way, and whatever frees the key without knowing of queues, is found out by looking: the first
-/// one looks four times a second, later once a second, and when the present lease ends; all of them every four
-/// seconds. A user without a right to queues does without them for a minute, and is told so once.
+/// one looks four times a second, later once a second, and when the present lease ends; all of them every
+/// four seconds. A user without a right to queues does without them for a minute, and is told so once.
 /// Thread-safe.
 class WaitQueue {
  public:
@@ -87,7 +87,6 @@ class WaitQueue {
   bool releaseAlone(const Place& place, Instant deadline);
   bool withoutQueue(const Request& request);
   ServerFault faultOf(const PostedRelease& posted);
-  Instant oneTimeout() const;
 
   RedisStore& store_;
   Subscription subscription_;

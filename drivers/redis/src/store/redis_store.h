@@ -47,6 +47,8 @@ class RedisStore {
   /// As Multiplexer::execute(). Sends ASKING before each command where RedisOptions::cluster says so.
   void execute(Request& request, Instant deadline);
 
+  /// From now on, for a request of its own.
+  Instant oneTimeout() const { return saturatingAdd(clock().now(), options().ioTimeout); }
   /// For further connections to the same server.
   const DialRules& dialRules() const { return dialRules_; }
   /// How often to look() while no call is made; empty where there are no sentinels.

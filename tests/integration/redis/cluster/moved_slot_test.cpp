@@ -207,12 +207,26 @@ TEST_F(MovedSlot, LimitsValuesAndRecordsGoAlong) {
     EXPECT_EQ(records->read(tagged, soon()).size(), 100U - static_cast<std::size_t>(expected)) << round;
   };
   useAll("before", 99);
+  const std::string later = tagged + "later";
+  std::stop_source stop;
+  auto told = std::async(std::launch::async, [&] {
+    return values->await(later, systemClock()->now() + 1h, stop.get_token(), systemClock()->now() + 1h);
+  });
   beginMove();
   useAll("on its way", 98);
   cluster().moveAllKeys(slot, from, to);
   useAll("gone ahead", 97);
   endMove();
   useAll("arrived", 96);
+  const auto waits = [&] {
+    return cluster().node(to).command({"EXISTS", ":lockkeeper:v:" + later + ":lockkeeper:waiting:tagged"}) ==
+           "1";
+  };
+  EXPECT_TRUE(waitUntil(waits)) << "who waited for a value goes along";
+  values->announce(later, "at last", 1min, soon());
+  EXPECT_EQ(told.wait_for(20s), std::future_status::ready);
+  stop.request_stop();
+  EXPECT_EQ(told.get(), "at last");
 }
 
 TEST_F(MovedSlot, UnderLoadNothingIsGrantedTwiceWhileANodeIsAddedUsedAndRemoved) {

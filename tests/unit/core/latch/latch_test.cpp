@@ -154,6 +154,26 @@ TEST_F(LatchTest, TheLastPauseEndsWithTheWait) {
   EXPECT_FALSE(waiting.get());
 }
 
+TEST_F(LatchTest, AStoreThatTellsIsNotAskedAgainAndAgain) {
+  const auto telling = std::make_shared<MemoryValues>(clock);
+  const Names names{"a", "b"};
+  CountDownLatch mine(telling, "import", names, options());
+  auto waiting = std::async(std::launch::async, [&] { return mine.wait(); });
+  CountDownLatch yours(telling, "import", names, options());
+  for (const std::string& each : names) {
+    EXPECT_TRUE(clock->awaitWaiters(1));
+    yours.countDown(each);
+  }
+  ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes";
+  EXPECT_TRUE(waiting.get());
+  std::stop_source stop;
+  CountDownLatch another(telling, "another", names, options());
+  waiting = std::async(std::launch::async, [&] { return another.wait(forever, stop.get_token()); });
+  EXPECT_TRUE(clock->awaitWaiters(1));
+  stop.request_stop();
+  EXPECT_FALSE(waiting.get());
+}
+
 TEST_F(LatchTest, AWaitForManyAtASlowStoreEndsAtItsTimeOrWhenStopped) {
   Names many;
   for (int number = 0; number < 1000; ++number) many.push_back(std::to_string(number));

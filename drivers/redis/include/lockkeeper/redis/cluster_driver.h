@@ -116,6 +116,10 @@ class LOCKKEEPER_REDIS_EXPORT ClusterValues final : public ValueStore {
   bool add(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override;
   bool erase(std::string_view key, Instant deadline) override;
+  void announce(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
+                Instant deadline) override;
+  std::optional<std::string> await(std::string_view key, Instant until, const std::stop_token& stop,
+                                   Instant deadline) override;
 
  private:
   class Impl;
