@@ -9,7 +9,7 @@
 
 #include "journal.h"
 #include "lockkeeper/internal/backoff.h"
-#include "lockkeeper/poco/scheduled_task.h"
+#include "lockkeeper/poco/tasks.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 

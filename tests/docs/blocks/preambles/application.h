@@ -20,8 +20,9 @@
 #include <lockkeeper/poco/prometheus_collectable.h>
 #include <lockkeeper/poco/rate_limit_filter.h>
 #include <lockkeeper/poco/request_locks.h>
-#include <lockkeeper/poco/scheduled_task.h>
+#include <lockkeeper/poco/tasks.h>
 #include <lockkeeper/redis/value_store.h>
+#include <lockkeeper/schedule/scheduled_task.h>
 #include <prometheus/exposer.h>
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "lockkeeper/poco/scheduled_task.h"
+#include "lockkeeper/poco/tasks.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,8 @@
 #include <Poco/Util/TimerTask.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <future>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "lockkeeper/memory/memory_driver.h"
@@ -25,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class ScheduledTaskTest : public ::testing::Test {
+class PocoTaskTest : public ::testing::Test {
  protected:
   std::shared_ptr<ExclusiveTask> task(ExclusiveTask::Work work, TaskOptions options = {}) {
     options.name = "report";
@@ -59,7 +56,7 @@ class ScheduledTaskTest : public ::testing::Test {
       std::make_shared<LockManager>(std::make_shared<MemoryDriver>(), toldTo(heard_));
 };
 
-TEST_F(ScheduledTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {
+TEST_F(PocoTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {
   std::atomic<int> runs = 0;
   Poco::Util::Timer timer;
   timer.schedule(poco::makeTimerTask(task([&](const Lock&, const std::stop_token&) { ++runs; },
@@ -68,49 +65,6 @@ TEST_F(ScheduledTaskTest, ATimerRunsItAtEachTickAndIsNotHeldUpByAtLeast) {
   EXPECT_TRUE(waitUntil([&] { return heard(TaskOutcome::skipped) >= 5; })) << "the ticks go on";
   EXPECT_EQ(runs, 1);
   timer.cancel(true);
-}
-
-TEST_F(ScheduledTaskTest, OneInstanceRunsItAtEachTickThoughTheyWereStartedAtOtherTimes) {
-  constexpr std::chrono::milliseconds period = 1s;
-  std::mutex mutex;
-  std::vector<long> ticks;
-  const auto work = [&](const Lock&, const std::stop_token&) {
-    const std::lock_guard guard(mutex);
-    ticks.push_back(std::chrono::system_clock::now().time_since_epoch() / period);
-  };
-  {
-    std::array<Poco::Util::Timer, 3> instances;
-    for (auto& timer : instances) {
-      poco::schedule(timer, task(work, {.atLeast = 600ms}), period);
-      // Apart: of ticks that are not in step, each third one would come after atLeast.
-      std::this_thread::sleep_for(period / 3);
-    }
-    EXPECT_TRUE(waitUntil([&] {
-      const std::lock_guard guard(mutex);
-      return ticks.size() >= 4;
-    }));
-  }
-  EXPECT_EQ(std::ranges::adjacent_find(ticks), ticks.end()) << ::testing::PrintToString(ticks);
-  EXPECT_GE(heard(TaskOutcome::skipped), 3U);
-  Poco::Util::Timer timer;
-  EXPECT_THROW(poco::schedule(timer, task(work), 9ms), std::invalid_argument);
-}
-
-TEST_F(ScheduledTaskTest, AScheduleEndsWithItsStopToken) {
-  std::atomic<int> runs = 0;
-  std::stop_source stop;
-  Poco::Util::Timer timer;
-  const auto work = [&](const Lock&, const std::stop_token&) {
-    if (++runs == 3) stop.request_stop();
-    throw std::runtime_error("burnt");
-  };
-  poco::schedule(timer, task(work), 10ms, stop.get_token());
-  EXPECT_TRUE(waitUntil([&] { return runs == 3; }));
-  std::promise<void> later;
-  const auto after = [&](const Lock&, const std::stop_token&) { later.set_value(); };
-  timer.schedule(poco::makeTimerTask(task(after)), Poco::Clock() + 50'000);
-  later.get_future().wait();
-  EXPECT_EQ(runs, 3);
 }
 
 /// Counts what reaches Poco's ErrorHandler, while it lives.
@@ -131,7 +85,7 @@ class CountingErrors : public Poco::ErrorHandler {
   Poco::ErrorHandler* const former_;
 };
 
-TEST_F(ScheduledTaskTest, WhatTheWorkThrowsOnATimerGoesToPocosErrorHandlerAndTheNextTickComes) {
+TEST_F(PocoTaskTest, WhatTheWorkThrowsOnATimerGoesToPocosErrorHandlerAndTheNextTickComes) {
   CountingErrors errors;
   Poco::Util::Timer timer;
   timer.schedule(poco::makeTimerTask(
@@ -143,7 +97,7 @@ TEST_F(ScheduledTaskTest, WhatTheWorkThrowsOnATimerGoesToPocosErrorHandlerAndThe
   timer.cancel(true);
 }
 
-TEST_F(ScheduledTaskTest, AStopTokenEndsTheWorkSoThatTheTimerCanBeDestroyed) {
+TEST_F(PocoTaskTest, AStopTokenEndsTheWorkSoThatTheTimerCanBeDestroyed) {
   std::stop_source stop;
   std::atomic<bool> begun = false;
   {
@@ -160,7 +114,7 @@ TEST_F(ScheduledTaskTest, AStopTokenEndsTheWorkSoThatTheTimerCanBeDestroyed) {
   EXPECT_EQ(heard(TaskOutcome::done), 1U);
 }
 
-TEST_F(ScheduledTaskTest, CancellingThePocoTaskFiresTheWorksToken) {
+TEST_F(PocoTaskTest, CancellingThePocoTaskFiresTheWorksToken) {
   std::atomic<bool> begun = false;
   Poco::TaskManager tasks;
   tasks.start(poco::makeTask(task([&](const Lock&, const std::stop_token& token) {
@@ -183,7 +137,7 @@ struct Failures {
   }
 };
 
-TEST_F(ScheduledTaskTest, WhatTheWorkThrowsInATaskManagerIsATaskFailedNotification) {
+TEST_F(PocoTaskTest, WhatTheWorkThrowsInATaskManagerIsATaskFailedNotification) {
   Failures failures;
   Poco::TaskManager tasks;
   tasks.addObserver(Poco::Observer<Failures, Poco::TaskFailedNotification>(failures, &Failures::failed));
@@ -194,7 +148,7 @@ TEST_F(ScheduledTaskTest, WhatTheWorkThrowsInATaskManagerIsATaskFailedNotificati
   EXPECT_EQ(heard(TaskOutcome::threw), 1U);
 }
 
-TEST_F(ScheduledTaskTest, RefusesToBeMadeOfNothing) {
+TEST_F(PocoTaskTest, RefusesToBeMadeOfNothing) {
   EXPECT_THROW(poco::makeTimerTask(nullptr), std::invalid_argument);
   EXPECT_THROW(poco::makeTask(nullptr), std::invalid_argument);
 }
