@@ -171,26 +171,26 @@ TEST_F(SmsGateway, SendsAtAConstantRateHoweverManyWorkersThereAre) {
 }
 
 TEST_F(SmsGateway, LosesNoMessageWhenWorkersAreKilled) {
-  constexpr int messages = 60;
   constexpr int kills = 4;
-  constexpr std::size_t sentBetweenKills = 8;
+  constexpr std::size_t sentBetweenKills = 3;
+  constexpr std::size_t left = 15;  // enough for three seconds
   const RedisServer redis;
-  configure("", 20);  // slow enough that a worker holds a message nearly all the time
+  configure("", 5);  // slow enough that a worker holds a message nearly all the time
   const auto server = start(redis.uri(), {"--serve"});
   std::vector<std::string> ids;
-  for (int i = 0; i < messages; ++i) ids.push_back(accepted(i));
-  EXPECT_EQ(std::ranges::count(ids, ""), 0);
   auto worker = start(redis.uri(), {"--work"});
   const auto other = start(redis.uri(), {"--work"});
   for (int i = 0; i < kills; ++i) {
     const std::size_t before = sent().size();
+    while (ids.size() < before + left) ids.push_back(accepted(static_cast<int>(ids.size())));
     EXPECT_TRUE(waitUntil([&] { return sent().size() >= before + sentBetweenKills; }));
     if (i % 2 == 0) {
-      EXPECT_TRUE(pauseInTheMiddle(redis, *worker, messages, 2));
+      EXPECT_TRUE(pauseInTheMiddle(redis, *worker, ids.size(), 2));
     }
     worker->signal(SIGKILL);
     worker = start(redis.uri(), {"--work"});
   }
+  EXPECT_EQ(std::ranges::count(ids, ""), 0);
   const int redeliveries = expectNoneLostAndNoneTwiceUnmarked(ids);
   EXPECT_GE(redeliveries, 1) << "no worker was killed in the middle, so this run has shown nothing";
   EXPECT_EQ(sent().size(), ids.size());
