@@ -49,9 +49,13 @@ RedisCluster::RedisCluster(std::size_t masters, std::size_t replicasOfEach, Redi
     ok(*nodes_[index], {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(index + 1)});
     if (index > 0) meet(index);
   }
+  // Nodes hear of each other first, and of each other's slots later, with the next PING.
   const auto knowsAll = [&](const RedisServer& each) {
-    return ok(each, {"CLUSTER", "INFO"}).find("cluster_known_nodes:" + std::to_string(count) + "\r") !=
-           std::string::npos;
+    const std::string info = ok(each, {"CLUSTER", "INFO"});
+    const auto says = [&](const char* name, std::size_t number) {
+      return info.find(name + std::to_string(number) + "\r") != std::string::npos;
+    };
+    return says("cluster_known_nodes:", count) && says("cluster_slots_assigned:", slots);
   };
   for (const auto& each : nodes_) expect(waitUntil([&] { return knowsAll(*each); }, patience), "meet");
   for (std::size_t index = masters; index < count; ++index) {
