@@ -1,4 +1,5 @@
 #include <atomic>
+#include <barrier>
 #include <thread>
 
 #include "lockkeeper/internal/backoff.h"
@@ -84,6 +85,38 @@ TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
   for (std::size_t node = 0; node < 3; ++node)
     EXPECT_EQ(servers[node].command({"GET", who.key}), "somebody else");
   EXPECT_FALSE(driver->holder(Claimant{}.key, soon()));
+}
+
+// Of five replies a caller waits for three. The other two lie there until somebody reads them, and are
+// overdue by then: those who come together with the one who reads must not take their nodes for silent.
+TEST_F(Contention, CallersWhoComeTogetherAfterAPauseAskAllNodes) {
+  constexpr int callers = 8;
+  constexpr int rounds = 30;
+  const auto seen = std::make_shared<Rounds>();
+  const auto driver = open("restartGuard=off&nodeTimeout=50ms", seen);
+  ASSERT_TRUE(allAgree(*driver));
+  std::barrier together(callers);
+  std::atomic<int> grants{0};
+  seen->clear();
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < callers; ++i) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < rounds; ++round) {
+          (void)pauseUntil(*systemClock(), in(60ms));
+          together.arrive_and_wait();
+          const Claimant who{};
+          try {
+            grants += granted(driver->acquire(who.request(in(30s))));
+            (void)driver->release(who.claim(), soon());
+          } catch (const Error&) {  // a machine under load was too slow
+          }
+        }
+      });
+    }
+  }
+  EXPECT_GT(grants, callers * rounds / 2);
+  for (const std::uint16_t port : ports()) EXPECT_EQ(seen->count(port, NodeOutcome::leftOut), 0);
 }
 
 }  // namespace

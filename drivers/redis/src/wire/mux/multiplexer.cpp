@@ -89,7 +89,7 @@ bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted, s
   const Instant now = catchUp(lock, clock_.now());
   Node& node = nodes_.front();
   const bool possible = node.ready() && (connection == 0 || connection == node.connection->number) &&
-                        !node.silent(now) && posted_ - postedEnded_ < mostPosted;
+                        !silent(node, now) && posted_ - postedEnded_ < mostPosted;
   if (possible) {
     posted->connection = node.connection->number;
     node.connection->add({.request = nullptr,
@@ -190,6 +190,11 @@ bool Multiplexer::worthWaiting(const AskRules& rules, Instant now) const {
   return first || (there < rules.needed && dialing > 0);
 }
 
+// As far as the leader has read: what came after a pause may lie there until it comes to it.
+bool Multiplexer::silent(const Node& node, Instant now) const {
+  return node.silent(std::min(now, ledUntil_));
+}
+
 void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt, Instant now) {
   request.sentAt_ = now;
   std::size_t able = 0;
@@ -202,7 +207,7 @@ void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt, I
     answer.why = !node.ready() ? node.why() : rules.unfit ? rules.unfit(index, now) : std::string();
     if (!answer.why.empty()) continue;
     ++able;
-    answering += !node.silent(now);
+    answering += !silent(node, now);
   }
   const bool enough = !rules.allOrNone || able >= rules.needed;
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
@@ -212,7 +217,7 @@ void Multiplexer::send(Request& request, const AskRules& rules, Instant dueAt, I
     if (!node.ready() || !answer.why.empty()) continue;
     if (now >= dueAt) {
       answer.why = node.store() + ": no time was left to send";
-    } else if (node.silent(now) && answering >= std::max<std::size_t>(rules.needed, 1)) {
+    } else if (silent(node, now) && answering >= std::max<std::size_t>(rules.needed, 1)) {
       answer.why = node.store() + " did not answer in time";
     } else if (enough) {
       answer.state = Answer::State::waiting;

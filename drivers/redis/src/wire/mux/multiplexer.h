@@ -102,6 +102,7 @@ class Multiplexer {
   Instant catchUp(Lock& lock, Instant now);
   Instant reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline, Instant now);
   bool worthWaiting(const AskRules& rules, Instant now) const;
+  bool silent(const Node& node, Instant now) const;
   void send(Request& request, const AskRules& rules, Instant dueAt, Instant now);
   void close(Request& request, const AskRules& rules);
   void leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer);
