@@ -1,10 +1,13 @@
-// Shared locks and semaphores on one Redis, beside a mutex in the same run.
+// Shared locks and semaphores on one Redis and on etcd, beside a mutex of the same store in the same run.
 
 #include <benchmark/benchmark.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "etcd_cluster.h"
+#include "lockkeeper/etcd/use.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/redis/use.h"
@@ -15,44 +18,56 @@
 namespace lockkeeper {
 namespace {
 
-test::RedisServer& server() {
-  static test::RedisServer started;
-  return started;
-}
-
-LockManager& manager() {
-  static LockManager made([] {
+/// The servers, and a manager of each.
+class Stores {
+ public:
+  // Made on the thread that lives longest: the servers die with the one that started them.
+  Stores() {
     StoreRegistry registry;
     redis::use(registry);
-    return registry.open(server().uri());
-  }());
+    etcd::use(registry);
+    managers_.emplace("redis", registry.open(redis_.uri()));
+    managers_.emplace("etcd", registry.open(etcd_.uri()));
+  }
+  LockManager& on(const std::string& store) { return managers_.at(store); }
+
+ private:
+  test::RedisServer redis_;
+  test::EtcdCluster etcd_;
+  std::map<std::string, LockManager> managers_;
+};
+
+Stores& stores() {
+  static Stores made;
   return made;
 }
 
-void mutex(benchmark::State& state) {
+void mutex(benchmark::State& state, const char* store) {
+  LockManager& manager = stores().on(store);
   const std::string key = "order:" + std::to_string(state.thread_index());
   for (auto _ : state) {
-    auto held = manager().tryLock(key);
+    auto held = manager.tryLock(key);
     if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
   }
 }
 
 // Of one key for all threads, beside so many other readers.
-void shared(benchmark::State& state) {
+void shared(benchmark::State& state, const char* store) {
+  LockManager& manager = stores().on(store);
   static std::vector<Lock> others;
   if (state.thread_index() == 0) {
-    for (std::int64_t i = 0; i < state.range(0); ++i) others.push_back(manager().lockShared("price"));
+    for (std::int64_t i = 0; i < state.range(0); ++i) others.push_back(manager.lockShared("price"));
   }
   for (auto _ : state) {
-    auto held = manager().tryLockShared("price");
+    auto held = manager.tryLockShared("price");
     if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the share was not taken");
   }
   if (state.thread_index() == 0) others.clear();
 }
 
 // One permit of 1,000, so many of which are taken.
-void permit(benchmark::State& state) {
-  Semaphore semaphore(manager(), "export", 1000);
+void permit(benchmark::State& state, const char* store) {
+  Semaphore semaphore(stores().on(store), "export", 1000);
   std::vector<Lock> others;
   for (std::int64_t i = 0; i < state.range(0); ++i) others.push_back(semaphore.acquire());
   for (auto _ : state) {
@@ -61,23 +76,30 @@ void permit(benchmark::State& state) {
   }
 }
 
-BENCHMARK(mutex)->Threads(1)->Threads(50)->UseRealTime();
-BENCHMARK(shared)->Arg(0)->Threads(1)->Threads(50)->UseRealTime();
-BENCHMARK(shared)->Arg(50)->UseRealTime();
-BENCHMARK(permit)->Arg(0)->Arg(9)->Arg(99)->Arg(999)->UseRealTime();
+BENCHMARK_CAPTURE(mutex, redis, "redis")->Threads(1)->Threads(50)->UseRealTime();
+BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(0)->Threads(1)->Threads(50)->UseRealTime();
+BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(50)->UseRealTime();
+BENCHMARK_CAPTURE(permit, redis, "redis")->Arg(0)->Arg(9)->Arg(99)->Arg(999)->UseRealTime();
+BENCHMARK_CAPTURE(mutex, etcd, "etcd")->Threads(1)->UseRealTime();
+BENCHMARK_CAPTURE(shared, etcd, "etcd")->Arg(0)->Arg(50)->UseRealTime();
+BENCHMARK_CAPTURE(permit, etcd, "etcd")->Arg(9)->Arg(999)->UseRealTime();
 
 }  // namespace
 }  // namespace lockkeeper
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  lockkeeper::server();  // on the thread that lives longest: the server dies with the one that started it
-  lockkeeper::bench::RatioReport report({{"shared/0/real_time/threads:1", "mutex/real_time/threads:1", 1.2},
-                                         {"shared/50/real_time", "mutex/real_time/threads:1"},
-                                         {"shared/0/real_time/threads:50", "mutex/real_time/threads:50"},
-                                         {"permit/0/real_time", "mutex/real_time/threads:1", 1.2},
-                                         {"permit/99/real_time", "permit/9/real_time"},
-                                         {"permit/999/real_time", "permit/99/real_time", 1.5}});
+  lockkeeper::stores();
+  lockkeeper::bench::RatioReport report(
+      {{"shared/redis/0/real_time/threads:1", "mutex/redis/real_time/threads:1", 1.2},
+       {"shared/redis/50/real_time", "mutex/redis/real_time/threads:1"},
+       {"shared/redis/0/real_time/threads:50", "mutex/redis/real_time/threads:50"},
+       {"permit/redis/0/real_time", "mutex/redis/real_time/threads:1", 1.2},
+       {"permit/redis/99/real_time", "permit/redis/9/real_time"},
+       {"permit/redis/999/real_time", "permit/redis/99/real_time", 1.5},
+       {"shared/etcd/0/real_time", "mutex/etcd/real_time/threads:1", 1.2},
+       {"shared/etcd/50/real_time", "mutex/etcd/real_time/threads:1"},
+       {"permit/etcd/999/real_time", "permit/etcd/9/real_time", 1.5}});
   benchmark::RunSpecifiedBenchmarks(&report);
   return 0;
 }

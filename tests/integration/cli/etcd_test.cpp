@@ -1,5 +1,7 @@
 // The command on etcd:// stores, by their URI alone.
 
+#include <filesystem>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,27 @@ TEST_F(CommandOnEtcd, ShowsListsAndBreaksALock) {
   EXPECT_NE(listed.find("k/1"), std::string::npos) << listed;
   EXPECT_EQ(lockkeeper({"break", "k/1", "--yes"}).exitCode, 0);
   EXPECT_EQ(lockkeeper({"run", "k/1", "--", "true"}).exitCode, 0);
+}
+
+TEST_F(CommandOnEtcd, SoManyRunAtATimeAndEachIsShownListedAndBroken) {
+  std::list<Process> holders;
+  for (const std::string name : {"first", "second"}) {
+    holders.emplace_back(line({"run", "--permits", "2", "export", "--", "sh", "-c",
+                               "touch " + (folder / name).string() + "; exec sleep 100"}));
+    ASSERT_TRUE(waitUntil([&] { return std::filesystem::exists(folder / name); }));
+  }
+  EXPECT_EQ(lockkeeper({"run", "--permits", "2", "export", "--", "true"}).exitCode, 75);
+  EXPECT_EQ(lockkeeper({"run", "export", "--", "true"}).exitCode, 75) << "it wants all of the key";
+  EXPECT_EQ(lockkeeper({"run", "--permits", "3", "export", "--", "true"}).exitCode, 78);
+  for (const char* look : {"show", "list"}) {
+    const std::string seen = lockkeeper({look, "export"}).output;
+    for (const Process& each : holders) {
+      EXPECT_NE(seen.find(":" + std::to_string(each.pid())), std::string::npos) << seen;
+    }
+    EXPECT_NE(seen.find("1 of 2"), std::string::npos) << seen;
+  }
+  EXPECT_EQ(lockkeeper({"break", "--yes", "export"}).output, "export was taken from its 2 holders\n");
+  EXPECT_EQ(lockkeeper({"run", "export", "--", "true"}).exitCode, 0);
 }
 
 TEST_F(CommandOnEtcd, SaysInOneSentenceThatItKeepsNoLimits) {

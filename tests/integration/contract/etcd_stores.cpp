@@ -28,6 +28,7 @@ DriverFactory etcd() {
           .browsable = true,
           .breakable = true,
           .reportsLosses = true,
+          .permits = true,
           // What etcd makes of any shorter one, with its own election timeout.
           .shortTtl = std::chrono::seconds{2},
           .expirySlack = std::chrono::seconds{1},

@@ -19,16 +19,17 @@ EtcdCluster& shared() {
 
 class EtcdCutReplies : public ::testing::TestWithParam<Operation> {};
 
-TEST_P(EtcdCutReplies, AreNeverTakenForAnswers) {
-  const Operation& operation = GetParam();
+/// Cuts them after 0, `step`, … bytes, until they pass whole.
+void cutReplies(const Operation& operation, const std::optional<Share>& share, std::size_t step) {
   FaultProxy proxy(shared().port(0));
   const auto driver = openEtcd(etcdUri(proxy.port()));
   const auto direct = openEtcd(shared().uri());
   constexpr std::size_t longestReply = 5000;
   std::size_t doubts = 0;
-  for (std::size_t bytes = 0; bytes < longestReply; bytes += 5) {
+  for (std::size_t bytes = 0; bytes < longestReply; bytes += step) {
     SCOPED_TRACE("cut after " + std::to_string(bytes) + " bytes");
-    const Claimant who{};
+    Claimant who{};
+    who.share = share;
     operation.prepare(*direct, who);
     proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
     const std::string said = attempt(operation, *driver, who, soon());
@@ -47,14 +48,19 @@ TEST_P(EtcdCutReplies, AreNeverTakenForAnswers) {
     if (!cut) {
       EXPECT_GT(bytes, 100U);
       if (operation.changesTheStore && operation.name != std::string("RenewLost") &&
-          operation.name != std::string("RenewHeld")) {
-        EXPECT_GT(doubts, 10U);
+          operation.name != std::string("RenewHeld") &&
+          (!share || operation.name != std::string("AcquireBusy"))) {
+        EXPECT_GT(doubts, 50 / step);
       }
       return;
     }
   }
   FAIL() << "the replies never passed whole";
 }
+
+TEST_P(EtcdCutReplies, AreNeverTakenForAnswers) { cutReplies(GetParam(), std::nullopt, 5); }
+
+TEST_P(EtcdCutReplies, OfSharesAreNeverTakenForAnswers) { cutReplies(GetParam(), Share{2, 3}, 15); }
 
 INSTANTIATE_TEST_SUITE_P(Operations, EtcdCutReplies, ::testing::ValuesIn(operations()), operationName);
 

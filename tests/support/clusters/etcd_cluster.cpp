@@ -3,6 +3,7 @@
 #include <Poco/Base64Decoder.h>
 #include <Poco/Base64Encoder.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <set>
@@ -31,6 +32,12 @@ std::string base64(const std::string& bytes) {
   return text.str();
 }
 
+std::string fromBase64(const std::string& text) {
+  std::istringstream in(text);
+  Poco::Base64Decoder decoder(in);
+  return {std::istreambuf_iterator<char>(decoder), {}};
+}
+
 /// The text of a field in JSON of one line.
 std::string field(const std::string& json, const std::string& name) {
   const std::size_t begin = json.find("\"" + name + "\":\"");
@@ -40,7 +47,8 @@ std::string field(const std::string& json, const std::string& name) {
 }
 
 constexpr const char* everyLock =
-    R"({"key":"L2xvY2trZWVwZXIvbG9ja3Mv","range_end":"L2xvY2trZWVwZXIvbG9ja3Mw","keys_only":true})";
+    R"({"key":"L2xvY2trZWVwZXIvbG9ja3Mv","range_end":"L2xvY2trZWVwZXIvbG9ja3Mw",)"
+    R"("sort_target":"CREATE","sort_order":"ASCEND"})";
 
 }  // namespace
 
@@ -289,16 +297,16 @@ EtcdCluster::Stored EtcdCluster::claim(const std::string& lock, const std::strin
 std::size_t EtcdCluster::waitingClaims() const {
   const std::string listed = request("/v3/kv/range", everyLock);
   std::set<std::string> locks;
-  std::size_t claims = 0;
+  std::size_t waiting = 0;
   for (std::size_t at = listed.find("\"key\":\""); at != std::string::npos;
        at = listed.find("\"key\":\"", at + 1)) {
-    std::istringstream text(field(listed.substr(at), "key"));
-    Poco::Base64Decoder decoder(text);
-    const std::string key(std::istreambuf_iterator<char>(decoder), {});
-    locks.insert(key.substr(0, key.rfind('/')));
-    ++claims;
+    const std::string key = fromBase64(field(listed.substr(at), "key"));
+    const std::string value = fromBase64(field(listed.substr(at), "value"));
+    const bool first = locks.insert(key.substr(0, key.rfind('/'))).second;
+    const bool share = std::count(value.begin(), value.end(), '@') == 2;
+    waiting += share ? value.ends_with('?') : !first;
   }
-  return claims - locks.size();
+  return waiting;
 }
 
 }  // namespace lockkeeper::test

@@ -83,7 +83,8 @@ class EtcdCluster {
   /// How many transactions and reads of keys the nodes that run have served.
   std::size_t requests() const;
 
-  /// How many claims wait: all keys below /lockkeeper/locks/ but the first of each lock.
+  /// How many claims wait, of those below /lockkeeper/locks/: shares that say so, and all others but the
+  /// first claim of each lock.
   std::size_t waitingClaims() const;
 
   std::string log(std::size_t node) const { return readFile(folder_ / std::to_string(node) / "log"); }

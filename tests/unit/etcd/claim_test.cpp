@@ -1,6 +1,8 @@
 #include "store/claim.h"
 
 #include <set>
+#include <stdexcept>
+#include <string>
 
 #include "lockkeeper/testing/treacherous_keys.h"
 
@@ -41,12 +43,40 @@ TEST(EtcdClaim, ItsNameTellsNothingOfItsToken) {
   EXPECT_EQ(digestOf(token).find(token.hex().substr(0, 8)), std::string::npos);
 }
 
-TEST(EtcdClaim, ItsValueNamesTheOwner) {
+TEST(EtcdClaim, ItsValueNamesTheOwnerAndTheShare) {
   const Token token = Token::generate(*systemRandom());
-  EXPECT_EQ(ownerIn(valueOf({.key = "k", .token = token, .owner = "web:1"})), "web:1");
-  EXPECT_EQ(ownerIn(valueOf({.key = "k", .token = token, .owner = ""})), "");
-  for (const std::string& foreign : {std::string("foreign"), token.hex() + "x", token.hex().substr(1)}) {
-    EXPECT_EQ(ownerIn(foreign), std::nullopt) << foreign;
+  for (const std::string owner : {"web:1", ""}) {
+    const Claim whole{.key = "k", .token = token, .owner = owner};
+    Claim share = whole;
+    share.share = Share{2, 5};
+    const auto text = textIn(valueOf(whole));
+    ASSERT_TRUE(text);
+    EXPECT_EQ(text->owner, owner);
+    EXPECT_EQ(text->share, std::nullopt);
+    EXPECT_EQ(waitingValueOf(whole), valueOf(whole)) << "its place says it";
+    const auto shared = textIn(valueOf(share));
+    ASSERT_TRUE(shared);
+    EXPECT_EQ(shared->owner, owner);
+    EXPECT_EQ(shared->share, share.share);
+    EXPECT_FALSE(shared->waits);
+    ASSERT_TRUE(textIn(waitingValueOf(share)));
+    EXPECT_TRUE(textIn(waitingValueOf(share))->waits);
+    EXPECT_EQ(asGranted(waitingValueOf(share)), valueOf(share));
+    EXPECT_EQ(asGranted(valueOf(whole)), valueOf(whole));
+    share.share->limit = 1;  // a resize leaves its permits to who has them
+    EXPECT_EQ(withLimit(valueOf({.key = "k", .token = token, .owner = owner, .share = Share{2, 5}}), 1),
+              valueOf(share));
+    EXPECT_TRUE(textIn(valueOf(share)));
+  }
+}
+
+TEST(EtcdClaim, AValueOfAnyOtherFormIsForeign) {
+  const std::string token = Token::generate(*systemRandom()).hex();
+  for (const std::string& foreign :
+       {std::string("foreign"), token + "x", token.substr(1), token + "@web:1@", token + "@web:1@2",
+        token + "@web:1@2/5!", token + "@web:1@0/5", token + "@web:1@2/0", token + "@web:1@2/5@"}) {
+    EXPECT_FALSE(textIn(foreign)) << foreign;
+    EXPECT_THROW((void)withLimit(foreign, 3), std::invalid_argument) << foreign;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "lock/claim_move.h"
 
+#include "store/claim.h"
+
 namespace lockkeeper::etcd {
 
 namespace {
@@ -14,7 +16,7 @@ bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Inst
     const TransactionReply reply = leases.attach(
         own.key, lease,
         {.compares = {createdAt({.from = own.key}, own.created), modifiedAt(own.key, own.modified)},
-         .then = {put(own.key, own.value, lease.id)},
+         .then = {put(own.key, asGranted(own.value), lease.id)},
          .otherwise = {get(own.key)}},
         deadline);
     if (reply.succeeded) return true;

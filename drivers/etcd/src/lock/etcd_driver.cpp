@@ -7,6 +7,7 @@
 #include "lock/claim_move.h"
 #include "lock/listing.h"
 #include "lock/renewal.h"
+#include "lock/share_claims.h"
 #include "queue/claim_queue.h"
 #include "store/claim.h"
 #include "store/etcd_store.h"
@@ -24,10 +25,12 @@ class EtcdDriver::Impl : public EtcdStore {
   Granted grantAgain(Entry own, const Lease& lease, Instant deadline);
   ReleaseOutcome release(const Claim& claim, Instant deadline);
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown);
+  bool breakClaim(const Entry& claim, Instant deadline);
 
   HeldClaims held;
   Leases leases{*this};
   ClaimQueue queue{*this, leases, held};
+  ShareClaims shares{*this, leases, queue, held};
   RenewalRound renewals{*this, leases, held};
   Listing listing{*this, leases};
 };
@@ -82,7 +85,7 @@ Promises EtcdDriver::promises() const {
 std::string EtcdDriver::name() const { return impl_->name(); }
 
 void* EtcdDriver::findCapability(const std::type_info& type) noexcept {
-  return capabilityOf<Waitable, Browsable, Breakable, LossReporting>(*this, type);
+  return capabilityOf<Waitable, Browsable, Breakable, Permits, LossReporting>(*this, type);
 }
 
 void EtcdDriver::list(std::string_view prefix,
@@ -104,6 +107,16 @@ bool EtcdDriver::breakLock(std::string_view key, Instant deadline, const Holder*
   return impl_->breakLock(key, deadline, shown);
 }
 
+std::vector<Holder> EtcdDriver::shareHolders(std::string_view key, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->listing.shareHolders(key, deadline);
+}
+
+bool EtcdDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  impl_->forkGuard.check();
+  return impl_->shares.resize(key, limit, deadline);
+}
+
 void EtcdDriver::addLossListener(std::weak_ptr<LossListener> listener) {
   impl_->forkGuard.check();
   impl_->held.addListener(std::move(listener));
@@ -111,6 +124,12 @@ void EtcdDriver::addLossListener(std::weak_ptr<LossListener> listener) {
 
 AcquireResult EtcdDriver::Impl::claim(const AcquireRequest& request) {
   const std::string key = keyOf(request.claim);
+  if (request.claim.share) {
+    const AcquireResult result = shares.claim(request);
+    if (const auto* shareGranted = std::get_if<Granted>(&result))
+      hold(key, request.claim.token, *shareGranted);
+    return result;
+  }
   const KeyRange claims = claimsOf(request.claim.key);
   const Lease lease = leases.grant(request.ttl, request.deadline);
   const TransactionReply reply = leases.attach(key, lease,
@@ -151,36 +170,49 @@ Granted EtcdDriver::Impl::grantAgain(Entry own, const Lease& lease, Instant dead
   return {lease.from, lease.length, static_cast<Fence>(own.created)};
 }
 
-// The key goes if it is still the one that was granted; its lease, which holds nothing else, afterwards.
+// The key goes if it is still the one that was granted; its lease, which holds nothing else, afterwards. A
+// share's value is not compared: its limit may be another one now, and its key names the token, too.
 ReleaseOutcome EtcdDriver::Impl::release(const Claim& claim, Instant deadline) {
   const std::string key = keyOf(claim);
-  const std::string ours = hasValue(key, valueOf(claim));
   const auto created = held.createdAt(key);
   held.remove(key);
-  const TransactionReply reply = execute({.compares = {created ? createdAt({.from = key}, *created) : ours},
-                                          .then = {getFirst(claimsOf(claim.key)), get(key), remove(key)},
-                                          .otherwise = {get(key)}},
-                                         deadline);
+  const std::string ours = created       ? createdAt({.from = key}, *created)
+                           : claim.share ? createdAfter({.from = key}, 0)
+                                         : hasValue(key, valueOf(claim));
+  const TransactionReply reply =
+      execute({.compares = {ours},
+               .then = {claim.share ? get(key) : getFirst(claimsOf(claim.key)), get(key), remove(key)},
+               .otherwise = {get(key)}},
+              deadline);
   leases.endDoubted(key, deadline);
   if (reply.succeeded || reply.found[0].empty()) queue.takenUp(key);
   if (!reply.succeeded || reply.found[0].empty() || reply.found[1].empty()) return ReleaseOutcome::notOwner;
+  const Entry& own = reply.found[1][0];
+  const auto text = textIn(own.value);
+  const bool waited = text && text->waits;
   // Otherwise it waited, as above.
-  if (created) leases.end(reply.found[1][0].lease);
-  return reply.found[0][0].key == key ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  if (created) leases.end(own.lease);
+  return reply.found[0][0].key == key && !waited ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
+// All that hold the key, or the one that was shown.
 bool EtcdDriver::Impl::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
-  const KeyRange claims = claimsOf(key);
-  const TransactionReply seen = execute({.then = {getFirst(claims)}, .effect = Effect::none}, deadline);
-  if (seen.found[0].empty()) return false;
-  const Entry& first = seen.found[0][0];
-  if (shown != nullptr && shown->fence != static_cast<Fence>(first.created)) return false;
-  // Its lease may be one that waiters share: it ends by itself.
+  const TransactionReply seen = execute({.then = {getAll(claimsOf(key))}, .effect = Effect::none}, deadline);
+  std::vector<LineClaim> claims = ClaimLine(seen.found[0]).claims();
+  std::erase_if(claims, [&](const LineClaim& each) {
+    return !each.granted || (shown != nullptr && shown->fence != static_cast<Fence>(each.entry.created));
+  });
+  bool broken = false;
+  for (const LineClaim& each : claims) broken = breakClaim(each.entry, deadline) || broken;
+  return broken;
+}
+
+// Its lease may be one that waiters share: it ends by itself.
+bool EtcdDriver::Impl::breakClaim(const Entry& claim, Instant deadline) {
   const TransactionReply reply = execute(
-      {.compares = {createdAt({.from = first.key}, first.created)}, .then = {remove(first.key)}}, deadline);
-  if (!reply.succeeded) return false;
-  held.lost(first.key, reply.revision);
-  return true;
+      {.compares = {createdAt({.from = claim.key}, claim.created)}, .then = {remove(claim.key)}}, deadline);
+  if (reply.succeeded) held.lost(claim.key, reply.revision);
+  return reply.succeeded;
 }
 
 }  // namespace lockkeeper::etcd

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "line/claim_line.h"
 #include "store/claim.h"
 
 namespace lockkeeper::etcd {
@@ -11,9 +12,12 @@ namespace {
 constexpr std::size_t claimsAtOnce = 500;
 
 Holder holderOf(const Entry& claim, std::optional<std::chrono::milliseconds> remaining) {
-  return {.owner = ownerIn(claim.value).value_or(""),
+  const ClaimText text = textIn(claim.value).value_or(ClaimText{});
+  return {.owner = text.owner,
           .remaining = remaining,
-          .fence = static_cast<Fence>(claim.created)};
+          .fence = static_cast<Fence>(claim.created),
+          .grantId = {},
+          .share = text.share};
 }
 
 }  // namespace
@@ -25,6 +29,23 @@ std::optional<Holder> Listing::holder(std::string_view key, Instant deadline) {
   const Entry& first = reply.found[0][0];
   if (first.lease == 0) return holderOf(first, std::nullopt);
   return holderOf(first, leases_.remaining(std::span(&first.lease, 1), deadline)[0]);
+}
+
+std::vector<Holder> Listing::shareHolders(std::string_view key, Instant deadline) {
+  const TransactionReply reply =
+      store_.execute({.then = {getAll(store_.claimsOf(key))}, .effect = Effect::none}, deadline);
+  std::vector<Entry> shares;
+  std::vector<std::int64_t> leases;
+  const ClaimLine line(reply.found[0]);
+  for (const LineClaim& each : line.claims()) {
+    if (!each.granted || !each.text.share) continue;
+    shares.push_back(each.entry);
+    leases.push_back(each.entry.lease);
+  }
+  const auto remaining = leases_.remaining(leases, deadline);
+  std::vector<Holder> holders;
+  for (std::size_t i = 0; i < shares.size(); ++i) holders.push_back(holderOf(shares[i], remaining[i]));
+  return holders;
 }
 
 void Listing::list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline) {
@@ -54,7 +75,7 @@ void Listing::list(std::string_view prefix, bool oursOnly, const Visit& visit, I
 }
 
 bool Listing::show(std::vector<Shown>& locks, bool oursOnly, const Visit& visit, Instant deadline) {
-  if (oursOnly) std::erase_if(locks, [](const Shown& each) { return !ownerIn(each.claim.value); });
+  if (oursOnly) std::erase_if(locks, [](const Shown& each) { return !textIn(each.claim.value); });
   std::vector<std::int64_t> ids;
   for (const Shown& each : locks) ids.push_back(each.claim.lease);
   const auto remaining = leases_.remaining(ids, deadline);

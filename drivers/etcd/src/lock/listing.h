@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "lease/leases.h"
 #include "lockkeeper/driver/driver.h"
@@ -18,6 +19,9 @@ class Listing {
 
   /// As LockDriver::holder().
   std::optional<Holder> holder(std::string_view key, Instant deadline);
+
+  /// As Permits::shareHolders().
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline);
 
   /// As Browsable::list(), or listBusy() without `oursOnly`.
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);

@@ -19,6 +19,13 @@ void setFault(Renewal& renewal, ErrorCode code, const std::string& cause) {
   renewal.cause = cause;
 }
 
+// Whether the claim in the store is the one that was granted. Of a share, the limit may be another one now.
+bool holdsIts(const Claim& claim, const Entry& stored) {
+  if (!claim.share) return stored.value == valueOf(claim);
+  const auto text = textIn(stored.value);
+  return text && text->share && !text->waits && withLimit(stored.value, claim.share->limit) == valueOf(claim);
+}
+
 void setRenewed(Renewal& renewal, const Lease& lease) {
   renewal.outcome = RenewOutcome::renewed;
   renewal.leasedFrom = lease.from;
@@ -30,15 +37,13 @@ void setRenewed(Renewal& renewal, const Lease& lease) {
 /// What the store has of one claim.
 struct RenewalRound::Look {
   std::string key{};  // of the claim
-  std::string value{};
-  Entry own{};  // without a lease: nothing is to be done
+  Entry own{};        // without a lease: nothing is to be done
 };
 
 void RenewalRound::renew(std::span<Renewal> renewals, Instant deadline) {
   std::vector<Look> looks(renewals.size());
   for (std::size_t i = 0; i < renewals.size(); ++i) {
     looks[i].key = store_.keyOf(renewals[i].claim);
-    looks[i].value = valueOf(renewals[i].claim);
   }
   // Some after the others: where the store is slow, those that the time is enough for are renewed.
   for (std::size_t from = 0; from < renewals.size(); from += looksAtOnce) {
@@ -67,7 +72,9 @@ void RenewalRound::look(std::span<Renewal> renewals, std::span<Look> looks, Inst
   EtcdStore::Transaction wanted{.effect = Effect::none};
   for (std::size_t i = 0; i < renewals.size(); ++i) {
     wanted.then.push_back(get(looks[i].key));
-    wanted.then.push_back(getFirst(store_.claimsOf(renewals[i].claim.key)));
+    // A share that is granted stays so; all of a key is the first claim's.
+    const KeyRange claims = store_.claimsOf(renewals[i].claim.key);
+    wanted.then.push_back(renewals[i].claim.share ? get(looks[i].key) : getFirst(claims));
   }
   const TransactionReply reply = store_.execute(wanted, deadline);
   for (std::size_t i = 0; i < renewals.size(); ++i) {
@@ -76,7 +83,7 @@ void RenewalRound::look(std::span<Renewal> renewals, std::span<Look> looks, Inst
     // One that was removed and came back, by an earlier request that was late, is not the one granted.
     const auto granted = held_.createdAt(looks[i].key);
     const bool holds = !own.empty() && !first.empty() && first[0].key == own[0].key &&
-                       own[0].value == looks[i].value && own[0].lease != 0 &&
+                       holdsIts(renewals[i].claim, own[0]) && own[0].lease != 0 &&
                        own[0].created == granted.value_or(own[0].created);
     renewals[i].outcome = holds ? RenewOutcome::unknown : RenewOutcome::notOwner;
     if (holds) looks[i].own = own[0];

@@ -1,8 +1,11 @@
 #include "queue/claim_queue.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "line/claim_line.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 #include "store/claim.h"
 
@@ -31,17 +34,28 @@ constexpr Looks lookOften{milliseconds{250}, milliseconds{125}};
 // few.
 constexpr int mostTries = 4;
 
+// Two compares and a removal for each; a server takes 128 of either in one transaction.
+constexpr std::size_t mostSentBack = 40;
+
 }  // namespace
 
 /// A claim in the queue.
 struct ClaimQueue::Place {
+  const Claim& claim;
+  const bool ahead;
   const std::string key;
-  const std::string value;
+  const std::string value;  // while it waits
   const KeyRange claims;
   std::int64_t created = 0;  // 0: it is not in the queue
   std::int64_t modified = 0;
-  std::int64_t lease = 0;     // on which it is, or may be
-  std::string predecessor{};  // empty: it is the first
+  std::int64_t lease = 0;  // on which it is, or may be
+  Obstacles obstacles{};
+  bool behindShare = false;                   // and not a share itself
+  std::vector<Entry> toSendBack{};            // before its turn can come
+  std::optional<std::uint32_t> otherLimit{};  // that those who hold shares have named
+
+  bool waits() const { return created != 0 && (obstacles.needed != 0 || !toSendBack.empty()); }
+  bool hasTurn() const { return created != 0 && !waits(); }
 };
 
 /// One who waits, and until when.
@@ -64,8 +78,19 @@ struct ClaimQueue::Wait {
 
 AcquireResult ClaimQueue::wait(const AcquireRequest& request, Instant until, const std::stop_token& stop) {
   if (stop.stop_requested() || store_.clock().now() >= until) return Busy{};
-  Place place{.key = store_.keyOf(request.claim),
-              .value = valueOf(request.claim),
+  return enterAndWait(request, until, stop);
+}
+
+AcquireResult ClaimQueue::attempt(const AcquireRequest& request) {
+  return enterAndWait(request, store_.clock().now(), {});
+}
+
+AcquireResult ClaimQueue::enterAndWait(const AcquireRequest& request, Instant until,
+                                       const std::stop_token& stop) {
+  Place place{.claim = request.claim,
+              .ahead = request.ahead,
+              .key = store_.keyOf(request.claim),
+              .value = waitingValueOf(request.claim),
               .claims = store_.claimsOf(request.claim.key)};
   Wait wait{.request = request,
             .until = until,
@@ -102,14 +127,16 @@ std::optional<Granted> ClaimQueue::waitIn(Place& place, Wait& wait) {
   enter(place, wait.request.deadline);
   wait.entered = store_.clock().now();
   while (true) {
-    if (place.created != 0 && place.predecessor.empty() && !wait.stop.stop_requested()) {
+    checkLimit(place, wait.callEnd());
+    if (!place.toSendBack.empty() && !wait.stop.stop_requested()) sendBack(place, wait.callEnd());
+    if (place.hasTurn() && !wait.stop.stop_requested()) {
       if (const auto granted = confirm(place, wait.request.ttl, wait.callEnd())) return granted;
     }
-    if (place.created != 0 && !place.predecessor.empty()) {
-      if (place.lease != waitingLease_.current() && !wait.over()) changeLease(place, wait.callEnd());
+    if (place.waits() && place.lease != waitingLease_.current() && !wait.over()) {
+      changeLease(place, wait.callEnd());
     }
-    if (place.created != 0 && !place.predecessor.empty()) {
-      const bool live = wait.waiter.expect(place.predecessor);
+    if (place.waits() && place.obstacles.needed != 0) {
+      const bool live = wait.waiter.expect(place.obstacles);
       const Looks& looks = live ? lookAtTimes : lookOften;
       const Instant nextLook = saturatingAdd(store_.clock().now(), looks.next(*store_.environment().random));
       news = wait.waiter.wait(std::min(nextLook, wait.until), wait.end());
@@ -118,8 +145,8 @@ std::optional<Granted> ClaimQueue::waitIn(Place& place, Wait& wait) {
     }
     if (wait.over()) return std::nullopt;
     wait.waiter.begin();
-    if (news == WakeUps::News::predecessorGone) {
-      place.predecessor.clear();  // most likely it is the first; otherwise confirm() says who is before it
+    if (news == WakeUps::News::enoughGone && !place.claim.share && !place.behindShare) {
+      place.obstacles = {};  // most likely it is the first; otherwise confirm() says who is before it
     } else if (place.created != 0) {
       look(place, wait.callEnd());
     }
@@ -148,17 +175,17 @@ void ClaimQueue::enter(Place& place, Instant deadline) {
   try {
     const TransactionReply reply =
         store_.execute({.compares = {createdAt({.from = place.key}, 0)},
-                        .then = {put(place.key, place.value, lease), getLast(place.claims, 2)},
+                        .then = {put(place.key, place.value, lease),
+                                 place.claim.share ? firstBefore(place) : getLast(place.claims, 2)},
                         .otherwise = {get(place.key)}},
                        deadline);
     waitingLease_.takenUp(place.key);
     if (reply.succeeded) {
       place.created = place.modified = reply.revision;
       place.lease = lease;
-      place.predecessor.clear();
-      for (const Entry& each : reply.found[1]) {
-        if (each.key != place.key) place.predecessor = each.key;
-      }
+      std::vector<Entry> before = reply.found[1];
+      std::erase_if(before, [&](const Entry& each) { return each.key == place.key; });
+      takeInLine(place, std::move(before), deadline);
       return;
     }
     if (reply.found[0].empty()) store_.unexpected();
@@ -179,10 +206,20 @@ void ClaimQueue::enter(Place& place, Instant deadline) {
 }
 
 void ClaimQueue::look(Place& place, Instant deadline) {
-  const TransactionReply reply = store_.execute(
-      {.then = {get(place.key), getLast(place.claims, 1, place.created - 1)}, .effect = Effect::none},
-      deadline);
-  takeIn(place, reply);
+  takeIn(place, store_.execute({.then = lookAt(place), .effect = Effect::none}, deadline), deadline);
+}
+
+// For takeIn().
+std::vector<std::string> ClaimQueue::lookAt(const Place& place) {
+  return {get(place.key),
+          place.claim.share ? firstBefore(place) : getLast(place.claims, 1, place.created - 1)};
+}
+
+// Of a share; of all claims when it is not in the queue yet.
+std::string ClaimQueue::firstBefore(const Place& place) {
+  const std::int64_t before =
+      place.created != 0 ? place.created - 1 : std::numeric_limits<std::int64_t>::max();
+  return getAll(place.claims, before, pageFor(*place.claim.share));
 }
 
 // Moves the claim, which keeps its place, to the lease that is kept alive now.
@@ -190,48 +227,94 @@ void ClaimQueue::changeLease(Place& place, Instant deadline) {
   const std::int64_t lease = sharedLease(deadline);
   if (lease == place.lease) return;
   place.lease = lease;
-  const TransactionReply reply =
-      store_.execute({.compares = unchanged(place),
-                      .then = {put(place.key, place.value, lease)},
-                      .otherwise = {get(place.key), getLast(place.claims, 1, place.created - 1)}},
-                     deadline);
+  const TransactionReply reply = store_.execute({.compares = unchanged(place),
+                                                 .then = {put(place.key, place.value, lease)},
+                                                 .otherwise = lookAt(place)},
+                                                deadline);
   if (reply.succeeded) {
     place.modified = reply.revision;
   } else {
-    takeIn(place, reply);
+    takeIn(place, reply, deadline);
   }
 }
 
-// Moves the claim to a lease of its own if it is the first in the queue. An earlier such transaction that
-// comes late finds that the claim has changed.
+// Moves the claim to a lease of its own if its turn has come. That of a share was seen to, and stays. An
+// earlier such transaction that comes late finds that the claim has changed.
 std::optional<Granted> ClaimQueue::confirm(Place& place, milliseconds ttl, Instant deadline) {
+  std::vector<std::string> compares = unchanged(place);
+  if (!place.claim.share) compares.push_back(createdAfter(place.claims, place.created - 1));
   const Lease lease = leases_.grant(ttl, deadline);
-  const TransactionReply reply = leases_.attach(
-      place.key, lease,
-      {.compares = {createdAt({.from = place.key}, place.created), modifiedAt(place.key, place.modified),
-                    createdAfter(place.claims, place.created - 1)},
-       .then = {put(place.key, place.value, lease.id)},
-       .otherwise = {get(place.key), getLast(place.claims, 1, place.created - 1)}},
-      deadline);
+  const TransactionReply reply = leases_.attach(place.key, lease,
+                                                {.compares = std::move(compares),
+                                                 .then = {put(place.key, valueOf(place.claim), lease.id)},
+                                                 .otherwise = lookAt(place)},
+                                                deadline);
   if (reply.succeeded) return Granted{lease.from, lease.length, static_cast<Fence>(place.created)};
   leases_.end(lease.id);
-  takeIn(place, reply);
+  takeIn(place, reply, deadline);
   return std::nullopt;
 }
 
 // Compares: nothing has been done to the claim since it was seen.
 std::vector<std::string> ClaimQueue::unchanged(const Place& place) {
-  return {createdAt({.from = place.key}, place.created), modifiedAt(place.key, place.modified)};
+  return unchangedSince(place.key, place.created, place.modified);
 }
 
-void ClaimQueue::takeIn(Place& place, const TransactionReply& reply) {
+void ClaimQueue::takeIn(Place& place, const TransactionReply& reply, Instant deadline) {
   const auto& own = reply.found[0];
-  const auto& before = reply.found[1];
   const bool there = !own.empty() && own[0].created == place.created;
   place.created = there ? place.created : 0;
   place.modified = there ? own[0].modified : 0;
   place.lease = there ? own[0].lease : 0;
-  place.predecessor = !there || before.empty() ? std::string() : before[0].key;
+  takeInLine(place, there ? reply.found[1] : std::vector<Entry>{}, deadline);
+}
+
+// `before`: of a share, the first claims before it; of any other claim, the last of them.
+void ClaimQueue::takeInLine(Place& place, std::vector<Entry> before, Instant deadline) {
+  place.obstacles = {};
+  place.toSendBack.clear();
+  place.otherLimit.reset();
+  if (!place.claim.share) {
+    if (before.empty()) return;
+    const auto text = textIn(before[0].value);
+    place.behindShare = text && text->share;
+    place.obstacles.claims.emplace(before[0].key, Obstacles::Weight{before[0].created, 1});
+    place.obstacles.needed = 1;
+    return;
+  }
+  const ClaimLine line = readOn(store_, place.claim.key, std::move(before), *place.claim.share, place.created,
+                                place.ahead, deadline);
+  place.otherLimit = line.otherLimit(*place.claim.share);
+  place.obstacles = place.ahead ? line.beforeAhead(*place.claim.share) : line.before(*place.claim.share);
+  if (place.ahead && place.obstacles.needed == 0) place.toSendBack = line.waiting();
+}
+
+// From the last one on: as long as one waits before them, none of those behind it has its turn.
+void ClaimQueue::sendBack(Place& place, Instant deadline) {
+  while (!place.toSendBack.empty()) {
+    const std::size_t rest = place.toSendBack.size() - std::min(place.toSendBack.size(), mostSentBack);
+    std::vector<std::string> compares = unchanged(place);
+    std::vector<std::string> removals;
+    for (std::size_t i = rest; i < place.toSendBack.size(); ++i) {
+      const Entry& each = place.toSendBack[i];
+      for (std::string& compare : unchangedSince(each.key, each.created, each.modified))
+        compares.push_back(std::move(compare));
+      removals.push_back(remove(each.key));
+    }
+    const TransactionReply reply = store_.execute(
+        {.compares = std::move(compares), .then = std::move(removals), .otherwise = lookAt(place)}, deadline);
+    if (!reply.succeeded) return takeIn(place, reply, deadline);
+    place.toSendBack.resize(rest);
+  }
+}
+
+// Throws, and leaves, when those who hold the key have named another limit.
+void ClaimQueue::checkLimit(Place& place, Instant deadline) {
+  if (place.created == 0 || !place.otherLimit) return;
+  const std::uint32_t limit = *place.otherLimit;
+  leave(place, deadline);
+  place.created = 0;
+  throwLimitsDisagree(place.claim.key, *place.claim.share, limit);
 }
 
 // A removal that comes late must not take away a claim that has been granted to the same token meanwhile.

@@ -41,13 +41,13 @@ WakeUps::Waiter::~Waiter() {
 
 void WakeUps::Waiter::begin() {
   const Lock lock(all_.mutex_);
-  predecessor_.clear();
+  obstacles_ = {};
   news_ = News::none;
 }
 
-bool WakeUps::Waiter::expect(const std::string& predecessor) {
+bool WakeUps::Waiter::expect(const Obstacles& obstacles) {
   const Lock lock(all_.mutex_);
-  predecessor_ = predecessor;
+  obstacles_ = obstacles;
   return all_.live_;
 }
 
@@ -204,17 +204,28 @@ bool WakeUps::accept(const std::string& line) {
 void WakeUps::deliver(const std::string& claim, std::int64_t revision) {
   held_.lost(claim, revision);
   const auto [from, to] = waiters_.equal_range(rootOf(claim));
-  for (auto each = from; each != to; ++each) {
-    Waiter& waiter = *each->second;
-    if (waiter.predecessor_ == claim) {
-      waiter.news_ = News::predecessorGone;
-    } else if (waiter.predecessor_.empty() || waiter.claim_ == claim) {
-      waiter.news_ = News::look;
-    } else {
-      continue;
-    }
-    waiter.wakeUp_.notify_one();
+  for (auto each = from; each != to; ++each) each->second->removed(claim, revision);
+}
+
+void WakeUps::Waiter::removed(const std::string& claim, std::int64_t revision) {
+  if (news_ == News::enoughGone && claim != claim_) return;
+  if (obstacles_.needed == 0 || claim == claim_) {
+    news_ = News::look;
+    wakeUp_.notify_one();
+    return;
   }
+  const auto found = obstacles_.claims.find(claim);
+  // One that was removed before it came to be there again is told of late.
+  if (found == obstacles_.claims.end() || revision <= found->second.created) return;
+  const std::uint64_t permits = found->second.permits;
+  obstacles_.claims.erase(found);
+  if (permits < obstacles_.needed) {
+    obstacles_.needed -= permits;
+    return;
+  }
+  obstacles_.needed = 0;
+  news_ = News::enoughGone;
+  wakeUp_.notify_one();
 }
 
 void WakeUps::drop() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lease/held_claims.h"
+#include "line/claim_line.h"
 #include "lockkeeper/internal/backoff.h"
 #include "queue/waiting_lease.h"
 #include "store/etcd_store.h"
@@ -30,8 +31,8 @@ class WakeUps {
   /// What a waiter has heard.
   enum class News {
     none,
-    look,             ///< Something has happened, or may have: it should look at the queue.
-    predecessorGone,  ///< The claim before it was removed.
+    look,        ///< Something has happened, or may have: it should look at the queue.
+    enoughGone,  ///< As many of those before it were removed as it needs.
   };
 
   /// One who waits. Must end before the WakeUps; one thread at a time.
@@ -46,8 +47,9 @@ class WakeUps {
     /// It is going to look at the queue: from now on it hears of every claim there that is removed.
     void begin();
 
-    /// It has seen who is before it, and needs to hear of nobody else. False while the stream is not there.
-    bool expect(const std::string& predecessor);
+    /// It has seen what keeps it from its turn, which is something, and needs to hear of nothing else. False
+    /// while the stream is not there.
+    bool expect(const Obstacles& obstacles);
 
     /// Blocks until it is to look again, `until`, or the stop; `end` at most, which leaves time for a call.
     News wait(Instant until, Instant end);
@@ -59,10 +61,11 @@ class WakeUps {
     friend class WakeUps;
 
     void stopped();
+    void removed(const std::string& claim, std::int64_t revision);
 
     WakeUps& all_;
     const std::string claim_;
-    std::string predecessor_;
+    Obstacles obstacles_;  // needed is 0: it wants to hear of everything
     News news_ = News::none;
     std::condition_variable wakeUp_;
     const std::stop_token stop_;

@@ -6,6 +6,13 @@
 
 namespace lockkeeper::etcd {
 
+namespace {
+
+// Comes after all digits.
+constexpr char singlePermit = '~';
+
+}  // namespace
+
 EtcdStore::EtcdStore(EtcdOptions options, Environment environment)
     : Gateway(std::move(options), std::move(environment)), root_(Gateway::options().prefix + "/locks/") {}
 
@@ -43,8 +50,19 @@ KeyRange EtcdStore::claimsOf(std::string_view key) const {
   return {.from = from, .to = endOf(from)};
 }
 
+KeyRange EtcdStore::singlePermitsOf(std::string_view key) const {
+  const std::string from = root_ + encoded(key) + "/" + singlePermit;
+  return {.from = from, .to = endOf(from)};
+}
+
+KeyRange EtcdStore::otherClaimsOf(std::string_view key) const {
+  return {.from = claimsOf(key).from, .to = singlePermitsOf(key).from};
+}
+
 std::string EtcdStore::keyOf(const Claim& claim) const {
-  return root_ + encoded(claim.key) + "/" + digestOf(claim.token);
+  std::string key = root_ + encoded(claim.key) + "/";
+  if (claim.share && claim.share->weight == 1) key += singlePermit;
+  return key + digestOf(claim.token);
 }
 
 std::optional<std::string> EtcdStore::lockAt(std::string_view stored) const {

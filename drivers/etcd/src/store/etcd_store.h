@@ -36,6 +36,10 @@ class EtcdStore : public Gateway {
   KeyRange locksFrom(std::string_view prefix) const;
   /// Where those of one lock are,
   KeyRange claimsOf(std::string_view key) const;
+  /// of them, those of shares of a single permit, which need only be counted,
+  KeyRange singlePermitsOf(std::string_view key) const;
+  /// and all others,
+  KeyRange otherClaimsOf(std::string_view key) const;
   /// and the one of `claim`.
   std::string keyOf(const Claim& claim) const;
 

@@ -27,9 +27,14 @@ std::string compared(const KeyRange& keys, const char* result, std::int64_t revi
          R"(,"create_revision":)" + quotedNumber(revision) + "}";
 }
 
-std::string sorted(const KeyRange& keys, const char* order, std::size_t count) {
-  return R"({"request_range":{)" + fields(keys) + R"(,"sort_target":"CREATE","sort_order":")" + order +
-         R"(","limit":)" + quotedNumber(static_cast<std::int64_t>(count));
+// 0: no limit.
+std::string sorted(const KeyRange& keys, const char* order, std::size_t count,
+                   std::optional<std::int64_t> before = {}, std::int64_t from = 0) {
+  std::string text = R"({"request_range":{)" + fields(keys) + R"(,"sort_target":"CREATE","sort_order":")" +
+                     order + R"(","limit":)" + quotedNumber(static_cast<std::int64_t>(count));
+  if (before) text += R"(,"max_create_revision":)" + quotedNumber(*before);
+  if (from > 0) text += R"(,"min_create_revision":)" + quotedNumber(from);
+  return text + "}}";
 }
 
 std::string joined(const std::vector<std::string>& items) {
@@ -74,6 +79,10 @@ std::string hasValue(const std::string& key, std::string_view value) {
          quotedBytes(value) + "}";
 }
 
+std::vector<std::string> unchangedSince(const std::string& key, std::int64_t created, std::int64_t modified) {
+  return {createdAt({.from = key}, created), modifiedAt(key, modified)};
+}
+
 std::string put(const std::string& key, std::string_view value, std::int64_t lease) {
   return R"({"request_put":{)" + fields({.from = key}) + R"(,"value":)" + quotedBytes(value) +
          R"(,"lease":)" + quotedNumber(lease) + "}}";
@@ -85,12 +94,19 @@ std::string remove(const std::string& key) {
 
 std::string get(const std::string& key) { return R"({"request_range":{)" + fields({.from = key}) + "}}"; }
 
-std::string getFirst(const KeyRange& keys) { return sorted(keys, "ASCEND", 1) + "}}"; }
+std::string getFirst(const KeyRange& keys) { return sorted(keys, "ASCEND", 1); }
 
 std::string getLast(const KeyRange& keys, std::size_t count, std::optional<std::int64_t> before) {
-  std::string text = sorted(keys, "DESCEND", count);
-  if (before) text += R"(,"max_create_revision":)" + quotedNumber(*before);
-  return text + "}}";
+  return sorted(keys, "DESCEND", count, before);
+}
+
+std::string getAll(const KeyRange& keys, std::optional<std::int64_t> before, std::size_t most,
+                   std::int64_t from) {
+  return sorted(keys, "ASCEND", most, before, from);
+}
+
+std::string count(const KeyRange& keys) {
+  return R"({"request_range":{)" + fields(keys) + R"(,"count_only":true}})";
 }
 
 std::string transaction(const std::vector<std::string>& compares, const std::vector<std::string>& then,
@@ -123,6 +139,7 @@ TransactionReply transactionReply(const Poco::JSON::Object& reply) {
     if (!response) throw Poco::DataFormatException("a response that is no object");
     const auto range = response->getObject("response_range");
     result.found.push_back(range ? entriesIn(*range) : std::vector<Entry>{});
+    result.counted.push_back(range ? number(*range, "count") : 0);
   }
   return result;
 }

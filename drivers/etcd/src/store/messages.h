@@ -31,6 +31,8 @@ std::string createdAfter(const KeyRange& keys, std::int64_t revision);
 /// That nothing has been done to the key since `revision`.
 std::string modifiedAt(const std::string& key, std::int64_t revision);
 std::string hasValue(const std::string& key, std::string_view value);
+/// That it is the key that was created then, and nothing has been done to it since the other: two compares.
+std::vector<std::string> unchangedSince(const std::string& key, std::int64_t created, std::int64_t modified);
 /// @}
 
 /// What a transaction does.
@@ -42,6 +44,12 @@ std::string get(const std::string& key);
 std::string getFirst(const KeyRange& keys);
 /// and those created last, at `before` or earlier.
 std::string getLast(const KeyRange& keys, std::size_t count, std::optional<std::int64_t> before = {});
+/// All that were created from `from` to `before`, in the order in which they were; `most` of them, if that is
+/// not 0.
+std::string getAll(const KeyRange& keys, std::optional<std::int64_t> before = {}, std::size_t most = 0,
+                   std::int64_t from = 0);
+/// How many there are.
+std::string count(const KeyRange& keys);
 /// @}
 
 /// A transaction: `then` when all of `compares` hold, `otherwise` when not.
@@ -65,6 +73,7 @@ struct TransactionReply {
   bool succeeded = false;
   std::int64_t revision = 0;
   std::vector<std::vector<Entry>> found;  ///< For each thing that was done; empty for what finds nothing.
+  std::vector<std::int64_t> counted;      ///< For each, how many keys it has found.
 };
 
 /// The body of a reply; null when it is no JSON object.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
@@ -19,7 +21,8 @@ namespace lockkeeper::etcd {
 
 /// Locks on etcd 3.4 or later, over its HTTP gateway. Each claim is a key of its own below
 /// `PREFIX/KEY/`, on a lease of its own; of the claims for a lock the one with the lowest create revision
-/// holds it, and that revision is its fence. Each call is answered by the first member that can, in turn.
+/// holds it, or as many of the first ones as share it, and that revision is its fence. Each call is answered
+/// by the first member that can, in turn.
 ///
 /// Threads take connections from a pool; those who wait share one watch stream, which one of them reads for
 /// all. There is no background thread. Thread-safe.
@@ -29,6 +32,7 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
                                                 public Waitable,
                                                 public Browsable,
                                                 public Breakable,
+                                                public Permits,
                                                 public LossReporting {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for
@@ -51,9 +55,6 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override;
-  std::string_view whyNot(const std::type_info& type) const noexcept override {
-    return type == typeid(Permits) ? "of its claims for a key, the first one alone holds it" : "";
-  }
 
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
@@ -62,6 +63,9 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
                 const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                 Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
+
+  std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
+  bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
   /// A lock that this driver breaks is reported before the call returns, one that others take away as soon as
   /// a thread of this driver waits for any lock; otherwise its next renewal finds out.

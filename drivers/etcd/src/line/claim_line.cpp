@@ -1,0 +1,84 @@
+#include "line/claim_line.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace lockkeeper::etcd {
+
+namespace {
+
+constexpr std::size_t longestPage = 256;
+
+// Who must wait for so many permits and more looks again when these are free.
+constexpr std::uint64_t beyondRoom = 64;
+
+}  // namespace
+
+ClaimLine::ClaimLine(std::vector<Entry> claims) {
+  for (Entry& each : claims) {
+    ClaimText text = textIn(each.value).value_or(ClaimText{});
+    const bool granted = text.share ? !text.waits : claims_.empty();
+    claims_.push_back({std::move(each), std::move(text), granted});
+  }
+}
+
+Obstacles ClaimLine::before(const Share& share) const { return obstacles(share, false); }
+
+Obstacles ClaimLine::beforeAhead(const Share& share) const { return obstacles(share, true); }
+
+Obstacles ClaimLine::obstacles(const Share& share, bool grantedOnly) const {
+  Obstacles result;
+  std::uint64_t taken = 0;
+  for (const LineClaim& each : claims_) {
+    if (grantedOnly && !each.granted) continue;
+    const std::uint64_t permits = permitsOf(each, share);
+    taken += permits;
+    result.claims.emplace(each.entry.key, Obstacles::Weight{each.entry.created, permits});
+  }
+  if (taken + share.weight > share.limit) result.needed = taken + share.weight - share.limit;
+  return result;
+}
+
+std::optional<std::uint32_t> ClaimLine::otherLimit(const Share& share) const {
+  for (const LineClaim& each : claims_) {
+    if (each.granted && each.text.share && each.text.share->limit != share.limit)
+      return each.text.share->limit;
+  }
+  return std::nullopt;
+}
+
+std::vector<Entry> ClaimLine::waiting() const {
+  std::vector<Entry> result;
+  for (const LineClaim& each : claims_) {
+    if (!each.granted) result.push_back(each.entry);
+  }
+  return result;
+}
+
+std::size_t pageFor(const Share& share) {
+  return std::min<std::size_t>(longestPage, share.limit + beyondRoom);
+}
+
+ClaimLine readOn(EtcdStore& store, std::string_view key, std::vector<Entry> page, const Share& share,
+                 std::int64_t created, bool whole, Instant deadline) {
+  const std::size_t full = pageFor(share);
+  std::vector<Entry> all = std::move(page);
+  bool last = all.size() < full;
+  while (true) {
+    ClaimLine line(all);
+    if (last || (!whole && line.before(share).needed >= beyondRoom)) return line;
+    const std::string next = getAll(store.claimsOf(key), created - 1, full, all.back().created + 1);
+    std::vector<Entry> more = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
+    last = more.size() < full;
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+}
+
+std::uint64_t permitsOf(const LineClaim& claim, const Share& asking) {
+  if (!claim.text.share) return asking.limit;
+  const bool disagrees = !claim.granted && claim.text.share->limit != asking.limit;
+  return disagrees ? asking.limit : claim.text.share->weight;
+}
+
+}  // namespace lockkeeper::etcd

@@ -1,0 +1,273 @@
+// Shares of a key on etcd: who is granted one beside whom, and in which order.
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "etcd_fixture.h"
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class EtcdShares : public ::testing::Test {
+ protected:
+  using Result = std::future<AcquireResult>;
+
+  static EtcdCluster& cluster() {
+    static EtcdCluster one({.nodes = 1});
+    return one;
+  }
+  static std::shared_ptr<LockDriver> open() { return openEtcd(cluster().uri()); }
+
+  Claimant sharer(std::uint32_t weight, std::uint32_t limit) const {
+    Claimant who;
+    who.key = key;
+    who.share = Share{weight, limit};
+    return who;
+  }
+  Result wait(const std::shared_ptr<LockDriver>& driver, const Claimant& who) const {
+    return std::async(std::launch::async, [driver, who, stop = stop_.get_token()] {
+      return capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, stop);
+    });
+  }
+  static bool queued(std::size_t count) {
+    return waitUntil([&] { return cluster().waitingClaims() == count; });
+  }
+  static bool done(const Result& result, std::chrono::milliseconds bound = 20s) {
+    return result.wait_for(bound) == std::future_status::ready;
+  }
+  std::size_t holders() const { return capability<Permits>(*direct)->shareHolders(key, soon()).size(); }
+  bool nothingStored() const { return cluster().firstClaim(key).created == 0; }
+  ~EtcdShares() override { stop_.request_stop(); }
+
+  std::stop_source stop_;
+  const std::string key = Claimant().key;
+  const std::shared_ptr<LockDriver> direct = open();
+};
+
+TEST_F(EtcdShares, OfManyWhoComeTogetherNoMoreAreGrantedThanThereIsRoomFor) {
+  constexpr std::uint32_t limit = 3;
+  const std::array drivers{open(), open()};
+  std::atomic<std::uint32_t> taken{0};
+  std::atomic<int> grants{0};
+  std::atomic<int> tooMany{0};
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t number = 0; number < 8; ++number) {
+      threads.emplace_back([&, number] {
+        LockDriver& driver = *drivers[number % 2];
+        for (int round = 0; round < 60; ++round) {
+          Claimant who = sharer(1 + number % 2, limit);
+          if (number == 7) who.share.reset();
+          const std::uint32_t weight = who.share ? who.share->weight : limit;
+          if (!granted(driver.acquire(who.request()))) continue;
+          ++grants;
+          if (taken.fetch_add(weight) + weight > limit) ++tooMany;
+          std::this_thread::yield();
+          taken.fetch_sub(weight);
+          EXPECT_EQ(driver.release(who.claim(), soon()), ReleaseOutcome::released);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(tooMany, 0);
+  EXPECT_GT(grants, 50);
+  EXPECT_TRUE(nothingStored()) << "who found no room has left a claim";
+}
+
+TEST_F(EtcdShares, WhoWaitsForSeveralPermitsIsWokenUpWhenTheyAreFree) {
+  const std::array holding{sharer(1, 4), sharer(1, 4), sharer(1, 4), sharer(1, 4)};
+  for (const Claimant& each : holding) ASSERT_TRUE(granted(direct->acquire(each.request())));
+  const Claimant waits = sharer(3, 4);
+  const std::size_t streams = cluster().watchMessages();
+  const auto driver = open();
+  Result result = wait(driver, waits);
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(waitUntil([&] { return cluster().watchMessages() > streams; }));
+  for (std::size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(direct->release(holding[i].claim(), soon()), ReleaseOutcome::released);
+    EXPECT_FALSE(done(result, 100ms));
+  }
+  ASSERT_EQ(direct->release(holding[2].claim(), soon()), ReleaseOutcome::released);
+  const Instant released = now();
+  ASSERT_TRUE(done(result));
+  EXPECT_LT(now() - released, 2s) << "it is told, and need not look";
+  EXPECT_TRUE(granted(result.get()));
+  EXPECT_EQ(holders(), 2U);
+}
+
+// Nobody reads as far as the last one of them.
+TEST_F(EtcdShares, ManyWhoWaitForAFewPermitsAreAllServed) {
+  constexpr std::size_t waiters = 200;
+  const Claimant holds = sharer(2, 2);
+  ASSERT_TRUE(granted(direct->acquire(holds.request())));
+  const auto driver = open();
+  std::vector<std::future<Fence>> waiting;
+  std::atomic<std::uint32_t> taken{0};
+  std::atomic<int> tooMany{0};
+  for (std::size_t i = 0; i < waiters; ++i) {
+    waiting.push_back(std::async(std::launch::async, [&, who = sharer(1, 2)]() -> Fence {
+      const AcquireResult result = capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, {});
+      if (!granted(result)) return 0;
+      if (taken.fetch_add(1) >= 2) ++tooMany;
+      taken.fetch_sub(1);
+      EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+      return std::get<Granted>(result).fence.value_or(0);
+    }));
+  }
+  ASSERT_TRUE(queued(waiters));
+  ASSERT_EQ(direct->release(holds.claim(), soon()), ReleaseOutcome::released);
+  for (auto& each : waiting) EXPECT_GT(each.get(), 0U);
+  EXPECT_EQ(tooMany, 0);
+  EXPECT_TRUE(nothingStored());
+}
+
+TEST_F(EtcdShares, NobodyReadsOrWritesBesideAWriterThatWasAReader) {
+  LockManager manager(direct);
+  LockManager other(open());
+  // Both numbers are the same, except while somebody writes.
+  std::array<std::atomic<int>, 2> numbers{};
+  std::atomic<int> mistakes = 0;
+  const auto write = [&] {
+    if (numbers[0] != numbers[1]) ++mistakes;
+    ++numbers[0];
+    std::this_thread::yield();
+    ++numbers[1];
+  };
+  constexpr int rounds = 12;
+  {
+    std::vector<std::jthread> threads;
+    for (int number = 0; number < 6; ++number) {
+      threads.emplace_back([&, number] {
+        LockManager& own = number % 2 == 0 ? manager : other;
+        for (int round = 0; round < rounds; ++round) {
+          if (number < 2) {
+            auto held = UpgradeableLock::lock(own, key);
+            const int seen = numbers[0];
+            held.upgrade();
+            if (numbers[0] != seen) ++mistakes;
+            write();
+            held.downgrade();
+            if (numbers[0] != seen + 1) ++mistakes;
+          } else if (number < 4) {
+            const Lock held = own.lockShared(key);
+            const int seen = numbers[0];
+            std::this_thread::yield();
+            if (numbers[1] != seen) ++mistakes;
+          } else {
+            const Lock held = own.lock(key);
+            write();
+          }
+        }
+      });
+    }
+  }
+  EXPECT_EQ(mistakes, 0);
+  EXPECT_EQ(numbers[0], 4 * rounds);
+  EXPECT_TRUE(waitUntil([&] { return nothingStored(); }));
+}
+
+// More than one transaction sends back.
+TEST_F(EtcdShares, WhoWaitedIsGrantedAfterAnUpgradeWithAHigherFence) {
+  constexpr std::size_t waiters = 45;
+  LockManager manager(open());
+  auto held = UpgradeableLock::lock(manager, key);
+  const Claimant reads = sharer(readerShare.weight, readerShare.limit);
+  ASSERT_TRUE(granted(direct->acquire(reads.request())));
+  const auto driver = open();
+  std::vector<std::future<std::optional<Fence>>> waiting;
+  for (std::size_t i = 0; i < waiters; ++i) {
+    Claimant who = sharer(readerShare.weight, readerShare.limit);
+    if (i == 0) who.share.reset();
+    waiting.push_back(std::async(std::launch::async, [driver, who]() -> std::optional<Fence> {
+      const AcquireResult result = capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, {});
+      if (!granted(result)) return std::nullopt;
+      EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+      return std::get<Granted>(result).fence;
+    }));
+    // The first one is a writer, whom all others wait for.
+    ASSERT_TRUE(i > 0 || queued(1));
+  }
+  ASSERT_TRUE(queued(waiters));
+  auto upgrading = std::async(std::launch::async, [&] { return held.tryUpgrade(20s); });
+  ASSERT_TRUE(queued(waiters + 1));
+  ASSERT_EQ(direct->release(reads.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(upgrading.get());
+  const auto fence = held.fence();
+  ASSERT_TRUE(fence);
+  ASSERT_TRUE(queued(waiters)) << "they wait again";
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  for (auto& each : waiting) {
+    const auto later = each.get();
+    ASSERT_TRUE(later);
+    EXPECT_GT(*later, *fence);
+  }
+  EXPECT_TRUE(nothingStored());
+}
+
+TEST_F(EtcdShares, NoHolderLosesItsShareWhenThereAreFewerPermits) {
+  constexpr std::uint32_t many = 50;  // more than one transaction changes
+  std::vector<Claimant> holding;
+  for (std::uint32_t i = 0; i < many; ++i) {
+    holding.push_back(sharer(1 + i % 2, 2 * many));
+    ASSERT_TRUE(granted(direct->acquire(holding.back().request())));
+  }
+  ASSERT_TRUE(capability<Permits>(*direct)->resize(key, 2, soon()));
+  EXPECT_EQ(holders(), many);
+  for (const Holder& each : capability<Permits>(*direct)->shareHolders(key, soon())) {
+    EXPECT_EQ(each.share->limit, 2U);
+  }
+  const auto elsewhere = open();
+  std::vector<Renewal> renewals;
+  for (const Claimant& each : holding) renewals.push_back({.claim = each.claim(), .ttl = 2 * longTtl});
+  direct->renew(renewals, soon());
+  for (const Renewal& each : renewals) EXPECT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
+  EXPECT_TRUE(granted(direct->acquire(holding[0].request(soon(), true)))) << "again";
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, 2).request())));
+  for (std::size_t i = 0; i < many; ++i) {
+    LockDriver& driver = i % 2 == 0 ? *direct : *elsewhere;
+    EXPECT_EQ(driver.release(holding[i].claim(), soon()), ReleaseOutcome::released) << i;
+  }
+  EXPECT_TRUE(nothingStored());
+}
+
+TEST_F(EtcdShares, WhoWaitsWithAnotherLimitHearsOfTheNewOne) {
+  const Claimant holds = sharer(1, 1);
+  ASSERT_TRUE(granted(direct->acquire(holds.request())));
+  const auto driver = open();
+  Result result = wait(driver, sharer(1, 1));
+  ASSERT_TRUE(queued(1));
+  ASSERT_TRUE(capability<Permits>(*direct)->resize(key, 2, soon()));
+  ASSERT_TRUE(done(result));
+  EXPECT_THROW((void)result.get(), ConfigError);
+  EXPECT_TRUE(granted(direct->acquire(sharer(1, 2).request())));
+  EXPECT_EQ(holders(), 2U);
+  EXPECT_EQ(cluster().waitingClaims(), 0U);
+}
+
+TEST_F(EtcdShares, AShareThatIsBrokenIsLostAndTheOthersAreNot) {
+  LockManager manager(direct);
+  Semaphore semaphore(manager, key, 3);
+  const Lock first = semaphore.acquire();
+  const Lock second = semaphore.acquire();
+  auto shown = capability<Permits>(*direct)->shareHolders(key, soon());
+  ASSERT_EQ(shown.size(), 2U);
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock(key, soon(), &shown[0]));
+  EXPECT_TRUE(waitUntil([&] { return first.lost().stop_requested(); }));
+  EXPECT_TRUE(second.valid());
+  EXPECT_FALSE(capability<Breakable>(*direct)->breakLock(key, soon(), &shown[0])) << "it has gone";
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock(key, soon()));
+  EXPECT_TRUE(waitUntil([&] { return second.lost().stop_requested(); }));
+  EXPECT_TRUE(nothingStored());
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
