@@ -29,6 +29,18 @@ RateOutcome shareOf(const RateOutcome& all, std::int64_t index, std::int64_t cal
   return share;
 }
 
+// All callers of a question fail together, and each is told by an exception of its own: what one thread does
+// with its exception does not touch those of others.
+[[noreturn]] void throwCopyOf(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const ForkedError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what());
+  }
+}
+
 }  // namespace
 
 /// Callers with one question. Those who sleep are woken together, which costs one system call; on a mutex of
@@ -172,7 +184,7 @@ bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant dead
     place = batch->callers - 1;
     held.unlock();
     if (!waitToLead(*batch, deadline)) {
-      if (batch->failure) std::rethrow_exception(batch->failure);
+      if (batch->failure) throwCopyOf(batch->failure);
       charge.outcome = shareOf(batch->outcome, place, batch->callers, charge.cost);
       return false;
     }
@@ -201,7 +213,7 @@ bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant dead
   shard.dropIfEmpty(key);
   held.unlock();
   if (batch) batch->answer(question.outcome, failure);
-  if (failure) std::rethrow_exception(failure);
+  if (failure) throwCopyOf(failure);
   return newUnits;
 }
 
