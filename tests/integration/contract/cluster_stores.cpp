@@ -64,6 +64,7 @@ std::vector<DriverFactory> clusterStores() {
                         .breakable = true,
                         .postable = true,
                         .permits = true,
+                        .batchable = true,
                         .showsWaiters = true};
   factory.queued = [sum] { return sum(queuedAt); };
   factory.requests = [sum] { return sum(requestsOf); };

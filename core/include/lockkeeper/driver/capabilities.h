@@ -44,10 +44,11 @@ class LOCKKEEPER_CORE_EXPORT Batchable {
   virtual ~Batchable() = default;
 
   /// Claims the keys in the order of `requests`, each as LockDriver::acquire() does, and ends with the first
-  /// one that is busy. Returns the results of those that were claimed: all but the last one are Granted. One
-  /// bounded attempt until the first request's deadline; the keys differ. Throws as acquire(), for all of
-  /// them: after any error but StoreUnavailable, each may have been granted. Core asks so for up to 1,000
-  /// keys, and key by key where a driver is not Batchable.
+  /// one that is busy. Returns the results of those that were claimed: all but the last one are Granted, and
+  /// that one is when the rest is in a part of the store that is unavailable. One bounded attempt until the
+  /// first request's deadline; the keys differ. Throws as acquire(), for all of them: after any error but
+  /// StoreUnavailable, each may have been granted. Core asks so for up to 1,000 keys, and key by key where a
+  /// driver is not Batchable.
   [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
       std::span<const AcquireRequest> requests) = 0;
 };

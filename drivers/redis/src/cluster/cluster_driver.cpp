@@ -25,6 +25,14 @@ constexpr std::chrono::milliseconds longCall{100};
 using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 using List = void (RedisDriver::*)(std::string_view prefix, const Visit& visit, Instant deadline);
 
+// Those at the front whose keys are in the slot of the first one.
+std::span<const AcquireRequest> ofFirstSlot(std::span<const AcquireRequest> requests) {
+  const std::uint16_t slot = hashSlot(requests.front().claim.key);
+  const auto other = std::ranges::find_if(
+      requests, [&](const AcquireRequest& each) { return hashSlot(each.claim.key) != slot; });
+  return {requests.begin(), other};
+}
+
 /// Passes on what one node's driver reports.
 class DoubtOfNode final : public LossListener {
  public:
@@ -102,6 +110,23 @@ AcquireResult ClusterDriver::acquireWaiting(const AcquireRequest& request, std::
   return impl_->wait(request, saturatingAdd(impl_->clock->now(), waitFor), stop);
 }
 
+std::vector<AcquireResult> ClusterDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
+  std::vector<AcquireResult> results;
+  while (results.size() < requests.size()) {
+    const auto run = ofFirstSlot(requests.subspan(results.size()));
+    try {
+      const auto some = impl_->at(run.front().claim.key, run.front().deadline,
+                                  [&](RedisDriver& node) { return node.acquireInOrder(run); });
+      results.insert(results.end(), some.begin(), some.end());
+    } catch (const StoreUnavailable&) {
+      if (results.empty()) throw;
+      return results;
+    }
+    if (std::holds_alternative<Busy>(results.back())) break;
+  }
+  return results;
+}
+
 bool ClusterDriver::waitersReportedSince(Instant since) noexcept {
   if (impl_->forkGuard.inherited()) return false;
   try {
@@ -160,7 +185,9 @@ std::string ClusterDriver::name() const { return impl_->topology.name(); }
 
 void* ClusterDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
-  return capabilityOf<Postable, Waitable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
+  // Each grant is confirmed by itself then.
+  if (type == typeid(Batchable) && impl_->options.node.minReplicas > 0) return nullptr;
+  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
                       DoubtReporting, Permits, RateDriver>(*this, type);
 }
 

@@ -33,6 +33,7 @@ namespace lockkeeper::redis {
 class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                                                     public Postable,
                                                     public Waitable,
+                                                    public Batchable,
                                                     public WaiterReporting,
                                                     public Browsable,
                                                     public WaiterBrowsable,
@@ -53,6 +54,9 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
   bool waitersReportedSince(Instant since) noexcept override;
+
+  /// Keys of one slot (a hash tag) that follow one another are claimed by one request.
+  std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
 
   /// Asks all masters that are concerned at the same time, each on a thread of the moment, so that none makes
   /// the renewals of another one late.
