@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lockkeeper/internal/holders.h"
+
 namespace lockkeeper::cli {
 namespace {
 
@@ -16,7 +18,7 @@ bool sameGrant(const Holder& one, const Holder& other) {
 }  // namespace
 
 WatchedKeys::Id WatchedKeys::idOf(const std::string& name, const Holder& holder) {
-  return {name, holder.share ? holder.grantId : std::string()};
+  return {name, shareName(holder)};
 }
 
 std::vector<WatchedKeys::Change> WatchedKeys::look(const Locks& locks, Instant now) {

@@ -3,6 +3,7 @@
 #include <Poco/JSONString.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ constexpr std::size_t mostRecent = 30;
 constexpr std::size_t longestFault = 300;
 // An end that was calculated again from a later look differs by the time that a look takes.
 constexpr std::int64_t sameEnd = 250;
+constexpr std::size_t mostShownWaiters = 20;
 
 std::int64_t inMilliseconds(Instant at) {
   return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
@@ -30,6 +32,11 @@ std::int64_t inMilliseconds(Instant at) {
 
 std::string json(const std::string& text) {
   return Poco::toJSON(text, Poco::JSON_WRAP_STRINGS | Poco::JSON_ESCAPE_UNICODE);
+}
+
+bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
+  const auto apart = one.since < other.since ? other.since - one.since : one.since - other.since;
+  return one.owner == other.owner && one.share == other.share && apart <= milliseconds{sameEnd};
 }
 
 void append(std::string& list, const std::string& item) {
@@ -139,12 +146,14 @@ void LockFeed::run() {
 
 LockFeed::Found LockFeed::list() const {
   Found found;
+  std::vector<std::string> keys;
   std::vector<std::string> shared;
   const auto collect = [&](std::string_view key, const Holder& holder) {
+    keys.emplace_back(key);
     if (holder.share) {
       shared.emplace_back(key);
     } else {
-      found.insert_or_assign(Name(key, ""), holder);
+      found.holders.insert_or_assign(Name(key, ""), holder);
     }
     return !stopped();
   };
@@ -153,11 +162,28 @@ LockFeed::Found LockFeed::list() const {
   for (const std::string& key : shared) {
     if (stopped()) break;
     for (Holder& each : holdersOf(*source_.store, key, holdersBound)) {
-      Name name(key, each.share ? each.grantId : "");
-      found.insert_or_assign(std::move(name), std::move(each));
+      Name name(key, shareName(each));
+      found.holders.insert_or_assign(std::move(name), std::move(each));
     }
   }
+  if (!stopped()) addWaiters(keys, found);
   return found;
+}
+
+void LockFeed::addWaiters(const std::vector<std::string>& keys, Found& found) const {
+  auto* const browsable = capability<WaiterBrowsable>(*source_.store);
+  if (browsable == nullptr || keys.empty()) return;
+  const Instant now = systemClock()->now();
+  const auto waiters = browsable->waiters(keys, saturatingAdd(now, listBound));
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    if (waiters[index].empty()) continue;
+    std::vector<SeenWaiter>& seen = found.waiters[keys[index]];
+    for (const Waiter& each : waiters[index]) {
+      seen.push_back({.owner = each.owner,
+                      .share = each.share ? shareText(*each.share) : std::string(),
+                      .since = now - each.waited.value_or(milliseconds{0})});
+    }
+  }
 }
 
 std::string LockFeed::compare(Found found, Instant now) {
@@ -165,7 +191,7 @@ std::string LockFeed::compare(Found found, Instant now) {
   std::string ends;
   std::string gone;
   auto former = std::exchange(rows_, {});
-  for (auto& [name, holder] : found) {
+  for (auto& [name, holder] : found.holders) {
     const std::int64_t endsAt = holder.remaining ? inMilliseconds(now) + holder.remaining->count() : 0;
     const auto before = former.find(name);
     if (before != former.end() && sameGrant(before->second.holder, holder)) {
@@ -194,7 +220,24 @@ std::string LockFeed::compare(Found found, Instant now) {
     names_.erase(grant.id);
     append(gone, std::to_string(grant.id));
   }
-  return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + "]";
+  return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + R"(],"queues":[)" +
+         compareWaiters(std::move(found.waiters)) + "]";
+}
+
+std::string LockFeed::compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found) {
+  std::string queues;
+  auto former = std::exchange(waiters_, std::move(found));
+  for (auto& [key, waiters] : waiters_) {
+    const auto before = former.find(key);
+    if (before != former.end() && std::ranges::equal(before->second, waiters, sameWaiter)) {
+      waiters = std::move(before->second);  // as the viewers know them
+    } else {
+      append(queues, queue(key, waiters));
+    }
+    if (before != former.end()) former.erase(before);
+  }
+  for (const auto& [key, waiters] : former) append(queues, queue(key, {}));
+  return queues;
 }
 
 void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nanoseconds took) {
@@ -210,7 +253,21 @@ void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nan
 std::string LockFeed::everything() const {
   std::string rows;
   for (const auto& [name, grant] : rows_) append(rows, row(grant));
-  return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + "]}\n";
+  std::string queues;
+  for (const auto& [key, waiters] : waiters_) append(queues, queue(key, waiters));
+  return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}\n";
+}
+
+// [key, how many wait, the first of them as [owner, since, share]].
+std::string LockFeed::queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const {
+  std::string first;
+  for (const SeenWaiter& each : std::span(waiters).first(std::min(waiters.size(), mostShownWaiters))) {
+    append(first, "[" + (each.owner.empty() ? "null" : json(jsonText(each.owner))) + "," +
+                      std::to_string(inMilliseconds(each.since)) +
+                      (each.share.empty() ? "" : "," + json(each.share)) + "]");
+  }
+  return "[" + json(jsonText(std::string_view(key).substr(source_.hidden))) + "," +
+         std::to_string(waiters.size()) + ",[" + first + "]]";
 }
 
 // [number, key, owner, since, whether it may be older, end, fence, share]: a fence is a text, since it may be

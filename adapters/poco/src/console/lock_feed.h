@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/driver.h"
@@ -27,6 +28,13 @@ struct SeenGrant {
   Instant since{};           ///< When it was seen first.
   bool sinceBefore = false;  ///< It may be older.
   std::int64_t endsAt = 0;   ///< Milliseconds of boot time; 0: never, or not known.
+};
+
+/// Who waits for a key, in the order in which they are served.
+struct SeenWaiter {
+  std::string owner;
+  std::string share{};  ///< In words; empty: all of the key.
+  Instant since{};
 };
 
 bool sameGrant(const Holder& one, const Holder& other);
@@ -70,13 +78,20 @@ class LockFeed {
  private:
   /// The key and, of a share, the grant.
   using Name = std::pair<std::string, std::string>;
-  using Found = std::map<Name, Holder>;
+  struct Found {
+    std::map<Name, Holder> holders;
+    std::map<std::string, std::vector<SeenWaiter>>
+        waiters;  // by their keys; none where the store cannot tell
+  };
 
   void run();
   Found list() const;
+  void addWaiters(const std::vector<std::string>& keys, Found& found) const;
   std::string compare(Found found, Instant now);
+  std::string compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found);
   std::string everything() const;
   std::string row(const SeenGrant& grant) const;
+  std::string queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const;
   void publish(const std::string& changes, Instant now, std::chrono::nanoseconds took);
 
   const Source source_;
@@ -89,9 +104,10 @@ class LockFeed {
   std::uint64_t version_ = 0;
   std::uint64_t lastId_ = 0;
   std::map<Name, SeenGrant> rows_;
-  std::map<std::uint64_t, Name> names_;  // by the number of the grant
-  std::deque<std::string> recent_;       // what changed, up to version_
-  std::string status_;                   // of the last look
+  std::map<std::uint64_t, Name> names_;                     // by the number of the grant
+  std::map<std::string, std::vector<SeenWaiter>> waiters_;  // by the keys that have some
+  std::deque<std::string> recent_;                          // what changed, up to version_
+  std::string status_;                                      // of the last look
   std::once_flag joined_;
   std::thread poller_;
 };

@@ -25,6 +25,12 @@ inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key,
   return permits->shareHolders(key, deadline());
 }
 
+/// Tells a share of a key from the others; empty for who has all of the key.
+inline std::string shareName(const Holder& holder) {
+  if (!holder.share) return {};
+  return holder.grantId.empty() && holder.fence ? std::to_string(*holder.fence) : holder.grantId;
+}
+
 /// What it is of a key, for people: "reader", "upgradeable reader", "writer" or "3 of 5".
 inline std::string shareText(const Share& share) {
   if (share == readerShare) return "reader";

@@ -95,6 +95,7 @@ class Console(unittest.TestCase):
     def start_command(self, key, *options):
         command = subprocess.Popen([LOCKKEEPER, "run", "--store", self.store, *options, key, "--", "sleep", "60"])
         self.addCleanup(self.end, command)
+        return command
 
     def wait_for_list(self, page):
         wanted = self.listed()
@@ -137,6 +138,26 @@ class Console(unittest.TestCase):
             self.assertIn("was taken", self.press_break(page, PASSWORD))
             page.wait(f"{SHOWN}.length === 2", "two are left")
             self.assertNotIn(broken, {owner for _, owner, _ in self.listed()})
+
+    def test_shows_who_waits_in_their_order(self):
+        waiting = "document.querySelector('tr.lock .waiting').textContent"
+        self.start_command("export")
+        with Page(self.url) as page:
+            page.wait(f"{SHOWN}.length === 1", "it is held")
+            self.assertEqual(page.run(waiting), "-")
+            page.run("document.querySelector('tr.lock button').click()")
+            self.assertEqual(page.run("document.querySelector('#dWaiting').textContent"), "nobody")
+            pids = []
+            for number in (1, 2):
+                pids.append(str(self.start_command("export", "--wait", "1m").pid))
+                page.wait(f"{waiting}.startsWith('{number}, ')", f"{number} wait")
+            page.wait(f"document.querySelector('#dWaiting').textContent.includes(':{pids[1]} for ')", "they are named")
+            lines = page.run("document.querySelector('#dWaiting').textContent").splitlines()
+            self.assertEqual([line.split(" for ")[0].split(":")[-1] for line in lines], pids)
+            self.redis.hold("another", "a:1")
+            page.wait(f"{SHOWN}.length === 2", "two are held")
+            page.run("document.querySelector('th[data-sort=waiting] button').click()")
+            self.assertEqual(json.loads(page.run(f"JSON.stringify({SHOWN})"))[0][0], "export")
 
     def test_ten_thousand_locks_are_few_rows(self):
         self.redis.send(*(("SET", f"stock:{i:05}", f"{TOKEN}@host:{i % 7}", "PX", "600000") for i in range(10000)))
