@@ -1,5 +1,6 @@
 // The command on etcd:// stores, by their URI alone.
 
+#include <algorithm>
 #include <filesystem>
 #include <list>
 #include <string>
@@ -73,6 +74,15 @@ TEST_F(CommandOnEtcd, SoManyRunAtATimeAndEachIsShownListedAndBroken) {
     }
     EXPECT_NE(seen.find("1 of 2"), std::string::npos) << seen;
   }
+  std::string watching = "exec";
+  for (const std::string& word : line({"watch", "--json"})) watching += " '" + word + "'";
+  const std::string seen = (folder / "seen").string();
+  const Process watch({"sh", "-c", watching + " >" + seen});
+  const auto lines = [&] {
+    const std::string text = readFile(seen);
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  EXPECT_TRUE(waitUntil([&] { return lines() == 2; })) << readFile(seen);
   EXPECT_EQ(lockkeeper({"break", "--yes", "export"}).output, "export was taken from its 2 holders\n");
   EXPECT_EQ(lockkeeper({"run", "export", "--", "true"}).exitCode, 0);
 }
