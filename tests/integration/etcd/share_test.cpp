@@ -213,6 +213,22 @@ TEST_F(EtcdShares, WhoWaitedIsGrantedAfterAnUpgradeWithAHigherFence) {
   EXPECT_TRUE(nothingStored());
 }
 
+TEST_F(EtcdShares, WhatIsNoClaimIsWaitedForAndLeftAlone) {
+  Claimant reads = sharer(upgradeableShare.weight, upgradeableShare.limit);
+  ASSERT_TRUE(granted(direct->acquire(reads.request())));
+  ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4712"})").find("4712"),
+            std::string::npos);
+  cluster().put("/lockkeeper/locks/" + key + "/foreign", "somebody else's", 4712);
+  Claimant rest = sharer(restOfUpgradeable.weight, restOfUpgradeable.limit);
+  AcquireRequest upgrade = rest.request();
+  upgrade.ahead = true;
+  EXPECT_FALSE(granted(direct->acquire(upgrade)));
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, upgradeableShare.limit).request())));
+  EXPECT_EQ(cluster().lastClaim(key).lease, 4712);
+  (void)cluster().request("/v3/lease/revoke", R"({"ID":"4712"})");
+  EXPECT_TRUE(granted(direct->acquire(upgrade)));
+}
+
 TEST_F(EtcdShares, NoHolderLosesItsShareWhenThereAreFewerPermits) {
   constexpr std::uint32_t many = 50;  // more than one transaction changes
   std::vector<Claimant> holding;

@@ -17,9 +17,9 @@ constexpr std::uint64_t beyondRoom = 64;
 
 ClaimLine::ClaimLine(std::vector<Entry> claims) {
   for (Entry& each : claims) {
-    ClaimText text = textIn(each.value).value_or(ClaimText{});
-    const bool granted = text.share ? !text.waits : claims_.empty();
-    claims_.push_back({std::move(each), std::move(text), granted});
+    const auto text = textIn(each.value);
+    const bool granted = !text || (text->share ? !text->waits : claims_.empty());
+    claims_.push_back({std::move(each), text.value_or(ClaimText{}), granted});
   }
 }
 

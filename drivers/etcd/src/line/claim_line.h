@@ -34,7 +34,7 @@ struct Obstacles {
 /// at the front and fit beside each other: one alone that has all of the key, or shares. A share's value says
 /// whether it is granted, since it keeps its permits when there come to be fewer of them.
 ///
-/// What is no claim of ours counts as one that has all of the key.
+/// What is no claim of ours counts as one that has all of the key, wherever it stands.
 class ClaimLine {
  public:
   explicit ClaimLine(std::vector<Entry> claims);
