@@ -1,6 +1,7 @@
 #include "lockkeeper/redis/cluster_driver.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -78,6 +79,9 @@ class ClusterDriver::Impl {
   void look(Instant deadline);
   AcquireResult wait(AcquireRequest request, Instant until, const std::stop_token& stop);
   void list(std::string_view prefix, List listOf, const Visit& visit, Instant deadline);
+  void addWaiters(const NodeAddress& master, std::span<const std::string> keys,
+                  std::span<const std::size_t> indexes, std::vector<std::vector<Waiter>>& found,
+                  Instant deadline);
   std::uint16_t commonSlot(std::span<const RateCharge> charges) const;
 
   const ForkGuard forkGuard;
@@ -220,12 +224,13 @@ bool ClusterDriver::breakLock(std::string_view key, Instant deadline, const Hold
 }
 
 std::vector<std::vector<Waiter>> ClusterDriver::waiters(std::span<const std::string> keys, Instant deadline) {
-  std::vector<std::vector<Waiter>> found;
-  for (const std::string& key : keys) {
-    found.push_back(impl_->at(key, deadline, [&](RedisDriver& node) {
-      return std::move(node.waiters({&key, 1}, deadline).front());
-    }));
+  impl_->forkGuard.check();
+  std::map<NodeAddress, std::vector<std::size_t>> keysOf;
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    keysOf[impl_->topology.route(hashSlot(keys[index]), deadline).master].push_back(index);
   }
+  std::vector<std::vector<Waiter>> found(keys.size());
+  for (const auto& [master, indexes] : keysOf) impl_->addWaiters(master, keys, indexes, found, deadline);
   return found;
 }
 
@@ -278,6 +283,24 @@ void ClusterDriver::Impl::look(Instant deadline) {
     }
   }
   if (!allAnswer) (void)topology.masters(deadline);
+}
+
+// Of the keys with these indexes, together; one by one when one of them is somewhere else by now.
+void ClusterDriver::Impl::addWaiters(const NodeAddress& master, std::span<const std::string> keys,
+                                     std::span<const std::size_t> indexes,
+                                     std::vector<std::vector<Waiter>>& found, Instant deadline) {
+  std::vector<std::string> some;
+  for (const std::size_t index : indexes) some.push_back(keys[index]);
+  try {
+    auto waiters = nodes.of(master, false)->waiters(some, deadline);
+    for (std::size_t i = 0; i < indexes.size(); ++i) found[indexes[i]] = std::move(waiters[i]);
+  } catch (const StoreUnavailable&) {
+    for (const std::size_t index : indexes) {
+      found[index] = at(keys[index], deadline, [&](RedisDriver& node) {
+        return std::move(node.waiters(keys.subspan(index, 1), deadline).front());
+      });
+    }
+  }
 }
 
 // The queue moves with its lock: who waits goes on in its old place.

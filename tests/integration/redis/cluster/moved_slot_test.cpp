@@ -281,5 +281,27 @@ TEST_F(MovedSlot, UnderLoadNothingIsGrantedTwiceWhileANodeIsAddedUsedAndRemoved)
   ended = true;
 }
 
+TEST_F(MovedSlot, WhoWaitsIsListedWhereverTheQueueIs) {
+  LockManager holders(driver);
+  std::optional<Lock> held = holders.lock(key);
+  const std::unique_ptr<Waiters> waiters = waitInOrder(2, *held->fence());
+  // Keys of all masters together, most of which nobody waits for.
+  std::vector<std::string> keys{key};
+  for (std::size_t number = 0; number < 30; ++number) keys.push_back(newKey(number % 3));
+  const auto listed = [&] {
+    const auto all = capability<WaiterBrowsable>(*driver)->waiters(keys, soon());
+    EXPECT_EQ(all.size(), keys.size());
+    for (std::size_t each = 1; each < all.size(); ++each) EXPECT_TRUE(all[each].empty());
+    return all.front().size();
+  };
+  EXPECT_EQ(listed(), 2U);
+  beginMove();
+  moveLock();
+  endMove();
+  EXPECT_TRUE(waitUntil([&] { return listed() == 2; }));
+  held.reset();
+  EXPECT_EQ(waiters->served(), (std::vector{0, 1}));
+}
+
 }  // namespace
 }  // namespace lockkeeper::test
