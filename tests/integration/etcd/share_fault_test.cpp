@@ -66,6 +66,22 @@ TEST_F(EtcdShareFaults, AShareThatMayHaveEnteredWithoutRoomIsNotGrantedLater) {
   EXPECT_FALSE(direct->holder(key, soon()));
 }
 
+TEST_F(EtcdShareFaults, AWithdrawalThatComesLateTakesNothingThatWasGrantedMeanwhile) {
+  const Claimant first = sharer(1, 1);
+  ASSERT_TRUE(granted(direct->acquire(first.request())));
+  const Claimant who = sharer(1, 1);
+  keepBack(aRevocation);
+  expectDoubt([&] { return proxied->acquire(who.request()); });
+  ASSERT_EQ(direct->release(first.claim(), soon()), ReleaseOutcome::released);
+  ASSERT_TRUE(granted(direct->acquire(who.request(soon(), true))));
+  const std::string late = proxy.held();
+  ASSERT_NE(late.find("\r\n\r\n"), std::string::npos) << "something was kept back";
+  (void)cluster().request("/v3/lease/revoke", late.substr(late.find("\r\n\r\n") + 4));
+  EXPECT_EQ(taken(key), 1U);
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, 1).request())));
+  EXPECT_EQ(direct->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
 TEST_F(EtcdShareFaults, AConfirmationThatComesLateGrantsNothing) {
   const Claimant holds = sharer(1, 1);
   ASSERT_TRUE(granted(direct->acquire(holds.request())));

@@ -229,6 +229,22 @@ TEST_F(EtcdShares, WhatIsNoClaimIsWaitedForAndLeftAlone) {
   EXPECT_TRUE(granted(direct->acquire(upgrade)));
 }
 
+TEST_F(EtcdShares, WhoHoldsNamesTheLimitWhoeverIsBeforeOrBehind) {
+  const std::string token(32, 'a');
+  const auto put = [&](const std::string& name, const std::string& share) {
+    cluster().put("/lockkeeper/locks/" + key + "/" + name, token + "@web:1@" + share, 4713);
+  };
+  ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4713"})").find("4713"),
+            std::string::npos);
+  put("~1", "1/5?");
+  put("~2", "1/5");
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, 8).request()))) << "it is behind one that waits";
+  EXPECT_TRUE(granted(direct->acquire(sharer(1, 5).request())));
+  put("3", "2/8");  // as one that is about to be withdrawn
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, 5).request()))) << "there is no room, for now";
+  (void)cluster().request("/v3/lease/revoke", R"({"ID":"4713"})");
+}
+
 TEST_F(EtcdShares, NoHolderLosesItsShareWhenThereAreFewerPermits) {
   constexpr std::uint32_t many = 50;  // more than one transaction changes
   std::vector<Claimant> holding;

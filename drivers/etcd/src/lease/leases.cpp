@@ -65,6 +65,14 @@ void Leases::keep(std::span<KeptLease> leases, Instant deadline) {
 
 void Leases::end(std::int64_t id) { store_.leave("/v3/lease/revoke", idOnly(id)); }
 
+void Leases::withdraw(const std::string& claim, std::int64_t id) {
+  BatchedCall call{.body = idOnly(id)};
+  store_.callAll("/v3/lease/revoke", std::span(&call, 1), store_.oneTimeout());
+  if (call.answer) return;
+  remember(claim, id);
+  throw OutcomeUnknown(call.cause + "; the claim may still be there");
+}
+
 TransactionReply Leases::attach(const std::string& claim, const Lease& lease,
                                 const EtcdStore::Transaction& transaction, Instant deadline) {
   try {

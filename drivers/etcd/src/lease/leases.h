@@ -44,6 +44,11 @@ class Leases {
   /// Ends one that nobody needs any more, without waiting for it; otherwise it ends by itself.
   void end(std::int64_t id);
 
+  /// Ends a lease together with the claim that it holds, unless that has moved to another one by then. Throws
+  /// OutcomeUnknown when the server does not confirm it: the lease is remembered then, as one in doubt. Takes
+  /// one I/O timeout at most.
+  void withdraw(const std::string& claim, std::int64_t id);
+
   /// Makes a transaction that puts the claim at `claim` on `lease`, new and without one, and throws as it
   /// does. A lease that is certainly not used then is ended. One in doubt is remembered: endDoubted() comes
   /// with the claim's next transaction, so that a late one finds no lease to put the claim on.

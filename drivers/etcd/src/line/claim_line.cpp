@@ -42,8 +42,9 @@ Obstacles ClaimLine::obstacles(const Share& share, bool grantedOnly) const {
 
 std::optional<std::uint32_t> ClaimLine::otherLimit(const Share& share) const {
   for (const LineClaim& each : claims_) {
-    if (each.granted && each.text.share && each.text.share->limit != share.limit)
-      return each.text.share->limit;
+    if (!each.granted || !each.text.share) continue;
+    const std::uint32_t limit = each.text.share->limit;
+    return limit == share.limit ? std::nullopt : std::optional(limit);
   }
   return std::nullopt;
 }
@@ -62,15 +63,16 @@ std::size_t pageFor(const Share& share) {
 
 ClaimLine readOn(EtcdStore& store, std::string_view key, std::vector<Entry> page, const Share& share,
                  std::int64_t created, bool whole, Instant deadline) {
-  const std::size_t full = pageFor(share);
+  std::size_t most = pageFor(share);
   std::vector<Entry> all = std::move(page);
-  bool last = all.size() < full;
+  bool last = all.size() < most;
   while (true) {
     ClaimLine line(all);
     if (last || (!whole && line.before(share).needed >= beyondRoom)) return line;
-    const std::string next = getAll(store.claimsOf(key), created - 1, full, all.back().created + 1);
+    most *= 2;  // so that many claims are read by a few requests
+    const std::string next = getAll(store.claimsOf(key), created - 1, most, all.back().created + 1);
     std::vector<Entry> more = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
-    last = more.size() < full;
+    last = more.size() < most;
     std::move(more.begin(), more.end(), std::back_inserter(all));
   }
 }

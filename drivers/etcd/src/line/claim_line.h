@@ -48,7 +48,8 @@ class ClaimLine {
   /// The same when it goes ahead of those who wait.
   Obstacles beforeAhead(const Share& share) const;
 
-  /// The limit that granted shares have, if it is not that of `share`.
+  /// The limit that holders have, if it is not that of `share`: the first granted share has it. One behind it
+  /// may be about to be withdrawn.
   std::optional<std::uint32_t> otherLimit(const Share& share) const;
 
   /// Those who wait.

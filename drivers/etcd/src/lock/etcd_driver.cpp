@@ -203,7 +203,12 @@ bool EtcdDriver::Impl::breakLock(std::string_view key, Instant deadline, const H
     return !each.granted || (shown != nullptr && shown->fence != static_cast<Fence>(each.entry.created));
   });
   bool broken = false;
-  for (const LineClaim& each : claims) broken = breakClaim(each.entry, deadline) || broken;
+  try {
+    for (const LineClaim& each : claims) broken = breakClaim(each.entry, deadline) || broken;
+  } catch (const StoreUnavailable& error) {
+    if (!broken) throw;
+    throw OutcomeUnknown(std::string(error.what()) + "; some of those who share the key have lost it");
+  }
   return broken;
 }
 

@@ -88,14 +88,12 @@ std::optional<Granted> ShareClaims::enter(const AcquireRequest& request) {
   if (fits) {
     return Granted{lease.from, lease.length, static_cast<Fence>(reply.revision)};
   }
-  withdraw(key, reply.revision, request.deadline);
-  leases_.end(lease.id);
+  leases_.withdraw(key, lease.id);
   if (census.otherLimit) throwLimitsDisagree(claim.key, *claim.share, *census.otherLimit);
   return std::nullopt;
 }
 
-// Shares of a single permit are only counted. All that hold the key name one limit, so the first one tells
-// it.
+// Shares of a single permit are only counted; what else stands among them counts as one.
 std::vector<std::string> ShareClaims::withCensus(std::string first, const Claim& claim) const {
   const KeyRange singles = store_.singlePermitsOf(claim.key);
   return {std::move(first), getAll(store_.otherClaimsOf(claim.key)), getFirst(singles), count(singles)};
@@ -106,17 +104,18 @@ ShareClaims::Census ShareClaims::censusIn(const TransactionReply& reply, const C
                                           bool entered) const {
   const Share& share = *claim.share;
   const std::string own = store_.keyOf(claim);
-  const auto withoutOwn = [&](std::vector<Entry> claims) {
-    std::erase_if(claims, [&](const Entry& each) { return each.key == own; });
-    return ClaimLine(std::move(claims));
-  };
-  const ClaimLine others = withoutOwn(reply.found[1]);
-  const ClaimLine firstSingle = withoutOwn(reply.found[2]);
+  std::vector<Entry> others = reply.found[1];
+  const bool firstSingleIsOther = !reply.found[2].empty() && reply.found[2][0].key != own;
+  if (firstSingleIsOther) others.push_back(reply.found[2][0]);
+  std::erase_if(others, [&](const Entry& each) { return each.key == own; });
+  std::ranges::sort(others, {}, &Entry::created);
+  const ClaimLine line(std::move(others));
   Census census{.permits = static_cast<std::uint64_t>(reply.counted[3]),
-                .otherLimit = others.otherLimit(share)};
-  if (!census.otherLimit) census.otherLimit = firstSingle.otherLimit(share);
+                .otherLimit = line.otherLimit(share)};
+  // Those that are counted already, of one permit each.
   if (entered && share.weight == 1) census.permits -= 1;
-  for (const LineClaim& each : others.claims()) census.permits += permitsOf(each, share);
+  if (firstSingleIsOther) census.permits -= 1;
+  for (const LineClaim& each : line.claims()) census.permits += permitsOf(each, share);
   return census;
 }
 
@@ -133,7 +132,7 @@ std::optional<Granted> ShareClaims::grantAgain(const AcquireRequest& request, En
     if (otherLimit || line.before(*claim.share).needed != 0) {
       // One that waits keeps its place.
       const auto text = textIn(own.value);
-      if (text && !text->waits) withdraw(own.key, own.created, request.deadline);
+      if (text && !text->waits) leases_.withdraw(own.key, own.lease);
       if (otherLimit) throwLimitsDisagree(claim.key, *claim.share, *otherLimit);
       return std::nullopt;
     }
@@ -166,22 +165,23 @@ std::optional<Granted> ShareClaims::goAhead(const AcquireRequest& request) {
   return granted != nullptr ? std::optional(*granted) : std::nullopt;
 }
 
-// The claim must not stay, since nobody would release it.
-void ShareClaims::withdraw(const std::string& key, std::int64_t created, Instant deadline) {
+bool ShareClaims::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  bool changed = false;
   try {
-    (void)store_.execute({.compares = {createdAt({.from = key}, created)}, .then = {remove(key)}}, deadline);
+    return changeLimits(key, limit, deadline, changed);
   } catch (const StoreUnavailable& error) {
-    throw OutcomeUnknown(std::string(error.what()) + "; the share was asked for and may still be taken");
+    if (!changed) throw;
+    throw OutcomeUnknown(std::string(error.what()) + "; some of those who hold the key have the new limit");
   }
 }
 
-bool ShareClaims::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
-  bool shared = false;
+bool ShareClaims::changeLimits(std::string_view key, std::uint32_t limit, Instant deadline, bool& changed) {
   while (true) {
     const TransactionReply reply =
         store_.execute({.then = {getAll(store_.claimsOf(key))}, .effect = Effect::none}, deadline);
     const ClaimLine line(reply.found[0]);
     std::vector<LineClaim> others;  // that name another limit
+    bool shared = changed;
     for (const LineClaim& each : line.claims()) {
       shared = shared || (each.granted && each.text.share);
       if (each.text.share && each.text.share->limit != limit) others.push_back(each);
@@ -191,6 +191,7 @@ bool ShareClaims::resize(std::string_view key, std::uint32_t limit, Instant dead
     for (std::size_t from = 0; from < others.size() && unchanged; from += rewrittenAtOnce) {
       const std::size_t size = std::min(rewrittenAtOnce, others.size() - from);
       unchanged = rewrite(std::span(others).subspan(from, size), limit, deadline);
+      changed = changed || unchanged;
     }
   }
 }

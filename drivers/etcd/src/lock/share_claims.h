@@ -44,7 +44,7 @@ class ShareClaims {
   std::optional<Granted> enter(const AcquireRequest& request);
   std::optional<Granted> grantAgain(const AcquireRequest& request, Entry own);
   std::optional<Granted> goAhead(const AcquireRequest& request);
-  void withdraw(const std::string& key, std::int64_t created, Instant deadline);
+  bool changeLimits(std::string_view key, std::uint32_t limit, Instant deadline, bool& changed);
   bool rewrite(std::span<const LineClaim> claims, std::uint32_t limit, Instant deadline);
 
   EtcdStore& store_;

@@ -128,7 +128,7 @@ std::optional<Granted> ClaimQueue::waitIn(Place& place, Wait& wait) {
   wait.entered = store_.clock().now();
   while (true) {
     checkLimit(place, wait.callEnd());
-    if (!place.toSendBack.empty() && !wait.stop.stop_requested()) sendBack(place, wait.callEnd());
+    if (!wait.stop.stop_requested()) sendBack(place, wait.callEnd());
     if (place.hasTurn() && !wait.stop.stop_requested()) {
       if (const auto granted = confirm(place, wait.request.ttl, wait.callEnd())) return granted;
     }
@@ -289,9 +289,10 @@ void ClaimQueue::takeInLine(Place& place, std::vector<Entry> before, Instant dea
   if (place.ahead && place.obstacles.needed == 0) place.toSendBack = line.waiting();
 }
 
-// From the last one on: as long as one waits before them, none of those behind it has its turn.
+// From the last one on: as long as one waits before them, none of those behind it has its turn. Who comes to
+// be different meanwhile is looked at again.
 void ClaimQueue::sendBack(Place& place, Instant deadline) {
-  while (!place.toSendBack.empty()) {
+  while (!place.toSendBack.empty() && store_.clock().now() < deadline) {
     const std::size_t rest = place.toSendBack.size() - std::min(place.toSendBack.size(), mostSentBack);
     std::vector<std::string> compares = unchanged(place);
     std::vector<std::string> removals;
@@ -303,8 +304,11 @@ void ClaimQueue::sendBack(Place& place, Instant deadline) {
     }
     const TransactionReply reply = store_.execute(
         {.compares = std::move(compares), .then = std::move(removals), .otherwise = lookAt(place)}, deadline);
-    if (!reply.succeeded) return takeIn(place, reply, deadline);
-    place.toSendBack.resize(rest);
+    if (reply.succeeded) {
+      place.toSendBack.resize(rest);
+    } else {
+      takeIn(place, reply, deadline);
+    }
   }
 }
 

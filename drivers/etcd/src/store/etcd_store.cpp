@@ -51,8 +51,8 @@ KeyRange EtcdStore::claimsOf(std::string_view key) const {
 }
 
 KeyRange EtcdStore::singlePermitsOf(std::string_view key) const {
-  const std::string from = root_ + encoded(key) + "/" + singlePermit;
-  return {.from = from, .to = endOf(from)};
+  const KeyRange all = claimsOf(key);
+  return {.from = all.from + singlePermit, .to = all.to};
 }
 
 KeyRange EtcdStore::otherClaimsOf(std::string_view key) const {
