@@ -229,20 +229,27 @@ TEST_F(EtcdShares, WhatIsNoClaimIsWaitedForAndLeftAlone) {
   EXPECT_TRUE(granted(direct->acquire(upgrade)));
 }
 
-TEST_F(EtcdShares, WhoHoldsNamesTheLimitWhoeverIsBeforeOrBehind) {
-  const std::string token(32, 'a');
-  const auto put = [&](const std::string& name, const std::string& share) {
-    cluster().put("/lockkeeper/locks/" + key + "/" + name, token + "@web:1@" + share, 4713);
-  };
+TEST_F(EtcdShares, TheFirstHolderNamesTheLimit) {
+  ASSERT_TRUE(granted(direct->acquire(sharer(1, 5).request())));
   ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4713"})").find("4713"),
             std::string::npos);
-  put("~1", "1/5?");
-  put("~2", "1/5");
-  EXPECT_FALSE(granted(direct->acquire(sharer(1, 8).request()))) << "it is behind one that waits";
+  const std::string value = std::string(32, 'a') + "@web:1@";
+  cluster().put("/lockkeeper/locks/" + key + "/3", value + "2/8",
+                4713);  // as one that is about to be withdrawn
   EXPECT_TRUE(granted(direct->acquire(sharer(1, 5).request())));
-  put("3", "2/8");  // as one that is about to be withdrawn
-  EXPECT_FALSE(granted(direct->acquire(sharer(1, 5).request()))) << "there is no room, for now";
+  EXPECT_THROW((void)direct->acquire(sharer(1, 8).request()), ConfigError);
   (void)cluster().request("/v3/lease/revoke", R"({"ID":"4713"})");
+}
+
+TEST_F(EtcdShares, OneThatWaitsForAnotherLimitIsNotPassedOver) {
+  ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4714"})").find("4714"),
+            std::string::npos);
+  const std::string value = std::string(32, 'a') + "@web:1@";
+  cluster().put("/lockkeeper/locks/" + key + "/~1", value + "1/5?", 4714);
+  cluster().put("/lockkeeper/locks/" + key + "/~2", value + "1/5", 4714);
+  EXPECT_FALSE(granted(direct->acquire(sharer(1, 8).request())));
+  EXPECT_TRUE(granted(direct->acquire(sharer(1, 5).request())));
+  (void)cluster().request("/v3/lease/revoke", R"({"ID":"4714"})");
 }
 
 TEST_F(EtcdShares, NoHolderLosesItsShareWhenThereAreFewerPermits) {
