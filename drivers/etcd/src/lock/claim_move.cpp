@@ -13,12 +13,12 @@ constexpr int mostMoves = 4;
 
 bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Instant deadline) {
   for (int tries = 0; tries < mostMoves; ++tries) {
-    const TransactionReply reply = leases.attach(
-        own.key, lease,
-        {.compares = {createdAt({.from = own.key}, own.created), modifiedAt(own.key, own.modified)},
-         .then = {put(own.key, asGranted(own.value), lease.id)},
-         .otherwise = {get(own.key)}},
-        deadline);
+    const TransactionReply reply =
+        leases.attach(own.key, lease,
+                      {.compares = unchangedSince(own.key, own.created, own.modified),
+                       .then = {put(own.key, asGranted(own.value), lease.id)},
+                       .otherwise = {get(own.key)}},
+                      deadline);
     if (reply.succeeded) return true;
     const auto& found = reply.found[0];
     if (found.empty() || found[0].created != own.created) {

@@ -179,20 +179,20 @@ ReleaseOutcome EtcdDriver::Impl::release(const Claim& claim, Instant deadline) {
   const std::string ours = created       ? createdAt({.from = key}, *created)
                            : claim.share ? createdAfter({.from = key}, 0)
                                          : hasValue(key, valueOf(claim));
+  std::vector<std::string> then{get(key)};
+  if (!claim.share) then.push_back(getFirst(claimsOf(claim.key)));
+  then.push_back(remove(key));
   const TransactionReply reply =
-      execute({.compares = {ours},
-               .then = {claim.share ? get(key) : getFirst(claimsOf(claim.key)), get(key), remove(key)},
-               .otherwise = {get(key)}},
-              deadline);
+      execute({.compares = {ours}, .then = std::move(then), .otherwise = {get(key)}}, deadline);
   leases.endDoubted(key, deadline);
   if (reply.succeeded || reply.found[0].empty()) queue.takenUp(key);
-  if (!reply.succeeded || reply.found[0].empty() || reply.found[1].empty()) return ReleaseOutcome::notOwner;
-  const Entry& own = reply.found[1][0];
-  const auto text = textIn(own.value);
-  const bool waited = text && text->waits;
+  if (!reply.succeeded || reply.found[0].empty()) return ReleaseOutcome::notOwner;
+  const Entry& own = reply.found[0][0];
   // Otherwise it waited, as above.
   if (created) leases.end(own.lease);
-  return reply.found[0][0].key == key && !waited ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  const auto text = textIn(own.value);
+  const bool wasHolder = claim.share ? !(text && text->waits) : reply.found[1][0].key == key;
+  return wasHolder ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 // All that hold the key, or the one that was shown.

@@ -73,13 +73,14 @@ void RenewalRound::look(std::span<Renewal> renewals, std::span<Look> looks, Inst
   for (std::size_t i = 0; i < renewals.size(); ++i) {
     wanted.then.push_back(get(looks[i].key));
     // A share that is granted stays so; all of a key is the first claim's.
-    const KeyRange claims = store_.claimsOf(renewals[i].claim.key);
-    wanted.then.push_back(renewals[i].claim.share ? get(looks[i].key) : getFirst(claims));
+    const Claim& claim = renewals[i].claim;
+    if (!claim.share) wanted.then.push_back(getFirst(store_.claimsOf(claim.key)));
   }
   const TransactionReply reply = store_.execute(wanted, deadline);
+  auto found = reply.found.begin();
   for (std::size_t i = 0; i < renewals.size(); ++i) {
-    const auto& own = reply.found[2 * i];
-    const auto& first = reply.found[2 * i + 1];
+    const auto& own = *found++;
+    const auto& first = renewals[i].claim.share ? own : *found++;
     // One that was removed and came back, by an earlier request that was late, is not the one granted.
     const auto granted = held_.createdAt(looks[i].key);
     const bool holds = !own.empty() && !first.empty() && first[0].key == own[0].key &&
