@@ -1,12 +1,9 @@
-#include <array>
-#include <atomic>
 #include <future>
-#include <thread>
-#include <vector>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "redis_fixture.h"
+#include "upgrade_threads.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -26,45 +23,10 @@ class Upgrade : public RedisFaultTest {
 };
 
 TEST_F(Upgrade, NobodyReadsOrWritesBesideAWriterThatWasAReader) {
-  // Both numbers are the same, except while somebody writes.
-  std::array<std::atomic<int>, 2> numbers{};
-  std::atomic<int> mistakes = 0;
-  const auto write = [&] {
-    if (numbers[0] != numbers[1]) ++mistakes;
-    ++numbers[0];
-    std::this_thread::yield();
-    ++numbers[1];
-  };
   constexpr int rounds = 40;
-  {
-    std::vector<std::jthread> threads;
-    for (int number = 0; number < 6; ++number) {
-      threads.emplace_back([&, number] {
-        LockManager& own = number % 2 == 0 ? manager : other;
-        for (int round = 0; round < rounds; ++round) {
-          if (number < 2) {
-            auto held = UpgradeableLock::lock(own, "k");
-            const int seen = numbers[0];
-            held.upgrade();
-            if (numbers[0] != seen) ++mistakes;
-            write();
-            held.downgrade();
-            if (numbers[0] != seen + 1) ++mistakes;
-          } else if (number < 4) {
-            const Lock held = own.lockShared("k");
-            const int seen = numbers[0];
-            std::this_thread::yield();
-            if (numbers[1] != seen) ++mistakes;
-          } else {
-            const Lock held = own.lock("k");
-            write();
-          }
-        }
-      });
-    }
-  }
-  EXPECT_EQ(mistakes, 0);
-  EXPECT_EQ(numbers[0], 4 * rounds);
+  const NumbersSeen seen = upgradeReadAndWrite(manager, other, "k", rounds);
+  EXPECT_EQ(seen.mistakes, 0);
+  EXPECT_EQ(seen.writes, 4 * rounds);
   EXPECT_TRUE(waitUntil([&] { return isFree("k"); }));
 }
 
