@@ -75,23 +75,25 @@ enum class EventKind {
   attemptFailed,  ///< An attempt at the store failed with `error`; core may try again.
   nodeAsked,      ///< A node of a store with several nodes took part in a round: `node` is its outcome.
                   ///< Began with the round, ended with the node's answer or the round.
-  noted,  ///< A driver has found out something that operators should know, such as how durable the store is.
+  noted,  ///< Something that operators should know: a driver has found it out, such as how durable the store
+          ///< is; or more than 65,536 releases wait in the background, and the rest is not sent.
 
   // What is built on locks; `key` is the name of the election or task, or the key of the value. Their locks
   // have events as any other lock has: a term that ends without resigning ends with `lost`.
   callbackFailed,  ///< A callback of a LeaderElection threw; `text` says what.
-  callbackLate,  ///< One still ran when its time was up: another leader may have been elected. After a loss,
-                 ///< its time is the safety margin from when the loss was found.
-  taskEnded,     ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw, or why it was
-                 ///< missed.
-  cacheHit,      ///< A CachedLoader has served a fresh value,
-  cacheStale,    ///< a stale one,
-  cacheLoaded,   ///< or one that the loader has returned.
-  loadFailed,    ///< The loader threw; `text` says what.
-  notStored,     ///< A loaded value was not stored: its lock was lost before, or the store refused it.
-  termBegan,     ///< This process is the leader from now on, with `fence`. Told before `elected` is called.
-  termEnded,     ///< It is not any more. Began when its term did.
-  taskPlanned,   ///< A ScheduledTask waits for its next tick, which comes in `remaining`.
+  callbackLate,   ///< One still ran when its time was up: another leader may have been elected. After a loss,
+                  ///< its time is the safety margin from when the loss was found.
+  taskEnded,      ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw, or why it was
+                  ///< missed.
+  cacheHit,       ///< A CachedLoader has served a fresh value,
+  cacheStale,     ///< a stale one,
+  cacheLoaded,    ///< or one that the loader has returned.
+  loadFailed,     ///< The loader threw; `text` says what.
+  notStored,      ///< A loaded value was not stored: its lock was lost before, or the store refused it.
+  termBegan,      ///< This process is the leader from now on, with `fence`. Told before `elected` is called.
+  termEnded,      ///< It is not any more. Began when its term did.
+  taskPlanned,    ///< A ScheduledTask waits for its next tick, which comes in `remaining`.
+  scheduleEnded,  ///< A ScheduledTask waits for no tick any more: it was destroyed, or its manager stopped.
 
   // Migrations and requests.
   phaseChanged,    ///< The migration `key` goes by the rules `text`, or is on the way to others: then `text`
@@ -116,6 +118,7 @@ struct Event {
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
   std::optional<Fence> fence{};
+  std::optional<Share> share{};          ///< Of a call for a lock, and of a lock: empty for all of the key.
   std::chrono::nanoseconds remaining{};  ///< Until the lease ends, or until the tick.
   LossReason loss{};                     ///< Of `lost` only.
   NodeOutcome node{};                    ///< Of `nodeAsked` only.
@@ -123,6 +126,10 @@ struct Event {
   int status = 0;                        ///< Of `requestRefused` only.
   bool dryRun = false;                   ///< Of `requestRefused` only.
   const Decision* decision = nullptr;    ///< Of `decided` only.
+  /// Of `decided` only, where a takeOrWait() or reserve() is allowed: from that call to when the caller may
+  /// go.
+  std::optional<std::chrono::nanoseconds> wait{};
+  std::string_view trace{};  ///< Of the TraceScope in which it, or the lock that it is about, came to be.
 
   /// How long it took.
   std::chrono::nanoseconds duration() const noexcept { return ended - began; }

@@ -139,7 +139,7 @@ class LOCKKEEPER_CORE_EXPORT LockSet {
   [[nodiscard]] std::optional<Fence> fence(std::string_view key) const;
 
   /// The locks, each key once, in the order in which they were taken; as long as the set lives, or what it
-  /// was moved to. None in a default-constructed set.
+  /// was moved to. None in a default-constructed set. lost() of each of them is that of the set.
   [[nodiscard]] std::span<const Lock> locks() const noexcept;
 
   /// Extends all leases, one after the other, as Lock::renew() does. Throws what that throws, for the first
@@ -156,7 +156,6 @@ class LOCKKEEPER_CORE_EXPORT LockSet {
   friend class LockManager;
   class State;
   explicit LockSet(std::unique_ptr<State> state) noexcept;
-  void letGo() noexcept;
 
   std::unique_ptr<State> state_;
 };

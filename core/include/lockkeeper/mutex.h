@@ -1,8 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -37,14 +37,17 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   /// Blocks for `length`, at most 24 h, plus one attempt; false when it stayed busy.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
-    if (length > longestWait) return tryLockFor(longestWait);  // what would overflow milliseconds, too
+    const Seconds seconds = length;
+    if (seconds <= seconds.zero()) return try_lock();
+    if (seconds >= longestWait) return tryLockFor(longestWait);
     return tryLockFor(std::chrono::ceil<std::chrono::milliseconds>(length));
   }
 
   /// Like try_lock_for(), until a time on any clock.
   template <class OtherClock, class Duration>
   [[nodiscard]] bool try_lock_until(const std::chrono::time_point<OtherClock, Duration>& until) {
-    return try_lock_for(until - OtherClock::now());
+    const Seconds now = OtherClock::now().time_since_epoch();
+    return try_lock_for(Seconds(until.time_since_epoch()) - now);
   }
 
   /// Releases the calling thread's lock as ~Lock does: without waiting for the outcome where the store can do
@@ -55,6 +58,7 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   [[nodiscard]] std::stop_token lost() const;
 
  private:
+  using Seconds = std::chrono::duration<double>;  // which no length overflows
   static constexpr std::chrono::hours longestWait{24};
 
   bool tryLockFor(std::chrono::milliseconds length);
@@ -79,10 +83,12 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
 /// nothing.
 class LOCKKEEPER_CORE_EXPORT ReentrantLock {
  public:
-  /// Throws std::invalid_argument for a key that no driver takes. `manager` has to outlive the object.
+  /// Throws std::invalid_argument for a key that no driver takes, and for options out of range. `manager` has
+  /// to outlive the object.
   ReentrantLock(LockManager& manager, std::string key, LockOptions options = {});
   ReentrantLock(const ReentrantLock&) = delete;
   ReentrantLock& operator=(const ReentrantLock&) = delete;
+  ~ReentrantLock();
 
   /// Adds a level. The first one takes the lock and blocks and throws as LockManager::lock(); callers that
   /// come meanwhile wait for it within their own waitFor, and one of them tries when it fails. Throws
@@ -107,6 +113,8 @@ class LOCKKEEPER_CORE_EXPORT ReentrantLock {
   [[nodiscard]] std::optional<Fence> fence() const;
 
  private:
+  struct State;
+
   template <class Take>
   bool enter(std::chrono::milliseconds unnamedWait, Take&& take);
 
@@ -114,11 +122,7 @@ class LOCKKEEPER_CORE_EXPORT ReentrantLock {
   const std::string key_;
   const LockOptions options_;
   const ForkGuard forkGuard_;
-  mutable std::mutex mutex_;  // of all that follows
-  std::condition_variable taken_;
-  bool taking_ = false;  // somebody asks the store for the first level
-  std::size_t levels_ = 0;
-  Lock held_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace lockkeeper

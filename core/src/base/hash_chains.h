@@ -17,8 +17,8 @@ class HashChains {
 
   /// Makes room for so many items: it allocates nothing while there are no more.
   void reserve(std::size_t count) {
-    if (count <= chains_.size()) return;
-    std::vector<Item*> chains(std::bit_ceil(count));
+    if (count <= 2 * chains_.size()) return;
+    std::vector<Item*> chains(std::bit_ceil((count + 1) / 2));
     for (Item* first : std::exchange(chains_, std::move(chains))) {
       while (first != nullptr) link(*std::exchange(first, first->*next));
     }
@@ -55,7 +55,7 @@ class HashChains {
     item.*next = std::exchange(first, &item);
   }
 
-  std::vector<Item*> chains_;  // their number is a power of two
+  std::vector<Item*> chains_;  // their number is a power of two, each has two items on average at most
   std::size_t size_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lockkeeper/environment.h"
+#include "lockkeeper/trace/trace_scope.h"
 
 namespace lockkeeper {
 
@@ -103,6 +104,8 @@ const char* toString(EventKind kind) noexcept {
       return "term ended";
     case EventKind::taskPlanned:
       return "task planned";
+    case EventKind::scheduleEnded:
+      return "schedule ended";
     case EventKind::phaseChanged:
       return "phase changed";
     case EventKind::requestRefused:
@@ -114,7 +117,11 @@ const char* toString(EventKind kind) noexcept {
 void Environment::tell(const Event& event) const noexcept {
   if (!listener) return;
   try {
-    listener->on(event);
+    const std::string_view trace = TraceScope::current();
+    if (trace.empty() || !event.trace.empty()) return listener->on(event);
+    Event traced = event;
+    traced.trace = trace;
+    listener->on(traced);
   } catch (...) {
     // The listener's own affair: a broken metric must not break a lock.
   }

@@ -30,6 +30,7 @@ void Relay::stop() {
 }
 
 void Relay::join(std::unique_lock<std::mutex>& held, Instant until) {
+  if (threads_.empty()) return;
   std::size_t own = 0;
   for (const std::thread& thread : threads_) own += thread.get_id() == std::this_thread::get_id();
   while (running_ > own && clock_.now() < until) clock_.wait(held, ended_, until);

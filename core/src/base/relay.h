@@ -42,7 +42,7 @@ class Relay {
   void stop();
 
   /// Waits for their end, until `until` at most; those that go on then are left to themselves. Not waited for
-  /// is a thread that calls this itself.
+  /// is a thread that calls this itself. The second call does nothing.
   void join(std::unique_lock<std::mutex>& held, Instant until);
 
  private:

@@ -21,6 +21,9 @@ constexpr std::size_t mostParticipants = 1000;
 constexpr milliseconds firstPause{5};
 constexpr std::chrono::seconds longestAwait{5};
 
+// How long after a look at all participants the next one comes: well before a new value has expired.
+milliseconds longestUnseen(const LatchOptions& options) { return options.keep / 3; }
+
 void checkOptions(const LatchOptions& options) {
   checkNamespace(options.keyNamespace);
   checkDuration("keep", options.keep, milliseconds{1000}, std::chrono::days{366});
@@ -54,7 +57,7 @@ Instant endOf(milliseconds waitFor, const LatchOptions& options) {
 bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_token& stop,
                  const std::function<bool()>& step) {
   Clock& clock = *options.environment.clock;
-  Backoff backoff(firstPause, options.longestPause);
+  Backoff backoff(firstPause, std::min(options.longestPause, longestUnseen(options)));
   for (;;) {
     const Instant next = saturatingAdd(clock.now(), backoff.next(*options.environment.random));
     std::exception_ptr failure;
@@ -105,18 +108,33 @@ bool CountDownLatch::wait(std::chrono::milliseconds waitFor, const std::stop_tok
   const Clock& clock = *options_.environment.clock;
   const Instant until = endOf(waitFor, options_);
   const Instant lastReply = saturatingAdd(until, options_.operationTimeout);
-  const auto hasCounted = [&](const std::string& participant) {
-    const Instant now = clock.now();
-    return store_
-        ->await(keyOf(participant), std::min(until, now + longestAwait), stop,
-                std::min(lastReply, now + options_.operationTimeout))
-        .has_value();
+  const auto inTime = [&] { return !stop.stop_requested() && clock.now() < lastReply; };
+  const auto replyBy = [&] { return std::min(lastReply, clock.now() + options_.operationTimeout); };
+
+  std::vector<std::string> uncounted = participants_;
+  Instant nextLook = Instant::min();
+  // Often enough that no value expires unseen. Who has counted down once need not be asked for again.
+  const auto lookAtAll = [&] {
+    const Instant began = clock.now();
+    for (auto each = uncounted.begin(); each != uncounted.end() && inTime();) {
+      each = store_->get(keyOf(*each), replyBy()) ? uncounted.erase(each) : each + 1;
+    }
+    nextLook = began + longestUnseen(options_);
   };
-  // One after the other: who has counted down once need not be asked for again.
-  return std::all_of(participants_.begin(), participants_.end(), [&](const std::string& participant) {
-    return !stop.stop_requested() && clock.now() < lastReply &&
-           repeatUntil(options_, until, stop, [&] { return hasCounted(participant); });
-  });
+  // Waits for one after the other.
+  const auto hasNextCounted = [&] {
+    if (clock.now() >= nextLook) lookAtAll();
+    if (uncounted.empty()) return true;
+    if (!inTime()) return false;
+    const Instant waitUntil = std::min({until, nextLook, clock.now() + longestAwait});
+    if (!store_->await(keyOf(uncounted.front()), waitUntil, stop, replyBy())) return false;
+    uncounted.erase(uncounted.begin());
+    return true;
+  };
+  while (!uncounted.empty()) {
+    if (!inTime() || !repeatUntil(options_, until, stop, hasNextCounted)) return false;
+  }
+  return true;
 }
 
 std::vector<std::string> CountDownLatch::missing() {

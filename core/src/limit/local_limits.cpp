@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/store_health.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::detail {
 
@@ -18,8 +18,7 @@ void LocalLimits::take(std::span<RateCharge> charges, std::span<const RateLaw* c
   if (!taken) return;
   const std::lock_guard guard(mutex_);
   for (std::size_t index = 0; index < charges.size(); ++index) {
-    if (uncharged_.size() >= mostUncharged || uncharged_.find(charges[index].key) != uncharged_.end())
-      continue;
+    if (uncharged_.size() >= mostKeys || uncharged_.find(charges[index].key) != uncharged_.end()) continue;
     uncharged_.try_emplace(std::string(charges[index].key), Laws{*laws[index], *charges[index].law});
   }
   hasUncharged_.store(!uncharged_.empty(), std::memory_order_release);
@@ -31,7 +30,7 @@ void LocalLimits::charge(RateDriver& driver, std::string_view key, Instant deadl
   try {
     charge(driver, use.key(), use.mapped(), deadline);
   } catch (const Error& error) {
-    if (StoreHealth::isOutage(error.code())) putBack(std::move(use));
+    if (error.code() == ErrorCode::storeUnavailable) putBack(std::move(use));
     throw;
   } catch (...) {
     putBack(std::move(use));
@@ -42,7 +41,9 @@ void LocalLimits::charge(RateDriver& driver, std::string_view key, Instant deadl
 void LocalLimits::chargeSome(RateDriver& driver, Instant deadline) {
   const std::unique_lock alone(charging_, std::try_to_lock);
   if (!alone) return;
-  for (int count = 0; count < chargedAtATime && hasUncharged() && clock_->now() < deadline; ++count) {
+  const Instant now = clock_->now();
+  const Instant latest = now + (deadline - now) / 2;
+  for (int count = 0; count < chargedAtATime && hasUncharged() && clock_->now() < latest; ++count) {
     std::string key;
     {
       const std::lock_guard guard(mutex_);
@@ -73,8 +74,8 @@ void LocalLimits::putBack(Uncharged::node_type use) {
   hasUncharged_.store(true, std::memory_order_release);
 }
 
-// As much of it as fits: the rest would have been refused by the store. What others use locally meanwhile
-// stays.
+// As much of it as fits: the rest would have been refused by the store. Only what was charged is used no more
+// locally: each outage would start with a full burst otherwise. What others use locally meanwhile stays.
 void LocalLimits::charge(RateDriver& driver, const std::string& key, const Laws& laws, Instant deadline) {
   RateCharge look{.key = key, .law = &laws.local, .cost = 0};
   rates_.peek({&look, 1}, deadline);
@@ -87,7 +88,7 @@ void LocalLimits::charge(RateDriver& driver, const std::string& key, const Laws&
     if (charge.outcome.granted == 1) break;
     charged = std::min(charged - 1, charge.outcome.remaining);
   }
-  if (used > 0) rates_.refund({.key = key, .law = &laws.local, .cost = used}, deadline);
+  if (charged > 0) rates_.refund({.key = key, .law = &laws.local, .cost = charged}, deadline);
 }
 
 }  // namespace lockkeeper::detail

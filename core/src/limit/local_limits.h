@@ -13,11 +13,11 @@
 namespace lockkeeper::detail {
 
 /// This process's part of the limits while the store is down, and what the store has to be charged for it
-/// afterwards. Remembers that for a bounded number of keys: what the others have used is forgiven.
+/// afterwards. Has room for a bounded number of keys that are in use: new ones beyond are refused.
 /// Thread-safe.
 class LocalLimits {
  public:
-  explicit LocalLimits(std::shared_ptr<Clock> clock) : clock_(std::move(clock)), rates_(clock_) {}
+  explicit LocalLimits(std::shared_ptr<Clock> clock) : clock_(std::move(clock)), rates_(clock_, mostKeys) {}
 
   /// As RateDriver::take(), with the local laws; `laws` are those of the store, one for each charge.
   void take(std::span<RateCharge> charges, std::span<const RateLaw* const> laws);
@@ -26,17 +26,18 @@ class LocalLimits {
   bool hasUncharged() const noexcept { return hasUncharged_.load(std::memory_order_acquire); }
 
   /// Charges the store for what was used of `key` in the outage and has not run out since. Throws what the
-  /// driver throws: in an outage the use stays uncharged, after an error of the key alone it is forgiven.
+  /// driver throws: the use stays uncharged when it did not get there, and is forgiven after an error of the
+  /// key alone, or when the answer is lost, for which it may have been charged.
   void charge(RateDriver& driver, std::string_view key, Instant deadline);
 
-  /// The same for some other keys, unless another thread is at it.
+  /// The same for some other keys, unless another thread is at it. Begins none after half of the time.
   void chargeSome(RateDriver& driver, Instant deadline);
 
   /// The key was reset: nothing is used of it.
   void forget(std::string_view key, RateKind kind);
 
  private:
-  static constexpr std::size_t mostUncharged = 65'536;
+  static constexpr std::size_t mostKeys = 65'536;  // in use, and again of those to be charged for
 
   struct Laws {
     RateLaw store;

@@ -119,14 +119,17 @@ RateKey RateEngine::fullKey(const RatePolicy& policy, std::string_view key) cons
   return RateKey(options_.keyNamespace, policy.name(), key);
 }
 
-Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::int64_t cost,
+                          std::optional<Instant> waitsSince) {
   check(key, policy, cost);
   const RateKey full = fullKey(policy, key);
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
   const Instant began = startOfEvent();
   const Failure failure = decide(charge, policy);
   Decision decision = decisionOf(charge, policy, failure);
-  report(decision, charge.key, began);
+  std::optional<std::chrono::nanoseconds> wait;
+  if (waitsSince) wait = store_.now() - *waitsSince;
+  report(decision, charge.key, began, wait);
   return decision;
 }
 
@@ -199,12 +202,13 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
                                 std::int64_t cost) {
   checkDuration("waitFor", wait.waitFor, milliseconds{0}, std::chrono::hours{24});
   const bool queues = policy.law().kind == RateKind::leakyQueue;
-  const Instant until = store_.now() + wait.waitFor;
+  const Instant calledAt = store_.now();
+  const Instant until = calledAt + wait.waitFor;
   for (;;) {
     Decision decision;
     if (queues) {
       const auto left = std::max(until - store_.now(), Instant::duration::zero());
-      RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left));
+      RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left), calledAt);
       decision = slot.decision();
       if (slot && !slot.wait(wait.stop)) {
         decision.allowed = false;
@@ -216,7 +220,7 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
         return decision;
       }
     } else {
-      decision = take(key, policy, cost);
+      decision = take(key, policy, cost, calledAt);
     }
     // A slot that is too far now does not come nearer than the end of the wait, which nears as well.
     if (decision.allowed || (queues && !decision.outage)) return decision;
@@ -225,8 +229,12 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
   }
 }
 
+RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
+  return reserve(key, policy, cost, microseconds::max(), store_.now());
+}
+
 RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
-                             microseconds longestWait) {
+                             microseconds longestWait, Instant calledAt) {
   check(key, policy, cost);
   if (policy.law().kind != RateKind::leakyQueue) {
     throw std::invalid_argument("the limit " + quoted(policy.name()) + " is a " +
@@ -240,11 +248,14 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
     driver_->take({&charge, 1}, deadline);
   });
   RateSlot::State slot{.engine = shared_from_this(), .decision = decisionOf(charge, policy, failure)};
-  report(slot.decision, charge.key, began);
-  if (!slot.decision.allowed) return RateSlot(std::move(slot));
+  if (!slot.decision.allowed) {
+    report(slot.decision, charge.key, began);
+    return RateSlot(std::move(slot));
+  }
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
   slot.at =
       saturatingAdd(store_.now(), roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+  report(slot.decision, charge.key, began, std::max(slot.at, calledAt) - calledAt);
   if (failure) return RateSlot(std::move(slot));  // there is nothing in the store to give back
   slot.key = charge.key;
   slot.law = *charge.law;
@@ -312,7 +323,8 @@ void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
 // Not read where nobody hears of it: it would be most of what a refusal from the cache costs.
 Instant RateEngine::startOfEvent() const { return options_.environment.listener ? store_.now() : Instant{}; }
 
-void RateEngine::report(const Decision& decision, std::string_view key, Instant began) const {
+void RateEngine::report(const Decision& decision, std::string_view key, Instant began,
+                        std::optional<std::chrono::nanoseconds> wait) const {
   if (!options_.environment.listener) return;
   options_.environment.tell({.kind = EventKind::decided,
                              .key = key,
@@ -321,7 +333,8 @@ void RateEngine::report(const Decision& decision, std::string_view key, Instant 
                              .ended = store_.now(),
                              .error = decision.outage,
                              .text = decision.outageReason,
-                             .decision = &decision});
+                             .decision = &decision,
+                             .wait = decision.allowed ? wait : std::nullopt});
 }
 
 bool RateEngine::pauseUntil(Instant until, const std::stop_token& stop) const {

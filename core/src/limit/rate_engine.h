@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -24,13 +25,14 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   RateEngine(const RateEngine&) = delete;
   ~RateEngine();
 
-  Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost);
+  /// `waitsSince`: when takeOrWait() was called, which asks.
+  Decision take(std::string_view key, const RatePolicy& policy, std::int64_t cost,
+                std::optional<Instant> waitsSince = {});
   Decision take(std::span<RateTake> takes);
   Decision takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
                       std::int64_t cost);
-  /// The next slot of a queue that is not farther than `longestWait`.
-  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
-                   std::chrono::microseconds longestWait);
+  /// The next slot of a queue.
+  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost);
   Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost);
   bool refund(std::string_view key, const RatePolicy& policy, std::int64_t cost);
   void reset(std::string_view key, const RatePolicy& policy);
@@ -44,6 +46,9 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   const Environment& environment() const noexcept { return options_.environment; }
 
  private:
+  /// The next slot, unless it is farther than `longestWait`.
+  RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
+                   std::chrono::microseconds longestWait, Instant calledAt);
   bool inherited() const noexcept;
   void check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const;
   RateKey fullKey(const RatePolicy& policy, std::string_view key) const;
@@ -52,7 +57,8 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   bool giveBack(const RateRefund& refund, Instant latest);
   void giveBackIdle(const std::vector<std::string>& keys, bool closing);
   Instant startOfEvent() const;
-  void report(const Decision& decision, std::string_view key, Instant began) const;
+  void report(const Decision& decision, std::string_view key, Instant began,
+              std::optional<std::chrono::nanoseconds> wait = {}) const;
 
   const ForkGuard forkGuard_;
   const RateLimiterOptions options_;

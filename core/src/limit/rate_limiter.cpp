@@ -37,7 +37,7 @@ Decision RateLimiter::takeOrWait(std::string_view key, const RatePolicy& policy,
 }
 
 RateSlot RateLimiter::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine().reserve(key, policy, cost, std::chrono::microseconds::max());
+  return engine().reserve(key, policy, cost);
 }
 
 Decision RateLimiter::peek(std::string_view key, const RatePolicy& policy, std::int64_t cost) {

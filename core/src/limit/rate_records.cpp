@@ -252,7 +252,7 @@ bool RateRecords::waitToLead(Batch& batch, Instant deadline) {
       if (!isLed && (batch.state == State::ready || now >= batch.askAt)) break;
       if (isLed && now >= deadline) {
         throw OutcomeUnknown(
-            "another caller has asked for this one, too: the store has not answered in time");
+            "another caller has asked for this key as well: the store has not answered in time");
       }
       clock_->wait(held, batch.wakeUp, isLed ? deadline : batch.askAt);
     }

@@ -181,7 +181,7 @@ RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now) {
 bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now) {
   append(log, *refund.law, 0, now);
   const auto given = std::min(static_cast<std::size_t>(refund.cost), log.size());
-  log.resize(log.size() - given);
+  log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(given));
   return given > 0;
 }
 

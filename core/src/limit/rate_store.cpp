@@ -24,11 +24,12 @@ void RateStore::chargeUseOfOthers(Instant deadline) {
   try {
     localLimits_.chargeSome(*driver_, deadline);
   } catch (const Error& error) {
-    failed(error, "", started);
+    // The store has just answered. Should it be down now, the next caller will see.
+    tellFailed(error, "", started);
   }
 }
 
-void RateStore::failed(const Error& error, std::string_view key, Instant started) {
+void RateStore::tellFailed(const Error& error, std::string_view key, Instant started) {
   environment_.tell({.kind = EventKind::attemptFailed,
                      .key = key,
                      .store = driver_->name(),
@@ -36,12 +37,16 @@ void RateStore::failed(const Error& error, std::string_view key, Instant started
                      .ended = now(),
                      .error = error.code(),
                      .text = error.what()});
-  health_.failed(error, started, now(), *environment_.random);
+}
+
+void RateStore::failed(const Error& error, std::string_view key, Instant started) {
+  tellFailed(error, key, started);
+  healthOf(key).failed(error, started, now(), *environment_.random);
 }
 
 void RateStore::answerOutage(std::span<RateCharge> charges, Policies policies) {
-  const auto untilNextTry =
-      health_.isDown() ? ceil<microseconds>(health_.nextTry() - now()) : pauseAfterError;
+  const StoreHealth& health = healthOf(charges.front().key);
+  const auto untilNextTry = health.isDown() ? ceil<microseconds>(health.nextTry() - now()) : pauseAfterError;
   bool refused = false;
   for (std::size_t index = 0; index < charges.size(); ++index) {
     RateCharge& each = charges[index];

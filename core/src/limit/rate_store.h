@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,8 +27,9 @@ class RateStore {
       : environment_(environment),
         operationTimeout_(operationTimeout),
         driver_(std::move(driver)),
-        health_(operationTimeout),
-        localLimits_(environment.clock) {}
+        localLimits_(environment.clock) {
+    for (std::size_t part = 0; part < RateDriver::mostParts; ++part) health_.emplace_back(operationTimeout);
+  }
 
   /// Calls `question(deadline)`, which writes the charges' outcomes. When it cannot, they are written by the
   /// outage settings: then why.
@@ -46,6 +48,10 @@ class RateStore {
  private:
   void chargeUse(std::span<const RateCharge> charges, Instant deadline);
   void chargeUseOfOthers(Instant deadline);
+  StoreHealth& healthOf(std::string_view key) {
+    return health_[driver_->partOf(key) % RateDriver::mostParts];
+  }
+  void tellFailed(const Error& error, std::string_view key, Instant started);
   void failed(const Error& error, std::string_view key, Instant started);
   void answerOutage(std::span<RateCharge> charges, Policies policies);
   void answerLocally(std::span<RateCharge> charges, Policies policies);
@@ -53,7 +59,7 @@ class RateStore {
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
   const std::shared_ptr<RateDriver> driver_;
-  StoreHealth health_;
+  std::deque<StoreHealth> health_;  // of each part
   LocalLimits localLimits_;
 };
 
@@ -61,14 +67,15 @@ template <class Question>
 RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies policies, Question&& question) {
   const Instant started = now();
   const Instant deadline = started + operationTimeout_;
+  StoreHealth& health = healthOf(charges.front().key);
   Failure failure;
-  if (!health_.mayTry(started)) {
-    failure = health_.lastFailure();
+  if (!health.mayTry(started)) {
+    failure = health.lastFailure();
   } else {
     try {
       chargeUse(charges, deadline);
       question(deadline);
-      health_.succeeded();
+      health.succeeded();
     } catch (const ForkedError&) {
       throw;
     } catch (const Error& error) {
@@ -87,11 +94,12 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
 template <class Request>
 void RateStore::send(std::string_view key, Request&& request) {
   const Instant started = now();
-  if (!health_.mayTry(started))
-    throw StoreUnavailable("the store has failed a moment ago: it is tried again soon");
+  StoreHealth& health = healthOf(key);
+  if (!health.mayTry(started))
+    throw StoreUnavailable("the store failed a moment ago and will be tried again soon");
   try {
     request(started + operationTimeout_);
-    health_.succeeded();
+    health.succeeded();
   } catch (const Error& error) {
     failed(error, key, started);
     throw;

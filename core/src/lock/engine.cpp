@@ -1,6 +1,7 @@
 #include "lock/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -21,12 +22,23 @@ bool worthRetrying(ErrorCode code) {
   return code == ErrorCode::outcomeUnknown || code == ErrorCode::storeUnavailable;
 }
 
+// Then the token serves no other claim.
+bool isWithdrawn(const Error& error) { return dynamic_cast<const WithdrawalUnknown*>(&error) != nullptr; }
+
 // Of one grant of the store. Other processes, as far as the store does not tell of them, wait so long; and
 // what is not used of the fences is lost, which must not make them run ahead of a clock in microseconds.
-constexpr std::uint32_t mostTurns = 64;
+constexpr std::uint8_t mostTurns = 64;
 
 // The longest that a store is asked to let one claim wait; core asks again then.
 constexpr std::chrono::hours longestStoreWait{24};
+
+// The worst one comes first.
+constexpr std::array worstFirst{ReleaseResult::notOwner, ReleaseResult::unknown, ReleaseResult::unavailable,
+                                ReleaseResult::released, ReleaseResult::notHeld};
+
+ReleaseResult worse(ReleaseResult a, ReleaseResult b) {
+  return *std::min(std::ranges::find(worstFirst, a), std::ranges::find(worstFirst, b));
+}
 
 std::shared_ptr<LockDriver> checked(std::shared_ptr<LockDriver> driver) {
   if (driver == nullptr) throw std::invalid_argument("a LockManager needs a driver");
@@ -40,7 +52,7 @@ struct Engine::Call {
   const std::stop_token& stop;
   const Instant began;
   const Instant waitUntil;
-  const std::size_t keyHash;
+  const LocalQueue::Hash keyHash;
   int attempts = 0;
 };
 
@@ -56,10 +68,16 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
       reporting_(capability<WaiterReporting>(*driver_)),
       permits_(capability<Permits>(*driver_)),
       batchable_(capability<Batchable>(*driver_)),
+      releasing_(capability<BatchReleasing>(*driver_)),
       store_(driver_->name()),
       queue_(options_.environment.clock),
       keeper_(std::make_shared<LeaseKeeper>(driver_, options_.environment, options_.owner,
-                                            options_.operationTimeout, options_.backoffCap)) {}
+                                            options_.operationTimeout, options_.backoffCap)),
+      context_(std::make_shared<const LeaseContext>(LeaseContext{
+          .keeper = keeper_,
+          .clock = options_.environment.clock,
+          .owner = options_.owner,
+          .namespaceBytes = options_.keyNamespace.empty() ? 0 : options_.keyNamespace.size() + 1})) {}
 
 Engine::~Engine() {
   if (forkGuard_.inherited()) {
@@ -69,7 +87,8 @@ Engine::~Engine() {
     new (std::nothrow) auto(driver_);
     return;
   }
-  keeper_->shutDown(Instant::min());
+  // Unless leave() has done so: of two who leave at the same time, neither is known to be the last.
+  keeper_->shutDown(callEnd(now()));
 }
 
 void Engine::leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept {
@@ -96,7 +115,6 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   refuseInherited();
   if (terms.share) (void)permits();
   std::string full = fullKey(key);
-  const std::size_t prefix = full.size() - key.size();
   keeper_->start();
 
   const Instant began = now();
@@ -111,37 +129,39 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
     endWithoutTurn(full, call, *known);
     return std::nullopt;
   }
-  auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
+  auto lease = std::make_shared<Lease>(context_, std::move(full), call.keyHash, terms);
   const LocalQueue::Entered entered =
-      terms.share && !stopped() ? LocalQueue::Entered{.turn = true} : enter(lease, call);
+      terms.share && !stopped() ? LocalQueue::Entered{.turn = true, .atOnce = true} : enter(lease, call);
   if (!entered.turn && !entered.handedOver) {
-    endWithoutTurn(lease->key, call, entered.otherwise);
+    endWithoutTurn(lease->key(), call, entered.otherwise);
     return std::nullopt;
   }
   try {
-    if (entered.handedOver || claim(*lease, call)) {
+    if (entered.handedOver || claim(*lease, call, entered.atOnce)) {
       if (!entered.handedOver) keep(*lease);
       return held(std::move(lease), began, call.attempts);
     }
   } catch (const Error& error) {
     lease->turn.leave();
-    tellEnd(EventKind::gaveUp, lease->key, call, &error);
+    tellEnd(EventKind::gaveUp, lease->key(), call, &error);
     throw;
   }
   lease->turn.leave();
-  tellBusy(lease->key, call);
+  tellBusy(lease->key(), call);
   return std::nullopt;
 }
 
 // Tells of the lock, which is kept already.
 Lock Engine::held(std::shared_ptr<Lease> lease, Instant began, int attempts) {
   options_.environment.tell({.kind = EventKind::acquired,
-                             .key = lease->key,
+                             .key = lease->key(),
                              .store = store_,
                              .began = began,
                              .ended = lease->acquiredAt,
                              .attempts = attempts,
-                             .fence = lease->fence});
+                             .fence = lease->fence(),
+                             .share = lease->sharing(),
+                             .trace = lease->trace()});
   keeper_->announced(*lease);
   return Lock(shared_from_this(), std::move(lease));
 }
@@ -162,7 +182,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
     results = claimInOrder(leases, call);
   } catch (const Error& error) {
     if (worthRetrying(error.code()) && now() < until) return claimed;
-    tellEnd(EventKind::gaveUp, leases.front()->key, call, &error);
+    tellEnd(EventKind::gaveUp, leases.front()->key(), call, &error);
     throw;
   }
   if (results.empty()) return claimed;  // a driver that breaks its contract
@@ -174,7 +194,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
     for (; taken < granted; ++taken) giveBack(*leases[taken]);
   };
   try {
-    while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]))) {
+    while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]), 1)) {
       const auto& lease = leases[taken++];
       lease->turn.tell(LocalQueue::Answer::taken);
       keep(*lease);
@@ -185,7 +205,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
     throw;
   }
   if (taken < granted) giveBackRest();  // granted too late to be used
-  if (claimed.nextIsBusy && now() >= until) tellBusy(leases[granted]->key, call);
+  if (claimed.nextIsBusy && now() >= until) tellBusy(leases[granted]->key(), call);
   return claimed;
 }
 
@@ -197,9 +217,9 @@ std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::strin
   leases.reserve(keys.size());
   for (const std::string_view key : keys) {
     std::string full = fullKey(key);
-    const std::size_t prefix = full.size() - key.size();
-    auto lease = std::make_shared<Lease>(*this, std::move(full), prefix, terms);
-    if (!queue_.tryEnter(*lease, LocalQueue::hashOf(lease->key))) break;
+    const LocalQueue::Hash hash = LocalQueue::hashOf(full);
+    auto lease = std::make_shared<Lease>(context_, std::move(full), hash, terms);
+    if (!queue_.tryEnter(*lease)) break;
     lease->token = Token::generate(*options_.environment.random);
     leases.push_back(std::move(lease));
   }
@@ -213,7 +233,10 @@ std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<
   requests.reserve(leases.size());
   const Instant deadline = callEnd(now());
   for (const auto& lease : leases) {
-    requests.push_back({.claim = lease->claim(), .ttl = lease->ttlMilliseconds(), .deadline = deadline});
+    requests.push_back({.claim = lease->claim(),
+                        .ttl = lease->ttl,
+                        .deadline = deadline,
+                        .waits = call.waitUntil > call.began});
   }
   const auto giveAllBack = [&] {
     for (const auto& lease : leases) giveBack(*lease);
@@ -226,7 +249,7 @@ std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<
     } catch (const Error& error) {
       tellFailure(*leases.front(), began, error);
       const bool again = requests.front().resend;
-      if (perhapsApplied(error.code()) && !again && now() < deadline) {
+      if (perhapsApplied(error.code()) && !isWithdrawn(error) && !again && now() < deadline) {
         for (AcquireRequest& each : requests) each.resend = true;
         continue;
       }
@@ -243,7 +266,7 @@ std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<
 void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const {
   if (known == LocalQueue::Answer::none && !call.stop.stop_requested()) {
     const StoreUnavailable error(
-        "the store does not answer the caller of this process that is ahead for the key");
+        "another caller of this process has asked the store for the key and gets no answer");
     tellEnd(EventKind::gaveUp, key, call, &error);
     throw error;
   }
@@ -253,15 +276,15 @@ void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::
 // Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
 LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
   while (!stopped()) {
-    const auto entered = queue_.enter(*lease, call.keyHash, call.waitUntil, latestEnd(call), call.stop);
+    const auto entered = queue_.enter(*lease, call.waitUntil, latestEnd(call), call.stop);
     if (!entered.handedOver || startsWell(*lease, call)) return entered;
     // One that was lost meanwhile has lost its turn too.
     const bool hasTurn = keeper_->remove(*lease);
     giveBack(*lease);
     const auto former =
-        std::exchange(lease, std::make_shared<Lease>(*this, lease->key, lease->namespaceBytes, call.terms));
+        std::exchange(lease, std::make_shared<Lease>(context_, lease->key(), call.keyHash, call.terms));
     if (!hasTurn) continue;
-    former->turn.moveTo(lease->turn, lease->key);
+    former->turn.moveTo(lease->turn);
     return {.turn = true};
   }
   return {};
@@ -279,7 +302,7 @@ bool Engine::startsWell(Lease& lease, Call& call) {
 bool Engine::renewFirst(Lease& lease, Call& call) {
   ++call.attempts;
   const Instant started = now();
-  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
+  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttl};
   const Instant end = std::min(latestEnd(call), lease.validUntil.load(std::memory_order_relaxed));
   try {
     driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
@@ -309,22 +332,25 @@ void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, con
               .store = store_,
               .began = call.began,
               .ended = now(),
-              .attempts = call.attempts};
+              .attempts = call.attempts,
+              .share = call.terms.share};
   if (kind == EventKind::gaveUp) event.error = error != nullptr ? error->code() : ErrorCode::cancelled;
   if (error != nullptr) event.text = error->what();
   options_.environment.tell(event);
 }
 
-bool Engine::claim(Lease& lease, Call& call) {
+// `atOnce`: the call has just begun, and hardly anybody can have got in line behind it.
+bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
   const Environment& environment = options_.environment;
   lease.token = Token::generate(*environment.random);
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
   const Instant latest = latestEnd(call);
   std::exception_ptr failure;
-  bool sent = false;    // an earlier attempt with this token may have been applied
-  bool queued = false;  // an earlier wait with it may have left it in the store's queue
+  bool sent = false;       // an earlier attempt with this token may have been applied
+  bool queued = false;     // an earlier wait with it may have left it in the store's queue
+  bool withdrawn = false;  // the last attempt was of another token, which was withdrawn
   // The store lets claims wait for the key, and has just said that it is busy; or did so a moment ago.
-  Instant began = now();
+  Instant began = atOnce ? call.began : now();
   bool waits = waitable_ != nullptr && !call.terms.share && began < call.waitUntil &&
                !call.stop.stop_requested() && queue_.hasLatelyWaited(call.keyHash, began);
   if (waits) lease.turn.tell(LocalQueue::Answer::taken);
@@ -334,16 +360,19 @@ bool Engine::claim(Lease& lease, Call& call) {
     try {
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
-      const AcquireRequest request{lease.claim(),
-                                   lease.ttlMilliseconds(),
-                                   deadline,
-                                   sent || queued,
-                                   lease.turn.isFollowed() ? mostTurns : 1,
-                                   call.terms.ahead};
+      const AcquireRequest request{
+          .claim = lease.claim(),
+          .ttl = lease.ttl,
+          .deadline = deadline,
+          .resend = sent || queued,
+          .turns = !std::exchange(atOnce, false) && lease.turn.isFollowed() ? mostTurns : std::uint8_t{1},
+          .ahead = call.terms.ahead,
+          .waits = call.waitUntil > call.began};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
+      withdrawn = false;
       if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted)) {
+        if (accept(lease, *granted, request.turns)) {
           lease.turn.tell(LocalQueue::Answer::taken);
           if (waits) queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
           return true;
@@ -380,9 +409,14 @@ bool Engine::claim(Lease& lease, Call& call) {
       tellFailure(lease, began, error);
       failure = std::current_exception();
       const bool doubt = perhapsApplied(error.code());
-      const bool firstDoubt = doubt && !sent && !queued;
-      sent = sent || doubt;
-      queued = queued || (doubt && waits);
+      const bool firstDoubt = doubt && !sent && !queued && !withdrawn;
+      withdrawn = isWithdrawn(error);
+      if (withdrawn) {
+        giveBack(lease);
+        lease.token = Token::generate(*environment.random);
+      }
+      sent = !withdrawn && (sent || doubt);
+      queued = !withdrawn && (queued || (doubt && waits));
       waits = false;
       if (!worthRetrying(error.code())) break;
       // Most doubts come from a connection that died: the same token, sent again, tells at once.
@@ -415,8 +449,8 @@ AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& 
   return waitable_->acquireWaiting(request, std::max(waitFor, waitFor.zero()), call.stop);
 }
 
-bool Engine::accept(Lease& lease, const Granted& granted) {
-  lease.granted(granted, now());
+bool Engine::accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns) {
+  lease.granted(granted, std::min(granted.turns, askedTurns), now());
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 
@@ -426,33 +460,35 @@ void Engine::stop() noexcept {
 }
 
 void Engine::giveBack(const Lease& lease) noexcept {
-  keeper_->abandon(lease.claim(), saturatingAdd(now(), std::max(lease.ttl, lease.length)));
+  keeper_->abandon(lease.claim(),
+                   saturatingAdd(now(), std::max<std::chrono::nanoseconds>(lease.ttl, lease.length)));
 }
 
 void Engine::tellFailure(const Lease& lease, Instant began, const Error& error) const {
   options_.environment.tell({.kind = EventKind::attemptFailed,
-                             .key = lease.key,
+                             .key = lease.key(),
                              .store = store_,
                              .began = began,
                              .ended = now(),
                              .error = error.code(),
-                             .text = error.what()});
+                             .text = error.what(),
+                             .trace = lease.trace()});
 }
 
 void Engine::renew(Lease& lease) {
   refuseInherited();
   if (!lease.valid()) throw LockLost("the lock is lost: it cannot be renewed");
   const Instant started = now();
-  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttlMilliseconds()};
+  Renewal renewal{.claim = lease.claim(), .ttl = lease.ttl};
   const Instant end = lease.validUntil.load(std::memory_order_relaxed);
   driver_->renew({&renewal, 1}, std::min(started + options_.operationTimeout, end));
   if (keeper_->renewed(lease, renewal, started)) return;
   if (!lease.alive()) throw LockLost(std::string("the lock is lost: ") + toString(lease.lossReason));
   const std::string cause = renewal.cause.empty() ? "" : ": " + renewal.cause;
   if (renewal.outcome == RenewOutcome::unavailable) {
-    throw StoreUnavailable("the lock was not renewed, its old lease runs on" + cause);
+    throw StoreUnavailable("the lock was not renewed; its old lease continues" + cause);
   }
-  throw OutcomeUnknown("the lock was perhaps renewed, its old lease runs on at least" + cause);
+  throw OutcomeUnknown("the lock may have been renewed; at least its old lease continues" + cause);
 }
 
 struct Engine::Released {
@@ -462,28 +498,89 @@ struct Engine::Released {
   std::string text{};                // the same in words, unless an event has told them
 };
 
+struct Engine::Releasing {
+  Lease& lease;
+  bool wasAlive = false;
+  bool wasValid = false;
+  ReleaseOutcome outcome{};  // as the store has told it
+  Released released{ReleaseResult::unknown};
+};
+
 ReleaseResult Engine::release(Lease& lease, Instant began, Instant until, bool awaited) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
-  if (handOver(lease, began)) return ReleaseResult::released;
-  const bool wasAlive = keeper_->remove(lease);
-  if (!wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
-  const bool wasValid = wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
-  lease.last = {began, wasAlive, wasValid};
-  if (!awaited && keeper_->post(lease)) {
-    // The store gets it before what the next caller of this process asks.
-    lease.turn.leave();
-    return ReleaseResult::unknown;
+  Releasing one{lease};
+  if (const auto known = beginRelease(one, began, awaited)) return *known;
+  const Claim claim = lease.claim();
+  sendReleases({&one, 1}, {&claim, 1}, began, until);
+  return finishRelease(one);
+}
+
+ReleaseResult Engine::releaseAll(std::span<Lock> locks, Instant until, bool awaited) noexcept {
+  ReleaseResult worst = ReleaseResult::notHeld;
+  if (forkGuard_.inherited()) return worst;
+  // Shares are released one by one.
+  const bool together = releasing_ != nullptr && locks.size() > 1 && !locks.front().lease_->sharing();
+  if (together && releaseTogether(locks, now(), until, awaited, worst)) return worst;
+  for (auto lock = locks.rbegin(); lock != locks.rend(); ++lock)
+    worst = worse(worst, lock->end(awaited, until));
+  return worst;
+}
+
+// False, and nothing was done, when there is no memory for that.
+bool Engine::releaseTogether(std::span<Lock> locks, Instant began, Instant until, bool awaited,
+                             ReleaseResult& worst) {
+  std::vector<Releasing> open;
+  std::vector<Claim> claims;
+  try {
+    open.reserve(locks.size());
+    claims.reserve(locks.size());
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  const Released released = sendRelease(lease, began, until, wasValid);
-  if (released.result == ReleaseResult::released) keeper_->freed(lease);
-  if (wasAlive) endRelease(lease, released, released.result == ReleaseResult::notOwner && wasValid);
-  return released.result;
+  for (auto lock = locks.rbegin(); lock != locks.rend(); ++lock) {
+    if (!lock->engine_) continue;
+    lock->engine_.reset();  // the set has another one
+    Releasing each{*lock->lease_};
+    if (const auto known = beginRelease(each, began, awaited)) {
+      worst = worse(worst, *known);
+    } else {
+      claims.push_back(each.lease.claim());
+      open.push_back(std::move(each));
+    }
+  }
+  if (!open.empty()) sendReleases(open, claims, began, until);
+  for (Releasing& each : open) worst = worse(worst, finishRelease(each));
+  return true;
+}
+
+// What comes before the store is asked. The result, when it need not be, or nobody waits for it.
+std::optional<ReleaseResult> Engine::beginRelease(Releasing& each, Instant began, bool awaited) noexcept {
+  Lease& lease = each.lease;
+  if (handOver(lease, began)) return ReleaseResult::released;
+  each.wasAlive = keeper_->remove(lease);
+  if (!each.wasAlive && lease.lossReason == LossReason::ownershipUncertain) return ReleaseResult::notOwner;
+  each.wasValid = each.wasAlive && began < lease.validUntil.load(std::memory_order_relaxed);
+  lease.endHolding(began, each.wasAlive, each.wasValid);
+  if (awaited || !keeper_->post(lease)) return std::nullopt;
+  // The store gets it before what the next caller of this process asks.
+  lease.turn.leave();
+  return ReleaseResult::unknown;
+}
+
+ReleaseResult Engine::finishRelease(Releasing& each) {
+  const ReleaseResult result = each.released.result;
+  if (result == ReleaseResult::released) keeper_->freed(each.lease);
+  if (each.wasAlive)
+    endRelease(each.lease, each.released, result == ReleaseResult::notOwner && each.wasValid);
+  return result;
 }
 
 // To the next caller in line, without the store.
 bool Engine::handOver(Lease& lease, Instant began) noexcept {
-  if (lease.turnsLeft == 0 || began >= lease.handOnUntil) return false;
-  if (reporting_ != nullptr && reporting_->waitersReportedSince(lease.grantAskedAt)) return false;
+  if (lease.turnsLeft == 0) return false;
+  const auto stay = keeper_->stayOf(lease);
+  if (!stay || began >= stay->until) return false;
+  if (reporting_ != nullptr && reporting_->waitersReportedSince(stay->askedAt)) return false;
   std::condition_variable* const next = keeper_->handOver(lease, began);
   if (next == nullptr) return false;
   // Outside the mutexes, or it would be woken up to wait for them.
@@ -495,21 +592,20 @@ bool Engine::handOver(Lease& lease, Instant began) noexcept {
 ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
                                      std::chrono::milliseconds atLeast) noexcept {
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
-  const auto rest =
-      std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(lease.acquiredAt, atLeast) - began);
-  if (rest <= rest.zero()) return release(lease, began, callEnd(began));
+  const Instant end = std::min(saturatingAdd(lease.acquiredAt, atLeast), saturatingAdd(began, longestTtl));
+  if (end <= began) return release(lease, began, callEnd(began));
   // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
-  if (!keeper_->remove(lease)) return ReleaseResult::notOwner;
-  const Released released =
-      sendLastRenewal(lease, std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl));
+  if (!keeper_->leaveToEnd(lease, end)) return ReleaseResult::notOwner;
+  const Released released = sendLastRenewal(lease);
   endRelease(lease, released, released.result == ReleaseResult::notOwner);
   return released.result;
 }
 
-Engine::Released Engine::sendLastRenewal(Lease& lease, std::chrono::milliseconds rest) {
-  Renewal renewal{.claim = lease.claim(), .ttl = rest};
+Engine::Released Engine::sendLastRenewal(Lease& lease) {
+  const Instant began = now();
+  Renewal renewal = lease.lastRenewal(began);
   try {
-    driver_->renew({&renewal, 1}, callEnd(now()));
+    driver_->renew({&renewal, 1}, callEnd(began));
   } catch (...) {
     // A driver that breaks its contract: the outcome that it did not write is unknown.
   }
@@ -534,45 +630,66 @@ void Engine::endRelease(Lease& lease, const Released& released, bool foundLost) 
   lease.turn.leave();
   if (!options_.environment.listener) return;
   options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
-                             .key = lease.key,
+                             .key = lease.key(),
                              .store = store_,
                              .began = lease.acquiredAt,
                              .ended = now(),
                              .attempts = released.attempts,
                              .error = released.error,
                              .text = released.text,
-                             .fence = lease.fence,
-                             .loss = lease.lossReason});
+                             .fence = lease.fence(),
+                             .share = lease.sharing(),
+                             .loss = lease.lossReason,
+                             .trace = lease.trace()});
 }
 
-Engine::Released Engine::sendRelease(Lease& lease, Instant began, Instant until, bool wasValid) {
+// Writes how each has ended. The request is sent again once when its outcome was not seen.
+void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claims, Instant began,
+                          Instant until) {
+  const auto endAll = [&](const Released& released) {
+    for (Releasing& each : all) each.released = released;
+  };
+  const auto giveAllBack = [&] {
+    for (const Releasing& each : all) giveBack(each.lease);
+  };
   if (began >= until) {
-    giveBack(lease);
-    return {ReleaseResult::unavailable, 0, ErrorCode::storeUnavailable};
+    giveAllBack();
+    return endAll({ReleaseResult::unavailable, 0, ErrorCode::storeUnavailable});
   }
   for (int attempts = 1;; ++attempts) {
     const bool again = attempts > 1;
     try {
-      const ReleaseOutcome outcome = driver_->release(lease.claim(), until);
-      // A lease that ran until it was released can only have been ended by the first, unanswered request.
-      if (outcome == ReleaseOutcome::released || (again && wasValid))
-        return {ReleaseResult::released, attempts};
-      if (wasValid) {
-        lease.lossReason =
-            outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
+      askRelease(all, claims, until);
+      for (Releasing& each : all) {
+        // A lease that ran until it was released can only have been ended by the first, unanswered request.
+        const bool done = each.outcome == ReleaseOutcome::released || (again && each.wasValid);
+        each.released = {done ? ReleaseResult::released : ReleaseResult::notOwner, attempts};
+        if (done || !each.wasValid) continue;
+        each.lease.lossReason =
+            each.outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
       }
-      return {ReleaseResult::notOwner, attempts};
+      return;
     } catch (const Error& error) {
-      tellFailure(lease, began, error);
+      tellFailure(all.front().lease, began, error);
       const bool doubt = perhapsApplied(error.code());
       if (doubt && !again && now() < until) continue;
-      giveBack(lease);
-      return {doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable, attempts, error.code()};
+      giveAllBack();
+      return endAll(
+          {doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable, attempts, error.code()});
     } catch (...) {
-      // A driver that breaks its contract; the lease ends by itself.
-      return {ReleaseResult::unknown, attempts, ErrorCode::outcomeUnknown};
+      // A driver that breaks its contract; the leases end by themselves.
+      return endAll({ReleaseResult::unknown, attempts, ErrorCode::outcomeUnknown});
     }
   }
+}
+
+void Engine::askRelease(std::span<Releasing> all, std::span<const Claim> claims, Instant until) {
+  if (all.size() == 1) {
+    all.front().outcome = driver_->release(claims.front(), until);
+    return;
+  }
+  const auto outcomes = releasing_->releaseAll(claims, until);
+  for (std::size_t index = 0; index < all.size(); ++index) all[index].outcome = outcomes.at(index);
 }
 
 std::optional<Holder> Engine::holder(std::string_view key) {
@@ -584,20 +701,22 @@ std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
   refuseInherited();
   if (held.engine_.get() != this || !held.valid()) return std::nullopt;
   const Lease& lease = *held.lease_;
+  const Claim claim = lease.claim();
+  const std::optional<Fence> fence = lease.fence();
   std::vector<Holder> holders;
-  if (lease.share) {
-    holders = permits().shareHolders(lease.key, callEnd(now()));
-  } else if (auto holder = driver_->holder(lease.key, callEnd(now()))) {
+  if (claim.share) {
+    holders = permits().shareHolders(claim.key, callEnd(now()));
+  } else if (auto holder = driver_->holder(claim.key, callEnd(now()))) {
     holders.push_back(std::move(*holder));
   }
   // A fence that is shown may be that of a later one of the turns that were granted.
   std::erase_if(holders, [&](const Holder& each) {
     const bool named = !each.grantId.empty() || each.fence;
-    const bool early = each.fence && lease.fence && *each.fence < *lease.fence;
-    return !named || early || each.owner != lease.owner || each.share != lease.share;
+    const bool early = each.fence && fence && *each.fence < *fence;
+    return !named || early || each.owner != claim.owner || each.share != claim.share;
   });
   if (holders.size() != 1) return std::nullopt;
-  return OwnerToken{.key = lease.key, .grant = std::move(holders.front()), .fence = lease.fence};
+  return OwnerToken{.key = lease.key(), .grant = std::move(holders.front()), .fence = fence};
 }
 
 Permits& Engine::permits() const {

@@ -40,11 +40,17 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// The lock is held from now on for what `terms` say, which it may have been taken without.
   void startHolding(const Lock& lock, const LockTerms& terms) { keeper_->startHolding(*lock.lease_, terms); }
 
+  /// As LeaseKeeper::loseTogether(), before the caller of acquire() gets the lock.
+  void loseTogether(const Lock& lock, const std::stop_source& all) {
+    keeper_->loseTogether(*lock.lease_, all);
+  }
+
   /// The lock, or nothing: busy for all of terms.waitFor, or stopped.
   std::optional<Lock> acquire(std::string_view key, const LockTerms& terms);
   void renew(Lease& lease);
 
-  /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads.
+  /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads;
+  /// for a new operationTimeout when others let go of it at the same time.
   static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
 
   /// The call `began` just now.
@@ -53,6 +59,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// After `until` the store is not asked any more: the manager does so in the background.
   ReleaseResult release(Lease& lease, Instant began, Instant until, bool awaited = true) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
+  /// As release() for each of the locks, the last one first, in one request where the driver can do that.
+  /// Returns the worst result.
+  ReleaseResult releaseAll(std::span<Lock> locks, Instant until, bool awaited) noexcept;
 
   /// Ends all waits of acquire(), and those that come.
   void stop() noexcept;
@@ -67,7 +76,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t suspectLocks() const { return keeper_->suspects(); }
   Promises promises() const { return driver_->promises(); }
   const ManagerOptions& options() const noexcept { return options_; }
-  const std::shared_ptr<LeaseKeeper>& keeper() const noexcept { return keeper_; }
   /// In a forked child the clock is not asked: a thread of the parent may have had its mutex.
   Instant now() const noexcept {
     return forkGuard_.inherited() ? Instant::min() : options_.environment.clock->now();
@@ -86,9 +94,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool startsWell(Lease& lease, Call& call);
   bool renewFirst(Lease& lease, Call& call);
   Instant latestEnd(const Call& call) const;
-  bool claim(Lease& lease, Call& call);
+  bool claim(Lease& lease, Call& call, bool atOnce);
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
-  bool accept(Lease& lease, const Granted& granted);
+  bool accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns);
   Lock held(std::shared_ptr<Lease> lease, Instant began, int attempts);
   std::vector<std::shared_ptr<Lease>> enterFree(std::span<const std::string_view> keys,
                                                 const LockTerms& terms);
@@ -98,9 +106,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
   /// How a release has ended.
   struct Released;
+  /// One that is under way.
+  struct Releasing;
 
-  Released sendRelease(Lease& lease, Instant began, Instant until, bool wasValid);
-  Released sendLastRenewal(Lease& lease, std::chrono::milliseconds rest);
+  std::optional<ReleaseResult> beginRelease(Releasing& each, Instant began, bool awaited) noexcept;
+  void sendReleases(std::span<Releasing> all, std::span<const Claim> claims, Instant began, Instant until);
+  void askRelease(std::span<Releasing> all, std::span<const Claim> claims, Instant until);
+  ReleaseResult finishRelease(Releasing& each);
+  bool releaseTogether(std::span<Lock> locks, Instant began, Instant until, bool awaited,
+                       ReleaseResult& worst);
+  Released sendLastRenewal(Lease& lease);
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
@@ -114,10 +129,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   WaiterReporting* const reporting_;  // null when the driver does not report
   Permits* const permits_;            // null when the driver has none
   Batchable* const batchable_;        // null when the driver cannot
+  BatchReleasing* const releasing_;   // null when the driver cannot
   const std::string store_;           // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
   const std::shared_ptr<LeaseKeeper> keeper_;
+  const std::shared_ptr<const LeaseContext> context_;
 };
 
 }  // namespace lockkeeper::detail

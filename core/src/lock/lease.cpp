@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lock/engine.h"
+#include "lock/lease_keeper.h"
+#include "lockkeeper/trace/trace_scope.h"
 
 namespace lockkeeper::detail {
 
@@ -11,6 +12,11 @@ namespace {
 
 std::chrono::nanoseconds longestHold(const LockTerms& terms) {
   return terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max();
+}
+
+// Of what is 24 h long at most.
+Lease::Milliseconds small(std::chrono::milliseconds length) {
+  return std::chrono::duration_cast<Lease::Milliseconds>(length);
 }
 
 }  // namespace
@@ -24,28 +30,37 @@ const std::stop_token& firedToken() {
   return token;
 }
 
-Lease::Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms)
-    : keeper(takenBy.keeper()),
-      clock(takenBy.options().environment.clock),
-      key(std::move(fullKey)),
-      share(terms.share),
-      owner(takenBy.options().owner),
-      ttl(terms.ttl),
-      margin(terms.margin),
+namespace {
+
+std::shared_ptr<const LeaseContext> inPresentTrace(std::shared_ptr<const LeaseContext> context) {
+  if (TraceScope::current().empty()) return context;
+  const auto traced = std::make_shared<LeaseContext>(*context);
+  traced->trace = TraceScope::current();
+  return traced;
+}
+
+}  // namespace
+
+Lease::Lease(std::shared_ptr<const LeaseContext> itsContext, std::string fullKey, LocalQueue::Hash keyHash,
+             const LockTerms& terms)
+    : context(inPresentTrace(std::move(itsContext))),
+      turn(std::move(fullKey), keyHash),
       maxHold(longestHold(terms)),
-      namespaceBytes(static_cast<std::uint32_t>(prefix)),
+      share(terms.share.value_or(noShare)),
+      ttl(small(terms.ttl)),
+      margin(terms.margin ? small(*terms.margin) : tenthOfLease),
       renew(terms.renew) {}
 
 Lease::~Lease() {
-  if (forkGuard.inherited()) turn.forget();
+  if (context->forkGuard.inherited()) turn.forget();
 }
 
 void Lease::answered(ReleaseOutcome outcome) noexcept {
-  if (const auto keeping = keeper.lock()) keeping->releaseAnswered(*this, outcome);
+  if (const auto keeping = context->keeper.lock()) keeping->releaseAnswered(*this, outcome);
 }
 
 void Lease::failed(ErrorCode code, std::string_view text) noexcept {
-  if (const auto keeping = keeper.lock()) keeping->releaseFailed(*this, code, text);
+  if (const auto keeping = context->keeper.lock()) keeping->releaseFailed(*this, code, text);
 }
 
 // Its bits are random.
@@ -56,74 +71,76 @@ std::size_t hashOf(const Token& token) {
 }
 
 Renewal Lease::renewal(Instant now) const {
-  if (renew == Renew::automatic) return {.claim = claim(), .ttl = ttlMilliseconds()};
-  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(saturatingAdd(leasedFrom, length) - now);
+  if (renew == Renew::automatic) return {.claim = claim(), .ttl = ttl};
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(endOfLease() - now);
   return {.claim = claim(), .ttl = std::max(rest, std::chrono::milliseconds{1}), .atLeast = true};
 }
 
+Renewal Lease::lastRenewal(Instant now) const {
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(renewAt - now);
+  return {.claim = claim(), .ttl = std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl)};
+}
+
 bool Lease::valid() noexcept {
-  if (forkGuard.inherited() || !alive()) return false;
-  if (clock->now() < validUntil.load(std::memory_order_acquire)) return true;
-  const auto keeping = keeper.lock();
+  if (context->forkGuard.inherited() || !alive()) return false;
+  if (context->clock->now() < validUntil.load(std::memory_order_acquire)) return true;
+  const auto keeping = context->keeper.lock();
   return keeping && keeping->stillRuns(*this);
 }
 
 std::stop_token Lease::lostToken() noexcept {
-  if (forkGuard.inherited()) return firedToken();  // the child owns nothing
-  if (const auto keeping = keeper.lock()) return keeping->lostToken(*this);
+  if (context->forkGuard.inherited()) return firedToken();  // the child owns nothing
+  if (const auto keeping = context->keeper.lock()) return keeping->lostToken(*this);
   return state.load(std::memory_order_acquire) == LockState::lost ? firedToken() : std::stop_token();
 }
 
-void Lease::granted(const Granted& grant, Instant now) noexcept {
-  hold(now);
-  fence = grant.fence;
-  turnsLeft = std::max(grant.turns, std::uint32_t{1}) - 1;
-  grantAskedAt = grant.leasedFrom;
-  // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
-  const std::chrono::nanoseconds brief = (now - grant.leasedFrom) / 4;
-  handOnUntil = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : brief);
+void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept {
+  acquiredAt = now;
+  hasFence = grant.fence.has_value();
+  fenceNumber = grant.fence.value_or(0);
+  turnsLeft = static_cast<std::uint8_t>(std::max(turns, std::uint32_t{1}) - 1);
+  if (turnsLeft > 0) {
+    // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
+    const std::chrono::nanoseconds brief = (now - grant.leasedFrom) / 4;
+    turn.stay() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : brief),
+                   .askedAt = grant.leasedFrom};
+  }
   leased(grant.leasedFrom, saturated(grant.leasedFor));
 }
 
 bool Lease::succeed(const Lease& former, Instant now) noexcept {
   if (ttl != former.ttl) return false;
-  hold(now);
+  acquiredAt = now;
   leased(former.leasedFrom, former.length);
   if (now >= validUntil.load(std::memory_order_relaxed)) return false;
   needsRenewal = end() - now < length / 2;
   token = former.token;
-  fence = former.fence;
-  if (fence) ++*fence;
+  hasFence = former.hasFence;
+  fenceNumber = former.fenceNumber + 1;
   turnsLeft = former.turnsLeft - 1;
-  grantAskedAt = former.grantAskedAt;
-  handOnUntil = former.handOnUntil;
   // What a renewal that is under way comes to will be this one's.
   if (former.renew == Renew::automatic && former.renewAt == Instant::max()) renewAt = Instant::max();
   return true;
 }
 
-void Lease::hold(Instant now) noexcept {
-  acquiredAt = now;
-  holdUntil = saturatingAdd(now, maxHold);
-}
-
 void Lease::startHolding(const LockTerms& terms, Instant now) noexcept {
   renew = terms.renew;
   maxHold = longestHold(terms);
-  hold(now);
-  validUntil.store(std::min(end(), holdUntil), std::memory_order_release);
+  acquiredAt = now;
+  validUntil.store(std::min(end(), holdUntil()), std::memory_order_release);
   if (renew == Renew::manual) renewAt = Instant::max();
 }
 
 // Of its validity, however long it may be held.
 Instant Lease::end() const noexcept {
-  return saturatingAdd(leasedFrom, length - driftOf(length) - margin.value_or(length / 10));
+  const std::chrono::nanoseconds kept = margin == tenthOfLease ? length / 10 : margin;
+  return saturatingAdd(leasedFrom, length - driftOf(length) - kept);
 }
 
 void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {
   leasedFrom = confirmedFrom = from;
   length = leasedFor;
-  validUntil.store(std::min(end(), holdUntil), std::memory_order_release);
+  validUntil.store(std::min(end(), holdUntil()), std::memory_order_release);
   // A third leaves room for two more attempts before the end.
   renewAt = renew == Renew::automatic ? saturatingAdd(from, length / 3) : Instant::max();
 }

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "base/time_heap.h"
 #include "lock/local_queue.h"
@@ -18,7 +20,6 @@
 
 namespace lockkeeper::detail {
 
-class Engine;
 class LeaseKeeper;
 
 std::size_t hashOf(const Token& token);
@@ -26,73 +27,117 @@ std::size_t hashOf(const Token& token);
 /// One that has fired. The first call allocates it, for all.
 const std::stop_token& firedToken();
 
-/// Whether a lock was told of as acquired, before which its loss is not told.
-enum class Announced : char { no, yes, lostBefore };
+/// What was told of a lock. Before it was told of as acquired, its loss is not.
+enum class Told : char { nothing, acquired, lostBefore, loss };
 
-/// How a lock was when its holder let go of it.
-struct LastState {
-  Instant when{};
-  bool alive = false;  ///< Not lost: its end is still to be told.
-  bool valid = false;  ///< And the lease still ran.
+/// How a lock ceased to be held: its claim has another holder now, it was left to end in the store, or it was
+/// released when it was lost, alive but too late, or still valid.
+enum class Ending : char { none, handedOn, leftToEnd, lost, late, valid };
+
+/// An enumerator in one byte.
+template <class Enum>
+class OneByte {
+ public:
+  constexpr OneByte(Enum value) noexcept : byte_(static_cast<char>(value)) {}
+  constexpr operator Enum() const noexcept { return static_cast<Enum>(byte_); }
+
+ private:
+  char byte_;
+};
+
+/// What the leases of one manager have in common, but those that are taken in a trace: each of them has a
+/// copy with that.
+struct LeaseContext {
+  /// Not its owner: a Lock that was released keeps no manager alive.
+  const std::weak_ptr<LeaseKeeper> keeper;
+  const std::shared_ptr<Clock> clock;
+  const std::string owner;           ///< The engine's label.
+  const std::size_t namespaceBytes;  ///< Of each key.
+  const ForkGuard forkGuard{};
+  std::string trace{};  ///< Event::trace.
 };
 
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
 /// held; validUntil and state are written under the keeper's mutexes only; those below the line belong to the
-/// keeper.
+/// keeper. A process may hold very many: what is small is stored as such.
 struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
-  std::weak_ptr<LeaseKeeper> keeper;  ///< Not its owner: a Lock that was released keeps no manager alive.
-  std::shared_ptr<Clock> clock;
-  ForkGuard forkGuard;
-  std::string key;  ///< With the namespace.
-  Token token;
-  std::optional<Share> share;                      ///< Empty: all of the key.
-  const std::string& owner;                        ///< The engine's label.
-  std::chrono::nanoseconds ttl{};                  ///< What the store is asked for.
-  std::optional<std::chrono::nanoseconds> margin;  ///< Empty: a tenth of what the store gives.
-  std::chrono::nanoseconds maxHold{};
-  std::uint32_t namespaceBytes = 0;
-  Renew renew = Renew::automatic;
-  std::optional<Fence> fence;
-  Instant acquiredAt{};
-  Instant holdUntil = Instant::max();
-  Instant handOnUntil{};        ///< Before then, others may hold what the store has granted,
-  Instant grantAskedAt{};       ///< since then,
-  std::uint32_t turnsLeft = 0;  ///< so many more.
-  bool needsRenewal = false;    ///< It was handed over with less than half of its length left.
+  using Milliseconds = std::chrono::duration<std::int32_t, std::milli>;
+  static constexpr Milliseconds tenthOfLease{-1};  ///< No margin has that length.
+  static constexpr Share noShare{.weight = 0, .limit = 0};
 
-  std::atomic<Announced> announced{Announced::no};
-  std::atomic<LockState> state{LockState::held};
-  LossReason lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  const std::shared_ptr<const LeaseContext> context;
+  LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits. It has the key.
+  Token token;
+  std::chrono::nanoseconds maxHold{};
+  Instant acquiredAt{};
+  Fence fenceNumber = 0;
+  Share share = noShare;       ///< noShare: all of the key.
+  Milliseconds ttl;            ///< What the store is asked for.
+  Milliseconds margin;         ///< tenthOfLease: of what the store gives.
+  std::uint8_t turnsLeft = 0;  ///< So many more may hold what the store has granted, as turn.stay() says.
+  bool hasFence = false;
+  bool needsRenewal = false;  ///< It was handed over with less than half of its length left.
+  OneByte<Renew> renew;
+
+  std::atomic<Told> told{Told::nothing};
+  std::atomic<OneByte<LockState>> state{LockState::held};
+  OneByte<LossReason> lossReason = LossReason::leaseEnded;  ///< Read it only when state is lost.
+  std::atomic<Ending> ending{Ending::none};
   std::atomic<Instant> validUntil{Instant{}};
-  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for its token; the keeper's.
+  std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for it, or shared; the keeper's.
   // ------------------------------------------------------------
   Instant leasedFrom{};               ///< As the store gave it last,
   std::chrono::nanoseconds length{};  ///< for so long.
   Instant confirmedFrom{};            ///< When what last showed that the store has it was asked.
   Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
-  LocalQueue::Turn turn;              ///< Kept while held, so that the process's next caller waits.
   HeapPlace endPlace = nowhere;       ///< In the keeper's heap of ends,
   HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
   Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
-  LastState last;                     ///< Written before its release is posted.
-  bool handedOn = false;              ///< Its claim has another holder now.
-  bool lossTold = false;              ///< Or is being told.
 
-  Lease(Engine& takenBy, std::string fullKey, std::size_t prefix, const LockTerms& terms);
+  /// Of the key with the namespace, which has that hash.
+  Lease(std::shared_ptr<const LeaseContext> context, std::string fullKey, LocalQueue::Hash keyHash,
+        const LockTerms& terms);
   ~Lease() override;
+
+  const std::string& key() const noexcept { return turn.key(); }
+  std::optional<Fence> fence() const noexcept { return hasFence ? std::optional(fenceNumber) : std::nullopt; }
+  Instant endOfLease() const noexcept { return saturatingAdd(leasedFrom, length); }
+  Instant holdUntil() const noexcept { return saturatingAdd(acquiredAt, maxHold); }
+
+  /// Its holder has released it `now`. To be called before its release is posted.
+  void endHolding(Instant now, bool wasAlive, bool wasValid) noexcept {
+    renewAt = now;  // nobody renews it any more: one place serves for both
+    ending = !wasAlive ? Ending::lost : wasValid ? Ending::valid : Ending::late;
+  }
+  Instant releasedAt() const noexcept { return renewAt; }
+
+  /// Nobody holds it any more, and the store is to keep it until `end`.
+  void leaveToEnd(Instant end) noexcept {
+    renewAt = end;
+    ending = Ending::leftToEnd;
+  }
+  /// Empty when it was not left so.
+  std::optional<Instant> leftUntil() const noexcept {
+    return ending == Ending::leftToEnd ? std::optional(renewAt) : std::nullopt;
+  }
+  /// The renewal that leaves so much of it.
+  Renewal lastRenewal(Instant now) const;
 
   /// What became of its release, if that was posted: the keeper tells of it.
   void answered(ReleaseOutcome outcome) noexcept override;
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
-  Claim claim() const { return {key, token, owner, share}; }
+  std::optional<Share> sharing() const noexcept {
+    return share == noShare ? std::nullopt : std::optional(share);
+  }
+  Claim claim() const { return {key(), token, context->owner, sharing()}; }
+  std::string_view trace() const noexcept { return context->trace; }
   std::size_t tokenHash() const { return hashOf(token); }
+  Instant endTime() const { return validUntil.load(std::memory_order_relaxed); }
+  Instant renewalTime() const { return renewAt; }
 
   /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
   Renewal renewal(Instant now) const;
-  std::chrono::milliseconds ttlMilliseconds() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(ttl);
-  }
 
   /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
   /// ask, whatever others do with the Lock.
@@ -110,8 +155,8 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// The store has not confirmed it lately.
   bool suspect() const noexcept { return state.load(std::memory_order_acquire) == LockState::suspect; }
 
-  /// The store has granted the claim, just `now`.
-  void granted(const Granted& grant, Instant now) noexcept;
+  /// The store has granted the claim, just `now`, for so many `turns`.
+  void granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept;
 
   /// Becomes the next one to hold what the store has granted to `former`, from `now` on. False when that
   /// asked for another ttl, or the lease is over.
@@ -124,7 +169,6 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   void leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept;
 
  private:
-  void hold(Instant now) noexcept;
   Instant end() const noexcept;
 };
 

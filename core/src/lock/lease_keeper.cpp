@@ -18,7 +18,7 @@ constexpr std::size_t largestGroup = 1024;
 constexpr std::size_t mostRenewers = 4;
 
 // As many callbacks of lost() may be slow before one delays the next loss.
-constexpr std::size_t mostWatchmen = 4;
+constexpr std::size_t mostExpiryThreads = 4;
 
 // So many releases may be on their way from a server to the one that takes its place.
 constexpr std::size_t mostFreed = 1024;
@@ -84,10 +84,10 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       unawaited_(driver_, environment_, std::move(owner), operationTimeout, retryPause, mutex_,
                  [this](Instant when) { renewers_.wakeUpAt(when); }),
       inbox_(std::make_shared<LossInbox>(*this)),
-      watchmen_(mutex_, *environment_.clock, mostWatchmen,
-                {.due = [this] { return nextLoss(); },
-                 .doIt = [this](auto& held) { tellNextLoss(held); },
-                 .last = [this](auto& held) { tellUntold(held); }}),
+      expiryThreads_(mutex_, *environment_.clock, mostExpiryThreads,
+                     {.due = [this] { return nextLoss(); },
+                      .doIt = [this](auto& held) { tellNextLoss(held); },
+                      .last = [this](auto& held) { tellUntold(held); }}),
       renewers_(mutex_, *environment_.clock, mostRenewers,
                 {.due =
                      [this] {
@@ -105,7 +105,7 @@ void LeaseKeeper::start() {
     const std::lock_guard held(mutex_);
     if (doubts_ != nullptr) lookEvery_ = doubts_->lookEvery();
     if (lookEvery_) freed_.resize(mostFreed);
-    watchmen_.start(shared_from_this());
+    expiryThreads_.start(shared_from_this());
     renewers_.start(shared_from_this());
   });
 }
@@ -118,8 +118,8 @@ void LeaseKeeper::Shard::reserve(std::size_t count) {
 }
 
 void LeaseKeeper::Shard::add(Lease& lease) {
-  ends.add(lease, lease.validUntil.load(std::memory_order_relaxed));
-  if (lease.renewAt != Instant::max()) renewals.add(lease, lease.renewAt);
+  ends.add(lease);
+  if (lease.renewAt != Instant::max()) renewals.add(lease);
   byToken.add(lease);
 }
 
@@ -158,7 +158,7 @@ LeaseKeeper::Due LeaseKeeper::dueOf(const Lease& lease) {
 // With no mutex held.
 void LeaseKeeper::wakeUpFor(const Due& due) {
   wakeUpAt(renewers_, due.renewal);
-  wakeUpAt(watchmen_, due.end);
+  wakeUpAt(expiryThreads_, due.end);
 }
 
 // Most leases fall due after those that are waited for already: then the keeper's mutex is not needed.
@@ -194,10 +194,10 @@ void LeaseKeeper::planLook(Instant now) {
 }
 
 void LeaseKeeper::announced(Lease& lease) {
-  if (lease.announced.exchange(Announced::yes) == Announced::no) return;
+  if (lease.told.exchange(Told::acquired) == Told::nothing) return;
   const std::lock_guard held(mutex_);
   untold_.push_back(lease.shared_from_this());
-  watchmen_.wakeUpAt(nextLoss());
+  expiryThreads_.wakeUpAt(nextLoss());
 }
 
 void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
@@ -207,7 +207,10 @@ void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
     const std::lock_guard held(shard.mutex);
     if (!lease.alive()) return;
     shard.remove(lease);
-    lease.startHolding(terms, environment_.clock->now());
+    const Instant now = environment_.clock->now();
+    lease.startHolding(terms, now);
+    // A holder that renews by hand plans no renewal, but the doubt has to be ended all the same.
+    if (inDoubt(lease)) lease.renewAt = now;
     shard.add(lease);
     due = dueOf(lease);
   }
@@ -223,17 +226,29 @@ bool LeaseKeeper::remove(Lease& lease) noexcept {
   return true;
 }
 
+bool LeaseKeeper::leaveToEnd(Lease& lease, Instant end) noexcept {
+  if (!remove(lease)) return false;
+  lease.leaveToEnd(end);
+  return true;
+}
+
 void LeaseKeeper::freed(Lease& lease) noexcept {
   if (!lookEvery_) return;
-  const Instant end = saturatingAdd(lease.leasedFrom, lease.length);
+  const Instant end = lease.endOfLease();
   std::shared_ptr<Lease> forgotten;  // when the mutex is free
   const std::lock_guard held(mutex_);
-  if (lease.last.when <= lastDoubt_.load()) return unawaited_.abandon(lease.claim(), end);
+  if (lease.releasedAt() <= lastDoubt_.load()) return unawaited_.abandon(lease.claim(), end);
   forgotten = std::exchange(freed_[nextFreed_], lease.shared_from_this());
   nextFreed_ = (nextFreed_ + 1) % freed_.size();
   const Instant now = environment_.clock->now();
   lookUntil_ = std::max(lookUntil_, std::min(end, saturatingAdd(now, replicatedAfter)));
   planLook(now);
+}
+
+std::optional<LocalQueue::Stay> LeaseKeeper::stayOf(Lease& lease) {
+  const std::lock_guard held(shardOf(lease.token).mutex);
+  // Its turn is its own no longer than that.
+  return lease.alive() ? std::optional(lease.turn.stay()) : std::nullopt;
 }
 
 std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
@@ -246,13 +261,13 @@ std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
     if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
     // The server that has granted it may have been replaced, and with it who would tell us of others that
     // wait.
-    if (lease.grantAskedAt < lastDoubt_.load()) return nullptr;
+    if (lease.turn.stay().askedAt < lastDoubt_.load()) return nullptr;
     // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
     // is room for it where this one was.
     waker = lease.turn.handOver([&](Lease& next) {
       if (!next.succeed(lease, now)) return false;
       lease.state.store(LockState::released, std::memory_order_release);
-      lease.handedOn = true;
+      lease.ending = Ending::handedOn;
       shard.remove(lease);
       shard.add(next);
       due = dueOf(next);
@@ -277,10 +292,19 @@ bool LeaseKeeper::stillRuns(Lease& lease) {
   return false;
 }
 
+void LeaseKeeper::loseTogether(Lease& lease, std::stop_source all) {
+  {
+    const std::lock_guard held(shardOf(lease.token).mutex);
+    lease.lost = all;
+    if (lease.told.load() != Told::loss) return;
+  }
+  all.request_stop();
+}
+
 std::stop_token LeaseKeeper::lostToken(Lease& lease) noexcept {
   const std::lock_guard held(shardOf(lease.token).mutex);
   if (!lease.lost.stop_possible()) {
-    if (lease.lossTold) return firedToken();
+    if (lease.told.load() == Told::loss) return firedToken();
     try {
       lease.lost = std::stop_source();
     } catch (const std::bad_alloc&) {
@@ -295,7 +319,7 @@ void LeaseKeeper::fireLost(Lease& lease) {
   std::stop_source lost(std::nostopstate);
   {
     const std::lock_guard held(shardOf(lease.token).mutex);
-    lease.lossTold = true;
+    lease.told = Told::loss;
     lost = lease.lost;
   }
   lost.request_stop();
@@ -303,14 +327,14 @@ void LeaseKeeper::fireLost(Lease& lease) {
 
 // Under the shard's mutex. Returns the lease when its loss is to be told.
 std::shared_ptr<Lease> LeaseKeeper::lose(Shard& shard, Lease& lease, LossReason reason) {
-  const bool heldTooLong =
-      reason == LossReason::leaseEnded && lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil;
+  const bool heldTooLong = reason == LossReason::leaseEnded &&
+                           lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil();
   lease.lossReason = heldTooLong ? LossReason::maxHold : reason;
   lease.state.store(LockState::lost, std::memory_order_release);
   shard.remove(lease);
   // The next caller of this process may go to the store from now on: it is the store that excludes it.
   lease.turn.leave();
-  if (lease.announced.exchange(Announced::lostBefore) != Announced::yes) return nullptr;
+  if (lease.told.exchange(Told::lostBefore) != Told::acquired) return nullptr;
   return lease.shared_from_this();
 }
 
@@ -319,7 +343,7 @@ void LeaseKeeper::tellLater(std::shared_ptr<Lease> lost) {
   if (lost == nullptr) return;
   const std::lock_guard held(mutex_);
   untold_.push_back(std::move(lost));
-  watchmen_.wakeUpAt(nextLoss());
+  expiryThreads_.wakeUpAt(nextLoss());
 }
 
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
@@ -328,7 +352,7 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   std::unique_lock held(shard.mutex);
   if (!lease.alive()) {
     // Of one claim: it is the present holder's news.
-    Lease* const next = lease.handedOn ? shard.find(lease.token) : nullptr;
+    Lease* const next = lease.ending == Ending::handedOn ? shard.find(lease.token) : nullptr;
     const auto holder = next != nullptr ? next->shared_from_this() : nullptr;
     held.unlock();
     if (holder) renewed(*holder, renewal, began);
@@ -365,11 +389,13 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
   wakeUpFor(due);
   if (done && renewal.atLeast) return true;
   Event event{.kind = EventKind::renewed,
-              .key = lease.key,
+              .key = lease.key(),
               .store = store_,
               .began = began,
               .ended = now,
-              .attempts = 1};
+              .attempts = 1,
+              .share = lease.sharing(),
+              .trace = lease.trace()};
   if (!done) {
     event.kind = EventKind::renewalFailed;
     event.error =
@@ -417,7 +443,7 @@ void LeaseKeeper::claimsInDoubt() noexcept {
       lease.state.store(LockState::suspect, std::memory_order_release);
       shard.renewals.remove(lease);
       lease.renewAt = now;
-      shard.renewals.add(lease, now);
+      shard.renewals.add(lease);
     }
   }
   renewers_.wakeUpAt(now);
@@ -428,7 +454,7 @@ void LeaseKeeper::claimsInDoubt() noexcept {
 // lease ends.
 void LeaseKeeper::releaseAgain() noexcept {
   for (const auto& each : freed_) {
-    if (each) unawaited_.abandon(each->claim(), saturatingAdd(each->leasedFrom, each->length));
+    if (each) unawaited_.abandon(each->claim(), each->endOfLease());
   }
   std::ranges::fill(freed_, nullptr);
 }
@@ -450,14 +476,14 @@ void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {
 }
 
 void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept {
-  const bool foundLost = lease.last.valid && outcome != ReleaseOutcome::released;
+  const bool foundLost = lease.ending == Ending::valid && outcome != ReleaseOutcome::released;
   if (foundLost) {
     lease.lossReason =
         outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
   }
   if (outcome == ReleaseOutcome::released) freed(lease);
-  if (lease.last.alive) {
-    tellReleased(lease, foundLost ? environment_.clock->now() : lease.last.when, foundLost);
+  if (lease.ending != Ending::lost) {
+    tellReleased(lease, foundLost ? environment_.clock->now() : lease.releasedAt(), foundLost);
   }
   unawaited_.ended();
 }
@@ -465,36 +491,39 @@ void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept
 void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept {
   const Instant now = environment_.clock->now();
   environment_.tell({.kind = EventKind::attemptFailed,
-                     .key = lease.key,
+                     .key = lease.key(),
                      .store = store_,
-                     .began = lease.last.when,
+                     .began = lease.releasedAt(),
                      .ended = now,
                      .error = code,
-                     .text = text});
-  abandon(lease.claim(), saturatingAdd(now, std::max(lease.ttl, lease.length)));
-  if (lease.last.alive) tellReleased(lease, now, false, code);
+                     .text = text,
+                     .trace = lease.trace()});
+  abandon(lease.claim(), saturatingAdd(now, std::max<std::chrono::nanoseconds>(lease.ttl, lease.length)));
+  if (lease.ending != Ending::lost) tellReleased(lease, now, false, code);
   unawaited_.ended();
 }
 
 void LeaseKeeper::tellReleased(const Lease& lease, Instant ended, bool foundLost,
                                std::optional<ErrorCode> error) {
   environment_.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
-                     .key = lease.key,
+                     .key = lease.key(),
                      .store = store_,
                      .began = lease.acquiredAt,
                      .ended = ended,
                      .attempts = 1,
                      .error = error,
-                     .fence = lease.fence,
-                     .loss = lease.lossReason});
+                     .fence = lease.fence(),
+                     .share = lease.sharing(),
+                     .loss = lease.lossReason,
+                     .trace = lease.trace()});
 }
 
 void LeaseKeeper::shutDown(Instant until) {
   inbox_->close();
   std::unique_lock held(mutex_);
-  watchmen_.stop();
+  expiryThreads_.stop();
   renewers_.stop();
-  watchmen_.join(held, until);
+  expiryThreads_.join(held, until);
   renewers_.join(held, until);
   if (events_) events_->close();
 }
@@ -522,12 +551,14 @@ void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
   held.unlock();
   fireLost(*lease);
   environment_.tell({.kind = EventKind::lost,
-                     .key = lease->key,
+                     .key = lease->key(),
                      .store = store_,
                      .began = lease->acquiredAt,
                      .ended = environment_.clock->now(),
-                     .fence = lease->fence,
-                     .loss = lease->lossReason});
+                     .fence = lease->fence(),
+                     .share = lease->sharing(),
+                     .loss = lease->lossReason,
+                     .trace = lease->trace()});
   lease.reset();  // It may be the last owner: not under the mutex.
   held.lock();
 }
@@ -576,8 +607,26 @@ void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
     // A driver that breaks its contract: the outcomes that it did not write are unknown.
   }
   for (std::size_t i = 0; i < renewals.size(); ++i) tell(i, renewals[i]);
+  for (std::size_t i = 0; i < renewals.size(); ++i) endInTime(*leases[i], renewals[i].outcome);
   leases.clear();  // What it owns may be the last of a lease: not under the mutex.
   held.lock();
+}
+
+// The renewal with that outcome may have come to the store after the last one, which was to end the lease.
+void LeaseKeeper::endInTime(const Lease& lease, RenewOutcome outcome) {
+  const auto end = lease.leftUntil();
+  if (!end || (outcome != RenewOutcome::renewed && outcome != RenewOutcome::unknown)) return;
+  const Instant now = environment_.clock->now();
+  if (now >= *end) {
+    abandon(lease.claim(), saturatingAdd(now, std::max<std::chrono::nanoseconds>(lease.ttl, lease.length)));
+    return;
+  }
+  Renewal last = lease.lastRenewal(now);
+  try {
+    driver_->renew({&last, 1}, now + operationTimeout_);
+  } catch (...) {
+    // A driver that breaks its contract; the lease ends by itself.
+  }
 }
 
 }  // namespace lockkeeper::detail

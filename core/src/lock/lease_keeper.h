@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,8 @@
 namespace lockkeeper::detail {
 
 /// Keeps the leases of one manager alive and says when one is lost. Its renewers talk to the store and may be
-/// held up by it; its watchmen never do, so that a loss is told in time even while the store hangs. Both are
-/// few threads, whatever the number of locks, and start with the first lock. Thread-safe.
+/// held up by it; its expiry threads never do, so that a loss is told in time even while the store hangs.
+/// Both are few threads, whatever the number of locks, and start with the first lock. Thread-safe.
 ///
 /// Held by shared_ptr: its threads keep it alive until they have ended.
 class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
@@ -47,22 +48,32 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
 
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease) noexcept;
+  /// Likewise, and the lease is left to end in the store at `end`. The caller sees to that by
+  /// Lease::lastRenewal(); should a renewal that is under way overtake that, it is sent again.
+  bool leaveToEnd(Lease& lease, Instant end) noexcept;
 
-  /// The store has confirmed the release that began at lease.last.when. Should it turn out to have forgotten
-  /// that, the key is released again.
+  /// The store has confirmed the release that began at lease.releasedAt(). Should it turn out to have
+  /// forgotten that, the key is released again.
   void freed(Lease& lease) noexcept;
+
+  /// Of a lease with turns left; empty when it was lost or released.
+  std::optional<LocalQueue::Stay> stayOf(Lease& lease);
 
   /// Instead: keeps the lease that the next caller in line waits with, which takes over what the store has
   /// granted. Returns what is to be notified then. Null when nobody can take it over `now`, or the lease is
   /// in doubt or was since it was granted; then nothing has happened.
   std::condition_variable* handOver(Lease& lease, Instant now);
 
-  /// Posts the release of a lease that was removed and whose `last` is written; its end is told when the
+  /// Posts the release of a lease that was removed and whose holding has ended; its end is told when the
   /// outcome has come. False: not sent.
   bool post(Lease& lease) noexcept { return unawaited_.post(lease.claim(), lease.shared_from_this()); }
   /// The outcome, from the driver.
   void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept;
   void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept;
+
+  /// One of several that are lost together: what its loss fires is `all`, which lostToken() then is a token
+  /// of. To be called before lostToken().
+  void loseTogether(Lease& lease, std::stop_source all);
 
   /// As Lease::lostToken().
   std::stop_token lostToken(Lease& lease) noexcept;
@@ -71,7 +82,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   bool stillRuns(Lease& lease);
 
   /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew; a
-  /// loss is told by a watchman, so that no callback of lost() holds up a thread that renews.
+  /// loss is told by an expiry thread, so that no callback of lost() holds up a thread that renews.
   bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
   /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
@@ -82,7 +93,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   std::size_t suspects();
 
   /// Ends all threads, after the outcomes of what was posted and one more try at what was abandoned. Waits
-  /// for that until `until` at most. A thread that goes on then reports nothing any more.
+  /// for that until `until` at most. A thread that goes on then reports nothing any more. The second
+  /// call does nothing.
   void shutDown(Instant until);
 
  private:
@@ -95,16 +107,16 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// each other. Its mutex may be taken while the keeper's is held, but not the other way round.
   struct Shard {
     std::mutex mutex;
-    TimeHeap<Lease, &Lease::endPlace> ends;                             // all, by validUntil
-    TimeHeap<Lease, &Lease::renewalPlace> renewals;                     // some, by renewAt
-    HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> byToken;  // all
+    TimeHeap<Lease, &Lease::endPlace, &Lease::endTime> ends;              // all
+    TimeHeap<Lease, &Lease::renewalPlace, &Lease::renewalTime> renewals;  // some
+    HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> byToken;    // all
 
     void reserve(std::size_t count);
     void add(Lease& lease);
     void remove(Lease& lease);
     Lease* find(const Token& token) const;
   };
-  /// When a renewer and a watchman have to look after a lease.
+  /// When a renewer and an expiry thread have to look after a lease.
   struct Due {
     Instant renewal = Instant::max();
     Instant end = Instant::max();
@@ -125,6 +137,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void loseNext();
   void tellNextLoss(std::unique_lock<std::mutex>& held);
   void renewDue(std::unique_lock<std::mutex>& held);
+  void endInTime(const Lease& lease, RenewOutcome outcome);
   void tellUntold(std::unique_lock<std::mutex>& held);
   static std::shared_ptr<Lease> lose(Shard& shard, Lease& lease, LossReason reason);
   void tellLater(std::shared_ptr<Lease> lost);
@@ -159,7 +172,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   bool looking_ = false;
   const std::shared_ptr<LossInbox> inbox_;
   std::once_flag started_;
-  Relay watchmen_;
+  Relay expiryThreads_;
   Relay renewers_;
 };
 

@@ -6,6 +6,11 @@
 
 namespace lockkeeper::detail {
 
+LocalQueue::LocalQueue(std::shared_ptr<Clock> clock)
+    : clock_(std::move(clock)), shards_(std::make_unique<Shard[]>(std::size_t{1} << shardBits)) {}
+
+LocalQueue::~LocalQueue() = default;
+
 LocalQueue::Waiter& LocalQueue::Line::takeFirst() {
   Waiter& first = *waiters.front();
   waiters.pop_front();
@@ -13,52 +18,52 @@ LocalQueue::Waiter& LocalQueue::Line::takeFirst() {
   return first;
 }
 
-LocalQueue::Line* LocalQueue::Shard::find(std::string_view key, std::size_t hash) const {
-  return lines.find(hash, [&](const Line& line) { return line.key == key; });
+LocalQueue::Turn* LocalQueue::Shard::find(std::string_view key, Hash hash) const {
+  return turns.find(hash, [&](const Turn& turn) { return turn.key_ == key; });
 }
 
-std::optional<LocalQueue::Answer> LocalQueue::answerAtOnce(std::string_view key, std::size_t hash,
-                                                           Instant until) {
+std::optional<LocalQueue::Answer> LocalQueue::answerAtOnce(std::string_view key, Hash hash, Instant until) {
   Shard& shard = shardOf(hash);
   const std::lock_guard held(shard.mutex);
-  const Line* const line = shard.find(key, hash);
-  return line != nullptr && line->answer && clock_->now() >= until ? line->answer : std::nullopt;
+  const Turn* const first = shard.find(key, hash);
+  return first != nullptr && first->answer_ && clock_->now() >= until ? first->answer_ : std::nullopt;
 }
 
 // Under the shard's mutex.
-void LocalQueue::beginLine(Shard& shard, Lease& lease, std::size_t hash) {
-  shard.lines.reserve(shard.lines.size() + 1);
-  lease.turn.shard_ = &shard;
-  lease.turn.line_.key = lease.key;
-  lease.turn.line_.keyHash = hash;
-  shard.lines.add(lease.turn.line_);
+void LocalQueue::begin(Shard& shard, Turn& turn) {
+  shard.turns.reserve(shard.turns.size() + 1);
+  turn.shard_ = &shard;
+  shard.turns.add(turn);
 }
 
-bool LocalQueue::tryEnter(Lease& lease, std::size_t hash) {
-  Shard& shard = shardOf(hash);
+bool LocalQueue::tryEnter(Lease& lease) {
+  Shard& shard = shardOf(lease.turn.keyHash_);
   const std::lock_guard held(shard.mutex);
-  if (shard.find(lease.key, hash) != nullptr) return false;
-  beginLine(shard, lease, hash);
+  if (shard.find(lease.key(), lease.turn.keyHash_) != nullptr) return false;
+  begin(shard, lease.turn);
   return true;
 }
 
-LocalQueue::Entered LocalQueue::enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy,
+LocalQueue::Entered LocalQueue::enter(Lease& lease, Instant until, Instant answerBy,
                                       const std::stop_token& stop) {
-  Shard& shard = shardOf(hash);
+  Shard& shard = shardOf(lease.turn.keyHash_);
+  // While somebody waits, there is a first in line; but the turn moves from lease to lease.
+  const auto first = [&] { return shard.find(lease.key(), lease.turn.keyHash_); };
   std::unique_lock held(shard.mutex);
-  // While somebody waits, there is a line; but it moves from lease to lease.
-  Line* line = shard.find(lease.key, hash);
-  if (line == nullptr) {
-    beginLine(shard, lease, hash);
-    return {.turn = true};
+  Turn* const present = first();
+  if (present == nullptr) {
+    begin(shard, lease.turn);
+    return {.turn = true, .atOnce = true};
   }
-  if (line->answer && clock_->now() >= until) return {.otherwise = *line->answer};
+  if (present->answer_ && clock_->now() >= until) return {.otherwise = *present->answer_};
 
+  if (!present->line_) present->line_ = std::make_unique<Line>();
+  Line& line = *present->line_;  // as long as somebody waits in it
   std::list<Waiter*> added(1);
   const auto place = added.begin();
   Waiter waiter{lease, shard.wakers.take()};
   *place = &waiter;
-  line->waiters.splice(line->waiters.end(), added);
+  line.waiters.splice(line.waiters.end(), added);
   held.unlock();
   {
     // Made and ended outside the mutex, which it takes.
@@ -70,17 +75,15 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, std::size_t hash, Instant un
     while (!waiter.over() && !stop.stop_requested()) {
       const Instant now = clock_->now();
       if (now >= until) {
-        line = shard.find(lease.key, hash);
-        if (line->answer || now >= answerBy) break;
-        if (!std::exchange(waiter.outOfTime, true)) ++line->outOfTime;
+        if (first()->answer_ || now >= answerBy) break;
+        if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
       }
       clock_->wait(held, waiter.waker, waiter.outOfTime ? answerBy : until);
     }
     if (!waiter.over()) {
-      line = shard.find(lease.key, hash);
-      waiter.answer = line->answer.value_or(Answer::none);
-      if (waiter.outOfTime) --line->outOfTime;
-      line->waiters.erase(place);
+      waiter.answer = first()->answer_.value_or(Answer::none);
+      if (waiter.outOfTime) --line.outOfTime;
+      line.waiters.erase(place);
     }
     shard.wakers.giveBack(waiter.waker);
     held.unlock();
@@ -94,52 +97,58 @@ void LocalQueue::Turn::leave() noexcept {
   if (shard_ == nullptr) return;
   Shard& shard = *shard_;
   const std::lock_guard held(shard.mutex);
-  if (!line_.waiters.empty()) {
-    line_.answer.reset();
+  if (hasWaiters()) {
+    answer_.reset();
     moveToFirst()->notify_one();
     return;
   }
-  shard.lines.remove(line_);
-  line_ = {};
+  shard.turns.remove(*this);
+  line_.reset();
+  answer_.reset();
   shard_ = nullptr;
+}
+
+void LocalQueue::Turn::forget() noexcept {
+  shard_ = nullptr;
+  static_cast<void>(line_.release());  // another thread of the parent may have been changing it
 }
 
 // Under the mutex. Returns what is to be notified.
 std::condition_variable* LocalQueue::Turn::moveToFirst() noexcept {
-  Waiter& first = line_.takeFirst();
-  moveUnderMutex(first.lease.turn, first.lease.key);
+  Waiter& first = line_->takeFirst();
+  moveUnderMutex(first.lease.turn);
   first.turn = true;
   return &first.waker;
 }
 
-void LocalQueue::Turn::moveTo(Turn& other, std::string_view key) noexcept {
+void LocalQueue::Turn::moveTo(Turn& other) noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
-  moveUnderMutex(other, key);
+  moveUnderMutex(other);
 }
 
 // The chains have room for the one where the other was.
-void LocalQueue::Turn::moveUnderMutex(Turn& other, std::string_view key) noexcept {
-  shard_->lines.remove(line_);
-  other.line_ = std::exchange(line_, {});
-  other.line_.key = key;
+void LocalQueue::Turn::moveUnderMutex(Turn& other) noexcept {
+  shard_->turns.remove(*this);
   other.shard_ = std::exchange(shard_, nullptr);
-  other.shard_->lines.add(other.line_);
+  other.line_ = std::move(line_);
+  other.answer_ = std::exchange(answer_, std::nullopt);
+  other.shard_->turns.add(other);
 }
 
 bool LocalQueue::Turn::isFollowed() const noexcept {
   if (shard_ == nullptr) return false;
   const std::lock_guard held(shard_->mutex);
-  return !line_.waiters.empty();
+  return hasWaiters();
 }
 
 void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
-  line_.answer = answer;
-  if (!answer || line_.outOfTime == 0) return;
-  line_.outOfTime = 0;
-  std::erase_if(line_.waiters, [&](Waiter* waiter) {
+  answer_ = answer;
+  if (!answer || !line_ || line_->outOfTime == 0) return;
+  line_->outOfTime = 0;
+  std::erase_if(line_->waiters, [&](Waiter* waiter) {
     if (!waiter->outOfTime) return false;
     waiter->answer = answer;
     waiter->waker.notify_one();

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <list>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -28,43 +30,51 @@ struct Lease;
 /// inside the process needs no polling, and may come with the lease. Thread-safe.
 class LocalQueue {
  public:
-  explicit LocalQueue(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
+  explicit LocalQueue(std::shared_ptr<Clock> clock);
+  ~LocalQueue();
 
   /// What whoever is first in line knows of the key.
-  enum class Answer {
+  enum class Answer : char {
     taken,  ///< It holds the key, or the store said last that somebody else does.
     none,   ///< The store has not answered.
   };
 
+  using Hash = std::uint32_t;
+  static Hash hashOf(std::string_view key) { return static_cast<Hash>(std::hash<std::string_view>{}(key)); }
+
   class Turn;
+
+  /// How long a grant of the store may be handed on in line.
+  struct Stay {
+    Instant until{};    ///< Before then,
+    Instant askedAt{};  ///< what was asked for at that time.
+  };
 
   /// How a call of enter() has ended.
   struct Entered {
-    bool turn = false;        ///< The lease has it now.
+    bool turn = false;        ///< The lease has it now,
+    bool atOnce = false;      ///< and nobody was in line.
     bool handedOver = false;  ///< The turn has come with what the store has granted, both are in the lease.
     Answer otherwise = Answer::taken;
   };
 
-  static std::size_t hashOf(std::string_view key) { return std::hash<std::string_view>{}(key); }
-
   /// For those who need not get in line, because their time is up and what they would hear then is known.
-  std::optional<Answer> answerAtOnce(std::string_view key, std::size_t hash, Instant until);
+  std::optional<Answer> answerAtOnce(std::string_view key, Hash hash, Instant until);
 
-  /// Makes it the turn of `lease` for its key, of which `hash` is the hash, if nobody is in line. Does not
-  /// wait.
-  bool tryEnter(Lease& lease, std::size_t hash);
+  /// Makes it the turn of `lease` for its key, if nobody is in line. Does not wait.
+  bool tryEnter(Lease& lease);
 
-  /// Waits until the turn has come to `lease`, for its key, of which `hash` is the hash; until `until` or
-  /// `stop`. Without a turn, says what the first in line knows: an attempt that is under way then is waited
-  /// for, until `answerBy`, since it asks what the caller would. The lease is in use until the call returns.
-  Entered enter(Lease& lease, std::size_t hash, Instant until, Instant answerBy, const std::stop_token& stop);
+  /// Waits until the turn has come to `lease`, for its key; until `until` or `stop`. Without a turn, says
+  /// what the first in line knows: an attempt that is under way then is waited for, until `answerBy`, since
+  /// it asks what the caller would. The lease is in use until the call returns.
+  Entered enter(Lease& lease, Instant until, Instant answerBy, const std::stop_token& stop);
 
   /// A caller of this process has stood in the store's queue for the key of that hash, until `now`: who asks
   /// for it within a second does well to get in line there at once. A hint: one key may be taken for another.
-  void noteStoreWait(std::size_t hash, Instant now) noexcept {
+  void noteStoreWait(Hash hash, Instant now) noexcept {
     storeWaits_[hash % storeWaits_.size()].store(now + storeWaitsKept, std::memory_order_relaxed);
   }
-  bool hasLatelyWaited(std::size_t hash, Instant now) const noexcept {
+  bool hasLatelyWaited(Hash hash, Instant now) const noexcept {
     return now < storeWaits_[hash % storeWaits_.size()].load(std::memory_order_relaxed);
   }
 
@@ -79,58 +89,47 @@ class LocalQueue {
 
     bool over() const { return turn || answer; }
   };
-  /// Of one key. It is in the lease of the first in line; without one, there is none.
+  /// Of one key: those behind the first. It moves from turn to turn.
   struct Line {
-    std::string_view key{};
-    std::size_t keyHash = 0;
-    Line* next = nullptr;  // in the hash chains
     std::list<Waiter*> waiters{};
-    int outOfTime = 0;               // of them
-    std::optional<Answer> answer{};  // empty while an attempt is under way
+    int outOfTime = 0;  // of them
+    Stay stay{};
 
-    std::size_t hash() const { return keyHash; }
     Waiter& takeFirst();
   };
-  /// Of the keys of some hashes, so that keys that differ seldom wait for each other.
-  struct Shard {
-    std::mutex mutex;
-    HashChains<Line, &Line::next, &Line::hash> lines;
-    WakerPool wakers;  // in use by callers of the engine, which they keep alive, in a forked child too
+  struct Shard;
 
-    Line* find(std::string_view key, std::size_t hash) const;
-  };
   static constexpr int shardBits = 4;
   static constexpr std::chrono::seconds storeWaitsKept{1};
 
-  static void beginLine(Shard& shard, Lease& lease, std::size_t hash);
-
-  // The chains go by the lowest bits.
-  Shard& shardOf(std::size_t hash) {
-    return shards_[hash >> (std::numeric_limits<std::size_t>::digits - shardBits)];
-  }
+  static void begin(Shard& shard, Turn& turn);
+  Shard& shardOf(Hash hash) const;
 
   const std::shared_ptr<Clock> clock_;
-  std::array<Shard, std::size_t{1} << shardBits> shards_;
+  const std::unique_ptr<Shard[]> shards_;
   std::array<std::atomic<Instant>, 64> storeWaits_{};  // until when they count
 };
 
-/// Being first in line for a key, and the line. A lease has one; it leaves the line when it is destroyed. The
-/// queue must outlive it. That of a share is in no line.
+/// Being first in line for a key. A lease has one; it leaves the line when it is destroyed. The queue must
+/// outlive it. That of a share is in no line.
 class LocalQueue::Turn {
  public:
-  Turn() = default;
+  /// For the key of that hash.
+  Turn(std::string key, Hash hash) : key_(std::move(key)), keyHash_(hash) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() { leave(); }
+
+  const std::string& key() const noexcept { return key_; }
 
   /// Makes it the next one's turn. Nothing for one that is not first in line.
   void leave() noexcept;
 
   /// Leaves nothing: in a forked child, the line is the parent's.
-  void forget() noexcept { shard_ = nullptr; }
+  void forget() noexcept;
 
-  /// Puts another one in its place, for the same key, which `key` keeps.
-  void moveTo(Turn& other, std::string_view key) noexcept;
+  /// Puts another one in its place, for the same key.
+  void moveTo(Turn& other) noexcept;
 
   /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
   void tell(Answer answer) noexcept { set(answer); }
@@ -140,6 +139,9 @@ class LocalQueue::Turn {
   /// Whether somebody is in line behind.
   bool isFollowed() const noexcept;
 
+  /// Of one that has been followed, and has not left.
+  Stay& stay() noexcept { return line_->stay; }
+
   /// Hands the turn over to the next one in line, if there is one and `accepts` returns true for its lease.
   /// Returns what is to be notified then, and null otherwise.
   template <class Accepts>
@@ -147,20 +149,40 @@ class LocalQueue::Turn {
 
  private:
   friend class LocalQueue;
-  void moveUnderMutex(Turn& other, std::string_view key) noexcept;
+  std::size_t hash() const { return keyHash_; }
+  bool hasWaiters() const noexcept { return line_ && !line_->waiters.empty(); }
+  void moveUnderMutex(Turn& other) noexcept;
   std::condition_variable* moveToFirst() noexcept;
   void set(std::optional<Answer> answer) noexcept;
 
-  Shard* shard_ = nullptr;  // null when it is not first in line
-  Line line_;
+  const std::string key_;
+  Shard* shard_ = nullptr;      // null when it is not first in line
+  Turn* next_ = nullptr;        // in the hash chains
+  std::unique_ptr<Line> line_;  // made by the first who waits
+  const Hash keyHash_;
+  std::optional<Answer> answer_;  // empty while an attempt is under way
 };
+
+/// The turns of the keys of some hashes, so that keys that differ seldom wait for each other.
+struct LocalQueue::Shard {
+  std::mutex mutex;
+  HashChains<Turn, &Turn::next_, &Turn::hash> turns;
+  WakerPool wakers;  // in use by callers of the engine, which they keep alive, in a forked child too
+
+  Turn* find(std::string_view key, Hash hash) const;
+};
+
+// The chains go by the lowest bits.
+inline LocalQueue::Shard& LocalQueue::shardOf(Hash hash) const {
+  return shards_[hash >> (std::numeric_limits<Hash>::digits - shardBits)];
+}
 
 template <class Accepts>
 std::condition_variable* LocalQueue::Turn::handOver(Accepts&& accepts) noexcept {
   if (shard_ == nullptr) return nullptr;
   const std::lock_guard held(shard_->mutex);
-  if (line_.waiters.empty() || !accepts(line_.waiters.front()->lease)) return nullptr;
-  line_.waiters.front()->handedOver = true;
+  if (!hasWaiters() || !accepts(line_->waiters.front()->lease)) return nullptr;
+  line_->waiters.front()->handedOver = true;
   return moveToFirst();
 }
 

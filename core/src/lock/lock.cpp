@@ -30,23 +30,23 @@ bool Lock::valid() const noexcept { return lease_ && lease_->valid(); }
 
 std::chrono::nanoseconds Lock::remaining() const noexcept {
   if (!valid()) return std::chrono::nanoseconds::zero();
-  const auto left = lease_->validUntil.load(std::memory_order_acquire) - lease_->clock->now();
+  const auto left = lease_->validUntil.load(std::memory_order_acquire) - lease_->context->clock->now();
   return std::max(left, std::chrono::nanoseconds::zero());
 }
 
 LockState Lock::state() const noexcept {
-  if (!lease_ || lease_->forkGuard.inherited()) return LockState::released;
+  if (!lease_ || lease_->context->forkGuard.inherited()) return LockState::released;
   lease_->valid();
   return lease_->state.load(std::memory_order_acquire);
 }
 
 std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lostToken() : std::stop_token(); }
 
-std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence : std::nullopt; }
+std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence() : std::nullopt; }
 
 std::string_view Lock::key() const noexcept {
   if (!lease_) return {};
-  return std::string_view(lease_->key).substr(lease_->namespaceBytes);
+  return std::string_view(lease_->key()).substr(lease_->context->namespaceBytes);
 }
 
 void Lock::renew() {

@@ -1,6 +1,7 @@
 #include "lockkeeper/mutex.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <stdexcept>
 #include <utility>
 
@@ -18,7 +19,7 @@ void Mutex::lock() { keep(manager_.lock(key_, waitingFor(forever))); }
 bool Mutex::try_lock() { return tryLockFor(std::chrono::milliseconds::zero()); }
 
 bool Mutex::tryLockFor(std::chrono::milliseconds length) {
-  auto held = manager_.tryLock(key_, waitingFor(std::max(length, std::chrono::milliseconds::zero())));
+  auto held = manager_.tryLock(key_, waitingFor(length));
   if (!held) return false;
   keep(std::move(*held));
   return true;
@@ -54,9 +55,26 @@ std::stop_token Mutex::lost() const {
   return held == held_.end() ? std::stop_token() : held->second.lost();
 }
 
+struct ReentrantLock::State {
+  std::mutex mutex;  // of all that follows
+  std::condition_variable taken;
+  bool taking = false;  // somebody asks the store for the first level
+  std::size_t levels = 0;
+  Lock held;
+};
+
 ReentrantLock::ReentrantLock(LockManager& manager, std::string key, LockOptions options)
-    : manager_(manager), key_(std::move(key)), options_(std::move(options)) {
+    : manager_(manager),
+      key_(std::move(key)),
+      options_(std::move(options)),
+      state_(std::make_unique<State>()) {
   checkKey(key_);
+  checkOptions(options_, manager_.defaults());
+}
+
+// In a forked child, the mutex and the condition may be in use for ever by threads that are not there.
+ReentrantLock::~ReentrantLock() {
+  if (forkGuard_.inherited()) static_cast<void>(state_.release());
 }
 
 // `take` gets the options of this call and returns the lock, or nothing.
@@ -69,30 +87,30 @@ bool ReentrantLock::enter(std::chrono::milliseconds unnamedWait, Take&& take) {
   const Instant until =
       *options.waitFor == forever ? Instant::max() : saturatingAdd(clock.now(), *options.waitFor);
 
-  std::unique_lock guard(mutex_);
-  while (taking_ && clock.now() < until) clock.wait(guard, taken_, until);
-  if (taking_) return false;
-  if (levels_ > 0) {
-    if (!held_.valid()) {
+  std::unique_lock guard(state_->mutex);
+  while (state_->taking && clock.now() < until) clock.wait(guard, state_->taken, until);
+  if (state_->taking) return false;
+  if (state_->levels > 0) {
+    if (!state_->held.valid()) {
       throw LockLost("the lock " + quoted(key_) +
                      " is lost: unlock all its levels before it is locked again");
     }
-    ++levels_;
+    ++state_->levels;
     return true;
   }
   if (until != Instant::max()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
     options.waitFor = std::max(left, left.zero());
   }
-  taking_ = true;
+  state_->taking = true;
   guard.unlock();
   const auto end = [&](std::optional<Lock> lock) {
     guard.lock();
-    taking_ = false;
-    levels_ = lock ? 1 : 0;
-    if (lock) held_ = std::move(*lock);
+    state_->taking = false;
+    state_->levels = lock ? 1 : 0;
+    if (lock) state_->held = std::move(*lock);
     guard.unlock();
-    taken_.notify_all();
+    state_->taken.notify_all();
     return lock.has_value();
   };
   try {
@@ -117,38 +135,38 @@ bool ReentrantLock::try_lock() {
 
 void ReentrantLock::unlock() {
   if (forkGuard_.inherited()) return;
-  std::unique_lock guard(mutex_);
-  if (levels_ == 0) {
+  std::unique_lock guard(state_->mutex);
+  if (state_->levels == 0) {
     throw std::logic_error("the lock " + quoted(key_) + " was unlocked more often than it was locked");
   }
-  if (--levels_ > 0) return;
-  const Lock last = std::exchange(held_, Lock());
+  if (--state_->levels > 0) return;
+  const Lock last = std::exchange(state_->held, Lock());
   guard.unlock();  // the end of the Lock is I/O
 }
 
 // In a forked child, the mutex may be held for ever by a thread that is not there.
 std::size_t ReentrantLock::levels() const {
   if (forkGuard_.inherited()) return 0;
-  const std::lock_guard guard(mutex_);
-  return levels_;
+  const std::lock_guard guard(state_->mutex);
+  return state_->levels;
 }
 
 bool ReentrantLock::valid() const {
   if (forkGuard_.inherited()) return false;
-  const std::lock_guard guard(mutex_);
-  return held_.valid();
+  const std::lock_guard guard(state_->mutex);
+  return state_->held.valid();
 }
 
 std::stop_token ReentrantLock::lost() const {
   if (forkGuard_.inherited()) return {};
-  const std::lock_guard guard(mutex_);
-  return held_.lost();
+  const std::lock_guard guard(state_->mutex);
+  return state_->held.lost();
 }
 
 std::optional<Fence> ReentrantLock::fence() const {
   if (forkGuard_.inherited()) return std::nullopt;
-  const std::lock_guard guard(mutex_);
-  return held_.fence();
+  const std::lock_guard guard(state_->mutex);
+  return state_->held.fence();
 }
 
 }  // namespace lockkeeper

@@ -8,8 +8,17 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// What is abandoned ends with its ttl anyway: in a long outage, forgetting the rest costs only time.
-constexpr std::size_t most = 4096;
+// Some 10 MB. What is abandoned ends with its ttl anyway: in a long outage, forgetting the rest costs only
+// time.
+constexpr std::size_t most = 65'536;
+constexpr std::string_view forgottenText =
+    "more than 65536 releases wait for the store to answer, or memory is short: some keys stay busy until "
+    "their leases end";
+
+// One server of several may be silent. After so many failures in a row it is probably all of the store.
+constexpr int mostFailures = 4;
+// After the first failure, the other claims get that part of the time, for the sake of those behind them.
+constexpr int shareAfterFailure = 8;
 
 // In traffic, the next caller reads the reply to a posted release. Only when none comes is it read for
 // itself.
@@ -58,10 +67,14 @@ void UnawaitedReleases::ended() noexcept {
 }
 
 void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
-  if (claims_.size() >= most) return;
+  if (claims_.size() >= most) {
+    forgotten_ = true;
+    return;
+  }
   try {
-    claims_.push_back({std::string(claim.key), claim.token, claim.share, until});
+    claims_.push_front({std::string(claim.key), claim.token, claim.share, until});
   } catch (const std::bad_alloc&) {
+    forgotten_ = true;
     return;  // what the store has granted ends by itself
   }
   wakeUpAt_(due());
@@ -97,13 +110,16 @@ void UnawaitedReleases::readPosted(std::unique_lock<std::mutex>& held) {
 
 void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
   releasing_ = true;
-  for (bool done = true; done && !claims_.empty();) {
+  tellForgotten(held);
+  bool hasFailed = false;
+  int failures = 0;  // in a row
+  for (std::size_t left = claims_.size(); left > 0 && !claims_.empty() && failures < mostFailures; --left) {
     Abandoned claim = std::move(claims_.front());
     claims_.pop_front();
     const Instant now = environment_.clock->now();
     if (claim.until <= now) continue;
     held.unlock();
-    done = answered(claim, now + operationTimeout_);
+    bool done = answered(claim, now + operationTimeout_ / (hasFailed ? shareAfterFailure : 1));
     held.lock();
     if (!done && finishing_) {
       // Who finishes does not know of this one.
@@ -111,11 +127,25 @@ void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
       done = postLast(claim);
       held.lock();
     }
+    failures = done ? 0 : failures + 1;
     if (done) continue;
     claims_.push_back(std::move(claim));
-    tryAt_ = environment_.clock->now() + retryPause_;
+    hasFailed = true;
   }
+  if (hasFailed) tryAt_ = environment_.clock->now() + retryPause_;
   releasing_ = false;
+}
+
+void UnawaitedReleases::tellForgotten(std::unique_lock<std::mutex>& held) {
+  if (!std::exchange(forgotten_, false)) return;
+  held.unlock();
+  const Instant now = environment_.clock->now();
+  environment_.tell({.kind = EventKind::noted,
+                     .store = driver_->name(),
+                     .began = now,
+                     .ended = now,
+                     .text = forgottenText});
+  held.lock();
 }
 
 void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
@@ -132,10 +162,13 @@ void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
   }
   const std::deque<Abandoned> claims = std::move(claims_);
   claims_.clear();
+  tellForgotten(held);
   held.unlock();
+  int failures = 0;  // in a row
   for (const Abandoned& claim : claims) {
     if (claim.until <= environment_.clock->now()) continue;
-    if (!postLast(claim) && !answered(claim, deadline)) break;
+    failures = postLast(claim) || answered(claim, deadline) ? 0 : failures + 1;
+    if (failures == mostFailures) break;
   }
   if (postable_ != nullptr && !claims.empty()) postable_->awaitPosted(deadline);
   held.lock();

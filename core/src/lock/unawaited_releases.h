@@ -30,15 +30,16 @@ class UnawaitedReleases {
   bool post(const Claim& claim, std::shared_ptr<PostListener> listener) noexcept;
   void ended() noexcept;
 
-  /// To be released until `until`, when its lease has ended at the latest.
+  /// To be released until `until`, when its lease has ended at the latest. Of more than 65,536 claims, the
+  /// rest is left to end by itself, of which the listener hears (EventKind::noted).
   void abandon(const Claim& claim, Instant until) noexcept;
 
   /// When there is something to do; Instant::max() when there is not, or somebody is doing it.
   Instant due() const;
 
-  /// Reads the outcomes of what was posted, or tries what is abandoned: one after the other, until the store
-  /// does not answer. That claim then comes after all others, and the next try after a pause. Lets go of the
-  /// mutex `held` during I/O.
+  /// Reads the outcomes of what was posted, or tries what is abandoned, one after the other and the newest
+  /// first, until the store has not answered a few times in a row. What it has not answered comes after all
+  /// others, and the next try after a pause. Lets go of the mutex `held` during I/O.
   void work(std::unique_lock<std::mutex>& held);
 
   /// Waits for the outcomes of what was posted, tries all that is abandoned a last time, and forgets it.
@@ -56,6 +57,7 @@ class UnawaitedReleases {
   void readPosted(std::unique_lock<std::mutex>& held);
   void readLater();
   void releaseAbandoned(std::unique_lock<std::mutex>& held);
+  void tellForgotten(std::unique_lock<std::mutex>& held);
   Claim claimOf(const Abandoned& claim) const { return {claim.key, claim.token, owner_, claim.share}; }
   bool postLast(const Abandoned& claim) noexcept;
   bool answered(const Abandoned& claim, Instant deadline) noexcept;
@@ -78,6 +80,7 @@ class UnawaitedReleases {
   std::uint64_t readUpTo_ = 0;  // what others have not read by then, of posted_
 
   std::deque<Abandoned> claims_;
+  bool forgotten_ = false;  // claims, of which the listener has not heard
   bool releasing_ = false;
   Instant tryAt_{};
 };

@@ -25,8 +25,7 @@ void KeyRecord::wakeWaiters(bool isNewlyShared) {
   latestLook = std::min(latestLook, nextEnd());
 }
 
-Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request) {
-  const Instant now = clock_->now();
+Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request, Instant now) {
   const Instant end = now + request.ttl;
   if (request.claim.share) return grantShare(record, request, now);
   record.owner = request.claim.owner;  // first: it may fail
@@ -50,14 +49,13 @@ Granted LockTable::grantShare(KeyRecord& record, const AcquireRequest& request, 
   return {now, request.ttl, lastFence_};
 }
 
-bool LockTable::handOver(KeyRecord& record) {
-  const Instant now = clock_->now();
+bool LockTable::handOver(KeyRecord& record, Instant now) {
   const bool wasShared = record.shares.has_value();
   while (!record.waiters.empty()) {
     KeyWaiter* next = record.waiters.front();
     if (!record.fits(next->request.claim.share, now)) break;
     try {
-      next->granted = grant(record, next->request);
+      next->granted = grant(record, next->request, now);
     } catch (...) {
       next->failure = std::current_exception();  // no memory: the one behind it may need none
     }
@@ -69,35 +67,39 @@ bool LockTable::handOver(KeyRecord& record) {
   return true;
 }
 
-bool LockTable::refresh(KeyRecord& record) {
-  const Instant now = clock_->now();
+bool LockTable::refresh(KeyRecord& record, Instant now) {
   if (now < record.nextEnd()) return true;
   if (record.shares) {
     record.shares->removeEnded(now);
     if (record.shares->empty()) record.shares.reset();
   }
-  return handOver(record);
+  return handOver(record, now);
 }
 
-KeyRecord* LockTable::find(std::string_view key) {
+LockTable::Records::iterator LockTable::findHeld(std::string_view key, Instant now) {
   const auto found = records_.find(key);
-  if (found == records_.end()) return nullptr;
-  if (refresh(found->second)) return &found->second;
+  if (found == records_.end() || refresh(found->second, now)) return found;
   spare_ = records_.extract(found);
-  return nullptr;
+  return records_.end();
 }
 
-bool LockTable::free(const Claim& claim) {
-  KeyRecord* const record = find(claim.key);
-  if (record == nullptr) return false;
-  if (record->shares) {
-    if (!record->shares->remove(claim.token)) return false;
-    if (record->shares->empty()) record->shares.reset();
+KeyRecord* LockTable::find(std::string_view key, Instant now) {
+  const auto found = findHeld(key, now);
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+bool LockTable::free(const Claim& claim, Instant now) {
+  const auto found = findHeld(claim.key, now);
+  if (found == records_.end()) return false;
+  KeyRecord& record = found->second;
+  if (record.shares) {
+    if (!record.shares->remove(claim.token)) return false;
+    if (record.shares->empty()) record.shares.reset();
   } else {
-    if (record->token != claim.token) return false;
-    record->end = Instant::min();
+    if (record.token != claim.token) return false;
+    record.end = Instant::min();
   }
-  if (!handOver(*record)) spare_ = records_.extract(records_.find(claim.key));
+  if (!handOver(record, now)) spare_ = records_.extract(found);
   return true;
 }
 
@@ -112,29 +114,26 @@ KeyRecord& LockTable::add(std::string_view key) {
 }
 
 // Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
-void LockTable::sweep() {
+void LockTable::sweep(Instant now) {
   if (records_.size() < sweepAt_) return;
-  const Instant now = clock_->now();
   std::erase_if(records_,
                 [&](const auto& entry) { return entry.second.isOver(now) && entry.second.waiters.empty(); });
   sweepAt_ = std::max<std::size_t>(1024, 2 * records_.size());
 }
 
-AcquireResult LockTable::acquire(const AcquireRequest& request) {
-  KeyRecord* record = find(request.claim.key);
+AcquireResult LockTable::acquire(const AcquireRequest& request, Instant now) {
+  KeyRecord* const record = find(request.claim.key, now);
   if (record == nullptr) {
-    sweep();
-    record = &add(request.claim.key);
-    return grant(*record, request);
+    sweep(now);
+    return grant(add(request.claim.key), request, now);
   }
-  const Instant now = clock_->now();
   if (record->shares) {
     if (record->shares->extend(request.claim.token, now + request.ttl))
       return Granted{now, request.ttl, record->shares->find(request.claim.token)->fence};
     record->checkLimit(request.claim);
     const bool isNext = request.ahead || record->waiters.empty();
     if (isNext && record->fits(request.claim.share, now)) {
-      const Granted granted = grant(*record, request);
+      const Granted granted = grant(*record, request, now);
       record->wakeWaiters();
       return granted;
     }
@@ -145,10 +144,9 @@ AcquireResult LockTable::acquire(const AcquireRequest& request) {
   return Busy{std::chrono::ceil<std::chrono::milliseconds>(record->nextEnd() - now)};
 }
 
-RenewOutcome LockTable::renew(Renewal& renewal) {
-  KeyRecord* const record = find(renewal.claim.key);
+RenewOutcome LockTable::renew(Renewal& renewal, Instant now) {
+  KeyRecord* const record = find(renewal.claim.key, now);
   if (record == nullptr) return RenewOutcome::notOwner;
-  const Instant now = clock_->now();
   if (record->shares) {
     if (!record->shares->extend(renewal.claim.token, now + renewal.ttl)) return RenewOutcome::notOwner;
   } else {

@@ -63,38 +63,37 @@ struct KeyRecord {
   Holder holder(Instant now) const;
 };
 
-/// The keys of a memory driver, whose mutex guards it.
+/// The keys of a memory driver, whose mutex guards it. Its calls are made `now`.
 class LockTable {
  public:
-  explicit LockTable(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
-
   /// What one attempt comes to.
-  AcquireResult acquire(const AcquireRequest& request);
-  RenewOutcome renew(Renewal& renewal);
+  AcquireResult acquire(const AcquireRequest& request, Instant now);
+  RenewOutcome renew(Renewal& renewal, Instant now);
   /// Takes the key, or its share of it, from a claim: for the next waiters, or altogether. False when the
   /// claim does not have it.
-  bool free(const Claim& claim);
+  bool free(const Claim& claim, Instant now);
 
   /// A key that is held, after refresh(); null when it is free.
-  KeyRecord* find(std::string_view key);
+  KeyRecord* find(std::string_view key, Instant now);
   /// A key that an attempt has just found busy. It stays where it is while it has waiters.
   KeyRecord& busy(std::string_view key) { return records_.find(key)->second; }
   /// Ends leases that have expired, and serves those in front who fit. False when the key is free.
-  bool refresh(KeyRecord& record);
+  bool refresh(KeyRecord& record, Instant now);
   /// A key goes to those who have waited longest, as far as it has room. False when it is free then.
-  bool handOver(KeyRecord& record);
+  bool handOver(KeyRecord& record, Instant now);
 
   /// With keys whose leases have all ended.
   const StringMap<KeyRecord>& records() const { return records_; }
 
  private:
-  Granted grant(KeyRecord& record, const AcquireRequest& request);
+  using Records = StringMap<KeyRecord>;
+
+  Records::iterator findHeld(std::string_view key, Instant now);
+  Granted grant(KeyRecord& record, const AcquireRequest& request, Instant now);
   KeyRecord& add(std::string_view key);
   Granted grantShare(KeyRecord& record, const AcquireRequest& request, Instant now);
-  void sweep();
+  void sweep(Instant now);
 
-  const std::shared_ptr<Clock> clock_;
-  using Records = StringMap<KeyRecord>;
   Records records_;
   Records::node_type spare_;  // of the last key that became free: its memory is used again
   std::uint64_t grants_ = 0;  // of shares

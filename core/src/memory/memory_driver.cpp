@@ -21,7 +21,9 @@ struct MemoryDriver::State {
   detail::MemoryRates rates;
   LossListeners lossListeners;
   detail::ProcessMutex mutex;
-  detail::LockTable table{clock};  // guarded by it
+  detail::LockTable table;  // guarded by it
+
+  Instant now() const noexcept { return clock->now(); }
 };
 
 MemoryDriver::MemoryDriver(std::shared_ptr<Clock> clock)
@@ -34,12 +36,12 @@ MemoryDriver::~MemoryDriver() {
 
 AcquireResult MemoryDriver::acquire(const AcquireRequest& request) {
   const auto held = state_->mutex.lock();
-  return state_->table.acquire(request);
+  return state_->table.acquire(request, state_->now());
 }
 
 AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                            std::stop_token stop) {
-  const Instant began = state_->clock->now();
+  const Instant began = state_->now();
   const Instant waitUntil = saturatingAdd(began, waitFor);
   detail::KeyWaiter waiter{.request = request, .since = began};
   const std::stop_callback onStop(stop, [&] {
@@ -48,7 +50,7 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
     waiter.wakeUp.notify_one();
   });
   auto held = state_->mutex.lock();
-  AcquireResult result = state_->table.acquire(request);
+  AcquireResult result = state_->table.acquire(request, state_->now());
   if (std::holds_alternative<Granted>(result)) return result;
 
   // A record with waiters stays where it is: references are safe, iterators would not be.
@@ -56,9 +58,9 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
   const auto place =
       record.waiters.insert(request.ahead ? record.waiters.begin() : record.waiters.end(), &waiter);
   while (!waiter.isServed() && !record.isRefused(request.claim) && !stop.stop_requested() &&
-         state_->clock->now() < waitUntil) {
-    if (state_->clock->now() >= record.nextEnd()) {
-      state_->table.refresh(record);
+         state_->now() < waitUntil) {
+    if (const Instant now = state_->now(); now >= record.nextEnd()) {
+      state_->table.refresh(record, now);
     } else {
       const Instant look = std::min(waitUntil, record.nextEnd());
       record.latestLook = std::max(record.latestLook, look);
@@ -69,9 +71,9 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
   if (waiter.granted) return *waiter.granted;
   record.waiters.erase(place);
   // Those behind it may fit where it did not.
-  if (record.shares) state_->table.handOver(record);
+  if (record.shares) state_->table.handOver(record, state_->now());
   record.checkLimit(request.claim);
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(record.nextEnd() - state_->clock->now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(record.nextEnd() - state_->now());
   return Busy{std::max(left, left.zero())};
 }
 
@@ -80,7 +82,7 @@ std::vector<AcquireResult> MemoryDriver::acquireInOrder(std::span<const AcquireR
   results.reserve(requests.size());
   const auto held = state_->mutex.lock();
   for (const AcquireRequest& request : requests) {
-    results.push_back(state_->table.acquire(request));
+    results.push_back(state_->table.acquire(request, state_->now()));
     if (std::holds_alternative<Busy>(results.back())) break;
   }
   return results;
@@ -88,19 +90,20 @@ std::vector<AcquireResult> MemoryDriver::acquireInOrder(std::span<const AcquireR
 
 void MemoryDriver::renew(std::span<Renewal> renewals, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
-  for (Renewal& renewal : renewals) renewal.outcome = state_->table.renew(renewal);
+  for (Renewal& renewal : renewals) renewal.outcome = state_->table.renew(renewal, state_->now());
 }
 
 ReleaseOutcome MemoryDriver::release(const Claim& claim, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
-  return state_->table.free(claim) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+  return state_->table.free(claim, state_->now()) ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::optional<Holder> MemoryDriver::holder(std::string_view key, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
-  const detail::KeyRecord* record = state_->table.find(key);
+  const Instant now = state_->now();
+  const detail::KeyRecord* record = state_->table.find(key, now);
   if (record == nullptr) return std::nullopt;
-  return record->holder(state_->clock->now());
+  return record->holder(now);
 }
 
 Promises MemoryDriver::promises() const {
@@ -113,7 +116,7 @@ void MemoryDriver::list(std::string_view prefix,
   std::list<std::pair<std::string, Holder>> found;
   {
     const auto held = state_->mutex.lock();
-    const Instant now = state_->clock->now();
+    const Instant now = state_->now();
     for (const auto& [key, record] : state_->table.records()) {
       if (key.starts_with(prefix) && !record.isOver(now)) found.emplace_back(key, record.holder(now));
     }
@@ -128,9 +131,9 @@ std::vector<std::vector<Waiter>> MemoryDriver::waiters(std::span<const std::stri
                                                        Instant /*deadline*/) {
   std::vector<std::vector<Waiter>> found(keys.size());
   const auto held = state_->mutex.lock();
-  const Instant now = state_->clock->now();
+  const Instant now = state_->now();
   for (std::size_t index = 0; index < keys.size(); ++index) {
-    const detail::KeyRecord* record = state_->table.find(keys[index]);
+    const detail::KeyRecord* record = state_->table.find(keys[index], now);
     if (record == nullptr) continue;
     for (const detail::KeyWaiter* each : record->waiters) {
       if (found[index].size() == mostListed) break;
@@ -145,28 +148,29 @@ std::vector<std::vector<Waiter>> MemoryDriver::waiters(std::span<const std::stri
 
 bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const Holder* shown) {
   const auto held = state_->mutex.lock();
-  const detail::KeyRecord* record = state_->table.find(key);
+  const Instant now = state_->now();
+  const detail::KeyRecord* record = state_->table.find(key, now);
   if (record == nullptr) return false;
-  const Holder now = record->holder(state_->clock->now());
+  const Holder holder = record->holder(now);
   std::vector<Token> lost;
   if (!record->shares) {
-    if (shown == nullptr || shown->fence == now.fence) lost.push_back(record->token);
+    if (shown == nullptr || shown->fence == holder.fence) lost.push_back(record->token);
   } else {
     for (const auto& [token, grant] : record->shares->grants()) {
       if (shown == nullptr || shown->grantId == std::to_string(grant.number)) lost.push_back(token);
     }
   }
-  for (const Token& token : lost) state_->table.free({key, token, {}});
+  for (const Token& token : lost) state_->table.free({key, token, {}}, now);
   state_->lossListeners.tell(lost);
   return !lost.empty();
 }
 
 std::vector<Holder> MemoryDriver::shareHolders(std::string_view key, Instant /*deadline*/) {
   const auto held = state_->mutex.lock();
-  const detail::KeyRecord* record = state_->table.find(key);
+  const Instant now = state_->now();
+  const detail::KeyRecord* record = state_->table.find(key, now);
   std::vector<Holder> holders;
   if (record == nullptr || !record->shares) return holders;
-  const Instant now = state_->clock->now();
   for (const auto& [token, grant] : record->shares->grants()) {
     holders.push_back(grant.holder(now));
   }
@@ -176,10 +180,11 @@ std::vector<Holder> MemoryDriver::shareHolders(std::string_view key, Instant /*d
 bool MemoryDriver::resize(std::string_view key, std::uint32_t limit, Instant /*deadline*/) {
   checkShare({.weight = 1, .limit = limit});
   const auto held = state_->mutex.lock();
-  detail::KeyRecord* record = state_->table.find(key);
+  const Instant now = state_->now();
+  detail::KeyRecord* record = state_->table.find(key, now);
   if (record == nullptr || !record->shares) return false;
   record->shares->resize(limit);
-  state_->table.handOver(*record);
+  state_->table.handOver(*record, now);
   for (detail::KeyWaiter* waiter : record->waiters) waiter->wakeUp.notify_one();
   return true;
 }

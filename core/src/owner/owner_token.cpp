@@ -78,7 +78,8 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
 
   void* findCapability(const std::type_info& type) noexcept override {
     // These take or end claims, which may be the owner's: core does without them.
-    if (type == typeid(Batchable) || type == typeid(Postable)) return nullptr;
+    if (type == typeid(Batchable) || type == typeid(BatchReleasing) || type == typeid(Postable))
+      return nullptr;
     if (type == typeid(Waitable) && waitable_ == nullptr) return nullptr;
     if (auto* const own = capabilityOf<LossReporting, Waitable>(*this, type)) return own;
     return driver_->findCapability(type);

@@ -1,9 +1,10 @@
 #include "lockkeeper/permit/upgradeable_lock.h"
 
-#include <functional>
 #include <utility>
 
 #include "base/either_stop.h"
+#include "lock/engine.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 
@@ -20,7 +21,9 @@ LockOptions reading(LockOptions options) {
 
 struct UpgradeableLock::State {
   State(LockManager& its, LockOptions given, Lock share)
-      : manager(its), options(std::move(given)), reader(std::move(share)), readerLost(reader.lost(), fire) {}
+      : manager(its), options(std::move(given)), reader(std::move(share)) {
+    manager.engine()->loseTogether(reader, lost);
+  }
 
   bool valid() const noexcept {
     return !lost.stop_requested() && reader.valid() && (!upgraded || writer.valid());
@@ -28,25 +31,22 @@ struct UpgradeableLock::State {
   void upgrade(Lock rest) {
     writer = std::move(rest);
     upgraded = true;
-    writerLost.emplace(writer.lost(), fire);
+    manager.engine()->loseTogether(writer, lost);
   }
   ReleaseResult downgrade() noexcept {
-    if (!upgraded) return ReleaseResult::notHeld;
+    if (!upgraded || forkGuard.inherited()) return ReleaseResult::notHeld;
     if (!writer.valid()) lost.request_stop();
-    writerLost.reset();
     upgraded = false;
     return writer.release();
   }
 
   LockManager& manager;
   const LockOptions options;
+  const ForkGuard forkGuard{};
+  std::stop_source lost{};  // of both shares
   Lock reader;
   Lock writer{};  // of the rest of the key
   bool upgraded = false;
-  std::stop_source lost;
-  const std::function<void()> fire = [source = lost]() mutable { source.request_stop(); };
-  std::stop_callback<std::function<void()>> readerLost;
-  std::optional<std::stop_callback<std::function<void()>>> writerLost;
 };
 
 UpgradeableLock UpgradeableLock::lock(LockManager& manager, std::string_view key,
@@ -71,7 +71,10 @@ bool UpgradeableLock::valid() const noexcept { return state_ && state_->valid();
 bool UpgradeableLock::isUpgraded() const noexcept { return state_ && state_->upgraded; }
 
 std::stop_token UpgradeableLock::lost() const noexcept {
-  return state_ ? state_->lost.get_token() : std::stop_token();
+  // In a forked child, as Lock::lost().
+  return !state_                         ? std::stop_token()
+         : state_->forkGuard.inherited() ? state_->reader.lost()
+                                         : state_->lost.get_token();
 }
 
 std::optional<Fence> UpgradeableLock::fence() const noexcept {

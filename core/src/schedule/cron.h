@@ -17,7 +17,7 @@ struct CronFields {
   std::bitset<13> months{};  // from 1
   std::bitset<7> weekdays{};
   bool everyDay = false;      // its field begins with '*'
-  bool everyWeekday = false;  // likewise
+  bool everyWeekday = false;  // its field begins with '*', too
 
   /// The first minute it names, from this one on. Empty when none comes within 40 years.
   std::optional<LocalMinutes> next(LocalMinutes from) const;

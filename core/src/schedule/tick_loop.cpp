@@ -94,6 +94,9 @@ void TickLoop::run() {
     std::unique_lock held(mutex_);
     if (!stopped_.stop_requested()) manager().environment().clock->wait(held, wakeUp_, until);
   }
+  const Instant now = clock().now();
+  manager().environment().tell(
+      {.kind = EventKind::scheduleEnded, .key = task_->name(), .began = now, .ended = now});
 }
 
 /// Lack of memory must not end the process: the ticks that it has not come to are still due.

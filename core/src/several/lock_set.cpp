@@ -1,9 +1,6 @@
 #include "lockkeeper/lock_manager.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
-#include <list>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -47,8 +44,13 @@ class LockSet::State {
     detail::Engine::leave(std::move(engine_), until);
   }
 
-  /// Whether all of `keys` are held. `key` is the one that was waited for last.
-  bool takeAll(std::span<const std::string_view> keys, const detail::LockTerms& terms, std::string_view& key);
+  /// A key for want of which not all are held.
+  struct Missing {
+    std::string_view key;
+    bool lost = false;  ///< It was, while others were being taken; otherwise it was busy.
+  };
+  /// Whether all of `keys` are held; if not, `missing` is the last one that was not.
+  bool takeAll(std::span<const std::string_view> keys, const detail::LockTerms& terms, Missing& missing);
 
   /// In a forked child, as Lock::lost().
   std::stop_token lost() const noexcept {
@@ -60,11 +62,10 @@ class LockSet::State {
   std::vector<Lock> locks;  // in the order of their keys
 
  private:
-  using OnLoss = std::stop_callback<std::function<void()>>;
-
   void add(Lock lock);
-  bool allValid() const noexcept {
-    return std::ranges::all_of(locks, [](const Lock& lock) { return lock.valid(); });
+  bool allValid() const noexcept { return firstInvalid() == locks.size(); }
+  std::size_t firstInvalid() const noexcept {
+    return static_cast<std::size_t>(std::ranges::find(locks, false, &Lock::valid) - locks.begin());
   }
   bool takeNext(std::string_view key, detail::LockTerms terms, Instant until);
   void beginAgain();
@@ -73,29 +74,34 @@ class LockSet::State {
 
   std::shared_ptr<detail::Engine> engine_;  // null when released
   const ForkGuard forkGuard_;
-  std::stop_source lost_;
-  std::list<OnLoss> losses_;  // of each of the locks
+  std::stop_source lost_;  // of all the locks
 };
 
 bool LockSet::State::takeAll(std::span<const std::string_view> keys, const detail::LockTerms& terms,
-                             std::string_view& key) {
+                             Missing& missing) {
   // What is taken first is kept, while the others are waited for, however it will be kept then.
   detail::LockTerms taking = terms;
   taking.renew = Renew::automatic;
   taking.maxHold.reset();
   const Instant until =
       terms.waitFor == forever ? Instant::max() : saturatingAdd(engine_->now(), terms.waitFor);
+  const auto isOver = [&] {
+    return engine_->stopped() || terms.stop.stop_requested() || engine_->now() >= until;
+  };
   locks.reserve(keys.size());
   while (locks.size() < keys.size() || !allValid()) {
-    if (!allValid()) beginAgain();
+    if (const std::size_t lost = firstInvalid(); lost < locks.size()) {
+      missing = {keys[lost], true};
+      if (isOver()) return false;
+      beginAgain();
+    }
     auto claimed = engine_->acquireFree(keys.subspan(locks.size()), taking, until);
     for (Lock& lock : claimed.locks) add(std::move(lock));
     if (locks.size() == keys.size()) continue;
-    key = keys[locks.size()];
+    missing = {keys[locks.size()]};
     const bool busyAtTheEnd = claimed.nextIsBusy && engine_->now() >= until;
-    if (!busyAtTheEnd && takeNext(key, taking, until)) continue;
-    const bool isOver = engine_->stopped() || terms.stop.stop_requested() || engine_->now() >= until;
-    if (isOver || allValid()) return false;
+    if (!busyAtTheEnd && takeNext(missing.key, taking, until)) continue;
+    if (isOver() || allValid()) return false;
   }
   for (const Lock& lock : locks) engine_->startHolding(lock, terms);
   return true;
@@ -122,51 +128,28 @@ void LockSet::State::beginAgain() {
 
 void LockSet::State::add(Lock lock) {
   locks.push_back(std::move(lock));
-  // By a copy: what hears of the loss may end the set, and with it this callback.
-  losses_.emplace_back(locks.back().lost(), [lost = lost_] { std::stop_source(lost).request_stop(); });
+  engine_->loseTogether(locks.back(), lost_);
 }
 
 ReleaseResult LockSet::State::release() noexcept {
-  constexpr std::array worstFirst{ReleaseResult::notOwner, ReleaseResult::unknown, ReleaseResult::unavailable,
-                                  ReleaseResult::released, ReleaseResult::notHeld};
-  auto worst = worstFirst.end() - 1;
-  if (engine_ == nullptr) return *worst;
+  if (engine_ == nullptr) return ReleaseResult::notHeld;
   const Instant until = callEnd();
-  for (auto lock = locks.rbegin(); lock != locks.rend(); ++lock) {
-    worst = std::min(worst, std::ranges::find(worstFirst, lock->end(true, until)));
-  }
+  const ReleaseResult worst = engine_->releaseAll(locks, until, true);
   detail::Engine::leave(std::move(engine_), until);
-  return *worst;
+  return worst;
 }
 
 void LockSet::State::letGo() noexcept {
-  const Instant until = callEnd();
-  while (!locks.empty()) {
-    losses_.pop_back();
-    locks.back().end(false, until);
-    locks.pop_back();
-  }
+  engine_->releaseAll(locks, callEnd(), false);
+  locks.clear();
 }
 
 LockSet::LockSet() noexcept = default;
 LockSet::LockSet(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
 LockSet::LockSet(LockSet&&) noexcept = default;
 
-LockSet& LockSet::operator=(LockSet&& other) noexcept {
-  if (this != &other) {
-    letGo();
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
-LockSet::~LockSet() { letGo(); }
-
-// In a forked child, a callback of a loss may be running for ever on a thread that is not there.
-void LockSet::letGo() noexcept {
-  if (state_ && state_->inherited()) static_cast<void>(state_.release());
-  state_.reset();
-}
+LockSet& LockSet::operator=(LockSet&&) noexcept = default;
+LockSet::~LockSet() = default;
 
 bool LockSet::valid() const noexcept {
   return state_ && std::ranges::all_of(state_->locks, [](const Lock& lock) { return lock.valid(); });
@@ -216,8 +199,8 @@ std::optional<LockSet> LockManager::tryLockAll(std::vector<std::string_view> key
   const auto engine = this->engine();
   const auto terms = engine->termsOf(options, std::chrono::milliseconds{0});
   auto state = std::make_unique<LockSet::State>(engine);
-  std::string_view busy;
-  if (!state->takeAll(inOrder(std::move(keys)), terms, busy)) return std::nullopt;
+  LockSet::State::Missing missing;
+  if (!state->takeAll(inOrder(std::move(keys)), terms, missing)) return std::nullopt;
   return LockSet(std::move(state));
 }
 
@@ -226,13 +209,14 @@ LockSet LockManager::lockAll(std::vector<std::string_view> keys, const LockOptio
   const auto terms = engine->termsOf(options, forever);
   const auto ordered = inOrder(std::move(keys));
   auto state = std::make_unique<LockSet::State>(engine);
-  std::string_view busy;
-  if (state->takeAll(ordered, terms, busy)) return LockSet(std::move(state));
+  LockSet::State::Missing missing;
+  if (state->takeAll(ordered, terms, missing)) return LockSet(std::move(state));
   const std::string which = "the locks of " + std::to_string(ordered.size()) + " keys ";
   if (terms.stop.stop_requested() || engine->stopped())
-    throw Cancelled("the wait for " + which + "was cancelled at " + quoted(busy));
+    throw Cancelled("the wait for " + which + "was cancelled at " + quoted(missing.key));
   throw LockTimeout(which + "were not all free within " + formatDuration(terms.waitFor) + ": " +
-                    quoted(busy) + " was busy");
+                    quoted(missing.key) +
+                    (missing.lost ? " was lost while others were being taken" : " was busy"));
 }
 
 }  // namespace lockkeeper

@@ -32,7 +32,7 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
   /// place in the queue (Busy at once). A key that is free is granted. `request.deadline` is for what comes
   /// before the wait; what must be asked after it is bounded by one I/O timeout. After OutcomeUnknown the
   /// claim may still be in the queue: core calls again with the same token, which finds its place, or
-  /// releases it.
+  /// releases it. After WithdrawalUnknown, it only releases it.
   [[nodiscard]] virtual AcquireResult acquireWaiting(const AcquireRequest& request,
                                                      std::chrono::nanoseconds waitFor,
                                                      std::stop_token stop) = 0;
@@ -43,14 +43,25 @@ class LOCKKEEPER_CORE_EXPORT Batchable {
  public:
   virtual ~Batchable() = default;
 
-  /// Claims the keys in the order of `requests`, each as LockDriver::acquire() does, and ends with the first
-  /// one that is busy. Returns the results of those that were claimed: all but the last one are Granted, and
-  /// that one is when the rest is in a part of the store that is unavailable. One bounded attempt until the
-  /// first request's deadline; the keys differ. Throws as acquire(), for all of them: after any error but
-  /// StoreUnavailable, each may have been granted. Core asks so for up to 1,000 keys, and key by key where a
-  /// driver is not Batchable.
+  /// Claims the keys in the order of `requests`, which is that of their bytes, each as LockDriver::acquire()
+  /// does, and ends with the first one that is busy (but see AcquireRequest::waits). Returns the results of
+  /// those that were claimed: all but the last one are Granted, and that one is when the rest is in a part of
+  /// the store that is unavailable. One bounded attempt until the first request's deadline; the keys differ.
+  /// Throws as acquire(), for all of them: after any error but StoreUnavailable, each may have been granted.
+  /// Core asks so for up to 1,000 keys, and key by key where a driver is not Batchable.
   [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
       std::span<const AcquireRequest> requests) = 0;
+};
+
+/// The store frees several keys in one step.
+class LOCKKEEPER_CORE_EXPORT BatchReleasing {
+ public:
+  virtual ~BatchReleasing() = default;
+
+  /// As LockDriver::release() for each of the claims, which have all of their keys; up to 1,000, whose keys
+  /// differ. Throws for all of them: after any error but StoreUnavailable, each may have been released.
+  [[nodiscard]] virtual std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims,
+                                                               Instant deadline) = 0;
 };
 
 /// The store tells of those who begin to wait for a key that was granted for several turns
@@ -123,9 +134,9 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
 /// to as many as fit; each has its own lease, and one that has ended is not counted any more, on the store's
 /// clock. Shares and a claim of the whole key exclude each other. Where the store has a queue, nobody is
 /// granted a share while others wait in it (but AcquireRequest::ahead), so that neither readers nor writers
-/// starve; those in front that fit are served together. Who takes the last permit has a new fence. acquire() and
-/// acquireWaiting() throw ConfigError, and do nothing, when those who hold the key have named another limit.
-/// LockDriver::holder() tells of one holder.
+/// starve; those in front that fit are served together. Who takes the last permit has a new fence. acquire()
+/// and acquireWaiting() throw ConfigError, and do nothing, when those who hold the key have named another
+/// limit. LockDriver::holder() tells of one holder.
 class LOCKKEEPER_CORE_EXPORT Permits {
  public:
   virtual ~Permits() = default;

@@ -26,7 +26,8 @@ struct BootTime {
 using Instant = BootTime::time_point;
 
 /// A point on the scale of calendars: UTC as this machine believes it to be. It jumps when somebody sets it,
-/// and differs from that of other machines. Schedules alone go by it; no lease, deadline or limit does.
+/// and differs from that of other machines. Schedules alone go by it; no lease and no deadline does.
+/// A limit of the embedded store reads it once, when it is made, so that its windows are the calendar's.
 using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
 /// Tells boot time and waits on it. Everything in lockkeeper that measures or waits takes a Clock, so that

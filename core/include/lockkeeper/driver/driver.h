@@ -14,6 +14,7 @@
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/share.h"
 #include "lockkeeper/driver/token.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {
@@ -44,6 +45,10 @@ struct AcquireRequest {
   /// Only for a driver that has Permits. Its caller has another share of the key, and who waits for the key
   /// waits for that one: this claim is not held up by those who wait, and waits in front of them.
   bool ahead = false;
+  /// The caller waits for a key that is busy, and will ask again. A driver without Waitable may let it go
+  /// before others. Of several keys that are claimed together, a driver may claim those behind the busy one,
+  /// too, if it has given them back when it returns.
+  bool waits = false;
 };
 
 /// The store granted the claim.
@@ -107,10 +112,11 @@ enum class ReleaseOutcome {
 /// The present holder of a key, or of a share of it, as far as the store tells it.
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
-  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: never, or not known.
+  std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: see `endless`.
   std::optional<Fence> fence;  ///< Of a grant with several turns, that of the last one.
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
   std::optional<Share> share{};  ///< What it has of the key; empty: all.
+  bool endless = false;  ///< Its lease never ends. Without that and `remaining`, the end is not known.
 };
 
 /// What a store's fences are worth.
@@ -125,6 +131,15 @@ enum class FencePromise {
 struct Promises {
   FencePromise fence = FencePromise::none;
   std::string durability;  ///< One line for people: what a crash of the store does to its locks.
+};
+
+/// Thrown by a driver that has withdrawn the claim itself (it has given back what was granted, or left a
+/// queue) and has not seen the outcome: the withdrawal may come late, and would then end whatever the same
+/// token claims by that time. So core never claims with this token again. After any other OutcomeUnknown it
+/// does, which finds out what became of the claim.
+class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
+ public:
+  using OutcomeUnknown::OutcomeUnknown;
 };
 
 /// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. All calls are

@@ -72,6 +72,11 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
 
   /// Whether deciding costs no round trip, so that nothing is won by saving calls.
   virtual bool isLocal() const noexcept { return false; }
+
+  /// A store whose parts fail one by one, such as a cluster, says in which part a key is, below mostParts:
+  /// while one does not answer, the keys of the others are asked for all the same.
+  virtual std::size_t partOf(std::string_view /*key*/) const noexcept { return 0; }
+  static constexpr std::size_t mostParts = 16;
 };
 
 }  // namespace lockkeeper

@@ -66,7 +66,8 @@ LOCKKEEPER_CORE_EXPORT RateReading lookAt(const RateCharge& charge, const RateLo
 /// Decides for a sliding window: changes `log`, and returns what it has left.
 LOCKKEEPER_CORE_EXPORT RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now);
 
-/// Gives the latest units back; false when there are none.
+/// Gives back the oldest units that count: the latest may be somebody else's, and without them the window
+/// would admit more. False when there are none.
 LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now);
 
 /// The level that a bucket must not pass when `charge` is granted: its size, or less where a queue is asked

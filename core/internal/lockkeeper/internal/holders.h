@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,16 +12,13 @@
 
 namespace lockkeeper {
 
-/// All who hold `key`, one or those who share it; none when it is free. Takes `bound` for each of at most two
-/// requests. Throws as LockDriver::holder().
-inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key,
-                                     std::chrono::nanoseconds bound) {
-  const auto deadline = [&] { return saturatingAdd(systemClock()->now(), bound); };
-  auto holder = driver.holder(key, deadline());
+/// All who hold `key`, one or those who share it; none when it is free. Throws as LockDriver::holder().
+inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, Instant deadline) {
+  auto holder = driver.holder(key, deadline);
   if (!holder) return {};
   auto* const permits = capability<Permits>(driver);
   if (!holder->share || permits == nullptr) return {*std::move(holder)};
-  return permits->shareHolders(key, deadline());
+  return permits->shareHolders(key, deadline);
 }
 
 /// Tells a share of a key from the others; empty for who has all of the key.

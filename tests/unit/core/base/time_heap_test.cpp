@@ -13,8 +13,10 @@ namespace {
 struct Item {
   Instant time{};
   HeapPlace place = nowhere;
+
+  Instant itsTime() const { return time; }
 };
-using Heap = TimeHeap<Item, &Item::place>;
+using Heap = TimeHeap<Item, &Item::place, &Item::itsTime>;
 
 TEST(TimeHeap, GivesTheEarliestFirstWhateverIsTakenOut) {
   std::mt19937 random(7);
@@ -25,7 +27,7 @@ TEST(TimeHeap, GivesTheEarliestFirstWhateverIsTakenOut) {
     Item& item = items[random() % items.size()];
     if (item.place == nowhere) {
       item.time = Instant(std::chrono::nanoseconds(random() % 50));
-      heap.add(item, item.time);
+      heap.add(item);
       expected.emplace(item.time, &item);
     } else {
       heap.remove(item);
@@ -47,7 +49,7 @@ TEST(TimeHeap, WhatIsInNoHeapNeedNotBeTakenOut) {
   Item in{.time = Instant(std::chrono::seconds(1))};
   Item out;
   Heap heap;
-  heap.add(in, in.time);
+  heap.add(in);
   heap.remove(out);
   EXPECT_EQ(&heap.first(), &in);
 }

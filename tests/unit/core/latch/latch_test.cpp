@@ -137,6 +137,27 @@ TEST_F(LatchTest, AWaitEndsAtItsTimeOrWhenStopped) {
   EXPECT_FALSE(waiting.get());
 }
 
+TEST_F(LatchTest, WhoHasCountedIsSeenThoughOthersCountWhenItsValueIsGone) {
+  CountDownLatch mine = latch();
+  mine.countDown("c");
+  std::stop_source stop;
+  auto waiting = std::async(std::launch::async, [&] { return latch().wait(3h, stop.get_token()); });
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  mine.countDown("b");
+  for (int steps = 0; steps < 7; ++steps) {
+    const int before = values->reads;
+    clock->advance(10min);
+    while (values->reads == before) std::this_thread::yield();
+    ASSERT_TRUE(clock->awaitWaiters(1));
+  }
+  EXPECT_EQ(mine.missing(), (Names{"a", "b", "c"}));
+  mine.countDown("a");
+  clock->advance(1min);
+  EXPECT_EQ(waiting.wait_for(20s), std::future_status::ready);
+  stop.request_stop();
+  EXPECT_TRUE(waiting.get());
+}
+
 TEST_F(LatchTest, TheLastPauseEndsWithTheWait) {
   CountDownLatch mine = latch();
   auto waiting = std::async(std::launch::async, [&] { return mine.wait(2300ms); });
@@ -144,11 +165,12 @@ TEST_F(LatchTest, TheLastPauseEndsWithTheWait) {
     while (values->reads < looks) std::this_thread::yield();
     return clock->awaitWaiters(1);
   };
+  constexpr int all = 3;  // at which it looks at first
   for (int looks = 1; looks <= 9; ++looks) {
-    ASSERT_TRUE(awaitPause(looks));
+    ASSERT_TRUE(awaitPause(all + looks));
     clock->advance(options().longestPause);
   }
-  ASSERT_TRUE(awaitPause(10));
+  ASSERT_TRUE(awaitPause(all + 10));
   clock->advance(50ms);
   ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
   EXPECT_FALSE(waiting.get());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,7 @@ class FaultyRateDriver final : public RateDriver {
       times_.push_back(charges.front().times);
       leftToAnswer_.push_back(deadline - clock_->now());
     }
+    if (onTake_) onTake_();
     pass("take");
     refuseWrongKey(charges);
     store_.take(charges, deadline);
@@ -44,6 +46,9 @@ class FaultyRateDriver final : public RateDriver {
     const bool given = store_.refund(refund, deadline);
     answer();
     return given;
+  }
+  std::size_t partOf(std::string_view key) const noexcept override {
+    return key.ends_with("elsewhere") ? mostParts - 1 : 0;
   }
   void reset(std::string_view key, RateKind kind, Instant deadline) override {
     pass("reset");
@@ -65,6 +70,9 @@ class FaultyRateDriver final : public RateDriver {
     const std::lock_guard guard(mutex_);
     down_ = answersLost_ = false;
   }
+
+  /// Called at the beginning of each take(). To be set while there is none.
+  void onTake(std::function<void()> call) { onTake_ = std::move(call); }
 
   /// Calls stop on their way to the store until release().
   void hold() {
@@ -129,6 +137,7 @@ class FaultyRateDriver final : public RateDriver {
   }
 
   const std::shared_ptr<Clock> clock_;
+  std::function<void()> onTake_;
   MemoryDriver store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -21,13 +21,14 @@ inline RatePolicy limit(std::string_view rate, RatePolicyOptions options = {}) {
   return RatePolicy("sms", options);
 }
 
-/// Writes down what was refused and what failed.
+/// Writes down what was refused, what failed, and how long callers wait.
 class RefusalListener final : public Listener {
  public:
   void on(const Event& event) override {
     const std::string key(event.key);
     if (event.kind == EventKind::attemptFailed)
       note(std::string("failed: ") + toString(*event.error) + " " + key);
+    if (event.wait) noteWait(*event.wait);
     if (event.kind != EventKind::decided || event.decision->allowed) return;
     note("refused " + key + " by " + event.decision->policy + " for " +
          std::to_string(event.decision->retryAfter.count()));
@@ -37,13 +38,23 @@ class RefusalListener final : public Listener {
     return heard_;
   }
 
+  std::vector<std::chrono::nanoseconds> waits() const {
+    const std::lock_guard guard(mutex_);
+    return waits_;
+  }
+
  private:
+  void noteWait(std::chrono::nanoseconds wait) {
+    const std::lock_guard guard(mutex_);
+    waits_.push_back(wait);
+  }
   void note(std::string event) {
     const std::lock_guard guard(mutex_);
     heard_.push_back(std::move(event));
   }
   mutable std::mutex mutex_;
   std::vector<std::string> heard_;
+  std::vector<std::chrono::nanoseconds> waits_;
 };
 
 /// A limiter on a store somewhere else, on a clock that the test moves.

@@ -294,6 +294,21 @@ TEST_F(RateLimiterTest, WhoWaitsForAQueueGetsTheNextSlotOrARefusalAtOnce) {
   EXPECT_TRUE(waiting.get().allowed);
 }
 
+TEST_F(RateLimiterTest, WhoWaitsIsToldWithTheTimeFromTheCallToWhenItMayGo) {
+  const RatePolicy sms = limit("2/s", {.burst = 1});
+  const RatePolicy queue = limit("2/s", {.kind = RateKind::leakyQueue, .burst = 10});
+  EXPECT_TRUE(limiter.take("a", sms));
+  auto waiting = background([&] { return limiter.takeOrWait("a", sms, {.waitFor = 10s}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 500ms));
+  clock->advance(500ms);
+  EXPECT_TRUE(waiting.get());
+  EXPECT_FALSE(limiter.takeOrWait("a", sms, {.waitFor = 0ms}));
+  EXPECT_TRUE(limiter.reserve("b", queue));
+  EXPECT_TRUE(limiter.reserve("b", queue));
+  EXPECT_FALSE(limiter.takeOrWait("b", queue, {.waitFor = 10ms}));
+  EXPECT_EQ(listener->waits(), (std::vector<std::chrono::nanoseconds>{500ms, 0ms, 500ms}));
+}
+
 TEST_F(RateLimiterTest, ASlotHasOneOwner) {
   static_assert(!std::is_copy_constructible_v<RateSlot> && !std::is_copy_assignable_v<RateSlot>);
   RateSlot none;

@@ -38,6 +38,24 @@ TEST_F(RateOutage, IsOneFailedCallNowAndThenAndNotOneForEachCaller) {
   EXPECT_FALSE(limiter.take("k", sms).outage);
 }
 
+// As when one master of a cluster has died.
+TEST_F(RateOutage, OfOnePartOfTheStoreIsNoneOfTheOthers) {
+  const RatePolicy sms = limit("5/h");
+  network->fail();
+  EXPECT_EQ(limiter.take("k", sms).outage, ErrorCode::storeUnavailable);
+  network->recover();
+  EXPECT_EQ(limiter.take("another", sms).outage, ErrorCode::storeUnavailable) << "it is not tried yet";
+  const Decision elsewhere = limiter.take("elsewhere", sms);
+  EXPECT_TRUE(elsewhere.allowed);
+  EXPECT_FALSE(elsewhere.outage);
+  network->fail();
+  EXPECT_EQ(limiter.take("elsewhere", sms).outage, ErrorCode::storeUnavailable);
+  network->recover();
+  clock->advance(longestPause);
+  EXPECT_FALSE(limiter.take("k", sms).outage);
+  EXPECT_FALSE(limiter.take("elsewhere", sms).outage);
+}
+
 TEST_F(RateOutage, WhileOneTriesTheStoreTheOthersDoNotWait) {
   const RatePolicy sms = limit("5/h");
   network->fail();
@@ -107,6 +125,24 @@ TEST_F(RateOutage, ADebtThatDoesNotFitEmptiesTheBucketAndNoMore) {
   clock->advance(longestPause);
   EXPECT_FALSE(limiter.take("k", sms).allowed);
   EXPECT_EQ(other.peek("k", sms).remaining, 0);
+}
+
+TEST_F(RateOutage, AllOutagesTogetherAdmitOneBurstMoreThanTheLimit) {
+  for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
+    const RatePolicy sms = limit("10/366d", {.kind = kind, .outage = Outage::local});
+    const std::string key = toString(kind);
+    ASSERT_TRUE(other.take(key, sms, 7));
+    std::int64_t allowed = 7;
+    for (int outage = 0; outage < 5; ++outage) {
+      network->fail();
+      while (limiter.take(key, sms)) ++allowed;
+      network->recover();
+      clock->advance(longestPause);
+      EXPECT_FALSE(limiter.take("another", sms).outage);
+    }
+    EXPECT_EQ(other.peek(key, sms).remaining, 0) << key;
+    EXPECT_EQ(allowed, 20) << key;
+  }
 }
 
 TEST_F(RateOutage, ADebtIsKeptUntilItIsPaid) {
@@ -194,6 +230,74 @@ TEST_F(RateOutage, WhatIsUsedLocallyWhileTheStoreIsChargedIsNotForgotten) {
     EXPECT_FALSE(charging.get().outage);
     EXPECT_EQ(limiter.take(key, sms).remaining, 10 - 3 - 1 - 4 - 1) << toString(kind);
   }
+}
+
+TEST_F(RateOutage, ChargingForOthersEndsWithHalfOfTheTimeAndFailsNobody) {
+  constexpr int keys = 20;
+  const RatePolicy sms = limit("5/366d", {.outage = Outage::local});
+  network->fail();
+  for (int key = 0; key < keys; ++key) EXPECT_TRUE(limiter.take(std::to_string(key), sms));
+  network->recover();
+  clock->advance(longestPause);
+  network->onTake([&] { clock->advance(operationTimeout / 8); });
+  const std::size_t before = network->leftToAnswer().size();
+  EXPECT_FALSE(limiter.take("fresh", sms).outage);
+  const auto left = network->leftToAnswer();
+  EXPECT_EQ(left.size() - before, 1 + 4U) << "an eighth for the caller, and four begin in half of the rest";
+  for (std::size_t call = before; call < left.size(); ++call) EXPECT_GE(left[call], operationTimeout / 2);
+
+  network->onTake([&, call = 0]() mutable {
+    if (++call == 2) network->fail();
+  });
+  EXPECT_FALSE(limiter.take("fresh", sms).outage);
+  EXPECT_EQ(listener->heard().back(), "failed: store unavailable ");
+  network->recover();
+  EXPECT_FALSE(limiter.take("fresh", sms).outage) << "the store is not known to be down";
+}
+
+TEST_F(RateOutage, AChargeForOthersWhoseAnswerIsLateIsNotRepeated) {
+  const RatePolicy sms = limit("10/366d", {.outage = Outage::local});
+  network->fail();
+  for (int count = 0; count < 4; ++count) EXPECT_TRUE(limiter.take("k", sms));
+  network->recover();
+  clock->advance(longestPause);
+  network->onTake([&, call = 0]() mutable {
+    if (++call == 2) network->fail(true);
+  });
+  EXPECT_FALSE(limiter.take("fresh", sms).outage);
+  network->recover();
+  EXPECT_FALSE(limiter.take("fresh", sms).outage);
+  EXPECT_EQ(other.peek("k", sms).remaining, 6);
+}
+
+TEST_F(RateOutage, NewKeysBeyondABoundAreRefusedLocallyUntilOthersAreFullAgain) {
+  constexpr int mostKeys = 65'536;
+  const RatePolicy sms = limit("2/h", {.outage = Outage::local});
+  network->fail();
+  for (int key = 0; key < mostKeys; ++key) ASSERT_TRUE(limiter.take(std::to_string(key), sms));
+  const Decision refused = limiter.take("new", sms);
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.retryAfter, 1s);
+  EXPECT_TRUE(limiter.take("new", sms, 0)) << "nothing is always allowed";
+  EXPECT_TRUE(limiter.take("7", sms)) << "one that is known";
+  EXPECT_FALSE(limiter.take({{"8", &sms}, {"new", &sms}})) << "all or none";
+  EXPECT_TRUE(limiter.take("8", sms));
+  clock->advance(30min);
+  EXPECT_TRUE(limiter.take("new", sms));
+}
+
+TEST_F(RateOutage, LocalWindowsAreThoseOfTheCalendar) {
+  using namespace std::chrono;
+  clock->setWallClock(sys_days{2026y / November / 25} + 10h + 59min + 50s);
+  RateLimiter late(network, options());
+  const RatePolicy sms = limit("1/h", {.kind = RateKind::fixedWindow, .outage = Outage::local});
+  network->fail();
+  EXPECT_TRUE(late.take("k", sms));
+  EXPECT_EQ(late.take("k", sms).retryAfter, 10s);
+  clock->setWallClock(sys_days{2026y / November / 25});
+  EXPECT_EQ(late.take("k", sms).retryAfter, 10s) << "whoever sets the clock changes no window";
+  clock->advance(10s);
+  EXPECT_TRUE(late.take("k", sms));
 }
 
 TEST_F(RateOutage, WaitingIsForTheStoreTooAndEnds) {

@@ -55,5 +55,27 @@ TEST(ClockThatGoesBack, IsCaughtUpWithBeforeABucketGainsAnything) {
   EXPECT_EQ(admit(charge, state, 11'000'000), 1);
 }
 
+TEST(SlidingWindow, ARefundOfSomebodyElseLetsNoWindowAdmitMore) {
+  const RatePolicy policy = policyOf(RateKind::slidingWindow, "2/10s");
+  const RateCharge charge{.key = "k", .law = &policy.law()};
+  RateLog log;
+  const auto admitAt = [&](std::int64_t seconds) { return admit(charge, log, seconds * 1'000'000).granted; };
+  EXPECT_EQ(admitAt(100), 1);
+  EXPECT_EQ(admitAt(109), 1) << "somebody else's";
+  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law()}, log, 109'500'000)) << "by the first one";
+  EXPECT_EQ(admitAt(110), 1);
+  EXPECT_EQ(admitAt(111), 0) << "109, 110 and 111 are in one window";
+  EXPECT_EQ(admitAt(119), 1);
+}
+
+TEST(SlidingWindow, ARefundTakesNothingThatCountsNoMore) {
+  const RatePolicy policy = policyOf(RateKind::slidingWindow, "3/10s");
+  RateLog log{100'000'000, 105'000'000, 109'000'000};
+  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law()}, log, 111'000'000));
+  EXPECT_EQ(log, RateLog{109'000'000});
+  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law(), .cost = 3}, log, 111'000'000)) << "what there was";
+  EXPECT_FALSE(giveBack({.key = "k", .law = &policy.law()}, log, 111'000'000));
+}
+
 }  // namespace
 }  // namespace lockkeeper::testing

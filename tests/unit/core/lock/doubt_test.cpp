@@ -152,6 +152,31 @@ TEST_F(DoubtTest, AGrantThatWasAskedForBeforeItAroseIsAskedForAgain) {
   EXPECT_TRUE(becomes(held, LockState::held));
 }
 
+TEST_F(DoubtTest, ADoubtAboutAKeyThatIsKeptWhileOthersAreWaitedForOutlastsTheWait) {
+  Lock busy = other.lock("b", {.ttl = 24h});
+  auto waiting = std::async(std::launch::async, [&] {
+    return doubting.lockAll({"a", "b"}, {.ttl = 24h, .renew = Renew::manual});
+  });
+  while (!store->holder("a", {})) std::this_thread::yield();
+  network->failAlways(Call::renew, Fault::unavailable);
+  clock->advance(1ms);
+  telling->listeners.tellDoubt();
+  network->awaitCalls(Call::renew, 1);
+  ASSERT_TRUE(store->breakLock("a", {})) << "the new server has never heard of it";
+  busy.release();
+  while (waiting.wait_for(0s) != std::future_status::ready) {
+    clock->advance(1ms);
+    std::this_thread::yield();
+  }
+  const LockSet set = waiting.get();
+  network->heal();
+  for (int i = 0; i < 1'000 && set.locks()[0].state() == LockState::suspect; ++i) {
+    clock->advance(1ms);
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(set.locks()[0].state(), LockState::lost);
+}
+
 TEST_F(DoubtTest, TheStoreIsLookedAtWhileThereAreLeases) {
   telling->pause = 1s;
   std::optional<Lock> held(doubting.lock("k", {.ttl = 1h}));

@@ -146,7 +146,7 @@ TEST_F(LeaseKeeperTest, CallbacksOfALossRunOnTheManagersThreadsWhoeverFindsIt) {
   const std::stop_callback onBroken(taken.lost(), [&] { broken.set_value(std::this_thread::get_id()); });
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s - 12ms - 100ms));
   advanceTo(start + 1s);
-  entered.wait();  // the watchmen have no time to look
+  entered.wait();  // the expiry threads have no time to look
   advanceTo(start + 2s);
   EXPECT_FALSE(held.valid());
   ASSERT_TRUE(store->breakLock("taken", {}));
@@ -281,6 +281,93 @@ TEST_F(LeaseKeeperTest, AnAbandonedClaimThatIsNeverAnsweredHoldsUpNoOther) {
   EXPECT_FALSE(other.tryLock("first"));
 }
 
+/// A store of which one server does not answer.
+class OneServerSilent final : public Decorator {
+ public:
+  OneServerSilent(std::shared_ptr<LockDriver> inner, std::shared_ptr<FakeClock> clock)
+      : Decorator(std::move(inner)), clock_(std::move(clock)) {}
+
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    if (!isSilent || !claim.key.starts_with("silent")) return inner_->release(claim, deadline);
+    clock_->advance(deadline - clock_->now());
+    throw OutcomeUnknown("never answered, says the test");
+  }
+
+  std::atomic<bool> isSilent = false;
+
+ private:
+  const std::shared_ptr<FakeClock> clock_;
+};
+
+TEST_F(LeaseKeeperTest, OneServerThatIsSilentHoldsUpWhatWasLeftBehindOnOthersOnlyBriefly) {
+  const auto cluster = std::make_shared<OneServerSilent>(network, clock);
+  LockManager broad(cluster, options(seed + 2));
+  network->failAlways(Call::release, Fault::unavailable);
+  for (const auto* const key : {"silent/1", "first", "silent/2", "silent/3", "last"})
+    EXPECT_EQ(broad.lock(key, {.ttl = 1h}).release(), ReleaseResult::unavailable);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  cluster->isSilent = true;
+  network->heal();
+  clock->advance(250ms);
+  const auto taken = [this] { return store->holder("first", {}) || store->holder("last", {}); };
+  for (int i = 0; i < 20'000 && taken(); ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(taken());
+  // One of the silent ones had the whole time, the other two had an eighth of it.
+  EXPECT_LE(clock->now(), start + 250ms + 2s + 2 * 250ms);
+}
+
+TEST_F(LeaseKeeperTest, AStoreThatIsDownIsAskedForFewOfTheManyThatAreLeftBehind) {
+  network->failAlways(Call::release, Fault::unavailable);
+  for (int i = 0; i < 20; ++i) leaveBehind(std::to_string(i));
+  network->awaitCalls(Call::release, 1);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  const int asked = network->calls(Call::release);
+  clock->advance(250ms);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 500ms));
+  EXPECT_EQ(network->calls(Call::release), asked + 4);
+}
+
+TEST_F(LeaseKeeperTest, FiveThousandLocksThatEndInAnOutageAreReleasedAfterIt) {
+  {
+    std::vector<Lock> held;
+    for (int i = 0; i < 5'000; ++i) held.push_back(manager.lock(std::to_string(i), {.ttl = 1h}));
+    network->failAlways(Call::release, Fault::unavailable);
+  }
+  network->heal();
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  clock->advance(250ms);
+  const auto taken = [this] {
+    int count = 0;
+    for (int i = 0; i < 5'000; ++i) count += store->holder(std::to_string(i), {}).has_value();
+    return count;
+  };
+  for (int i = 0; i < 2'000 && taken() > 0; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(taken(), 0);
+}
+
+TEST_F(LeaseKeeperTest, ThatTooManyAreLeftBehindIsTold) {
+  std::promise<std::string> told;
+  auto text = told.get_future();
+  ManagerOptions hearing = options(seed + 2);
+  hearing.environment.listener = std::make_shared<Hearing>([&](const Event& event) {
+    if (event.kind == EventKind::noted) told.set_value(std::string(event.text));
+  });
+  LockManager many(network, hearing);
+  network->failAlways(Call::release, Fault::unavailable);
+  const auto leave = [&](int key) { many.lock(std::to_string(key), {.ttl = 1h}).release(); };
+  for (int i = 0; i < 65'536; ++i) leave(i);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 250ms));
+  clock->advance(250ms);
+  ASSERT_TRUE(clock->awaitWakeUpAt(start + 500ms));
+  EXPECT_EQ(text.wait_for(0s), std::future_status::timeout);
+  leave(65'536);
+  clock->advance(250ms);
+  ASSERT_EQ(text.wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(text.get(),
+            "more than 65536 releases wait for the store to answer, or memory is short: some keys stay busy "
+            "until their leases end");
+}
+
 TEST_F(LeaseKeeperTest, ANewAbandonedClaimDoesNotCutThePauseOfAnOutageShort) {
   network->failAlways(Call::release, Fault::unavailable);
   leaveBehind("first");
@@ -321,6 +408,10 @@ TEST_F(LeaseKeeperTest, NoLengthIsTooLong) {
   auto kept = manager.lock("kept");
   EXPECT_EQ(kept.releaseHeldFor(std::chrono::milliseconds::max()), ReleaseResult::released);
   EXPECT_EQ(store->holder("kept", {})->remaining, 24h);
+  auto freed = manager.lock("freed");
+  clock->advance(1ms);
+  EXPECT_EQ(freed.releaseHeldFor(std::chrono::milliseconds::min()), ReleaseResult::released);
+  EXPECT_FALSE(store->holder("freed", {}));
 }
 
 /// Leases of such a length, and a holder who has one.

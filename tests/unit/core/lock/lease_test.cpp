@@ -1,3 +1,11 @@
+#include "lock/lease.h"
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <thread>
+
+#include "contract_drivers.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -15,6 +23,13 @@ class LeaseTest : public ManagerFixture {
 
   const Instant start = clock->now();
 };
+
+// A program may hold very many, below 300 bytes each.
+TEST_F(LeaseTest, FitsWithItsCountsIntoABlockOf256Bytes) {
+  constexpr std::size_t ofTheHeap = sizeof(void*);
+  constexpr std::size_t ofTheSharedPointer = 2 * sizeof(void*);
+  EXPECT_LE(sizeof(detail::Lease) + ofTheSharedPointer + ofTheHeap, 256);
+}
 
 TEST_F(LeaseTest, IsValidToTheNanosecondAndNeverAfter) {
   const auto held = manager.lock("order", {.ttl = ttl, .renew = Renew::manual});
@@ -146,7 +161,7 @@ TEST_F(LeaseTest, ARenewalThatComesTooLateIsALossThoughNobodyHasLookedYet) {
   const auto held = manager.lock("order", {.ttl = ttl});
   const auto brief = manager.lock("brief", {.ttl = 5s, .renew = Renew::manual});
   std::promise<void> entered, leave;
-  const std::stop_callback keepsTheWatchman(brief.lost(), [&] {
+  const std::stop_callback keepsTheExpiryThread(brief.lost(), [&] {
     entered.set_value();
     leave.get_future().wait();
   });
@@ -294,6 +309,57 @@ TEST_F(LeaseTest, ARenewalInFlightDoesNotReviveAReleasedLock) {
   network->awaitCalls(Call::renew, 1);
   EXPECT_EQ(held.state(), LockState::released);
   EXPECT_TRUE(other.tryLock("order"));
+}
+
+/// Something happens before the store gets the first renewal, and when it has answered it.
+class AroundFirstRenewal final : public Decorator {
+ public:
+  using Decorator::Decorator;
+
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    const bool isFirst = calls++ == 0;
+    if (isFirst) before();
+    inner_->renew(renewals, deadline);
+    if (isFirst) after();
+  }
+  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
+
+  std::function<void()> before = [] {};
+  std::function<void()> after = [] {};
+
+ private:
+  std::atomic<int> calls{0};
+};
+
+TEST_F(LeaseTest, ARenewalInFlightDoesNotLengthenWhatWasLeftToEnd) {
+  const auto overtaking = std::make_shared<AroundFirstRenewal>(store);
+  LockManager mine(overtaking, options(seed + 2));
+  auto held = mine.lock("order", {.ttl = ttl});
+  ReleaseResult left{};
+  std::promise<void> overtaken;
+  overtaking->before = [&] { left = held.releaseHeldFor(12s); };
+  overtaking->after = [&] { overtaken.set_value(); };
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  overtaken.get_future().wait();
+  EXPECT_EQ(left, ReleaseResult::released);
+  for (int i = 0; i < 20'000 && store->holder("order", {})->remaining != 2s; ++i) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(store->holder("order", {})->remaining, 2s);
+  EXPECT_EQ(held.state(), LockState::released);
+}
+
+TEST_F(LeaseTest, NorDoesOneThatIsAnsweredAfterTheEnd) {
+  const auto overtaking = std::make_shared<AroundFirstRenewal>(store);
+  LockManager mine(overtaking, options(seed + 2));
+  auto held = mine.lock("order", {.ttl = ttl});
+  overtaking->before = [&] { held.releaseHeldFor(12s); };
+  overtaking->after = [this] { clock->advance(2s); };
+  awaitRenewalAt(start + 10s);
+  advanceTo(start + 10s);
+  for (int i = 0; i < 20'000 && store->holder("order", {}); ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(store->holder("order", {}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "limit/rate_fixture.h"
 #include "lockkeeper/duration.h"
+#include "lockkeeper/trace/trace_scope.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -83,6 +84,31 @@ TEST_F(ListenerTest, TheCallOfALockIsASpanFromItsBeginningToItsEnd) {
   EXPECT_EQ(events[2].attempts, 3);
   EXPECT_EQ(events[2].fence, held.fence());
   EXPECT_EQ(stores, (Lines{"network", "network", "network"}));
+}
+
+TEST_F(ListenerTest, AllThatHappensToALockNamesTheTraceInWhichItWasTaken) {
+  Lines traces;
+  std::promise<void> lost;
+  LockManager traced(network, heardBy(seed + 4, [&](const Event& event) {
+                       traces.push_back(std::string(toString(event.kind)) + " " + std::string(event.trace));
+                       if (event.kind == EventKind::lost) lost.set_value();
+                     }));
+  std::optional<Lock> first, second;
+  {
+    const TraceScope outer("outer");
+    first = traced.lock("first");
+    {
+      const TraceScope inner("inner");
+      second = traced.lock("second", {.ttl = 10s, .renew = Renew::manual});
+    }
+    EXPECT_FALSE(traced.tryLock("first"));
+  }
+  first->release();
+  clock->advance(10s);
+  ASSERT_EQ(lost.get_future().wait_for(20s), std::future_status::ready) << "told by a thread of the manager";
+  (void)traced.lock("third").release();
+  EXPECT_EQ(traces, (Lines{"acquired outer", "acquired inner", "timed out outer", "released outer",
+                           "lost inner", "acquired ", "released "}));
 }
 
 TEST_F(ListenerTest, ARenewalThatFailsSaysWhy) {

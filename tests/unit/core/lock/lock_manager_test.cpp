@@ -460,6 +460,13 @@ TEST_F(LockManagerTest, ALostReplyIsResolvedWithTheSameTokenAtOnce) {
   EXPECT_FALSE(other.tryLock("order"));
 }
 
+TEST_F(LockManagerTest, AWithdrawalThatComesLateEndsNoLaterClaim) {
+  LockManager late(std::make_shared<LateWithdrawal>(store), options(seed + 2));
+  const auto held = late.tryLock("order");
+  ASSERT_TRUE(held) << "it is asked for again at once";
+  EXPECT_FALSE(other.tryLock("order"));
+}
+
 TEST_F(LockManagerTest, ALostRequestToABusyKeyIsBusy) {
   const auto held = other.lock("order");
   network->fail(Call::acquire, {Fault::requestLost});

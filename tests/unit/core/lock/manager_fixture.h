@@ -75,7 +75,7 @@ class Hearing final : public Listener {
 class ManagerFixture : public ::testing::Test {
  protected:
   static constexpr std::uint64_t seed = 7;
-  /// A manager's renewer and watchman wait on the clock from the first lock on.
+  /// A manager's renewer and expiry thread wait on the clock from the first lock on.
   static constexpr std::size_t managerThreads = 2;
 
   ManagerOptions options(std::uint64_t randomSeed = seed) {

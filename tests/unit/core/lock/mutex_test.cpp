@@ -42,6 +42,21 @@ TEST_F(MutexTest, WorksWithTheStandardGuards) {
   EXPECT_TRUE(until.owns_lock());
 }
 
+TEST_F(MutexTest, ATimeThatIsOverIsOneAttemptHoweverLongAgoItWas) {
+  const auto held = other.lock("order");
+  EXPECT_FALSE(mutex.try_lock_until(std::chrono::steady_clock::time_point::min()));
+  EXPECT_FALSE(mutex.try_lock_until(std::chrono::sys_time<std::chrono::milliseconds>::min()));
+  EXPECT_FALSE(mutex.try_lock_for(std::chrono::hours::min()));
+  EXPECT_FALSE(mutex.try_lock_for(-1ms));
+  EXPECT_EQ(network->calls(Call::acquire), 4);
+}
+
+TEST_F(MutexTest, NoLengthIsTooLong) {
+  Mutex second(manager, "another");
+  EXPECT_TRUE(mutex.try_lock_until(std::chrono::steady_clock::time_point::max()));
+  EXPECT_TRUE(second.try_lock_for(std::chrono::years::max()));
+}
+
 TEST_F(MutexTest, ExcludesTheThreadsThatShareIt) {
   int counter = 0;
   std::vector<std::thread> threads;

@@ -128,6 +128,19 @@ TEST_F(PostedReleaseTest, TheEndOfTheManagerWaitsForTheOutcomes) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(heard("released order/" + std::to_string(i)));
 }
 
+TEST_F(PostedReleaseTest, SoDoesTheEndOfACallThatOutlivesItsManager) {
+  const Lock busy = other.lock("busy");
+  std::optional<LockManager> brief;
+  brief.emplace(driver, heardBy(seed + 3, [&](const Event& event) {
+                  if (event.kind == EventKind::timedOut) brief.reset();
+                }));
+  { const Lock held = brief->lock("order"); }
+  EXPECT_FALSE(heard("released order"));
+  EXPECT_FALSE(brief->tryLock("busy"));
+  EXPECT_FALSE(brief);
+  EXPECT_TRUE(heard("released order"));
+}
+
 TEST_F(PostedReleaseTest, ForOneOperationAtMostAndTellsNothingLater) {
   std::optional<LockManager> brief(std::in_place, driver, options(seed + 3));
   { const Lock held = brief->lock("order"); }

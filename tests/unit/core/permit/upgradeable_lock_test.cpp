@@ -1,5 +1,8 @@
 #include "lockkeeper/permit/upgradeable_lock.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <thread>
 
 #include "lock/manager_fixture.h"
@@ -120,6 +123,37 @@ TEST_F(UpgradeableLockTest, TheLossOfOneOfItsSharesIsTheLossOfTheLock) {
   EXPECT_FALSE(held.valid()) << "once false, it stays false";
   UpgradeableLock moved = std::move(held);
   EXPECT_FALSE(moved.valid());
+}
+
+TEST_F(UpgradeableLockTest, ItsEndWaitsForNobodyWhoHearsOfTheLossNorDoesThatOfAForkedChild) {
+  std::optional<UpgradeableLock> held = UpgradeableLock::lock(direct, "prices", {.ttl = 1h});
+  clock->advance(1s);
+  held->upgrade();
+  std::promise<void> heard, ended;
+  bool hasEnded = false;
+  const std::stop_callback onLoss(held->lost(), [&] {
+    heard.set_value();
+    hasEnded = ended.get_future().wait_for(20s) == std::future_status::ready;
+  });
+  const auto longest = store->holder("prices", {});
+  ASSERT_TRUE(store->breakLock("prices", {}, &*longest)) << "the right to write";
+  heard.get_future().wait();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const bool right = held->downgrade() == ReleaseResult::notHeld &&
+                       held->release() == ReleaseResult::notHeld && held->lost().stop_requested();
+    held.reset();
+    _exit(right ? 0 : 1);
+  }
+  EXPECT_EQ(held->downgrade(), ReleaseResult::notOwner);
+  held.reset();
+  ended.set_value();
+  listener->await("lost: not the owner any more prices");
+  EXPECT_TRUE(hasEnded);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(UpgradeableLockTest, WhoIsNoReaderAnyMoreDoesNotBecomeTheWriterBeforeItHasHeardOfTheLoss) {

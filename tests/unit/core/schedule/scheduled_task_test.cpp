@@ -539,6 +539,18 @@ TEST_F(ScheduledTaskThread, ItsEndStopsTheWorkAndWaitsForIt) {
   EXPECT_TRUE(ended);
 }
 
+TEST_F(ScheduledTaskThread, ItsEndTakesBackTheTickThatItWaitedFor) {
+  std::vector<EventKind> told;
+  const auto locks = std::make_shared<LockManager>(store, heardBy(seed + 2, [&](const Event& event) {
+                                                     EXPECT_EQ(event.key, "report");
+                                                     told.push_back(event.kind);
+                                                   }));
+  const auto once = std::make_shared<ExclusiveTask>(locks, TaskOptions{.name = "report"},
+                                                    [](const Lock&, const std::stop_token&) {});
+  { const ScheduledTask scheduled(once, Schedule::every(1h)); }
+  EXPECT_THAT(told, ElementsAre(EventKind::taskPlanned, EventKind::scheduleEnded));
+}
+
 TEST_F(ScheduledTaskThread, MayBeEndedByItsOwnWork) {
   std::unique_ptr<ScheduledTask> scheduled;
   std::promise<void> made;

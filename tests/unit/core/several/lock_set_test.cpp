@@ -39,6 +39,34 @@ class BatchNetwork final : public Decorator, public Batchable {
   std::atomic<int> singles{0};
 };
 
+/// The same for releases.
+class ReleasingNetwork final : public Decorator, public BatchReleasing {
+ public:
+  using Decorator::Decorator;
+
+  std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims, Instant deadline) override {
+    ++calls;
+    std::optional<Fault> fault;
+    if (!faults.empty()) {
+      fault = faults.front();
+      faults.pop_front();
+    }
+    if (fault == Fault::unavailable) throw StoreUnavailable("down, says the test");
+    if (fault == Fault::requestLost) throw OutcomeUnknown("request lost, says the test");
+    std::vector<ReleaseOutcome> outcomes;
+    for (const Claim& each : claims) outcomes.push_back(inner_->release(each, deadline));
+    if (fault == Fault::replyLost) throw OutcomeUnknown("reply lost, says the test");
+    return outcomes;
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(BatchReleasing) ? capabilityOf<BatchReleasing>(*this, type)
+                                          : inner_->findCapability(type);
+  }
+
+  std::deque<Fault> faults;
+  std::atomic<int> calls{0};
+};
+
 class LockSetTest : public ManagerFixture {
  protected:
   bool isFree(const std::string& key) { return !store->holder(key, clock->now()); }
@@ -158,6 +186,35 @@ TEST_F(LockSetTest, ASetIsNotHandedOutWithALockThatWasLostInTheLastMoment) {
   EXPECT_FALSE(set.lost().stop_requested());
 }
 
+// The lease of the first key ends while the second one is being granted.
+TEST_F(LockSetTest, AStoreThatIsTooSlowForTheLeaseIsAskedNoLongerThanTheCallerWaits) {
+  network->failAlways(Call::renew, Fault::unavailable);
+  int asked = 0;
+  std::stop_source stop;
+  network->onAcquired = [&] {
+    if (++asked == 4) stop.request_stop();
+    if (asked <= 20) clock->advance(600ms);
+  };
+  EXPECT_FALSE(manager.tryLockAll({"a", "b"}, {.ttl = 1s}));
+  EXPECT_EQ(asked, 2) << "one attempt";
+  EXPECT_TRUE(isFree("a") && isFree("b"));
+
+  asked = 0;
+  EXPECT_THROW((void)manager.lockAll({"a", "b"}, {.ttl = 1s, .stop = stop.get_token()}), Cancelled);
+  EXPECT_EQ(asked, 4);
+
+  asked = 0;
+  try {
+    (void)manager.lockAll({"a", "b"}, {.ttl = 1s, .waitFor = 2s});
+    ADD_FAILURE() << "both were never held at the same time";
+  } catch (const LockTimeout& timeout) {
+    EXPECT_NE(std::string(timeout.what()).find("'a' was lost while others were being taken"),
+              std::string::npos)
+        << timeout.what();
+  }
+  EXPECT_EQ(asked, 4);
+}
+
 TEST_F(LockSetTest, AKeyThatThisProcessHoldsIsWaitedForInItsLine) {
   Lock mine = batch.lock("b");
   EXPECT_FALSE(batch.tryLockAll({"a", "b", "c"}));
@@ -188,6 +245,8 @@ TEST_F(LockSetTest, TheLossOfOneIsTheLossOfAllAndTheOthersAreKeptUntilTheRelease
   EXPECT_EQ(set.state(), LockState::lost);
   EXPECT_EQ(set.remaining(), 0ns);
   while (!lost.stop_requested()) std::this_thread::yield();
+  EXPECT_TRUE(set.locks()[0].lost().stop_requested());
+  EXPECT_TRUE(set.locks()[0].valid());
   EXPECT_FALSE(isFree("a"));
   EXPECT_FALSE(isFree("c"));
   EXPECT_THROW(set.renew(), LockLost);
@@ -231,6 +290,22 @@ TEST_F(LockSetTest, WhoHearsOfTheLossMayEndTheSet) {
   ASSERT_TRUE(store->breakLock("a", clock->now()));
   ended.get_future().get();
   EXPECT_TRUE(isFree("b"));
+}
+
+TEST_F(LockSetTest, TheEndOfTheSetWaitsForNobodyWhoHearsOfTheLoss) {
+  std::optional<LockSet> set = batch.lockAll({"a", "b"});
+  std::promise<void> heard, ended;
+  bool hasEnded = false;
+  const std::stop_callback onLoss(set->lost(), [&] {
+    heard.set_value();
+    hasEnded = ended.get_future().wait_for(20s) == std::future_status::ready;
+  });
+  ASSERT_TRUE(store->breakLock("a", clock->now()));
+  heard.get_future().wait();
+  set.reset();
+  ended.set_value();
+  listener->await("lost: not the owner any more a");
+  EXPECT_TRUE(hasEnded);
 }
 
 TEST_F(LockSetTest, AKeyThatIsLostWhileAnotherIsWaitedForIsTakenAnew) {
@@ -302,6 +377,47 @@ TEST_F(LockSetTest, ADoubtAboutOneGivesAllBack) {
   EXPECT_TRUE(batch.tryLockAll({"a", "b"}));
 }
 
+TEST_F(LockSetTest, AWithdrawalThatComesLateEndsNoLaterClaim) {
+  LockManager late(std::make_shared<LateWithdrawal>(store), options(seed + 3));
+  const LockSet set = late.lockAll({"a", "b"});
+  EXPECT_FALSE(isFree("a"));
+  EXPECT_FALSE(isFree("b"));
+}
+
+TEST_F(LockSetTest, OneCallOfADriverThatCanFreesAllKeys) {
+  const auto releasing = std::make_shared<ReleasingNetwork>(store);
+  LockManager mine(releasing, options(seed + 3));
+  LockSet set = mine.lockAll({"a", "b", "c"});
+  EXPECT_EQ(set.release(), ReleaseResult::released);
+  EXPECT_EQ(releasing->calls, 1);
+  std::vector<std::string> released = listener->heard();
+  std::erase_if(released, [](const std::string& event) { return !event.starts_with("released"); });
+  EXPECT_EQ(released, (std::vector<std::string>{"released c", "released b", "released a"}));
+  { const LockSet ended = mine.lockAll({"a", "b", "c"}); }
+  EXPECT_EQ(releasing->calls, 2) << "the destructor, too";
+  { const LockSet one = mine.lockAll({"a"}); }
+  EXPECT_EQ(releasing->calls, 2);
+  EXPECT_TRUE(isFree("a") && isFree("b") && isFree("c"));
+}
+
+TEST_F(LockSetTest, WhatOneCallIsToFreeIsAskedForAgainAndLeftToTheManagerAsForOneKey) {
+  const auto releasing = std::make_shared<ReleasingNetwork>(store);
+  LockManager mine(releasing, options(seed + 3));
+  releasing->faults = {Fault::replyLost};
+  EXPECT_EQ(mine.lockAll({"a", "b"}).release(), ReleaseResult::released);
+  EXPECT_EQ(releasing->calls, 2);
+  releasing->faults = {Fault::requestLost, Fault::requestLost};
+  EXPECT_EQ(mine.lockAll({"a", "b"}).release(), ReleaseResult::unknown);
+  while (!isFree("a") || !isFree("b")) clock->advance(1ms);
+  releasing->faults = {Fault::unavailable};
+  EXPECT_EQ(mine.lockAll({"a", "b"}).release(), ReleaseResult::unavailable);
+  while (!isFree("a") || !isFree("b")) clock->advance(1ms);
+  LockSet set = mine.lockAll({"a", "b", "c"});
+  ASSERT_TRUE(store->breakLock("b", clock->now()));
+  EXPECT_EQ(set.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(isFree("a") && isFree("c"));
+}
+
 TEST_F(LockSetTest, AStoreThatFailsHalfwayIsWaitedForOrEverythingIsGivenBack) {
   batching->faults = {Fault::unavailable, Fault::unavailable};
   EXPECT_THROW((void)batch.tryLockAll({"a", "b"}), StoreUnavailable);
@@ -313,18 +429,24 @@ TEST_F(LockSetTest, AStoreThatFailsHalfwayIsWaitedForOrEverythingIsGivenBack) {
 
 TEST_F(LockSetTest, AReleaseIsBoundedByOneTimeoutHoweverManyKeysThereAre) {
   LockSet set = manager.lockAll({"a", "b", "c", "d"});
-  network->failAlways(Call::release, Fault::unavailable);
-  network->onReleased = [](std::string_view) {};
-  int asked = network->calls(Call::release);
-  clock->advance(1ms);
+  std::atomic<std::thread::id> caller;
+  std::atomic<int> askedByCaller{0};
+  std::atomic<bool> isDown{true};
+  network->onReleased = [&](std::string_view) {
+    if (caller == std::this_thread::get_id()) ++askedByCaller;
+    if (isDown) throw StoreUnavailable("down, says the test");
+  };
   network->hang(Call::release);
-  auto releasing = std::async(std::launch::async, [&] { return set.release(); });
+  auto releasing = std::async(std::launch::async, [&] {
+    caller = std::this_thread::get_id();
+    return set.release();
+  });
   network->awaitHanging();
   clock->advance(2s);  // the operationTimeout
   network->resume();
   EXPECT_EQ(releasing.get(), ReleaseResult::unavailable);
-  EXPECT_LE(network->calls(Call::release) - asked, 3) << "one by the caller, others in the background";
-  network->heal();
+  EXPECT_EQ(askedByCaller, 1) << "others in the background";
+  isDown = false;
   for (const char* const key : {"a", "b", "c", "d"}) {
     while (!isFree(key)) clock->advance(1ms);
   }

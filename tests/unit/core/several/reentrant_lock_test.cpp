@@ -49,7 +49,12 @@ TEST_F(ReentrantLockTest, UnlockingMoreOftenThanLockingIsAnError) {
   owner.unlock();
   EXPECT_THROW(owner.unlock(), std::logic_error);
   EXPECT_TRUE(other.tryLock("k"));
+}
+
+TEST_F(ReentrantLockTest, ABadKeyAndBadOptionsAreRefusedBeforeTheFirstCall) {
   EXPECT_THROW(ReentrantLock(manager, ""), std::invalid_argument);
+  EXPECT_THROW(ReentrantLock(manager, "k", {.waitFor = -5ms}), std::invalid_argument);
+  EXPECT_THROW(ReentrantLock(manager, "k", {.ttl = 1ms}), std::invalid_argument);
 }
 
 TEST_F(ReentrantLockTest, ALossIsThatOfAllLevels) {
@@ -126,6 +131,28 @@ TEST_F(ReentrantLockTest, AForkedChildHoldsNothing) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(owner.valid());
   owner.unlock();
+}
+
+TEST_F(ReentrantLockTest, AForkedChildEndsItThoughThreadsOfTheParentWaitForIt) {
+  auto shared = std::make_unique<ReentrantLock>(manager, "shared");
+  network->hang(Call::acquire);
+  auto first = std::async(std::launch::async, [&] { shared->lock(); });
+  network->awaitHanging();
+  auto second = std::async(std::launch::async, [&] { shared->lock(); });
+  ASSERT_TRUE(clock->awaitWaiters(managerThreads + 1));
+  EXPECT_EQ(shared->levels(), 0U) << "and so the second one has let go of the mutex: it waits";
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    shared.reset();
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  network->resume();
+  first.get();
+  second.get();
 }
 
 }  // namespace
