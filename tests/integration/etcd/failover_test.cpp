@@ -1,10 +1,13 @@
 // What becomes of locks when members of their cluster die, stand still, or restart.
 
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
 #include "etcd_fixture.h"
+#include "fault_proxy.h"
+#include "held_shares.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -78,6 +81,50 @@ TEST(EtcdFailover, ARestartOfAllNodesKeepsLocks) {
   EXPECT_THROW((void)other.tryLock("k"), StoreUnavailable);
   cluster.start(0);
   expectKept(lock, other);
+}
+
+TEST(EtcdFailover, ARestartOfAllNodesKeepsSharesAndTheirCount) {
+  EtcdCluster cluster({.nodes = 1});
+  LockManager manager(openEtcd(cluster.uri()));
+  HeldShares shares(manager, asLongAsWeLike);
+  cluster.kill(0);
+  EXPECT_THROW((void)shares.semaphore.tryAcquire(1, 0s), StoreUnavailable);
+  cluster.start(0);
+
+  LockManager other(openEtcd(cluster.uri()));
+  for (Lock& each : shares.held) EXPECT_TRUE(renews(each));
+  EXPECT_TRUE(renews(shares.reader));
+  shares.expectTaken(other);
+  shares.expectExactCount(other);
+}
+
+TEST(EtcdFailover, ConnectionsThatWereKeptAndHaveEndedCostNoLock) {
+  EtcdCluster cluster({.nodes = 1});
+  FaultProxy proxy(cluster.port(0));
+  const auto driver = openEtcd(etcdUri(proxy.port()));
+  LockManager manager(driver);
+  for (const Ending ending : {Ending::fin, Ending::rst}) {
+    Lock lock = manager.lock("k", asLongAsWeLike);
+    const std::vector<Claimant> all(12);
+    for (const Claimant& each : all) ASSERT_TRUE(granted(driver->acquire(each.request())));
+    const std::size_t before = proxy.connections();
+    // So that each release has a connection of its own, on which nobody reads the last reply.
+    proxy.set({.kind = ProxyFault::Kind::delay, .pause = 500ms});
+    std::barrier begin(static_cast<std::ptrdiff_t>(all.size()));
+    std::vector<std::jthread> threads;
+    for (const Claimant& each : all) {
+      threads.emplace_back([&] {
+        begin.arrive_and_wait();
+        EXPECT_EQ(driver->release(each.claim(), soon()), ReleaseOutcome::released);
+      });
+    }
+    threads.clear();
+    ASSERT_GT(proxy.connections(), before + 3) << "more than a call makes attempts";
+    proxy.passThrough();
+    proxy.endConnections(ending);
+    EXPECT_NO_THROW(lock.renew());
+    EXPECT_EQ(lock.release(), ReleaseResult::released);
+  }
 }
 
 TEST(EtcdFailover, ALostQuorumIsToldInTimeAndNothingIsGranted) {

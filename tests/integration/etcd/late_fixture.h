@@ -1,42 +1,19 @@
 #pragma once
 
-#include <future>
 #include <memory>
 #include <string>
 
-#include "etcd_fixture.h"
+#include "etcd_waiters.h"
 #include "fault_proxy.h"
-#include "lockkeeper/driver/capabilities.h"
 
 namespace lockkeeper::test {
 
-using namespace std::chrono_literals;
-
 /// A server that gets requests when their caller has given them up long since.
-class EtcdLate : public ::testing::Test {
+class EtcdLate : public EtcdWaiters {
  protected:
-  using Result = std::future<AcquireResult>;
-
-  static EtcdCluster& cluster() {
-    static EtcdCluster one({.nodes = 1});
-    return one;
-  }
-  ~EtcdLate() override { stop_.request_stop(); }
-
-  Claimant another() const {
-    Claimant who;
-    who.key = key;
-    return who;
-  }
-  Result wait(const Claimant& who, std::stop_token stop) const {
-    return std::async(std::launch::async, [driver = proxied, who, stop = std::move(stop)] {
-      return capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, stop);
-    });
-  }
-  Result wait(const Claimant& who) const { return wait(who, stop_.get_token()); }
-  static bool queued(std::size_t count, std::chrono::milliseconds bound = 20s) {
-    return waitUntil([&] { return cluster().waitingClaims() == count; }, bound);
-  }
+  using EtcdWaiters::wait;
+  Result wait(const Claimant& who, std::stop_token stop) const { return wait(proxied, who, std::move(stop)); }
+  Result wait(const Claimant& who) const { return wait(proxied, who); }
 
   /// Keeps one transaction that changes something back, after `before` others.
   void keepBack(const std::string& text, std::size_t before = 0) {
@@ -56,9 +33,7 @@ class EtcdLate : public ::testing::Test {
   FaultProxy proxy{cluster().port(0)};
   const std::shared_ptr<LockDriver> proxied =
       openEtcd(etcdUri(proxy.port()) + "?connectTimeout=5s&ioTimeout=500ms");
-  const std::shared_ptr<LockDriver> direct = openEtcd(cluster().uri());
-  const std::string key = Claimant().key;
-  std::stop_source stop_;
+  const std::shared_ptr<LockDriver> direct = open();
 };
 
 /// What the requests say that are kept back.

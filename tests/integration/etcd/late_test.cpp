@@ -115,7 +115,8 @@ TEST_F(EtcdLate, AClaimThatIsGoneWhenItsWaiterComesBackHoldsNothing) {
     return capability<Waitable>(*again)->acquireWaiting(who.request(), 1min, stop_.get_token());
   });
   ASSERT_TRUE(waitUntil([&] { return cluster().requests() > before; })) << "its place is found, and ...";
-  ASSERT_TRUE(cluster().removeLastClaim(key));
+  // On a slow machine its lease has ended by then: it is gone anyway, and the last claim is the holder's.
+  ASSERT_TRUE(cluster().waitingClaims() == 0 || cluster().removeLastClaim(key));
   slow.passThrough();
   EXPECT_TRUE(queued(1)) << "it queues again";
   EXPECT_EQ(result.wait_for(0s), std::future_status::timeout) << "somebody has the lock";

@@ -4,50 +4,13 @@
 #include <memory>
 #include <vector>
 
-#include "etcd_fixture.h"
+#include "etcd_waiters.h"
 #include "fault_proxy.h"
-#include "lockkeeper/driver/capabilities.h"
 
 namespace lockkeeper::test {
 namespace {
 
-using namespace std::chrono_literals;
-
-class EtcdQueue : public ::testing::Test {
- protected:
-  using Result = std::future<AcquireResult>;
-
-  static EtcdCluster& cluster() {
-    static EtcdCluster one({.nodes = 1});
-    return one;
-  }
-  static std::shared_ptr<LockDriver> open() { return openEtcd(cluster().uri()); }
-
-  Claimant another() const {
-    Claimant who;
-    who.key = key;
-    return who;
-  }
-  Result wait(const std::shared_ptr<LockDriver>& driver, const Claimant& who) const {
-    return std::async(std::launch::async, [driver, who, stop = stop_.get_token()] {
-      return capability<Waitable>(*driver)->acquireWaiting(who.request(), std::chrono::minutes{1}, stop);
-    });
-  }
-  bool queued(std::size_t count) const {
-    return waitUntil([&] { return cluster().waitingClaims() == count; });
-  }
-  /// The server tells streams of waiters who have come since then that they are there.
-  static bool streamsSince(std::size_t messages, std::size_t streams = 1) {
-    return waitUntil([&] { return cluster().watchMessages() >= messages + streams; });
-  }
-  static bool done(const Result& result, std::chrono::milliseconds bound = 20s) {
-    return result.wait_for(bound) == std::future_status::ready;
-  }
-  ~EtcdQueue() override { stop_.request_stop(); }
-
-  std::stop_source stop_;
-  const std::string key = Claimant().key;
-};
+class EtcdQueue : public EtcdWaiters {};
 
 TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
   constexpr std::size_t count = 16;

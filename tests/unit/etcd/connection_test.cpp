@@ -31,8 +31,11 @@ class TickingClock final : public Clock {
 class EtcdConnection : public ::testing::Test {
  protected:
   void answer(std::string_view bytes) {
-    if (!accepted_) peer_ = listener_.acceptConnection();
-    accepted_ = true;
+    if (!accepted_) {
+      (void)connection.advance(clock, Instant::min());  // it begins to connect
+      peer_ = listener_.acceptConnection();
+      accepted_ = true;
+    }
     peer_.sendBytes(bytes.data(), static_cast<int>(bytes.size()));
   }
   void post() { connection.post("/v3/kv/txn", "Host: h\r\n", "{}"); }
@@ -53,7 +56,8 @@ class EtcdConnection : public ::testing::Test {
 
  protected:
   TickingClock clock;
-  Connection connection{0, "127.0.0.1", listener_.address(), nullptr};
+  MemberHost host{{.host = "127.0.0.1", .port = listener_.address().port()}, milliseconds{0}};
+  Connection connection{0, host, nullptr, Instant{}};
 };
 
 TEST_F(EtcdConnection, ServesOneRequestAfterTheOther) {
@@ -63,7 +67,7 @@ TEST_F(EtcdConnection, ServesOneRequestAfterTheOther) {
     answer(ok);
     ASSERT_TRUE(completes());
     EXPECT_EQ(connection.reply().body(), "ok");
-    EXPECT_TRUE(connection.usable());
+    EXPECT_TRUE(connection.usable(clock));
   }
 }
 
@@ -71,7 +75,7 @@ TEST_F(EtcdConnection, IsOfNoUseWhenMoreHasComeThanTheReply) {
   post();
   answer(std::string(ok) + std::string(ok));
   ASSERT_TRUE(completes());
-  EXPECT_FALSE(connection.usable());
+  EXPECT_FALSE(connection.usable(clock));
 }
 
 TEST_F(EtcdConnection, WhatHasComeBehindAReplyThatWasLeftIsNoReply) {

@@ -19,7 +19,7 @@ ClaimLine::ClaimLine(std::vector<Entry> claims) {
   for (Entry& each : claims) {
     const auto text = textIn(each.value);
     const bool granted = !text || (text->share ? !text->waits : claims_.empty());
-    claims_.push_back({std::move(each), text.value_or(ClaimText{}), granted});
+    claims_.push_back({std::move(each), text.value_or(ValueText{}), granted});
   }
 }
 
@@ -74,6 +74,18 @@ ClaimLine readOn(EtcdStore& store, std::string_view key, std::vector<Entry> page
     std::vector<Entry> more = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
     last = more.size() < most;
     std::move(more.begin(), more.end(), std::back_inserter(all));
+  }
+}
+
+ClaimLine readAll(EtcdStore& store, std::string_view key, Instant deadline) {
+  std::vector<Entry> all;
+  while (true) {
+    const std::int64_t from = all.empty() ? 0 : all.back().created + 1;
+    const std::string next = getAll(store.claimsOf(key), {}, longestPage, from);
+    std::vector<Entry> page = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
+    const bool last = page.size() < longestPage;
+    std::move(page.begin(), page.end(), std::back_inserter(all));
+    if (last) return ClaimLine(std::move(all));
   }
 }
 

@@ -16,7 +16,7 @@ namespace lockkeeper::etcd {
 /// One claim of those for a key.
 struct LineClaim {
   Entry entry;
-  ClaimText text;
+  ValueText text;
   bool granted = false;
 };
 
@@ -69,6 +69,10 @@ std::size_t pageFor(const Share& share);
 /// Throws as EtcdStore::execute().
 ClaimLine readOn(EtcdStore& store, std::string_view key, std::vector<Entry> page, const Share& share,
                  std::int64_t created, bool whole, Instant deadline);
+
+/// All claims for a key, which are read a page at a time: they may be of different moments. Throws as
+/// EtcdStore::execute().
+ClaimLine readAll(EtcdStore& store, std::string_view key, Instant deadline);
 
 /// How many permits a claim counts for in the eyes of a share behind it.
 std::uint64_t permitsOf(const LineClaim& claim, const Share& asking);

@@ -79,7 +79,7 @@ Promises EtcdDriver::promises() const {
   return {.fence = FencePromise::durable,
           .durability =
               "etcd answers once a majority of its members has written the lock to disk: it outlives "
-              "the crash of any minority, and its lease begins anew when another member leads"};
+              "the crash of any minority, and its lease starts again when another member becomes the leader"};
 }
 
 std::string EtcdDriver::name() const { return impl_->name(); }
@@ -197,8 +197,7 @@ ReleaseOutcome EtcdDriver::Impl::release(const Claim& claim, Instant deadline) {
 
 // All that hold the key, or the one that was shown.
 bool EtcdDriver::Impl::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
-  const TransactionReply seen = execute({.then = {getAll(claimsOf(key))}, .effect = Effect::none}, deadline);
-  std::vector<LineClaim> claims = ClaimLine(seen.found[0]).claims();
+  std::vector<LineClaim> claims = readAll(*this, key, deadline).claims();
   std::erase_if(claims, [&](const LineClaim& each) {
     return !each.granted || (shown != nullptr && shown->fence != static_cast<Fence>(each.entry.created));
   });

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t claimsAtOnce = 500;
 
 Holder holderOf(const Entry& claim, std::optional<std::chrono::milliseconds> remaining) {
-  const ClaimText text = textIn(claim.value).value_or(ClaimText{});
+  const ValueText text = textIn(claim.value).value_or(ValueText{});
   return {.owner = text.owner,
           .remaining = remaining,
           .fence = static_cast<Fence>(claim.created),
@@ -32,11 +32,9 @@ std::optional<Holder> Listing::holder(std::string_view key, Instant deadline) {
 }
 
 std::vector<Holder> Listing::shareHolders(std::string_view key, Instant deadline) {
-  const TransactionReply reply =
-      store_.execute({.then = {getAll(store_.claimsOf(key))}, .effect = Effect::none}, deadline);
   std::vector<Entry> shares;
   std::vector<std::int64_t> leases;
-  const ClaimLine line(reply.found[0]);
+  const ClaimLine line = readAll(store_, key, deadline);
   for (const LineClaim& each : line.claims()) {
     if (!each.granted || !each.text.share) continue;
     shares.push_back(each.entry);

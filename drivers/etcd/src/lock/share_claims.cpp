@@ -177,9 +177,7 @@ bool ShareClaims::resize(std::string_view key, std::uint32_t limit, Instant dead
 
 bool ShareClaims::changeLimits(std::string_view key, std::uint32_t limit, Instant deadline, bool& changed) {
   while (true) {
-    const TransactionReply reply =
-        store_.execute({.then = {getAll(store_.claimsOf(key))}, .effect = Effect::none}, deadline);
-    const ClaimLine line(reply.found[0]);
+    const ClaimLine line = readAll(store_, key, deadline);
     std::vector<LineClaim> others;  // that name another limit
     bool shared = changed;
     for (const LineClaim& each : line.claims()) {

@@ -71,17 +71,20 @@ class Batch {
     if (rest_.empty()) return;
     line.call = &rest_.front();
     rest_ = rest_.subspan(1);
-    if (line.used && !line.connection->usable()) line.connection = gateway_.connection(member_);
+    if (line.used && !line.connection->usable(gateway_.clock()))
+      line.connection = gateway_.connection(member_);
     line.used = true;
-    line.connection->post(path_, fields_, line.call->body);
+    post(line);
   }
+
+  void post(Line& line) { line.connection->post(path_, fields_, line.call->body); }
 
   // Takes in what has come until `until`. True when that was an answer.
   bool advance(Instant until) {
     bool answered = false;
     for (Line& line : lines_) {
       try {
-        while (line.call != nullptr && line.connection->advance(gateway_.clock(), until)) {
+        while (line.call != nullptr && advance(line, until)) {
           answered = true;
           take(line);
           next(line);
@@ -95,6 +98,19 @@ class Batch {
     }
     std::erase_if(lines_, [](const Line& line) { return !line.connection; });
     return answered;
+  }
+
+  bool advance(Line& line, Instant until) {
+    const bool kept = line.connection->connected();
+    try {
+      return line.connection->advance(gateway_.clock(), until);
+    } catch (const StreamBroken&) {
+      if (!kept || line.connection->sent()) throw;
+    }
+    // It was kept, and has ended meanwhile.
+    line.connection = gateway_.dial(member_);
+    post(line);
+    return line.connection->advance(gateway_.clock(), until);
   }
 
   void take(const Line& line) {

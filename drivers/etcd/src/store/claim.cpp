@@ -3,30 +3,18 @@
 #include <Poco/SHA1Engine.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "lockkeeper/internal/hex.h"
-#include "lockkeeper/internal/whole_number.h"
 
 namespace lockkeeper::etcd {
 
 namespace {
 
-constexpr std::string_view hexDigits = "0123456789abcdef";
-
 constexpr char waitsMark = '?';
 
 std::string permits(const Share& share) {
   return std::to_string(share.weight) + "/" + std::to_string(share.limit);
-}
-
-// A resize may have left a holder with more permits than there are.
-std::optional<Share> shareIn(std::string_view permits) {
-  const std::size_t slash = permits.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  const auto weight = wholeNumber<std::uint32_t>(permits.substr(0, slash));
-  const auto limit = wholeNumber<std::uint32_t>(permits.substr(slash + 1));
-  if (!weight || !limit || *weight < 1 || *limit < 1) return std::nullopt;
-  return Share{.weight = *weight, .limit = *limit};
 }
 
 bool standsForItself(char c) { return c > ' ' && c <= '~' && c != '/' && c != '%'; }
@@ -54,8 +42,8 @@ std::optional<std::string> decoded(std::string_view text) {
       continue;
     }
     if (text[i] != '%' || i + 2 >= text.size()) return std::nullopt;
-    const std::size_t high = hexDigits.find(text[i + 1]);
-    const std::size_t low = hexDigits.find(text[i + 2]);
+    const std::size_t high = std::string_view(hexDigits).find(text[i + 1]);
+    const std::size_t low = std::string_view(hexDigits).find(text[i + 2]);
     if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
     key += static_cast<char>(high * 16 + low);
     i += 2;
@@ -80,22 +68,12 @@ std::string waitingValueOf(const Claim& claim) {
   return claim.share ? valueOf(claim) + waitsMark : valueOf(claim);
 }
 
-std::optional<ClaimText> textIn(std::string_view value) {
-  constexpr std::size_t digits = Token::size * 2;
-  if (value.size() < digits) return std::nullopt;
-  if (value.substr(0, digits).find_first_not_of(hexDigits) != std::string_view::npos) return std::nullopt;
-  value.remove_prefix(digits);
-  if (value.empty()) return ClaimText{};
-  if (value.front() != '@') return std::nullopt;
-  value.remove_prefix(1);
-  const std::size_t end = value.find('@');
-  ClaimText text{.owner = std::string(value.substr(0, end))};
-  if (end == std::string_view::npos) return text;
-  value.remove_prefix(end + 1);
-  text.waits = value.ends_with(waitsMark);
-  if (text.waits) value.remove_suffix(1);
-  text.share = shareIn(value);
-  return text.share ? std::optional(text) : std::nullopt;
+std::optional<ValueText> textIn(std::string_view value) {
+  if (auto text = claimTextIn(value)) return ValueText{std::move(*text)};
+  if (!value.ends_with(waitsMark)) return std::nullopt;
+  value.remove_suffix(1);
+  auto text = claimTextIn(value);
+  return text && text->share ? std::optional(ValueText{std::move(*text), true}) : std::nullopt;
 }
 
 std::string_view asGranted(std::string_view value) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/internal/claim_text.h"
 
 namespace lockkeeper::etcd {
 
@@ -27,14 +28,12 @@ std::string valueOf(const Claim& claim);
 std::string waitingValueOf(const Claim& claim);
 
 /// What a claim's value says, but the token.
-struct ClaimText {
-  std::string owner;
-  std::optional<Share> share{};  ///< Empty: all of the key.
-  bool waits = false;            ///< A share that is not granted yet.
+struct ValueText : ClaimText {
+  bool waits = false;  ///< A share that is not granted yet.
 };
 
 /// Reads a value that one of both made; empty for any other value.
-std::optional<ClaimText> textIn(std::string_view value);
+std::optional<ValueText> textIn(std::string_view value);
 
 /// The value that the same claim has when it is granted.
 std::string_view asGranted(std::string_view value);

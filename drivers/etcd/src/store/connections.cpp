@@ -1,9 +1,5 @@
 // Gateway's connections to the members, and what is sent on them without waiting for an answer.
 
-#include <Poco/Net/DNS.h>
-#include <Poco/Net/HostEntry.h>
-#include <Poco/Net/NetException.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,49 +11,36 @@ namespace {
 
 constexpr std::size_t mostIdle = 64;
 
-Poco::Net::SocketAddress addressOf(const Member& member, std::size_t turn) {
-  try {
-    Poco::Net::IPAddress numeric;
-    if (Poco::Net::IPAddress::tryParse(member.host, numeric)) return {numeric, member.port};
-    auto addresses = Poco::Net::DNS::hostByName(member.host).addresses();
-    if (addresses.empty()) throw StreamBroken("the host has no address");
-    std::stable_sort(addresses.begin(), addresses.end(), [](const auto& left, const auto& right) {
-      return left.family() == Poco::Net::IPAddress::IPv4 && right.family() != Poco::Net::IPAddress::IPv4;
-    });
-    return {addresses[turn % addresses.size()], member.port};
-  } catch (const Poco::Exception& fault) {
-    throw StreamBroken(fault.displayText());
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<Connection> Gateway::connection(std::size_t member) {
-  {
-    const std::lock_guard guard(mutex_);
-    // Rather one on which no reply is awaited that would have to come first.
-    std::stable_partition(idle_.begin(), idle_.end(), [](const auto& each) { return each->hasLeftReply(); });
-    while (!idle_.empty()) {
-      auto last = std::move(idle_.back());
-      idle_.pop_back();
-      if (last->member() == member && last->usable()) return last;
-    }
+  auto made = kept(member);
+  return made ? std::move(made) : dial(member);
+}
+
+std::unique_ptr<Connection> Gateway::kept(std::size_t member) {
+  while (auto taken = takeIdle()) {
+    if (taken->member() == member && taken->usable(clock())) return taken;
   }
-  return dial(member);
+  return nullptr;
+}
+
+std::unique_ptr<Connection> Gateway::takeIdle() {
+  const std::lock_guard guard(mutex_);
+  if (idle_.empty()) return nullptr;
+  // Rather one on which no reply is awaited that would have to come first.
+  std::stable_partition(idle_.begin(), idle_.end(), [](const auto& each) { return each->hasLeftReply(); });
+  auto taken = std::move(idle_.back());
+  idle_.pop_back();
+  return taken;
 }
 
 std::unique_ptr<Connection> Gateway::dial(std::size_t member) {
-  std::size_t turn = 0;
-  {
-    const std::lock_guard guard(mutex_);
-    turn = dials_++;
-  }
-  const Member& to = options_.members[member];
-  return std::make_unique<Connection>(member, to.host, addressOf(to, turn), tls_);
+  return std::make_unique<Connection>(member, *hosts_[member], tls_, clock().now());
 }
 
 void Gateway::giveBack(std::unique_ptr<Connection> connection) {
-  if (connection->member() != current() || !connection->usable()) return;
+  if (connection->member() != current() || !connection->usable(clock())) return;
   const std::lock_guard guard(mutex_);
   if (idle_.size() < mostIdle) idle_.push_back(std::move(connection));
 }
@@ -66,8 +49,8 @@ void Gateway::leave(std::string_view path, std::string_view body) noexcept {
   try {
     const std::string token = knownToken();
     if (token.empty() != options_.user.empty()) return;
-    auto used = connection(current());
-    if (!used->connected()) return;
+    auto used = kept(current());
+    if (!used) return;
     used->post(path, fieldsFor(used->member(), token), body);
     if (!used->advance(clock(), Instant::min())) {
       if (!used->allSent()) return;

@@ -43,12 +43,17 @@ struct Gateway::Vain {
   std::set<std::size_t> wronglySetUp{};  // members
 };
 
-Gateway::Gateway(EtcdOptions options, Environment environment)
+Gateway::Gateway(EtcdOptions options, Environment environment, const Resolver& resolve)
     : options_(std::move(options)),
       environment_(std::move(environment)),
       name_(options_.display()),
       tls_(options_.tls ? makeTlsContext({options_.caFile, options_.certFile, options_.keyFile}) : nullptr) {
   options_.check();
+  // So a call that waits for a lookup in vain has another attempt, with an address that was found earlier.
+  const std::chrono::milliseconds patience = options_.connectTimeout / 2;
+  for (const Member& each : options_.members) {
+    hosts_.push_back(std::make_unique<MemberHost>(each, patience, resolve));
+  }
 }
 
 Answer Gateway::call(std::string_view path, std::string_view body, Instant deadline, Effect effect) {

@@ -45,7 +45,7 @@ struct BatchedCall {
 /// nothing can have been done. Thread-safe.
 class Gateway {
  public:
-  Gateway(EtcdOptions options, Environment environment);
+  Gateway(EtcdOptions options, Environment environment, const Resolver& resolve = resolveBySystem);
 
   /// One call. Throws StoreUnavailable, OutcomeUnknown (with Effect::perhaps only) and ConfigError (what is
   /// wrong with a single member only when the same goes for all), all of which name the store.
@@ -78,7 +78,10 @@ class Gateway {
   struct Attempt;
   struct Vain;
 
+  /// One that was kept, or a new one.
   std::unique_ptr<Connection> connection(std::size_t member);
+  std::unique_ptr<Connection> kept(std::size_t member);
+  std::unique_ptr<Connection> takeIdle();
   std::unique_ptr<Connection> dial(std::size_t member);
   void giveBack(std::unique_ptr<Connection> connection);
   Attempt attempt(std::string_view path, std::string_view body, const std::string& token, Instant deadline);
@@ -99,11 +102,11 @@ class Gateway {
   const Environment environment_;
   const std::string name_;
   const Poco::Net::Context::Ptr tls_;
+  std::vector<std::unique_ptr<MemberHost>> hosts_;  // of the members; the connections refer to them
   std::atomic<std::size_t> current_ = 0;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
-  std::size_t dials_ = 0;
   std::string token_;
 };
 

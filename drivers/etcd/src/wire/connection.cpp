@@ -17,18 +17,18 @@ void Connection::post(std::string_view path, std::string_view fields, std::strin
 
 bool Connection::advance(const Clock& clock, Instant until) {
   more_ = false;
-  if (!connected_ && !stream_.connect()) return false;
+  if (!connected_ && !connect()) return false;
   connected_ = true;
   if (leftReply_) {
     if (!receive(clock, until)) return false;
     leftReply_ = false;
     // What has come behind the reply must not be taken for the next one.
-    if (!usable()) throw StreamBroken("the connection is of no use any more");
+    if (!clean()) throw StreamBroken("the connection is of no use any more");
     reply_.restart();
   }
   while (!out_.empty()) {
     if (!sent_) sentAt_ = clock.now();
-    const std::size_t count = stream_.send(out_);
+    const std::size_t count = stream_->send(out_);
     if (count == 0) return false;
     sent_ = true;
     out_.erase(0, count);
@@ -36,14 +36,34 @@ bool Connection::advance(const Clock& clock, Instant until) {
   return receive(clock, until);
 }
 
+bool Connection::connect() {
+  if (!stream_) {
+    const auto address = host_.addressFrom(*lookup_);
+    if (!address) return false;
+    stream_.emplace(host_.name(), *address, tls_);
+  }
+  return stream_->connect();
+}
+
+bool Connection::usable(const Clock& clock) noexcept {
+  try {
+    if (leftReply_ && !receive(clock, Instant::min())) return true;
+    leftReply_ = false;
+    return clean();
+  } catch (const std::exception&) {  // it has ended
+    return false;
+  }
+}
+
 pollfd Connection::awaited() const {
-  if (!connected_) return stream_.toConnect();
-  return leftReply_ || out_.empty() ? stream_.toReceive() : stream_.toSend();
+  if (!stream_) return {lookup_->descriptor(), POLLIN, 0};
+  if (!connected_) return stream_->toConnect();
+  return leftReply_ || out_.empty() ? stream_->toReceive() : stream_->toSend();
 }
 
 bool Connection::receive(const Clock& clock, Instant until) {
   while (!reply_.complete()) {
-    const std::size_t count = stream_.receive(reply_.room());
+    const std::size_t count = stream_->receive(reply_.room());
     if (count == 0) return false;
     reply_.filled(count);
     if (clock.now() < until) continue;

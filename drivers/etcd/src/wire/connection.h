@@ -3,12 +3,15 @@
 #include <poll.h>
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/stream/stream.h"
 #include "wire/http_reply.h"
+#include "wire/member_host.h"
 
 namespace lockkeeper::etcd {
 
@@ -16,10 +19,9 @@ namespace lockkeeper::etcd {
 /// thread may attend to several. One thread at a time.
 class Connection {
  public:
-  /// Begins to connect. May throw StreamBroken.
-  Connection(std::size_t member, std::string host, const Poco::Net::SocketAddress& address,
-             Poco::Net::Context::Ptr tls)
-      : member_(member), stream_(std::move(host), address, std::move(tls)) {}
+  /// Begins to look up `host`, which must outlive it.
+  Connection(std::size_t member, MemberHost& host, Poco::Net::Context::Ptr tls, Instant now)
+      : member_(member), host_(host), tls_(std::move(tls)), lookup_(host.lookUp(now)) {}
 
   /// Which member it leads to.
   std::size_t member() const { return member_; }
@@ -49,16 +51,23 @@ class Connection {
   void leaveReply() { leftReply_ = true; }
   bool allSent() const { return sent_ && out_.empty(); }
 
-  /// Whether the next request may be sent on it.
-  bool usable() const { return leftReply_ || (reply_.reusable() && !stream_.readable()); }
+  /// Whether the next request may be sent on it. Takes in what has come of a reply that was left: the end of
+  /// the connection may be behind it.
+  bool usable(const Clock& clock) noexcept;
   /// Whether a reply that was left has still to be read.
   bool hasLeftReply() const { return leftReply_; }
 
  private:
+  bool connect();
   bool receive(const Clock& clock, Instant until);
+  /// Whether nothing has come that nobody asked for, such as the end of the connection.
+  bool clean() const { return reply_.reusable() && !stream_->readable(); }
 
   const std::size_t member_;
-  Stream stream_;
+  MemberHost& host_;
+  const Poco::Net::Context::Ptr tls_;
+  const std::shared_ptr<HostLookup> lookup_;
+  std::optional<Stream> stream_;  // once the address is known
   HttpReply reply_;
   std::string out_;
   Instant sentAt_{};

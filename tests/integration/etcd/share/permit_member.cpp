@@ -1,4 +1,5 @@
-// Takes permits on etcd until it is killed. Arguments: the cluster's URI, how many permits to take.
+// Takes permits on etcd until it is killed. Arguments: the cluster's URI, how many permits to
+// take, or "read".
 
 #include "permit_member.h"
 
@@ -11,5 +12,5 @@ int main(int count, char** arguments) {
   if (count != 3) return 64;
   lockkeeper::StoreRegistry registry;
   lockkeeper::etcd::use(registry);
-  lockkeeper::test::takePermits(registry.open(arguments[1]), arguments[2]);
+  return lockkeeper::test::takePart(registry.open(arguments[1]), arguments[2]);
 }

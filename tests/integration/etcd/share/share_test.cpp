@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "etcd_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "etcd_waiters.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "upgrade_threads.h"
@@ -16,41 +15,11 @@
 namespace lockkeeper::test {
 namespace {
 
-using namespace std::chrono_literals;
-
-class EtcdShares : public ::testing::Test {
+class EtcdShares : public EtcdWaiters {
  protected:
-  using Result = std::future<AcquireResult>;
-
-  static EtcdCluster& cluster() {
-    static EtcdCluster one({.nodes = 1});
-    return one;
-  }
-  static std::shared_ptr<LockDriver> open() { return openEtcd(cluster().uri()); }
-
-  Claimant sharer(std::uint32_t weight, std::uint32_t limit) const {
-    Claimant who;
-    who.key = key;
-    who.share = Share{weight, limit};
-    return who;
-  }
-  Result wait(const std::shared_ptr<LockDriver>& driver, const Claimant& who) const {
-    return std::async(std::launch::async, [driver, who, stop = stop_.get_token()] {
-      return capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, stop);
-    });
-  }
-  static bool queued(std::size_t count) {
-    return waitUntil([&] { return cluster().waitingClaims() == count; });
-  }
-  static bool done(const Result& result, std::chrono::milliseconds bound = 20s) {
-    return result.wait_for(bound) == std::future_status::ready;
-  }
   std::size_t holders() const { return capability<Permits>(*direct)->shareHolders(key, soon()).size(); }
   bool nothingStored() const { return cluster().firstClaim(key).created == 0; }
-  ~EtcdShares() override { stop_.request_stop(); }
 
-  std::stop_source stop_;
-  const std::string key = Claimant().key;
   const std::shared_ptr<LockDriver> direct = open();
 };
 
@@ -92,7 +61,7 @@ TEST_F(EtcdShares, WhoWaitsForSeveralPermitsIsWokenUpWhenTheyAreFree) {
   const auto driver = open();
   Result result = wait(driver, waits);
   ASSERT_TRUE(queued(1));
-  ASSERT_TRUE(waitUntil([&] { return cluster().watchMessages() > streams; }));
+  ASSERT_TRUE(streamsSince(streams));
   for (std::size_t i = 0; i < 2; ++i) {
     ASSERT_EQ(direct->release(holding[i].claim(), soon()), ReleaseOutcome::released);
     EXPECT_FALSE(done(result, 100ms));
@@ -256,6 +225,20 @@ TEST_F(EtcdShares, WhoWaitsWithAnotherLimitHearsOfTheNewOne) {
   EXPECT_TRUE(granted(direct->acquire(sharer(1, 2).request())));
   EXPECT_EQ(holders(), 2U);
   EXPECT_EQ(cluster().waitingClaims(), 0U);
+}
+
+TEST_F(EtcdShares, AllOfManyHoldersAreShownAndBroken) {
+  constexpr std::uint32_t many = 300;  // more than are read at a time
+  for (std::uint32_t i = 0; i < many; ++i) {
+    ASSERT_TRUE(granted(direct->acquire(sharer(1 + i % 2, 2 * many).request())));
+  }
+  EXPECT_EQ(holders(), many);
+  EXPECT_TRUE(capability<Permits>(*direct)->resize(key, 3 * many, soon()));
+  for (const Holder& each : capability<Permits>(*direct)->shareHolders(key, soon())) {
+    EXPECT_EQ(each.share->limit, 3 * many);
+  }
+  EXPECT_TRUE(capability<Breakable>(*direct)->breakLock(key, soon()));
+  EXPECT_TRUE(nothingStored());
 }
 
 TEST_F(EtcdShares, AShareThatIsBrokenIsLostAndTheOthersAreNot) {

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <Poco/Net/SocketAddress.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/etcd/etcd_options.h"
+#include "lockkeeper/stream/host_lookup.h"
+
+namespace lockkeeper::etcd {
+
+/// Where a member is. Its name is looked up for each new connection, but never twice at the same time: a
+/// resolver that hangs holds one thread. Thread-safe.
+class MemberHost {
+ public:
+  /// When a lookup takes longer than `patience`, new connections use what an earlier one has found.
+  MemberHost(const Member& member, std::chrono::milliseconds patience, Resolver resolve = resolveBySystem);
+
+  const std::string& name() const { return member_.host; }
+
+  /// The lookup that a new connection has to wait for.
+  std::shared_ptr<HostLookup> lookUp(Instant now);
+
+  /// Where that connection leads: to each of the addresses in turn, and to those found earlier when the
+  /// lookup has failed. Empty: the lookup is not done. Throws StreamBroken when no address is known.
+  std::optional<Poco::Net::SocketAddress> addressFrom(HostLookup& lookup);
+
+ private:
+  const Member member_;
+  const std::chrono::milliseconds patience_;
+  const Resolver resolve_;
+
+  std::mutex mutex_;
+  std::shared_ptr<HostLookup> running_;  // the last one, unless it is seen that it is done
+  Instant began_{};
+  std::shared_ptr<HostLookup> found_;  // the last one that has found addresses
+  std::size_t turn_ = 0;
+};
+
+}  // namespace lockkeeper::etcd

@@ -1,0 +1,230 @@
+#include "store/gateway.h"
+
+#include <Poco/Net/ServerSocket.h>
+#include <Poco/Net/StreamSocket.h>
+#include <poll.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lockkeeper/driver/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace lockkeeper::etcd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view leftPath = "/left";
+
+/// Answers every request but those to `leftPath`.
+class Member {
+ public:
+  std::uint16_t port() const { return listener_.address().port(); }
+  bool hasLeft() const { return left_; }
+
+  /// Ends all connections on which a reply was left.
+  void endLeft() {
+    ended_ = true;
+    while (ended_) std::this_thread::yield();
+  }
+
+ private:
+  struct Peer {
+    Poco::Net::StreamSocket socket;
+    bool left = false;
+  };
+
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (ended_) {
+        std::erase_if(peers_, [](const Peer& each) { return each.left; });
+        ended_ = false;
+      }
+      if (listener_.poll(Poco::Timespan(0, 1000), Poco::Net::Socket::SELECT_READ)) {
+        peers_.push_back({listener_.acceptConnection()});
+      }
+      std::erase_if(peers_, [this](Peer& each) { return !answer(each); });
+    }
+  }
+
+  bool answer(Peer& peer) {
+    if (!peer.socket.poll({}, Poco::Net::Socket::SELECT_READ)) return true;
+    std::array<char, 4096> bytes{};
+    const int count = peer.socket.receiveBytes(bytes.data(), static_cast<int>(bytes.size()));
+    if (count <= 0) return false;
+    if (std::string_view(bytes.data(), static_cast<std::size_t>(count)).find(leftPath) !=
+        std::string_view::npos) {
+      peer.left = left_ = true;
+      return true;
+    }
+    constexpr std::string_view reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+    peer.socket.sendBytes(reply.data(), static_cast<int>(reply.size()));
+    return true;
+  }
+
+  Poco::Net::ServerSocket listener_{Poco::Net::SocketAddress("127.0.0.1", 0)};
+  std::vector<Peer> peers_;
+  std::atomic<bool> left_ = false;
+  std::atomic<bool> ended_ = false;
+  std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
+};
+
+/// Does something at one of the looks at it.
+class EventfulClock final : public Clock {
+ public:
+  Instant now() const noexcept override {
+    if (left_ > 0 && --left_ == 0) event_();
+    return systemClock()->now();
+  }
+  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, Instant until) override {
+    systemClock()->wait(lock, changed, until);
+  }
+  void atLook(int look, std::function<void()> event) {
+    event_ = std::move(event);
+    left_ = look;
+  }
+  bool happened() const { return left_ == 0; }
+
+ private:
+  mutable int left_ = 0;
+  std::function<void()> event_;
+};
+
+/// While `call` is made on a kept connection, that one ends: at each of the looks at the clock until the
+/// caller waits for the reply that was left.
+template <class Call>
+void endMeanwhile(Call&& call) {
+  for (int look = 1; look <= 3; ++look) {
+    SCOPED_TRACE("at look " + std::to_string(look));
+    Member member;
+    const auto clock = std::make_shared<EventfulClock>();
+    Environment environment;
+    environment.clock = clock;
+    EtcdOptions options;
+    options.members = {{.host = "127.0.0.1", .port = member.port()}};
+    options.connectTimeout = options.ioTimeout = 5s;
+    Gateway gateway(options, environment);
+    const auto deadline = [&] { return systemClock()->now() + 10s; };
+    (void)gateway.call("/first", "{}", deadline(), Effect::none);
+    gateway.leave(leftPath, "{}");
+    while (!member.hasLeft()) std::this_thread::yield();
+    clock->atLook(look, [&] { member.endLeft(); });
+    call(gateway, deadline());
+    EXPECT_TRUE(clock->happened());
+  }
+}
+
+TEST(EtcdGateway, ACallIsMadeWhenItsKeptConnectionEnds) {
+  endMeanwhile([](Gateway& gateway, Instant deadline) {
+    EXPECT_NO_THROW((void)gateway.call("/next", "{}", deadline, Effect::perhaps));
+  });
+}
+
+TEST(EtcdGateway, CallsThatAreMadeTogetherAreMadeWhenAKeptConnectionEnds) {
+  endMeanwhile([](Gateway& gateway, Instant deadline) {
+    std::vector<BatchedCall> calls(3, {.body = "{}"});
+    gateway.callAll("/next", calls, deadline);
+    for (const BatchedCall& each : calls) EXPECT_TRUE(each.answer) << each.cause;
+  });
+}
+
+/// A resolver that hangs when it is told to, as long as this object lives.
+class HangingResolver {
+ public:
+  explicit HangingResolver(std::uint16_t port) : state_(std::make_shared<State>()) { state_->port = port; }
+  HangingResolver(const HangingResolver&) = delete;
+  HangingResolver& operator=(const HangingResolver&) = delete;
+  ~HangingResolver() { hang(false); }
+
+  void hang(bool whether) {
+    state_->hangs = whether;
+    state_->hangs.notify_all();
+  }
+  int asked() const { return state_->asked; }
+  Resolver resolver() const {
+    return [state = state_](const std::string&, std::uint16_t) {
+      ++state->asked;
+      state->hangs.wait(true);
+      if (state->fails) throw StreamBroken("no such host");
+      return std::vector<Poco::Net::SocketAddress>{{"127.0.0.1", state->port}};
+    };
+  }
+  void fail() { state_->fails = true; }
+
+ private:
+  struct State {
+    std::uint16_t port = 0;
+    std::atomic<bool> hangs = false;
+    std::atomic<bool> fails = false;
+    std::atomic<int> asked = 0;
+  };
+  std::shared_ptr<State> state_;  // shared with the threads of lookups
+};
+
+class EtcdNames : public ::testing::Test {
+ protected:
+  static EtcdOptions options() {
+    EtcdOptions all;
+    all.members = {{.host = "etcd.example", .port = 2379}};
+    all.connectTimeout = all.ioTimeout = 300ms;
+    return all;
+  }
+  static Instant in(std::chrono::milliseconds time) { return systemClock()->now() + time; }
+  void call() { (void)gateway.call("/path", "{}", in(10s), Effect::none); }
+  /// Nothing is kept for the next call after this.
+  void loseConnections() {
+    gateway.leave(leftPath, "{}");
+    while (!member.hasLeft()) std::this_thread::yield();
+    member.endLeft();
+  }
+
+  Member member;
+  HangingResolver names{member.port()};
+  Gateway gateway{options(), Environment{}, names.resolver()};
+};
+
+TEST_F(EtcdNames, CallsEndByTheirDeadlinesWhileTheResolverHangs) {
+  names.hang(true);
+  const Instant end = in(5s);
+  EXPECT_THROW((void)gateway.call("/path", "{}", in(200ms), Effect::perhaps), StoreUnavailable);
+  std::vector<BatchedCall> calls(40, {.body = "{}"});
+  gateway.callAll("/path", calls, in(200ms));
+  for (const BatchedCall& each : calls) {
+    EXPECT_FALSE(each.answer);
+    EXPECT_EQ(each.error, ErrorCode::storeUnavailable);
+  }
+  gateway.leave(leftPath, "{}");
+  (void)gateway.stream("/path", "{}", in(200ms));
+  EXPECT_LT(systemClock()->now(), end);
+  EXPECT_EQ(names.asked(), 1) << "one thread hangs, not one for each connection";
+}
+
+TEST_F(EtcdNames, AnAddressThatWasFoundServesWhileTheResolverHangs) {
+  call();
+  loseConnections();
+  names.hang(true);
+  EXPECT_NO_THROW(call());
+  EXPECT_EQ(names.asked(), 2);
+}
+
+TEST_F(EtcdNames, AnAddressThatWasFoundServesWhileTheResolverFails) {
+  call();
+  loseConnections();
+  names.fail();
+  EXPECT_NO_THROW(call());
+  EXPECT_EQ(names.asked(), 2);
+}
+
+}  // namespace
+}  // namespace lockkeeper::etcd
