@@ -30,13 +30,19 @@ end
 local own = value == ARGV[2] or value == ARGV[2] .. '@'
 
 local function isOfAnotherType(reply)
-  return type(reply) == 'table' and string.find(reply.err, 'WRONGTYPE')
+  return type(reply) == 'table' and reply.err and string.find(reply.err, 'WRONGTYPE')
 end
+
+-- What hasQueue() has read: the first two in the queue, and what is known of the caller if it waits.
+local firstTwo, callerEntry
 
 -- Keys of another type in its place are somebody else's, and no queue.
 local function hasQueue()
-  return redis.call('EXISTS', KEYS[2]) == 1 and not isOfAnotherType(redis.pcall('ZSCORE', KEYS[2], ARGV[2])) and
-    not isOfAnotherType(redis.pcall('HGET', KEYS[3], ARGV[2]))
+  if redis.call('EXISTS', KEYS[2]) == 0 then
+    return false
+  end
+  firstTwo, callerEntry = redis.pcall('ZRANGE', KEYS[2], 0, 1), redis.pcall('HGET', KEYS[3], ARGV[2])
+  return not isOfAnotherType(firstTwo) and not isOfAnotherType(callerEntry)
 end
 
 -- What most releases find: nobody waits.
@@ -56,6 +62,8 @@ if ARGV[1] == 'releaseShare' then
 end
 
 -- @include waiting.lua
+
+front = firstTwo or front
 
 local offerFor, pollAfter, firstPollsAfter = 1000, 250, 1000
 
@@ -108,7 +116,7 @@ local function handOver(now, permits, caller)
     -- The one behind them looks when the offers have lapsed, or at once if only this call takes out no more.
     local isCut = mayRemove == 0
     mayRemove = math.max(mayRemove, 1)
-    wakeFirst(now, isCut and 1 or offerFor + 1)
+    wakeFirst(now, isCut and 1 or offerFor + 1, caller)
   end
   return offered, toCaller
 end
@@ -117,7 +125,10 @@ local micros = present()
 local now = math.floor(micros / 1000)
 
 if ARGV[1] == 'release' then
-  remove(ARGV[2])
+  -- Who holds the lock is in the queue only after a reply that was lost.
+  if not own or callerEntry then
+    remove(ARGV[2])
+  end
   if own then
     return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
   end
@@ -218,7 +229,10 @@ if new then
     publish(stay, 'wanted')
   end
 end
-redis.call('HSET', KEYS[3], ARGV[2], entry(now, ARGV[3], ARGV[4]))
+local wait = new and offerFor or lookAfter
+local noted = wait
+redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+front = redis.call('ZRANGE', KEYS[2], 0, 1)
 -- Free, since its lease has ended, or somebody who knows nothing of queues has deleted it; or there are permits.
 if permits then
   local _, toCaller = handOver(now, permits, ARGV[2])
@@ -230,9 +244,8 @@ if forShare or permits then
   value = redis.pcall('GET', KEYS[1])
 end
 local isFirst = first(now) == ARGV[2]
-local isSecond = redis.call('ZRANGE', KEYS[2], 1, 1)[1] == ARGV[2]
+local isSecond = (front[2] or redis.call('ZRANGE', KEYS[2], 1, 1)[1]) == ARGV[2]
 local isOffered = type(value) == 'string' and string.sub(value, -1) == '@'
-local wait = new and offerFor or lookAfter
 if mayRemove == 0 then
   wait = 1
 elseif ARGV[4] == '' then
@@ -249,7 +262,9 @@ if isFirst or isSecond or isOffered then
     wait = math.min(wait, remaining + 1)
   end
 end
-redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+if wait ~= noted then
+  redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+end
 redis.call('PEXPIRE', KEYS[2], lookAfter + grace)
 redis.call('PEXPIRE', KEYS[3], lookAfter + grace)
 return {0, wait, string.format('%.0f', ticket), new and 1 or 0}

@@ -2,12 +2,19 @@
 local lookAfter, grace = 4000, 5000
 -- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
 local mayRemove = 100
+-- The first ones in the queue, as far as they have been read.
+local front = {}
 
 -- Whether it was in the queue. Not by pcall: who cannot take out an entry would find the same one again and again.
 local function remove(waiter)
   local found = redis.call('ZREM', KEYS[2], waiter) == 1
   redis.call('HDEL', KEYS[3], waiter)
   mayRemove = mayRemove - 1
+  if front[1] == waiter then
+    table.remove(front, 1)
+  else
+    front = {}
+  end
   return found
 end
 
@@ -40,7 +47,7 @@ end
 -- or nobody has been found yet.
 local function first(now)
   while mayRemove > 0 do
-    local waiter = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
+    local waiter = front[1] or redis.call('ZRANGE', KEYS[2], 0, 0)[1]
     if not waiter then
       return nil
     end
@@ -58,10 +65,10 @@ local function first(now)
   end
 end
 
--- Makes the first one look within `length` ms.
-local function wakeFirst(now, length)
+-- Makes the first one look within `length` ms. `caller`, who is asking now, need not be told.
+local function wakeFirst(now, length, caller)
   local waiter, looks, number, channel = first(now)
-  while waiter and looks > now + length do
+  while waiter and waiter ~= caller and looks > now + length do
     if tell(channel, number .. ' ' .. length) then
       -- By pcall: the lock has perhaps changed hands, and that must be reported.
       redis.pcall('HSET', KEYS[3], waiter, entry(now + length, number, channel))

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "advanced_clock.h"
 #include "free_port.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
@@ -24,9 +25,10 @@ RatePolicy limit(RateKind kind, std::string_view rate, std::int64_t burst = 0) {
   return RatePolicy("p", {.kind = kind, .rate = Rate::parse("rate", rate), .burst = burst});
 }
 
-RateOutcome take(RateDriver& driver, std::string_view key, const RatePolicy& policy, std::int64_t cost = 1) {
+RateOutcome take(RateDriver& driver, std::string_view key, const RatePolicy& policy, std::int64_t cost = 1,
+                 Instant deadline = soon()) {
   RateCharge charge{.key = key, .law = &policy.law(), .cost = cost};
-  driver.take({&charge, 1}, soon());
+  driver.take({&charge, 1}, deadline);
   return charge.outcome;
 }
 
@@ -128,7 +130,7 @@ TEST(RateStore, LocksAndLimitsOfOneNameDoNotMeet) {
 // Takes one unit of each of 32 keys on as many threads, again and again, and counts what came of the calls.
 class Crowd {
  public:
-  explicit Crowd(RateDriver& driver, int rounds = 50) {
+  explicit Crowd(RateDriver& driver, int rounds = 50, std::chrono::seconds ahead = 0s) : ahead_(ahead) {
     std::vector<std::jthread> threads;
     for (int thread = 0; thread < 32; ++thread) {
       threads.emplace_back([&, key = "key:" + std::to_string(thread)] {
@@ -143,7 +145,7 @@ class Crowd {
  private:
   void ask(RateDriver& driver, const std::string& key) {
     try {
-      granted_ += static_cast<int>(take(driver, key, perDay).granted);
+      granted_ += static_cast<int>(take(driver, key, perDay, 1, soon() + ahead_).granted);
     } catch (const Error& error) {
       const std::lock_guard guard(mutex_);
       ++refused_[error.what()];
@@ -151,6 +153,7 @@ class Crowd {
   }
 
   const RatePolicy perDay = limit(RateKind::tokenBucket, "20/day");
+  const std::chrono::seconds ahead_;  // the driver's clock of the machine's
   std::atomic<int> granted_ = 0;
   std::mutex mutex_;
   std::map<std::string, int> refused_;
@@ -287,6 +290,35 @@ TEST(RateCrowd, AKeyThatMayNotBeUsedFailsAloneAndTheOthersAreExact) {
   int refused = 0;
   for (const auto& [text, times] : crowd.refused()) refused += times;
   EXPECT_EQ(refused, (32 - allowed) * 50);
+}
+
+TEST(RateCrowd, AfterAKeyThatMayNotBeUsedEachAsksForItselfForAMinute) {
+  const RedisServer server({.users = {"user limiter on >let-me-in +@all ~*:key:1*"}});
+  FaultProxy proxy(server.port());
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto clock = std::make_shared<AdvancedClock>();
+  Environment environment;
+  environment.clock = clock;
+  const auto driver =
+      registry.openRates("redis://limiter:let-me-in@127.0.0.1:" + std::to_string(proxy.port()), environment);
+  EXPECT_FALSE(Crowd(*driver).refused().empty());
+  server.command({"ACL", "SETUSER", "limiter", "~*"});
+
+  const int before = scriptCalls(server);
+  EXPECT_TRUE(Crowd(*driver).refused().empty());
+  EXPECT_EQ(scriptCalls(server) - before, 32 * 50);
+
+  proxy.set({.kind = ProxyFault::Kind::delay, .pause = 50ms});
+  const Instant began = systemClock()->now();
+  EXPECT_TRUE(Crowd(*driver, 2).refused().empty());
+  EXPECT_LT(systemClock()->now() - began, 10 * 50ms) << "all at once: one after the other took 32 pauses";
+  proxy.passThrough();
+
+  clock->ahead = 61s;
+  const int apart = scriptCalls(server);
+  EXPECT_TRUE(Crowd(*driver, 50, 61s).refused().empty());
+  EXPECT_LT(scriptCalls(server) - apart, 32 * 50) << "together again";
 }
 
 std::unique_ptr<RedisServer> clusterOfOne() {

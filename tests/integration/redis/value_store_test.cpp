@@ -25,34 +25,6 @@ std::shared_ptr<ValueStore> openValues(const std::string& uri) {
 
 Instant soon() { return systemClock()->now() + 10s; }
 
-/// What every store of values does, on the one that `uri` names.
-void keepsValues(const std::string& uri) {
-  const auto values = openValues(uri);
-  EXPECT_EQ(values->get("a", soon()), std::nullopt);
-  values->put("a", "1", 1min, soon());
-  EXPECT_EQ(values->get("a", soon()), "1");
-  EXPECT_FALSE(values->add("a", "2", 1min, soon()));
-  EXPECT_EQ(values->get("a", soon()), "1");
-  values->put("a", "", 1min, soon());
-  EXPECT_EQ(values->get("a", soon()), "") << "an empty value is a value";
-  EXPECT_TRUE(values->erase("a", soon()));
-  EXPECT_FALSE(values->erase("a", soon()));
-  EXPECT_TRUE(values->add("a", "3", 50ms, soon()));
-  EXPECT_TRUE(waitUntil([&] { return !values->get("a", soon()); })) << "it ends by itself";
-
-  std::string longest(maxValueBytes, '\0');
-  longest.back() = '\xff';
-  const std::string key(512, '\n');
-  values->put(key, longest, 1min, soon());
-  EXPECT_TRUE(values->get(key, soon()) == longest);
-  EXPECT_THROW(values->put("b", longest + "x", 1min, soon()), std::invalid_argument);
-  EXPECT_THROW(values->add("b", "x", 0ms, soon()), std::invalid_argument);
-  EXPECT_THROW(values->put("b", "x", std::chrono::hours{24 * 367}, soon()), std::invalid_argument);
-  EXPECT_THROW(values->get("", soon()), std::invalid_argument);
-  EXPECT_THROW(values->erase("a:lockkeeper:b", soon()), std::invalid_argument);
-  EXPECT_EQ(values->get("b", soon()), std::nullopt);
-}
-
 /// Waits for a value in another thread, and looks for it only when it is told to.
 class Told {
  public:
@@ -167,13 +139,6 @@ TEST(ValueStore, AKeyOfAnotherTypeFailsOnlyItsOwnCall) {
   }
   values->put("b", "1", 1min, soon());
   EXPECT_EQ(values->get("b", soon()), "1");
-}
-
-TEST(ValueStore, InMemoryKeepsValues) { keepsValues("memory:"); }
-
-TEST(ValueStore, OnRedisKeepsValues) {
-  const RedisServer server;
-  keepsValues(server.uri());
 }
 
 TEST(ValueStore, IsNotThereOnEveryStore) {

@@ -91,9 +91,9 @@ TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
 // overdue by then: those who come together with the one who reads must not take their nodes for silent.
 TEST_F(Contention, CallersWhoComeTogetherAfterAPauseAskAllNodes) {
   constexpr int callers = 8;
-  constexpr int rounds = 30;
+  constexpr int rounds = 40;
   const auto seen = std::make_shared<Rounds>();
-  const auto driver = open("restartGuard=off&nodeTimeout=50ms", seen);
+  const auto driver = open("restartGuard=off&nodeTimeout=100ms", seen);
   ASSERT_TRUE(allAgree(*driver));
   std::barrier together(callers);
   std::atomic<int> grants{0};
@@ -103,7 +103,7 @@ TEST_F(Contention, CallersWhoComeTogetherAfterAPauseAskAllNodes) {
     for (int i = 0; i < callers; ++i) {
       threads.emplace_back([&] {
         for (int round = 0; round < rounds; ++round) {
-          (void)pauseUntil(*systemClock(), in(60ms));
+          (void)pauseUntil(*systemClock(), in(110ms));
           together.arrive_and_wait();
           const Claimant who{};
           try {

@@ -9,6 +9,8 @@
 #include "cluster/cluster_records.h"
 #include "cluster/cluster_renewals.h"
 #include "cluster/node_parts.h"
+#include "cluster/spread_claims.h"
+#include "cluster/topology/slot_map.h"
 #include "limit/rates.h"
 #include "lock/node_calls.h"
 #include "lockkeeper/driver/fork_guard.h"
@@ -92,6 +94,7 @@ class ClusterDriver::Impl {
   Topology topology;
   NodeParts<RedisDriver> nodes;
   ClusterRenewals renewals{topology, nodes};
+  SpreadClaims spread{topology, nodes, options.node.ioTimeout, *clock};
   ClusterRecords records{nodes};
 };
 
@@ -116,7 +119,12 @@ AcquireResult ClusterDriver::acquireWaiting(const AcquireRequest& request, std::
 
 std::vector<AcquireResult> ClusterDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
   std::vector<AcquireResult> results;
+  if (requests.front().waits && ofFirstSlot(requests).size() < requests.size()) {
+    impl_->forkGuard.check();
+    results = impl_->spread.acquire(requests);
+  }
   while (results.size() < requests.size()) {
+    if (!results.empty() && std::holds_alternative<Busy>(results.back())) break;
     const auto run = ofFirstSlot(requests.subspan(results.size()));
     try {
       const auto some = impl_->at(run.front().claim.key, run.front().deadline,
@@ -126,7 +134,6 @@ std::vector<AcquireResult> ClusterDriver::acquireInOrder(std::span<const Acquire
       if (results.empty()) throw;
       return results;
     }
-    if (std::holds_alternative<Busy>(results.back())) break;
   }
   return results;
 }
@@ -189,8 +196,6 @@ std::string ClusterDriver::name() const { return impl_->topology.name(); }
 
 void* ClusterDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
-  // Each grant is confirmed by itself then.
-  if (type == typeid(Batchable) && impl_->options.node.minReplicas > 0) return nullptr;
   return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
                       DoubtReporting, Permits, RateDriver>(*this, type);
 }
@@ -240,6 +245,11 @@ std::vector<Holder> ClusterDriver::shareHolders(std::string_view key, Instant de
 
 bool ClusterDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
   return impl_->at(key, deadline, [&](RedisDriver& node) { return node.resize(key, limit, deadline); });
+}
+
+// A master mostly has slots that are next to each other.
+std::size_t ClusterDriver::partOf(std::string_view key) const noexcept {
+  return hashSlot(key) / (SlotMap::slots / mostParts);
 }
 
 void ClusterDriver::take(std::span<RateCharge> charges, Instant deadline) {

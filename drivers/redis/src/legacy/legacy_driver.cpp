@@ -220,10 +220,12 @@ RenewOutcome LegacyRedisDriver::Impl::renewed(const Request& request, std::size_
 
 std::optional<Holder> LegacyRedisDriver::Impl::holderIn(const LegacyReply& found) const {
   if (found.value.kind == Kind::free || found.expired(legacy_.skewAllowance)) return std::nullopt;
+  const auto remaining = found.remaining(legacy_.skewAllowance);
   return Holder{.owner = found.value.owner,
-                .remaining = found.remaining(legacy_.skewAllowance),
+                .remaining = remaining,
                 .fence = std::nullopt,
-                .grantId = sha1(legacyGrant(found.text))};
+                .grantId = sha1(legacyGrant(found.text)),
+                .endless = !remaining};
 }
 
 // Once for each key, since a caller that waits for it asks again and again.

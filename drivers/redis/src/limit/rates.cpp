@@ -19,10 +19,14 @@ namespace {
 
 constexpr std::size_t wordsPerCharge = 7;
 constexpr std::size_t numbersPerCharge = 4;
+constexpr std::chrono::minutes pauseOfGrouping{1};
 constexpr std::string_view needs =
     "+@connection +info +time +get +set +del +pexpireat +llen +lindex +ltrim +rpush +eval +evalsha, on the "
     "keys "
     "of the limits";
+
+// The server does not let keys that differ be in one call.
+bool mustBeApart(const Reply& reply) { return isError(reply, "CROSSSLOT") || isError(reply, "NOPERM"); }
 
 std::string_view letterOf(RateKind kind) {
   if (isBucket(kind)) return "b";
@@ -100,13 +104,13 @@ struct Rates::Call {
 Rates::Rates(RedisStore& store)
     : store_(store), groups_(store.clock(), [this](std::span<GroupedCharge> group, Instant deadline) {
         const bool isOfSlots = group.size() > 1 && store_.options().cluster != ClusterUse::none;
-        if (isOfSlots) return decideBySlot(group, deadline);
-        grouped_ ? decideEach(group, deadline) : decideApart(group, deadline);
+        isOfSlots ? decideBySlot(group, deadline) : decideEach(group, deadline);
       }) {}
 
 void Rates::take(std::span<RateCharge> charges, Instant deadline) {
-  if (charges.size() == 1) return groups_.decide(charges.front(), deadline);
-  decideTogether(charges, "take", deadline);
+  if (charges.size() > 1) return decideTogether(charges, "take", deadline);
+  if (store_.clock().now() < apartUntil_.load()) return decideTogether(charges, "each", deadline);
+  groups_.decide(charges.front(), deadline);
 }
 
 void Rates::peek(std::span<RateCharge> charges, Instant deadline) {
@@ -134,11 +138,17 @@ void Rates::decideEach(std::span<GroupedCharge> group, Instant deadline) {
   Request request;
   ask(request, call, deadline);
   const Reply& reply = request.reply(0);
-  if (group.size() > 1 && (isError(reply, "CROSSSLOT") || isError(reply, "NOPERM"))) {
-    grouped_ = false;
-    return decideApart(group, deadline);
-  }
+  if (group.size() > 1 && mustBeApart(reply)) return decideApart(pointers, deadline);
   concludeEach(pointers, request, 0);
+}
+
+// Some may not be in one call with others, or not be used at all. For those that come, group commit would
+// only be a detour.
+void Rates::decideApart(std::span<GroupedCharge* const> group, Instant deadline) {
+  apartUntil_ = saturatingAdd(store_.clock().now(), pauseOfGrouping);
+  Parts parts;
+  for (GroupedCharge* each : group) parts.push_back({each});
+  decideAtOnce(parts, deadline);
 }
 
 // A cluster's node takes no keys of two slots in one call: there is one call for each slot, and all are sent
@@ -148,24 +158,34 @@ void Rates::decideBySlot(std::span<GroupedCharge> group, Instant deadline) {
   for (GroupedCharge& each : group) {
     slots[hashSlot(limitKey(each.charge->key, each.charge->law->kind))].push_back(&each);
   }
+  Parts parts;
+  for (auto& [slot, charges] : slots) parts.push_back(std::move(charges));
+  decideAtOnce(parts, deadline);
+}
+
+// One call for each part, in one round trip.
+void Rates::decideAtOnce(const Parts& parts, Instant deadline) {
   std::vector<Call> calls;
-  calls.reserve(slots.size());
-  for (const auto& [slot, charges] : slots) {
+  calls.reserve(parts.size());
+  for (const auto& charges : parts) {
     Call& call = calls.emplace_back("each", charges.size());
     for (const GroupedCharge* each : charges) call.add(*each->charge);
   }
   Request request;
   for (const Call& each : calls) each.addTo(request, Script::By::digest);
   store_.execute(request, deadline);
-  std::size_t index = 0;
-  for (const auto& [slot, charges] : slots) {
-    const std::size_t call = index++;
+  for (std::size_t call = 0; call < parts.size(); ++call) {
+    const std::vector<GroupedCharge*>& charges = parts[call];
     if (charges.size() > 1 && isOnItsWay(request.reply(call))) {
       // Some of them are at one node, some at the other: each is served alone.
       for (GroupedCharge* each : charges) decideAlone(*each, deadline);
       continue;
     }
     try {
+      if (charges.size() > 1 && mustBeApart(request.reply(call))) {
+        decideApart(charges, deadline);
+        continue;
+      }
       if (isError(request.reply(call), "NOSCRIPT")) {
         // Alone, since others may have been charged already.
         Request again;
@@ -190,10 +210,6 @@ void Rates::concludeEach(std::span<GroupedCharge* const> group, const Request& r
       group[index]->failure = std::current_exception();
     }
   }
-}
-
-void Rates::decideApart(std::span<GroupedCharge> group, Instant deadline) {
-  for (GroupedCharge& each : group) decideAlone(each, deadline);
 }
 
 void Rates::decideAlone(GroupedCharge& charge, Instant deadline) {

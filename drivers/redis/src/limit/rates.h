@@ -32,13 +32,15 @@ class Rates {
 
  private:
   struct Call;
+  using Parts = std::vector<std::vector<GroupedCharge*>>;  // of a group, each for one call
 
   void ask(Request& request, const Call& call, Instant deadline);
   void decideTogether(std::span<RateCharge> charges, std::string_view mode, Instant deadline);
   void decideEach(std::span<GroupedCharge> group, Instant deadline);
-  void decideApart(std::span<GroupedCharge> group, Instant deadline);
+  void decideApart(std::span<GroupedCharge* const> group, Instant deadline);
   void decideAlone(GroupedCharge& charge, Instant deadline);
   void decideBySlot(std::span<GroupedCharge> group, Instant deadline);
+  void decideAtOnce(const Parts& parts, Instant deadline);
   void concludeEach(std::span<GroupedCharge* const> group, const Request& request, std::size_t call);
   void conclude(RateCharge& charge, const Reply& reply, std::size_t index);
   void check(const Request& request, std::size_t call, std::size_t charges);
@@ -46,7 +48,7 @@ class Rates {
 
   RedisStore& store_;
   RateGroups groups_;
-  std::atomic<bool> grouped_{true};  // false: the server does not let keys that differ be in one call
+  std::atomic<Instant> apartUntil_ = Instant::min();  // each caller asks by itself
 };
 
 }  // namespace lockkeeper::redis

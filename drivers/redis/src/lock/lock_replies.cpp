@@ -16,6 +16,24 @@ bool isAcquireReply(const Reply& reply) {
   return reply.items.size() == 2 && isFlag(reply.items[0]);
 }
 
+AcquireResult acquireResult(RedisStore& store, const Request& request, const Reply& reply,
+                            std::chrono::milliseconds ttl, std::uint32_t turns,
+                            std::chrono::milliseconds stay) {
+  if (reply.kind == ReplyKind::error) store.refuse(reply);
+  if (!isAcquireReply(reply)) store.unexpected(request);
+  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
+  const std::int64_t fence = reply.items[1].integer;
+  const bool withFence = store.options().fence;
+  if (withFence != (fence > 0)) store.unexpected(request);
+  if (!withFence) return Granted{request.sentAt(), ttl, std::nullopt};
+  Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
+  if (reply.items.size() == 2) return granted;
+  if (turns == 1 || reply.items[2].integer > turns) store.unexpected(request);
+  granted.turns = static_cast<std::uint32_t>(reply.items[2].integer);
+  granted.stay = stay;
+  return granted;
+}
+
 bool isPermitReply(const Reply& reply) {
   if (reply.items.size() == 2 && reply.items[0].isInteger(2)) {
     const Reply& limit = reply.items[1];
@@ -38,14 +56,15 @@ std::optional<Holder> holderIn(const Reply& holderReply) {
   if (holderReply.kind == ReplyKind::nil) return std::nullopt;
   const std::string_view value = holderReply.items[0].text;
   const std::string_view grant = withoutOffer(value);
-  const std::optional<std::string> owner = ownerIn(value);
+  const std::optional<ClaimText> text = textIn(value);
   Holder holder;
-  holder.owner = owner.value_or("");
+  if (text) holder.owner = text->owner;
   holder.remaining = remainingIn(holderReply.items[1]);
+  holder.endless = holderReply.items[1].isInteger(-1);  // what PTTL says of a key without a TTL
   holder.grantId = sha1(grant);
-  holder.share = shareIn(value);
+  if (text) holder.share = text->share;
   // Who is only offered the key has no fence yet.
-  if (owner && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
+  if (text && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = wholeNumber<Fence>(holderReply.items[2].text);
   return holder;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "lockkeeper/driver/driver.h"
+#include "store/redis_store.h"
 #include "wire/protocol/resp.h"
 
 namespace lockkeeper::redis {
@@ -15,6 +16,13 @@ inline bool isFlag(const Reply& reply) { return reply.isInteger(0) || reply.isIn
 /// Of scripts/acquire.lua: a pair, of which the first number is 1 (granted) or 0 (busy); after a grant, the
 /// turns may follow.
 bool isAcquireReply(const Reply& reply);
+
+/// What such a reply grants. A grant and a refusal have their own first word, so that neither can be taken
+/// for the other. `stay` becomes that of a grant for several turns, of which `turns` were asked for. Throws
+/// as RedisStore::refuse() and unexpected().
+AcquireResult acquireResult(RedisStore& store, const Request& request, const Reply& reply,
+                            std::chrono::milliseconds ttl, std::uint32_t turns = 1,
+                            std::chrono::milliseconds stay = {});
 
 /// Of scripts/permit/acquire_permits.lua: also {2, limit}, when others have another limit.
 bool isPermitReply(const Reply& reply);

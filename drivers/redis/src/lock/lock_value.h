@@ -1,10 +1,10 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/internal/claim_text.h"
 #include "wire/protocol/composed_text.h"
 
 namespace lockkeeper::redis {
@@ -13,19 +13,13 @@ namespace lockkeeper::redis {
 /// always has both, and after one more '@' "<weight>/<limit>". Secret, for the token.
 ComposedText lockValue(const Claim& claim);
 
-/// Whether that is the value of a share.
-bool isShare(std::string_view value);
-
-/// What a value that lockValue() made for a share says of it; empty for any other.
-std::optional<Share> shareIn(std::string_view value);
-
 /// Without the '@' at its end, by which scripts/queue.lua marks the value of a claim that the key is only
 /// offered to.
 constexpr std::string_view withoutOffer(std::string_view value) {
   return value.ends_with('@') ? value.substr(0, value.size() - 1) : value;
 }
 
-/// The label in a value that lockValue() made, or that is offered the key; empty for any other value.
-std::optional<std::string> ownerIn(std::string_view value);
+/// What a value says that lockValue() made, or that is offered the key; empty for any other value.
+inline std::optional<ClaimText> textIn(std::string_view value) { return claimTextIn(withoutOffer(value)); }
 
 }  // namespace lockkeeper::redis

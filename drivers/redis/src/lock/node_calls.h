@@ -1,10 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "lockkeeper/driver/driver.h"
 #include "wire/protocol/redirect.h"
@@ -27,6 +30,26 @@ class NodeCalls {
   /// is on another node now.
   virtual AcquireResult wait(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                              const std::stop_token& stop, std::string& ticket) = 0;
+
+  /// Claims that were sent to the node, in groups of keys of one slot. Its end does not wait for their
+  /// outcome.
+  class ClaimsUnderWay {
+   public:
+    /// What Batchable::acquireInOrder() returns or throws for one group.
+    struct Outcome {
+      std::vector<AcquireResult> results{};
+      std::exception_ptr failure{};
+    };
+
+    virtual ~ClaimsUnderWay() = default;
+
+    /// Waits for the outcome of each group. Once.
+    virtual std::vector<Outcome> await() = 0;
+  };
+
+  /// As Batchable::acquireInOrder() for each of the groups, of which there is one at least, but only sends
+  /// them. Throws when nothing was sent.
+  virtual std::unique_ptr<ClaimsUnderWay> sendInOrder(std::vector<std::vector<AcquireRequest>> groups) = 0;
 
   /// Throws when the server does not answer, or is no master.
   virtual void ping(Instant deadline) = 0;

@@ -55,14 +55,13 @@ std::vector<Holder> PermitCalls::holders(std::string_view key, Instant deadline)
   std::vector<Holder> holders;
   for (std::size_t index = 0; index < reply.items.size(); index += 2) {
     const std::string& value = reply.items[index].text;
-    const auto share = shareIn(value);
-    const auto owner = ownerIn(value);
-    if (!share || !owner) continue;  // somebody else's
-    holders.push_back({.owner = *owner,
+    const auto text = textIn(value);
+    if (!text || !text->share) continue;  // somebody else's
+    holders.push_back({.owner = text->owner,
                        .remaining = remainingIn(reply.items[index + 1]),
                        .fence = {},
                        .grantId = sha1(value),
-                       .share = share});
+                       .share = text->share});
   }
   return holders;
 }

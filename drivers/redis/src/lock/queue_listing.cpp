@@ -28,7 +28,8 @@ std::vector<Waiter> waitersIn(RedisStore& store, const Request& request, std::si
   for (std::size_t item = 0; item < reply.items.size(); item += 2) {
     const std::string& value = reply.items[item].text;
     const std::int64_t age = reply.items[item + 1].integer;
-    Waiter waiter{.owner = ownerIn(value).value_or(""), .waited = {}, .share = shareIn(value)};
+    const ClaimText text = textIn(value).value_or(ClaimText{});
+    Waiter waiter{.owner = text.owner, .waited = {}, .share = text.share};
     if (age < longestWait) waiter.waited = std::chrono::milliseconds{std::max<std::int64_t>(age, 0) / 1000};
     waiters.push_back(std::move(waiter));
   }

@@ -1,5 +1,6 @@
 #include "lockkeeper/redis/redis_driver.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
 #include "lock/node_calls.h"
+#include "lock/ordered_claims.h"
 #include "lock/permit_calls.h"
 #include "lock/queue_listing.h"
 #include "lock/replica_count.h"
@@ -42,6 +44,7 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
           doubts.tellDoubt();
         }) {}
 
+  class UnderWay;
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
   void renew(std::span<Renewal> renewals, std::span<std::optional<Redirect>> redirects,
@@ -51,12 +54,10 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
   void ping(Instant deadline) override { RedisStore::ping(deadline); }
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
-  std::vector<AcquireResult> attemptInOrder(std::span<const AcquireRequest> requests);
-  void checkReplicas(const AcquireRequest& request, const Request& wire);
+  std::unique_ptr<ClaimsUnderWay> sendInOrder(std::vector<std::vector<AcquireRequest>> groups) override;
+  void checkReplicas(std::span<const AcquireRequest> granted, const Request& wire);
   void checkReplicas(std::span<Renewal> renewals, std::uint64_t connection, Instant deadline);
   AcquireResult setResult(const Request& request, milliseconds ttl);
-  AcquireResult scriptResult(const Request& request, const Reply& reply, milliseconds ttl,
-                             std::uint32_t turns = 1, milliseconds stay = {});
   void addHolder(Request& request, Script::By by, std::string_view key, bool withFence = true) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
   RenewOutcome renewed(const Request& request, std::size_t index);
@@ -83,7 +84,7 @@ AcquireResult RedisDriver::acquire(const AcquireRequest& request) {
   impl_->forkGuard.check();
   const RequestPool::Loan wire = impl_->requests.take();
   const AcquireResult result = impl_->attempt(request, *wire);
-  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas(request, *wire);
+  if (std::holds_alternative<Granted>(result)) impl_->checkReplicas({&request, 1}, *wire);
   return result;
 }
 
@@ -109,13 +110,19 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   };
   const AcquireResult result =
       queue.wait(request.claim, lockValue(request.claim), until, stop, confirm, ticket);
-  if (std::holds_alternative<Granted>(result)) checkReplicas(offered, *wire);
+  if (std::holds_alternative<Granted>(result)) checkReplicas({&offered, 1}, *wire);
   return result;
 }
 
 std::vector<AcquireResult> RedisDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
   impl_->forkGuard.check();
-  return impl_->attemptInOrder(requests);
+  const RequestPool::Loan wire = impl_->requests.take();
+  impl_->executeScripts(*wire, requests.front().deadline, [&](Request& call, Script::By by) {
+    addOrderedClaims(call, by, impl_->options(), requests);
+  });
+  std::vector<AcquireResult> results = orderedResults(*impl_, *wire, wire->reply(0), requests);
+  impl_->checkReplicas(grantedOf(requests, results), *wire);
+  return results;
 }
 
 bool RedisDriver::waitersReportedSince(Instant since) noexcept {
@@ -221,7 +228,6 @@ Promises RedisDriver::promises() const {
 
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
-  if (type == typeid(Batchable) && impl_->options().minReplicas > 0) return nullptr;
   if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
   return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
                       DoubtReporting, Permits, RateDriver>(*this, type);
@@ -324,57 +330,94 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     queue.noteRefusal();
     return result;
   }
-  return scriptResult(wire, wire.reply(0), request.ttl, several ? request.turns : 1,
-                      watch.channel.empty() ? milliseconds{0} : longestStay);
+  return acquireResult(*this, wire, wire.reply(0), request.ttl, several ? request.turns : 1,
+                       watch.channel.empty() ? milliseconds{0} : longestStay);
 }
 
-// Gives the grant that `wire` has brought back, and throws, when too few replicas have it.
-void RedisDriver::Impl::checkReplicas(const AcquireRequest& request, const Request& wire) {
+// Gives the grants that `wire` has brought back, and throws, when too few replicas have them.
+void RedisDriver::Impl::checkReplicas(std::span<const AcquireRequest> granted, const Request& wire) {
   const std::uint32_t least = options().minReplicas;
-  if (least == 0) return;
-  const ReplicaCount::Answer answer = replicas.having(
-      wire.connection(), {{std::string(request.claim.key), lockValue(request.claim).string()}},
-      request.deadline);
+  if (least == 0 || granted.empty()) return;
+  std::vector<ReplicaCount::Written> some;
+  for (const AcquireRequest& each : granted.first(std::min(granted.size(), ReplicaCount::enough)))
+    some.push_back({std::string(each.claim.key), lockValue(each.claim).string()});
+  const ReplicaCount::Answer answer =
+      replicas.having(wire.connection(), std::move(some), granted.front().deadline);
   if (answer.replicas >= least) return;
 
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
-    queue.release(request.claim, lockValue(request.claim), saturatingAdd(clock().now(), options().ioTimeout));
+    const Instant end = oneTimeout();
+    for (const AcquireRequest& each : granted) queue.release(each.claim, lockValue(each.claim), end);
   } catch (const Error&) {
-    throw OutcomeUnknown(few + "; giving it back failed");
+    throw WithdrawalUnknown(few + "; giving it back failed");
   }
   if (!answer.refusal.empty()) throw ConfigError(answer.refusal + ", to ask for replicas");
   throw StoreUnavailable(few + "; it was given back");
 }
 
-std::vector<AcquireResult> RedisDriver::Impl::attemptInOrder(std::span<const AcquireRequest> attempts) {
-  const std::string ttl = decimal(attempts.front().ttl);
-  const std::string kept = decimal(options().fenceKept);
-  std::vector<ComposedText> texts;  // to which the others point
-  texts.reserve(2 * attempts.size());
-  std::vector<std::string_view> keys;
-  std::vector<std::string_view> arguments{ttl, kept};
-  for (const AcquireRequest& each : attempts) {
-    keys.push_back(each.claim.key);
-    if (options().fence) keys.push_back(texts.emplace_back(companionKey(each.claim.key, "fence")));
-    arguments.push_back(texts.emplace_back(lockValue(each.claim)));
+/// Of this node.
+class RedisDriver::Impl::UnderWay final : public ClaimsUnderWay {
+ public:
+  UnderWay(Impl& impl, std::vector<std::vector<AcquireRequest>> groups)
+      : impl_(impl), groups_(std::move(groups)), deadline_(groups_.front().front().deadline) {
+    impl_.startScripts(*wire_, deadline_, fill());
+    sent_ = true;
   }
-  Request wire;
-  executeScripts(wire, attempts.front().deadline, [&](Request& call, Script::By by) {
-    Script::acquireInOrder().addTo(call, by, keys, arguments);
-  });
-  const Reply& reply = wire.reply(0);
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.items.empty() || reply.items.size() > attempts.size()) unexpected(wire);
-  std::vector<AcquireResult> results;
-  for (const Reply& each : reply.items) {
-    if (!results.empty() && std::holds_alternative<Busy>(results.back())) unexpected(wire);
-    results.push_back(scriptResult(wire, each, attempts.front().ttl));
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+  ~UnderWay() override {
+    if (!sent_) return;
+    try {
+      impl_.finishScripts(*wire_, impl_.clock().now(), fill());
+    } catch (const std::exception&) {
+      // Nobody wants to know.
+    }
   }
-  const bool cutShort = results.size() < attempts.size() && !std::holds_alternative<Busy>(results.back());
-  if (cutShort) unexpected(wire);
-  return results;
+
+  std::vector<Outcome> await() override {
+    sent_ = false;
+    impl_.finishScripts(*wire_, deadline_, fill());
+    std::vector<Outcome> outcomes(groups_.size());
+    std::vector<AcquireRequest> granted;
+    for (std::size_t index = 0; index < groups_.size(); ++index) {
+      try {
+        outcomes[index].results = orderedResults(impl_, *wire_, wire_->reply(index), groups_[index]);
+        const auto some = grantedOf(groups_[index], outcomes[index].results);
+        granted.insert(granted.end(), some.begin(), some.end());
+      } catch (const std::exception&) {
+        outcomes[index].failure = std::current_exception();
+      }
+    }
+    try {
+      impl_.checkReplicas(granted, *wire_);
+    } catch (const std::exception&) {
+      for (Outcome& each : outcomes) {
+        if (!each.failure) each = {.results = {}, .failure = std::current_exception()};
+      }
+    }
+    return outcomes;
+  }
+
+ private:
+  std::function<void(Request& call, Script::By by)> fill() const {
+    return [this](Request& call, Script::By by) {
+      for (const auto& group : groups_) addOrderedClaims(call, by, impl_.options(), group);
+    };
+  }
+
+  Impl& impl_;
+  const std::vector<std::vector<AcquireRequest>> groups_;
+  const Instant deadline_;
+  const RequestPool::Loan wire_ = impl_.requests.take();  // it outlives this while the server may still answer
+  bool sent_ = false;
+};
+
+std::unique_ptr<NodeCalls::ClaimsUnderWay> RedisDriver::Impl::sendInOrder(
+    std::vector<std::vector<AcquireRequest>> groups) {
+  forkGuard.check();
+  return std::make_unique<UnderWay>(*this, std::move(groups));
 }
 
 // To the bare SET … NX.
@@ -384,23 +427,6 @@ AcquireResult RedisDriver::Impl::setResult(const Request& request, milliseconds 
   if (reply.kind == ReplyKind::nil) return Busy{};
   if (reply.kind != ReplyKind::status || reply.text != "OK") unexpected(request);
   return Granted{request.sentAt(), ttl, std::nullopt};
-}
-
-// To the script. A grant and a refusal have their own first word, so that neither can be taken for the other.
-AcquireResult RedisDriver::Impl::scriptResult(const Request& request, const Reply& reply, milliseconds ttl,
-                                              std::uint32_t turns, milliseconds stay) {
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (!isAcquireReply(reply)) unexpected(request);
-  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
-  const std::int64_t fence = reply.items[1].integer;
-  if (options().fence != (fence > 0)) unexpected(request);
-  if (!options().fence) return Granted{request.sentAt(), ttl, std::nullopt};
-  Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
-  if (reply.items.size() == 2) return granted;
-  if (turns == 1 || reply.items[2].integer > turns) unexpected(request);
-  granted.turns = static_cast<std::uint32_t>(reply.items[2].integer);
-  granted.stay = stay;
-  return granted;
 }
 
 void RedisDriver::Impl::addHolder(Request& request, Script::By by, std::string_view key,
@@ -414,7 +440,7 @@ std::optional<Holder> RedisDriver::Impl::holderIn(const Request& request, std::s
   const Reply& reply = request.reply(index);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (!isHolderReply(reply)) unexpected(request);
-  if (oursOnly && reply.kind != ReplyKind::nil && !ownerIn(reply.items[0].text)) return std::nullopt;
+  if (oursOnly && reply.kind != ReplyKind::nil && !textIn(reply.items[0].text)) return std::nullopt;
   return redis::holderIn(reply);
 }
 

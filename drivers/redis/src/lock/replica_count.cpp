@@ -32,7 +32,7 @@ RedisOptions waiting(RedisOptions options) {
 
 struct ReplicaCount::Turn {
   bool over = false;
-  std::vector<Written> written{};  // by those who share it
+  std::vector<Written> written{};  // by the first who share it, and by the one who asks
   std::string serverRun{};         // of the server that was asked
   std::uint64_t connection = 0;
   Answer answer{};
@@ -49,8 +49,8 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
   std::unique_lock lock(mutex_);
   if (!next_) next_ = std::make_shared<Turn>();
   const std::shared_ptr<Turn> turn = next_;
-  for (Written& each : some) {
-    if (turn->written.size() < enough) turn->written.push_back(std::move(each));
+  for (const Written& each : some) {
+    if (turn->written.size() < enough) turn->written.push_back(each);
   }
   while (!turn->over) {
     if (asking_) {
@@ -60,6 +60,11 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
     }
     asking_ = true;
     next_.reset();
+    // Those who came before may have given up, and what they have written is gone then.
+    for (Written& each : some) {
+      if (std::ranges::find(turn->written, each) == turn->written.end())
+        turn->written.push_back(std::move(each));
+    }
     lock.unlock();
     ask(*turn, deadline);
     lock.lock();
@@ -115,7 +120,8 @@ void ReplicaCount::addWrites(Request& request, const Turn& turn) const {
   for (const Written& each : turn.written) {
     const std::array<std::string_view, 1> keys = {each.key};
     const std::array<std::string_view, 3> arguments = {each.value, "1", "at least"};
-    const Script& script = isShare(each.value) ? Script::renewPermits() : Script::renew();
+    const auto text = textIn(each.value);
+    const Script& script = text && text->share ? Script::renewPermits() : Script::renew();
     script.addTo(request, Script::By::text, keys, arguments);
   }
 }

@@ -31,6 +31,7 @@ class ReplicaCount {
   struct Written {
     std::string key;
     std::string value;
+    bool operator==(const Written&) const = default;
   };
   /// More need not be given: one that is still there is enough.
   static constexpr std::size_t enough = 3;

@@ -299,7 +299,7 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   } else if (kind == "sunsubscribe") {
     own.live = false;  // the slot has gone to another node
   } else {
-    throw StoreUnavailable("the server tells of a channel that nobody asked for");
+    throw StoreUnavailable("the server reports a channel without a subscription");
   }
   own.asked = false;
   for (const auto& [number, waiter] : waiters_) {

@@ -180,6 +180,8 @@ void WaitQueue::leave(const Place& place) {
     release(place, store_.oneTimeout());
   } catch (const StoreUnavailable& error) {
     stillQueued(error);
+  } catch (const OutcomeUnknown& error) {
+    throw WithdrawalUnknown(error.what());
   }
 }
 

@@ -138,7 +138,10 @@ std::optional<Holder> RedlockDriver::holder(std::string_view key, Instant deadli
     return std::nullopt;  // the nodes disagree: nobody has a quorum
   }
   auto held = holderIn(shown->replies[0]);
-  if (held) held->remaining = quorumRemaining(round.request, *shown, quorum);
+  if (held) {
+    held->remaining = quorumRemaining(round.request, *shown, quorum);
+    held->endless = !held->remaining;
+  }
   if (held && impl_->fences) held->fence = impl_->fences->last(key, deadline);
   return held;
 }

@@ -78,6 +78,24 @@ class RedisStore {
     execute(request, deadline);
   }
 
+  /// The same in two steps, as Multiplexer::start() and finish(), with the same `fill`. Not for servers that
+  /// sentinels name, nor for slots that are on their way.
+  /// @{
+  template <class Fill>
+  void startScripts(Request& request, Instant deadline, Fill&& fill) {
+    fill(request, Script::By::digest);
+    server_.start(request, deadline);
+  }
+  template <class Fill>
+  void finishScripts(Request& request, Instant deadline, Fill&& fill) {
+    server_.finish(request, deadline);
+    if (!lacksScript(request)) return;
+    request.clear();
+    fill(request, Script::By::text);
+    execute(request, deadline);
+  }
+  /// @}
+
   /// Of a reply that is 1 or 0.
   bool flagOf(const Request& request, std::size_t index = 0);
   /// What the error reply to a renewal means.

@@ -139,6 +139,14 @@ class ClusterFailover : public RedisClusterTest {
     for (int number = 0; found.size() < 3; ++number) found.insert(masterOf("m" + std::to_string(number)));
     return {found.begin(), found.end()};
   }
+  static std::vector<std::size_t> replicas() {
+    std::vector<std::size_t> found;
+    for (std::size_t node = 0; node < cluster().size(); ++node) {
+      if (cluster().node(node).command({"INFO", "replication"}).find("role:slave") != std::string::npos)
+        found.push_back(node);
+    }
+    return found;
+  }
   /// Returns when all others know which node has the master's slots then.
   static void kill(std::size_t master, const std::string& itsKey) {
     cluster().kill(master);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -153,22 +154,48 @@ TEST_F(ClusterFailover, AGrantCountsOnlyWithAReplicaWhereThatIsAskedFor) {
   const auto strict = open("minReplicas=2&replicaTimeout=50ms");
   EXPECT_THROW((void)strict->acquire(who.request()), StoreUnavailable);
   EXPECT_FALSE(driver->holder(who.key, soon())) << "it was not given back";
-  std::vector<std::size_t> replicas;
-  for (std::size_t node = 0; node < cluster().size(); ++node) {
-    if (cluster().node(node).command({"INFO", "replication"}).find("role:slave") != std::string::npos) {
-      replicas.push_back(node);
-    }
-  }
-  ASSERT_EQ(replicas.size(), 3U);
-  for (const std::size_t replica : replicas) cluster().node(replica).pause();
+  const std::vector<std::size_t> all = replicas();
+  ASSERT_EQ(all.size(), 3U);
+  for (const std::size_t replica : all) cluster().node(replica).pause();
   std::string text;
   try {
     (void)driver->acquire(who.request());
   } catch (const StoreUnavailable& error) {
     text = error.what();
   }
-  for (const std::size_t replica : replicas) cluster().node(replica).resume();
+  for (const std::size_t replica : all) cluster().node(replica).resume();
   EXPECT_NE(text.find("only 0 of 1 replicas"), std::string::npos) << text;
+  cluster().awaitWell();
+}
+
+TEST_F(ClusterFailover, WhoDoesNotWaitForTheReplicasAnyMoreHarmsNoneOfTheNextOnes) {
+  const auto driver = open("minReplicas=1&replicaTimeout=10s");
+  const std::size_t master = masters().front();
+  const auto grantedInTime = [&](const Claimant& who, std::chrono::milliseconds time) {
+    try {
+      return granted(driver->acquire(who.request(in(time))));
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  ASSERT_TRUE(grantedInTime(claimOf(keyAt(master, "connects-")), 10s));
+  const Claimant patient = claimOf(keyAt(master, "patient-"));
+  const Claimant next = claimOf(keyAt(master, "next-"));
+  std::vector<Claimant> hasty;
+  for (int i = 0; i < 3; ++i) hasty.push_back(claimOf(keyAt(master, "hasty-" + std::to_string(i) + "-")));
+  const std::vector<std::size_t> all = replicas();
+  for (const std::size_t replica : all) cluster().node(replica).pause();
+  auto waiting = std::async(std::launch::async, [&] { return grantedInTime(patient, 30s); });
+  EXPECT_TRUE(waitUntil([&] {
+    return cluster().node(master).command({"CLIENT", "LIST"}).find("cmd=wait") != std::string::npos;
+  }));
+  for (const Claimant& each : hasty) {
+    EXPECT_FALSE(grantedInTime(each, 200ms));
+    EXPECT_TRUE(waitUntil([&] { return cluster().node(master).command({"EXISTS", each.key}) == "0"; }));
+  }
+  for (const std::size_t replica : all) cluster().node(replica).resume();
+  EXPECT_TRUE(waiting.get());
+  EXPECT_TRUE(grantedInTime(next, 10s));
   cluster().awaitWell();
 }
 

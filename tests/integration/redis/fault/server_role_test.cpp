@@ -329,5 +329,30 @@ TEST_F(Replicas, AGrantThatNoReplicaHasIsNoGrant) {
   EXPECT_TRUE(grantedSoon(*driver, later));
 }
 
+TEST_F(Replicas, SeveralKeysTogetherAreConfirmedByOneLook) {
+  const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=300ms");
+  ASSERT_TRUE(grantedSoon(*driver, Claimant{}));
+  LockManager manager(driver);
+  { const LockSet first = manager.lockAll({"x", "y"}); }  // the server knows the script now
+  master.command({"CONFIG", "RESETSTAT"});
+  LockSet set = manager.lockAll({"a", "b", "c", "d", "e"});
+  const std::string stats = master.command({"INFO", "commandstats"});
+  EXPECT_NE(stats.find("cmdstat_wait:calls=1,"), std::string::npos) << stats;
+  EXPECT_NE(stats.find("cmdstat_evalsha:calls=1,"), std::string::npos) << stats;
+  EXPECT_EQ(set.release(), ReleaseResult::released);
+
+  replica.pause();
+  EXPECT_THROW((void)manager.tryLockAll({"a", "b", "c", "d", "e"}), StoreUnavailable);
+  EXPECT_EQ(master.command({"EXISTS", "a", "b", "c", "d", "e"}), "0") << "the grants must be given back";
+  replica.resume();
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      return manager.tryLockAll({"a", "b", "c", "d", "e"}).has_value();
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+}
+
 }  // namespace
 }  // namespace lockkeeper::test

@@ -6,6 +6,7 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "paused_reader.h"
 #include "process.h"
 #include "redis_fixture.h"
 
@@ -88,6 +89,10 @@ TEST_F(DeadHolder, AReaderThatDiesHoldsUpAWriterForItsTtlAndNoLonger) {
   EXPECT_TRUE(writing.get().valid());
   EXPECT_GE(now() - began, 600ms);
   EXPECT_LT(now() - began, 2s);
+}
+
+TEST_F(DeadHolder, AReaderThatStandsStillCountsForItsTtlAndIsTold) {
+  expectAPausedReaderToLose({PERMIT_MEMBER, std::to_string(server.port()), "read"}, manager);
 }
 
 TEST_F(DeadHolder, AnOfferThatNobodyTakesCountsForASecond) {

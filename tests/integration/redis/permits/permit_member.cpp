@@ -1,4 +1,4 @@
-// Takes permits on redis-server until it is killed. Arguments: its port, how many permits to take.
+// Takes permits on redis-server until it is killed. Arguments: its port, how many permits to take, or "read".
 
 #include "permit_member.h"
 
@@ -11,6 +11,6 @@ int main(int count, char** arguments) {
   if (count != 3) return 64;
   lockkeeper::StoreRegistry registry;
   lockkeeper::redis::use(registry);
-  lockkeeper::test::takePermits(registry.open("redis://127.0.0.1:" + std::string(arguments[1])),
-                                arguments[2]);
+  return lockkeeper::test::takePart(registry.open("redis://127.0.0.1:" + std::string(arguments[1])),
+                                    arguments[2]);
 }

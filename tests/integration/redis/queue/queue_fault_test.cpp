@@ -1,5 +1,8 @@
 #include <map>
+#include <sstream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "queue/queue_fixture.h"
 
@@ -107,6 +110,39 @@ TEST_F(QueueFault, AReplyToALookThatIsLostKeepsThePlaceInTheQueue) {
   EXPECT_EQ(second.lock.wait_for(0s), std::future_status::timeout);
   next.reset();
   EXPECT_TRUE(second.take());
+}
+
+/// The words of the first command in what a client has sent.
+std::vector<std::string> firstCommandIn(const std::string& sent) {
+  std::istringstream lines(sent);
+  const auto next = [&] {
+    std::string line;
+    std::getline(lines, line);
+    return line.substr(0, line.find('\r'));
+  };
+  std::vector<std::string> words(std::stoul(next().substr(1)));
+  for (std::string& word : words) {
+    (void)next();  // its length
+    word = next();
+  }
+  return words;
+}
+
+TEST_F(QueueFault, ALeaveOfTheQueueThatComesLateEndsNoLaterClaim) {
+  LockManager manager(direct);
+  Lock held = manager.lock("k");
+  Member waits = waitAt(openProxied("ioTimeout=500ms"), 1500ms);
+  ASSERT_TRUE(subscribed(1));
+  proxy.set({.kind = ProxyFault::Kind::hold, .text = "\r\nrelease\r\n"});
+  ASSERT_TRUE(waitUntil([&] { return proxy.fired() == 1; })) << "the wait is over";
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  const std::optional<Lock> lock = waits.take();
+  server.command(firstCommandIn(proxy.held()));
+  if (lock) {
+    EXPECT_FALSE(isFree("k")) << "that was the place in the queue";
+  } else {
+    EXPECT_TRUE(manager.tryLock("k", {.waitFor = 5s}));
+  }
 }
 
 TEST_F(QueueFault, AConfirmationThatIsRefusedIsSentAgainWhileTheOfferLasts) {

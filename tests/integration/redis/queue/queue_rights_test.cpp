@@ -2,6 +2,7 @@
 #include <mutex>
 #include <thread>
 
+#include "advanced_clock.h"
 #include "queue/queue_fixture.h"
 
 namespace lockkeeper::test {
@@ -159,17 +160,6 @@ TEST(QueueRights, WhoIsRefusedWhileItWaitsLeavesTheQueue) {
   held.reset();
   EXPECT_TRUE(next.get());
 }
-
-/// The machine's clock, which a test sets forward.
-class AdvancedClock final : public Clock {
- public:
-  Instant now() const noexcept override { return systemClock()->now() + ahead.load(); }
-  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
-    systemClock()->wait(held, wakeUp, until == Instant::max() ? until : until - ahead.load());
-  }
-
-  std::atomic<std::chrono::nanoseconds> ahead{};
-};
 
 TEST(QueueRights, ARefusalLastsAMinute) {
   RestrictedUser user("");

@@ -55,7 +55,9 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                                std::stop_token stop) override;
   bool waitersReportedSince(Instant since) noexcept override;
 
-  /// Keys of one slot (a hash tag) that follow one another are claimed by one request.
+  /// For a caller that waits, all masters are asked before the first one is waited for, and keys behind a
+  /// busy one are given back. For others, the keys of one slot (a hash tag) that follow one another are
+  /// claimed by one request, which waits for the one before it: so of two such callers, one gets its keys.
   std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
 
   /// Asks all masters that are concerned at the same time, each on a thread of the moment, so that none makes
@@ -101,6 +103,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
   void peek(std::span<RateCharge> charges, Instant deadline) override;
   bool refund(const RateRefund& refund, Instant deadline) override;
   void reset(std::string_view key, RateKind kind, Instant deadline) override;
+  std::size_t partOf(std::string_view key) const noexcept override;
 
  private:
   class Impl;

@@ -57,7 +57,8 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
 
-  /// With one script. Not a capability where RedisOptions::minReplicas is set: each grant is checked there.
+  /// With one script, and with RedisOptions::minReplicas one look at the replicas: where too few of them have
+  /// the grants, all are given back.
   std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
 
   bool waitersReportedSince(Instant since) noexcept override;

@@ -7,6 +7,22 @@
 
 namespace lockkeeper::redis {
 
+namespace {
+
+// A master of sentinels is looked up in any case: they say where it is.
+HostLookup lookupOf(const RedisOptions& options, const Resolver& resolve) {
+  using Poco::Net::SocketAddress;
+  if (!options.unixPath.empty()) {
+    return HostLookup(Location({{SocketAddress::UNIX_LOCAL, options.unixPath}}, options.host));
+  }
+  if (!options.sentinel) {
+    if (auto known = numericLocation(options.host, options.port)) return HostLookup(*std::move(known));
+  }
+  return {options.host, options.port, resolve};
+}
+
+}  // namespace
+
 Dialer::Dialer(RedisOptions options, Environment environment, DialRules rules)
     : options_(std::move(options)),
       environment_(std::move(environment)),
@@ -38,7 +54,7 @@ Environment silent(Environment environment) {
 
 Dial::Dial(Dialer& dialer, Instant now)
     : dialer_(dialer),
-      lookup_(dialer.options_, dialer.rules_.resolve),
+      lookup_(lookupOf(dialer.options_, dialer.rules_.resolve)),
       until_(saturatingAdd(now, dialer.options_.connectTimeout)),
       addressUntil_(until_) {}
 

@@ -11,8 +11,8 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/stream/host_lookup.h"
 #include "lockkeeper/stream/stream.h"
-#include "wire/dial/host_lookup.h"
 #include "wire/dial/log_in.h"
 #include "wire/dial/server_checks.h"
 

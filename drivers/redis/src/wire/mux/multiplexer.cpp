@@ -53,12 +53,32 @@ Multiplexer::~Multiplexer() { ::close(wake_); }
 
 void Multiplexer::execute(Request& request, Instant deadline) {
   ask(request, oneNode, deadline);
-  const Answer& answer = request.answers_.front();
+  throwUnlessComplete(request.answers_.front());
+}
+
+void Multiplexer::start(Request& request, Instant deadline) {
+  Lock lock(mutex_);
+  (void)begin(lock, request, oneNode, deadline);
+  passOn(lock);
+}
+
+void Multiplexer::finish(Request& request, Instant deadline) {
+  Lock lock(mutex_);
+  complete(lock, request, oneNode, deadline);
+  throwUnlessComplete(request.answers_.front());
+}
+
+void Multiplexer::throwUnlessComplete(const Answer& answer) {
   if (!answer.complete()) throwError(answer.code, answer.why);
 }
 
 void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline) {
   Lock lock(mutex_);
+  complete(lock, request, rules, begin(lock, request, rules, deadline));
+}
+
+// Returns until when to wait for answers.
+Instant Multiplexer::begin(Lock& lock, Request& request, const AskRules& rules, Instant deadline) {
   Instant now = clock_.now();
   request.startedAt_ = now;
   request.waiting_ = 0;
@@ -68,6 +88,10 @@ void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline)
   const Instant until = std::min(saturatingAdd(now, rules.patience), deadline);
   send(request, rules, until, now);
   flush(lock, &request);
+  return until;
+}
+
+void Multiplexer::complete(Lock& lock, Request& request, const AskRules& rules, Instant until) {
   wait(lock, request, until, [&] { return request.over(); });
   close(request, rules);
   flush(lock, &request);
@@ -306,7 +330,8 @@ Instant Multiplexer::pollOnce(Lock& lock, Instant until) {
   until = std::min(until, watchAll());
   const bool fresh =
       std::any_of(polled_.begin() + 1, polled_.end(), [](const pollfd& each) { return each.fd < 0; });
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.now()).count();
+  const Instant began = clock_.now();
+  const auto left = until <= began ? 0 : std::chrono::ceil<std::chrono::milliseconds>(until - began).count();
   const int timeout = fresh ? 0 : static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
   lock.unlock();
   const bool polled = ::poll(polled_.data(), polled_.size(), timeout) >= 0;

@@ -67,6 +67,14 @@ class Multiplexer {
   /// with nothing sent; OutcomeUnknown or ProtocolError when it was sent. Error replies are replies.
   void execute(Request& request, Instant deadline);
 
+  /// The same in two steps, so that several servers can be asked before the first one is waited for. start()
+  /// throws with nothing sent, and then there is nothing to finish(). `request` must not be touched, nor end,
+  /// before finish() has been called, which may be late: what the server says meanwhile is read then.
+  /// @{
+  void start(Request& request, Instant deadline);
+  void finish(Request& request, Instant deadline);
+  /// @}
+
   /// Asks the nodes that are there, and waits for their answers as `rules` say, `deadline` at most. Throws
   /// ConfigError, with nothing sent, when a node's answer to our first attempt was that it is set up wrongly.
   /// All else is in the answers.
@@ -98,6 +106,9 @@ class Multiplexer {
   using Lock = WakingLock;
   struct Watched;
 
+  Instant begin(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
+  void complete(Lock& lock, Request& request, const AskRules& rules, Instant until);
+
   // Both return the time, which has gone on where they had to wait.
   Instant catchUp(Lock& lock, Instant now);
   Instant reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline, Instant now);
@@ -106,6 +117,8 @@ class Multiplexer {
   void send(Request& request, const AskRules& rules, Instant dueAt, Instant now);
   void close(Request& request, const AskRules& rules);
   void leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer);
+
+  static void throwUnlessComplete(const Answer& answer);
 
   template <class Done>
   void wait(Lock& lock, Request& request, Instant until, Done done);

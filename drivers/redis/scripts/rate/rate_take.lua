@@ -48,18 +48,7 @@ local function windowAt(key, period)
   return kept, tonumber(used)
 end
 
-local function stampAt(key, index)
-  return tonumber(redis.call('LINDEX', key, index)) or redis.call('GET', key)
-end
-
--- How many units of a sliding window count no more, and how many do.
-local function logAt(key, period)
-  local length, outside = redis.call('LLEN', key), 0
-  while outside < length and stampAt(key, outside) <= now - period do
-    outside = outside + 1
-  end
-  return outside, length - outside
-end
+-- @include sliding_log.lua
 
 -- The quotient of whole numbers below 2^53 never rounds up to a whole one.
 local function timesIn(times, cost, left)

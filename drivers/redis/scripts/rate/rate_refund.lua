@@ -65,13 +65,16 @@ function refund.w(key)
   return 1
 end
 
+-- @include sliding_log.lua
+
+-- The oldest units that count: the latest may be somebody else's.
 function refund.l(key)
   local cost, period = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local newest = redis.call('LINDEX', key, -1)
-  if not newest or (tonumber(newest) or redis.call('GET', key)) <= now - period then
+  local outside, used = logAt(key, period)
+  if used == 0 then
     return 0
   end
-  redis.call('LTRIM', key, 0, -cost - 1)
+  redis.call('LTRIM', key, outside + cost, -1)
   return 1
 end
 
