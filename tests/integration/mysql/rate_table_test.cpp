@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "fault_proxy.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 #include "version/version_fixture.h"
@@ -125,6 +127,22 @@ TEST_P(RateTableTest, ASweepCostsItsCallerTwoRoundTrips) {
   EXPECT_LE(store.status("Com_commit") - before, 100 + 2) << "one commit a charge, one a round trip";
 }
 
+TEST_P(RateTableTest, ASweepWaitsForNoRowThatOthersKeep) {
+  take("makes the table");
+  Poco::Data::Session session = store.session();
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES(0,'old:1'),(0,'old:2'),(0,'old:3')");
+  session.begin();
+  execute(session, "SELECT 1 FROM lockkeeper_rates WHERE family=0 AND id='old:2' FOR UPDATE");
+  const std::int64_t waits = store.status("Innodb_row_lock_waits");
+  for (int i = 0; i < 100; ++i) take("busy");
+  EXPECT_EQ(store.status("Innodb_row_lock_waits"), waits);
+  EXPECT_EQ(store.ask("SELECT GROUP_CONCAT(id) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "old:2");
+  session.rollback();
+  // It comes by again when it has been at the end.
+  for (int i = 0; i < 200; ++i) take("busy");
+  EXPECT_FALSE(hasRow("old:2"));
+}
+
 // The server undoes the transaction that has done less: not that of the other session here.
 TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   take("a");
@@ -152,12 +170,12 @@ TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   taker.join();
 }
 
-/// Somebody else's transaction keeps the row of the key "hot" while it lives.
+/// Somebody else's transaction keeps the rows of the keys "hot…" while it lives.
 class KeptRow {
  public:
   explicit KeptRow(const VersionStore& store) : session_(store.session()) {
     session_.begin();
-    session_ << "UPDATE lockkeeper_rates SET granted=granted+1 WHERE family=0 AND id='hot'",
+    session_ << "UPDATE lockkeeper_rates SET granted=granted+1 WHERE family=0 AND id LIKE 'hot%'",
         Poco::Data::Keywords::now;
   }
   ~KeptRow() { session_.rollback(); }
@@ -177,6 +195,71 @@ TEST_P(RateTableTest, ACallerWhoLeavesLeavesTheLineForTheRow) {
   EXPECT_THROW(rates.refund({.key = "hot", .law = &policy.law()}, in(2s)), LockTimeout);
   EXPECT_THROW(rates.reset("hot", RateKind::tokenBucket, in(2s)), LockTimeout);
   EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
+}
+
+/// The time of a process that is paused.
+class StoppedClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    systemClock()->wait(held, wakeUp, saturatingAdd(systemClock()->now(), until - now_));
+  }
+
+ private:
+  const Instant now_ = systemClock()->now();
+};
+
+// One that is paused, or whose host has gone: the server hears nothing more, not even a goodbye.
+TEST_P(RateTableTest, AClientThatFallsSilentAmongItsRoundTripsKeepsNoRow) {
+  FaultProxy proxy(store.server.port());
+  const std::string proxied = DatabaseServer::uri(store.database, proxy.port());
+  Environment paused;
+  paused.clock = std::make_shared<StoppedClock>();
+  mysql::RateTable silent(StoreUri::parse("mysql+version" + proxied.substr(std::string("mysql").size())),
+                          paused);
+  const RatePolicy log("l", {.kind = RateKind::slidingWindow, .rate = {100, 1h}});
+  const auto charge = [&](RateDriver& driver, Instant deadline) {
+    RateCharge asked{.key = "k", .law = &log.law()};
+    driver.take({&asked, 1}, deadline);
+    return asked.outcome.granted == 1;
+  };
+  const auto isFree = [&] {
+    try {
+      return charge(rates, in(1s));
+    } catch (const LockTimeout&) {
+      return false;
+    }
+  };
+  ASSERT_TRUE(charge(rates, soon()));
+  const Instant deadline = paused.clock->now() + 2s;
+  for (const bool refunds : {false, true}) {
+    ASSERT_TRUE(waitUntil([&] { return charge(silent, deadline); }));
+    proxy.set({.kind = ProxyFault::Kind::step, .requests = 1});
+    auto fallsSilent = std::async(std::launch::async, [&] {
+      EXPECT_THROW(
+          refunds ? silent.refund({.key = "k", .law = &log.law()}, deadline) : charge(silent, deadline),
+          Error);
+    });
+    EXPECT_TRUE(waitUntil([&] { return proxy.fired() == 1; }));
+    EXPECT_TRUE(waitUntil(isFree, 6s)) << refunds;
+    proxy.passThrough();
+    fallsSilent.get();
+  }
+}
+
+TEST_P(RateTableTest, ASessionThatIsFreeHasTheServersOwnIdleTimeout) {
+  const RatePolicy log("l", {.kind = RateKind::slidingWindow, .rate = {2, 1h}});
+  RateCharge charge{.key = "k", .law = &log.law()};
+  for (int calls = 0; calls < 3; ++calls) rates.take({&charge, 1}, in(1s));
+  EXPECT_TRUE(rates.refund({.key = "k", .law = &log.law()}, in(1s)));
+  EXPECT_TRUE(waitUntil(
+      [&] {
+        return store.ask(
+                   "SELECT COUNT(*)>0 FROM information_schema.processlist WHERE command='Sleep' AND db='" +
+                   store.database + "' AND time>=3") == "1";
+      },
+      6s))
+      << "it has outlived the two of the transaction";
 }
 
 TEST_P(RateTableTest, ANumberThatNoLimitWritesIsRefusedAndGoneAfterAReset) {
@@ -268,6 +351,35 @@ TEST_P(RateTableTest, CallersWhoWaitForOneRowLeaveSessionsToTheOthers) {
     EXPECT_NO_THROW(take("cold"));
   }
   EXPECT_LE(store.server.sessions(), 2 + 1 + 1);
+}
+
+TEST_P(RateTableTest, CallersWithoutASessionKnowThatTheServerIsWell) {
+  const std::array<std::string, 4> hot{"hot1", "hot2", "hot3", "hot4"};
+  for (const std::string& key : hot) take(key);
+  const KeptRow kept(store);
+  const auto findsNoSession = [&](auto&& call) {
+    std::vector<std::jthread> callers;
+    for (std::size_t i = 0; i < 8; ++i) {
+      callers.emplace_back([&, key = hot[i / 2]] {
+        RateCharge charge{.key = key, .law = &policy.law()};
+        EXPECT_THROW(rates.take({&charge, 1}, in(10s)), LockTimeout);
+      });
+    }
+    // The server lets them wait for a second.
+    const auto allWait = [&] { return store.status("Innodb_row_lock_current_waits") == 8; };
+    if (!waitUntil(allWait, 1s)) return false;
+    RateCharge cold{.key = "cold", .law = &policy.law()};
+    try {
+      call(std::span(&cold, 1));
+      return false;
+    } catch (const LockTimeout&) {
+      return true;
+    }
+  };
+  EXPECT_TRUE(waitUntil(
+      [&] { return findsNoSession([&](std::span<RateCharge> cold) { rates.take(cold, in(500ms)); }); }));
+  EXPECT_TRUE(waitUntil(
+      [&] { return findsNoSession([&](std::span<RateCharge> cold) { rates.peek(cold, in(500ms)); }); }));
 }
 
 // Whoever waits for them has not asked the server, either.

@@ -31,20 +31,29 @@ ErrorCode codeOfConnectFault(unsigned error, const std::string& words = "words")
 }
 
 TEST(ReplyFault, OfALockIsWhatTheServersNumberSays) {
-  for (const Case& each : {Case{1317, ErrorCode::storeUnavailable},  // KILL QUERY
-                           Case{3024, ErrorCode::storeUnavailable},  // MySQL: statement took too long
-                           Case{1969, ErrorCode::storeUnavailable},  // MariaDB: the same
-                           Case{3058, ErrorCode::deadlock}, Case{1213, ErrorCode::deadlock},
-                           Case{2006, ErrorCode::outcomeUnknown}, Case{2013, ErrorCode::outcomeUnknown},
-                           Case{4031, ErrorCode::outcomeUnknown}, Case{1927, ErrorCode::outcomeUnknown},
-                           Case{1290, ErrorCode::storeUnavailable},  // a planned switch: it is a replica now
-                           Case{1836, ErrorCode::storeUnavailable}, Case{3101, ErrorCode::storeUnavailable},
-                           Case{1142, ErrorCode::config}, Case{1146, ErrorCode::config}}) {
+  for (const Case& each :
+       {Case{1317, ErrorCode::storeUnavailable},  // KILL QUERY
+        Case{3024, ErrorCode::storeUnavailable},  // MySQL: statement took too long
+        Case{1969, ErrorCode::storeUnavailable},  // MariaDB: the same
+        Case{3058, ErrorCode::deadlock},         Case{1213, ErrorCode::deadlock},
+        Case{2006, ErrorCode::outcomeUnknown},   Case{2013, ErrorCode::outcomeUnknown},
+        Case{4031, ErrorCode::outcomeUnknown},   Case{1927, ErrorCode::outcomeUnknown},
+        Case{1290, ErrorCode::storeUnavailable},  // a planned switch: it is a replica now
+        Case{1836, ErrorCode::storeUnavailable}, Case{3101, ErrorCode::storeUnavailable},
+        Case{1114, ErrorCode::storeUnavailable},  // the table is full
+        Case{1021, ErrorCode::storeUnavailable},  // the disk is full
+        Case{1037, ErrorCode::storeUnavailable},  // out of memory
+        Case{1206, ErrorCode::storeUnavailable},  // more row locks than there is memory for
+        Case{1226, ErrorCode::storeUnavailable},  // max_queries_per_hour
+        Case{9001, ErrorCode::storeUnavailable},  // a proxy has no server
+        Case{1180, ErrorCode::outcomeUnknown},    // a commit that failed
+        Case{1598, ErrorCode::outcomeUnknown},   Case{1064, ErrorCode::config},
+        Case{1142, ErrorCode::config},           Case{1146, ErrorCode::config}}) {
     EXPECT_EQ(codeOfLockFault(each.error), each.code) << each.error;
   }
 }
 
-// A statement of the log-in that fails for a reason nobody has thought of must not keep us from other hosts.
+// With it nothing is claimed yet. A reason that nobody has thought of must not keep us from other hosts.
 TEST(ReplyFault, OfAPreparationIsForTheAdministratorOnlyWhereItIsKnownToBe) {
   const auto code = [](unsigned error) {
     try {
@@ -54,7 +63,7 @@ TEST(ReplyFault, OfAPreparationIsForTheAdministratorOnlyWhereItIsKnownToBe) {
     }
   };
   for (const unsigned each : {1142U, 1146U, 1049U}) EXPECT_EQ(code(each), ErrorCode::config) << each;
-  for (const unsigned each : {65000U, 2013U, 3799U, 1205U}) {
+  for (const unsigned each : {65000U, 2013U, 3799U, 1205U, 1180U}) {
     EXPECT_EQ(code(each), ErrorCode::storeUnavailable) << each;
   }
 }
@@ -69,10 +78,14 @@ TEST(ReplyFault, OfAConnectionTellsWhatPassesFromWhatMustBeMended) {
   for (const Case& each :
        {Case{1040, ErrorCode::storeUnavailable}, Case{1203, ErrorCode::storeUnavailable},
         Case{3032, ErrorCode::storeUnavailable},  // offline mode: it has left its group
+        Case{1135, ErrorCode::storeUnavailable},  // no thread for us
+        Case{1041, ErrorCode::storeUnavailable},  // out of memory
+        Case{9001, ErrorCode::storeUnavailable},  // a proxy has no server
         Case{2002, ErrorCode::storeUnavailable}, Case{2003, ErrorCode::storeUnavailable},
         Case{2013, ErrorCode::storeUnavailable}, Case{1044, ErrorCode::config}, Case{1045, ErrorCode::config},
-        Case{1049, ErrorCode::config}, Case{1130, ErrorCode::config}, Case{2026, ErrorCode::config},
-        Case{2059, ErrorCode::config}}) {
+        Case{1049, ErrorCode::config}, Case{1130, ErrorCode::config}, Case{1698, ErrorCode::config},
+        Case{3118, ErrorCode::config}, Case{4151, ErrorCode::config}, Case{3159, ErrorCode::config},
+        Case{2026, ErrorCode::config}, Case{2059, ErrorCode::config}}) {
     EXPECT_EQ(codeOfConnectFault(each.error), each.code) << each.error;
   }
 }

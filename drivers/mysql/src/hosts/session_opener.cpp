@@ -1,5 +1,6 @@
 #include "hosts/session_opener.h"
 
+#include <system_error>
 #include <utility>
 
 #include "lockkeeper/error.h"
@@ -25,6 +26,7 @@ SessionOpener::SessionOpener(ServerOptions options, Preparation preparation, con
 }
 
 std::unique_ptr<ServerSession> SessionOpener::open(Instant deadline) {
+  startWatch();
   std::unique_ptr<ServerSession> session;
   if (search_) {
     session = search_->open(deadline);
@@ -43,6 +45,14 @@ std::unique_ptr<ServerSession> SessionOpener::open(Instant deadline) {
   }
   note(*session);
   return session;
+}
+
+void SessionOpener::startWatch() {
+  try {
+    watch_.start();
+  } catch (const std::system_error& error) {
+    throw StoreUnavailable(display() + ": no thread to watch its sessions with: " + error.what());
+  }
 }
 
 const Reply& SessionOpener::ask(ServerSession& session, const ServerAddress& address,
@@ -124,7 +134,11 @@ void SessionOpener::reachMajority(ServerSession& session, const ServerAddress& a
   // This or more is what the server does anyway.
   const bool always = consistency.starts_with("BEFORE") && consistency != "BEFORE_ON_PRIMARY_FAILOVER";
   if (!always) ask(session, address, "SET SESSION group_replication_consistency='BEFORE'", deadline);
-  ask(session, address, preparation_.readTable, deadline);
+  // The group has answered before the server looks for the table, which the caller may be about to make.
+  const Reply& read = session.query(preparation_.readTable, deadline);
+  if (read.error != 0 && read.error != noSuchTable) {
+    throwPreparationFault(read, address.display, preparation_.schemaFile);
+  }
   if (always || preparation_.forNamedLocks) return;
   ask(session, address, "SET SESSION group_replication_consistency=DEFAULT", deadline);
 }

@@ -56,6 +56,8 @@ class SessionOpener {
   std::string durability() const;
 
  private:
+  /// Throws StoreUnavailable when there is no thread for it.
+  void startWatch();
   const Reply& ask(ServerSession& session, const ServerAddress& address, const std::string& statements,
                    Instant deadline) const;
   /// Whether the tables are to be made: they are not there, and the options want them.

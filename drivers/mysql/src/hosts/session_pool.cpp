@@ -19,15 +19,15 @@ bool isLast(const Reply& failed, std::string_view statements) {
 
 }  // namespace
 
-std::unique_ptr<ServerSession> SessionPool::take(Instant deadline) {
+std::unique_ptr<ServerSession> SessionPool::take(Instant deadline, Instant freeBy) {
   std::vector<std::unique_ptr<ServerSession>> dead;
   {
     std::unique_lock held(mutex_);
     while (used_ == most_) {
-      if (clock().now() >= deadline) {
-        throw StoreUnavailable(display() + ": all " + std::to_string(most_) + " sessions stayed in use");
+      if (clock().now() >= freeBy) {
+        throw SessionsInUse(display() + ": all " + std::to_string(most_) + " sessions stayed in use");
       }
-      clock().wait(held, returned_, deadline);
+      clock().wait(held, returned_, freeBy);
     }
     ++used_;
     if (auto session = takeIdle(dead)) return session;
@@ -83,7 +83,8 @@ void SessionPool::closeIdle() {
   closing.swap(idle_);
 }
 
-SessionPool::Use::Use(SessionPool& pool, Instant deadline) : pool_(pool), session_(pool.take(deadline)) {}
+SessionPool::Use::Use(SessionPool& pool, Instant deadline, Instant freeBy)
+    : pool_(pool), session_(pool.take(deadline, freeBy)) {}
 
 SessionPool::Use::~Use() {
   if (!keep_ || mayBeHit_) session_.reset();
@@ -123,7 +124,8 @@ const Reply& SessionPool::Use::checked(const Reply& reply, std::string_view stat
   } else if (session_->query("ROLLBACK", deadline).error == 0) {
     keep();
   }
-  if (isInterrupted(failed.error) && isLast(failed, statements) && statements.ends_with("COMMIT")) {
+  const bool open = isInterrupted(failed.error) || kindOf(failed.error) == FaultKind::refused;
+  if (open && isLast(failed, statements) && statements.ends_with("COMMIT")) {
     throw OutcomeUnknown(pool_.display() + ": the commit was broken off: " + failed.reason);
   }
   pool_.opener_.fail(failed);

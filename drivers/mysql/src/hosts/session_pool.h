@@ -11,9 +11,16 @@
 
 #include "hosts/session_opener.h"
 #include "lockkeeper/driver/clock.h"
+#include "lockkeeper/error.h"
 #include "session/server_session.h"
 
 namespace lockkeeper::mysql {
+
+/// All sessions of a pool stayed in use: by callers who may wait for the server, or for each other.
+class SessionsInUse : public StoreUnavailable {
+ public:
+  using StoreUnavailable::StoreUnavailable;
+};
 
 /// A bounded number of sessions, any of which serves any caller. Opened when needed. Thread-safe.
 class SessionPool {
@@ -24,9 +31,10 @@ class SessionPool {
   /// The use of one session, by one thread. Closes it, unless it is to be kept.
   class Use {
    public:
-    /// Blocks until `deadline`, and the opening of a session besides. Throws StoreUnavailable and
-    /// ConfigError.
-    Use(SessionPool& pool, Instant deadline);
+    /// Blocks until `deadline`, and the opening of a session besides; throws SessionsInUse when none is free
+    /// by `freeBy`. Throws StoreUnavailable and ConfigError.
+    Use(SessionPool& pool, Instant deadline) : Use(pool, deadline, deadline) {}
+    Use(SessionPool& pool, Instant deadline, Instant freeBy);
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     ~Use();
@@ -73,7 +81,7 @@ class SessionPool {
   Clock& clock() const { return opener_.clock(); }
 
  private:
-  std::unique_ptr<ServerSession> take(Instant deadline);
+  std::unique_ptr<ServerSession> take(Instant deadline, Instant freeBy);
   /// A server that lets nobody in at present, or too late, still answers those that are in. Null when none
   /// of them comes back by `deadline`.
   std::unique_ptr<ServerSession> takeReturned(Instant deadline);

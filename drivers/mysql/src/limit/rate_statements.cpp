@@ -1,6 +1,7 @@
 #include "limit/rate_statements.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "session/sql_text.h"
 
@@ -98,6 +99,13 @@ Decision decideWindow(const RateCharge& charge, std::int64_t firstGrant) {
   return decision;
 }
 
+// Last of all: a batch that fails has changed nothing of the session.
+std::string thenIdle(std::string batch, std::chrono::seconds idle) {
+  batch += ";";
+  addIdleTimeout(batch, idle);
+  return batch;
+}
+
 std::string lookStatement(std::span<const RowName> rows, const char* ending) {
   // The table of one row answers the time where there is no row.
   std::string batch =
@@ -164,20 +172,27 @@ std::string charge(const RateCharge& charge) {
 
 std::string look(std::span<const RowName> rows) { return lookStatement(rows, ";COMMIT"); }
 
-std::string hold(std::span<const RowName> rows) {
+std::string hold(std::span<const RowName> rows, std::chrono::seconds idle) {
   std::string batch = "INSERT INTO lockkeeper_rates(family,id) VALUES";
   for (const RowName& row : rows) {
     batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family)).append(",");
     addHexadecimal(batch, row.id);
     batch += ")";
   }
-  return batch.append(" ON DUPLICATE KEY UPDATE granted=granted;").append(lookStatement(rows, ""));
+  batch.append(" ON DUPLICATE KEY UPDATE granted=granted;").append(lookStatement(rows, ""));
+  return thenIdle(std::move(batch), idle);
 }
 
-std::string holdIfThere(const RowName& row) {
+std::string holdIfThere(const RowName& row, std::chrono::seconds idle) {
   std::string batch = std::string("SELECT ") + now + columns + " FROM lockkeeper_rates";
   addWhere(batch, row);
-  return batch.append(" FOR UPDATE");
+  batch += " FOR UPDATE";
+  return thenIdle(std::move(batch), idle);
+}
+
+std::string commit(const std::string& updates) {
+  // First of all: whatever fails then, the session is as it was.
+  return "SET SESSION wait_timeout=DEFAULT;" + updates + "COMMIT";
 }
 
 void addUpdate(std::string& batch, const RowName& row, const RateState& state, std::int64_t keptFor) {
@@ -219,9 +234,12 @@ std::string page(const RowName& after) {
 
 void addSweep(std::string& batch, const RowName& row) {
   if (batch.empty()) batch = readClock();
-  batch += "DELETE FROM lockkeeper_rates";
+  // Servers let only a SELECT skip what others keep. No row has the id NULL.
+  batch += "SET @id=NULL;SELECT id INTO @id FROM lockkeeper_rates";
   addWhere(batch, row);
-  batch.append(" AND ").append(sweepable).append(";");
+  batch.append(" AND ").append(sweepable).append(" FOR UPDATE SKIP LOCKED;");
+  batch.append("DELETE FROM lockkeeper_rates WHERE family=").append(std::to_string(row.family));
+  batch.append(" AND id=@id;");
 }
 
 std::vector<std::int64_t> readLog(std::string_view bytes) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,13 +43,17 @@ std::string charge(const RateCharge& charge);
 std::string look(std::span<const RowName> rows);
 
 /// As look(), in a transaction that keeps the rows, which are made where they are not there. `rows` in order,
-/// so that no two such transactions wait for each other.
-std::string hold(std::span<const RowName> rows);
+/// so that no two such transactions wait for each other. The server ends the session, and frees the rows,
+/// when commit() has not come after `idle`: its client may be paused, or its host gone.
+std::string hold(std::span<const RowName> rows, std::chrono::seconds idle);
 
-/// As look(), in a transaction that keeps the row if it is there.
-std::string holdIfThere(const RowName& row);
+/// The same for a row that is kept only if it is there.
+std::string holdIfThere(const RowName& row, std::chrono::seconds idle);
 
-/// Writes into rows that are held. To be followed by "COMMIT". The state is as good as none when `keptFor` µs
+/// Ends the transaction of hold() or holdIfThere() with these updates.
+std::string commit(const std::string& updates);
+
+/// Writes into rows that are held. To be given to commit(). The state is as good as none when `keptFor` µs
 /// have passed since its first number.
 void addUpdate(std::string& batch, const RowName& row, const RateState& state, std::int64_t keptFor);
 void addUpdate(std::string& batch, const RowName& row, std::span<const std::int64_t> log,
@@ -59,7 +64,7 @@ std::string remove(const RowName& row);
 /// Answers family and id of the next rows after `after`, and whether each has been as good as none for an
 /// hour.
 std::string page(const RowName& after);
-/// Removes the row if it still has been. To be followed by "COMMIT".
+/// Removes the row if it still has been, and nobody else keeps it. To be followed by "COMMIT".
 void addSweep(std::string& batch, const RowName& row);
 
 /// How a log is kept.

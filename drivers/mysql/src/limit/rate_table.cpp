@@ -27,6 +27,8 @@ constexpr std::size_t mostRateSessions = 8;
 constexpr std::size_t mostAtOneRow = 2;
 // How many charges go by before the next look for rows that can be removed.
 constexpr std::uint64_t chargesBetweenSweeps = 100;
+// The caller waits, and his charge has been answered. Not less: it would close sessions of a slow server.
+constexpr std::chrono::milliseconds longestSweep{500};
 
 /// One row as the server has it, and the server's time.
 struct Row {
@@ -110,6 +112,19 @@ class RateTable::Impl {
   }
   /// Throws StoreUnavailable when the server does not answer.
   void checkAnswers(Instant deadline);
+  /// Throws LockTimeout when all are with callers who wait for rows.
+  Use session(Instant deadline);
+  /// Half of the time is for asking: who has less left cannot tell a row that is kept from a server that
+  /// hangs.
+  Instant latestAsking(Instant deadline) const {
+    const Instant now = opener_.clock().now();
+    return now + (deadline - now) / 2;
+  }
+  /// Between the two round trips of a transaction. In the whole seconds that servers have for it.
+  seconds longestIdle(Instant deadline) const {
+    return std::clamp(std::chrono::ceil<seconds>(deadline - opener_.clock().now()), seconds{1},
+                      seconds{3600});
+  }
   const Reply& ask(Use& use, const std::string& statements, Instant deadline) {
     return use.askOrCancel(statements, cancelling_.latestCancel(deadline), deadline, cancelling_);
   }
@@ -129,10 +144,7 @@ class RateTable::Impl {
 template <class Transaction>
 auto RateTable::Impl::onRows(std::vector<RowName> rows, Transaction transaction, Instant deadline) {
   std::ranges::sort(rows);
-  // Half of the time is for asking: who has less left cannot tell a row that is kept from a server that
-  // hangs.
-  const Instant now = opener_.clock().now();
-  const RowPlaces::Guard places(places_, rows, now + (deadline - now) / 2);
+  const RowPlaces::Guard places(places_, rows, latestAsking(deadline));
   if (!places.complete()) {
     checkAnswers(deadline);
     throw LockTimeout(opener_.display() + ": others wait for a row of this limit already");
@@ -163,6 +175,15 @@ void RateTable::Impl::checkAnswers(Instant deadline) {
   }
 }
 
+SessionPool::Use RateTable::Impl::session(Instant deadline) {
+  try {
+    return Use(sessions_, deadline, latestAsking(deadline));
+  } catch (const SessionsInUse& all) {
+    checkAnswers(deadline);
+    throw LockTimeout(std::string(all.what()) + ": others wait for rows of other limits");
+  }
+}
+
 Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
   Row row;
   for (const Reply::Row& each : reply.rows) {
@@ -176,7 +197,7 @@ Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
 }
 
 void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
-  Use use(sessions_, deadline);
+  Use use = session(deadline);
   const Reply& reply = ask(use, rates::charge(charge), deadline);
   if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
   use.keep();
@@ -188,8 +209,8 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
 
 void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
                                 Instant deadline) {
-  Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::hold(names), deadline);
+  Use use = session(deadline);
+  const Reply& reply = ask(use, rates::hold(names, longestIdle(deadline)), deadline);
   std::vector<Row> rows;
   rows.reserve(charges.size());
   for (const RateCharge& each : charges) {
@@ -210,13 +231,13 @@ void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const R
   }
   // A refusal is committed, too: a row that was made for it and taken back would make others who wait for it
   // deadlock.
-  use.ask(batch + "COMMIT", deadline);
+  use.ask(rates::commit(batch), deadline);
   use.keep();
   if (!allLimits) refuseForeignRow();
 }
 
 void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
-  Use use(sessions_, deadline);
+  Use use = session(deadline);
   const Reply& reply = use.ask(rates::look(rowsOf(charges)), deadline);
   use.keep();
   for (RateCharge& each : charges) {
@@ -227,8 +248,8 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
 }
 
 bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Instant deadline) {
-  Use use(sessions_, deadline);
-  const Reply& reply = ask(use, rates::holdIfThere(name), deadline);
+  Use use = session(deadline);
+  const Reply& reply = ask(use, rates::holdIfThere(name, longestIdle(deadline)), deadline);
   Row row = rowIn(reply, name);
   const bool isLimit = row.isLimit();
   const bool given = isLimit && !reply.rows.empty() &&
@@ -236,14 +257,14 @@ bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Inst
                                                                   : giveBack(refund, row.state, row.now));
   std::string batch;
   if (given) addUpdate(batch, name, *refund.law, row);
-  use.ask(batch + "COMMIT", deadline);
+  use.ask(rates::commit(batch), deadline);
   use.keep();
   if (!isLimit) refuseForeignRow();
   return given;
 }
 
 void RateTable::Impl::reset(const RowName& name, Instant deadline) {
-  Use use(sessions_, deadline);
+  Use use = session(deadline);
   ask(use, rates::remove(name), deadline);
   use.keep();
 }
@@ -256,6 +277,7 @@ void RateTable::Impl::sweepNowAndThen(std::size_t charges, Instant deadline) {
   if (before / chargesBetweenSweeps == (before + charges) / chargesBetweenSweeps) return;
   const std::unique_lock alone(sweeping_, std::try_to_lock);
   if (!alone) return;
+  deadline = std::min(deadline, opener_.clock().now() + longestSweep);
   try {
     Use use(sessions_, deadline);
     const auto rows = use.ask(rates::page({sweptFamily_, sweptId_}), deadline).rows;

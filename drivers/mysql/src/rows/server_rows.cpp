@@ -132,8 +132,7 @@ class ServerRows::Impl {
   Impl(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment)
       : timeout(options.operationTimeout),
         opener(read(uri, options),
-               {.setUp = "SET SESSION autocommit=1,innodb_lock_wait_timeout=" +
-                         std::to_string(options.operationTimeout.count()),
+               {.setUp = setUp(std::to_string(options.operationTimeout.count())),
                 .readTable = readsTable(options.table)},
                environment),
         pool(opener, options.sessions) {}
@@ -148,6 +147,10 @@ class ServerRows::Impl {
   SessionPool pool;
 
  private:
+  // How long it waits for rows, and for a table that somebody locks or alters.
+  static std::string setUp(const std::string& seconds) {
+    return "SET SESSION autocommit=1,innodb_lock_wait_timeout=" + seconds + ",lock_wait_timeout=" + seconds;
+  }
   static std::string readsTable(const std::string& table) {
     return table.empty() ? "" : "SELECT 1 FROM `" + table + "` LIMIT 1";
   }

@@ -26,9 +26,8 @@ std::string message(unsigned error, const std::string& text, const std::string& 
 
 // The library has one number for all that goes wrong with TLS, and says the rest in words: an error of the
 // operating system with its number, an end of the connection, or what is wrong with the certificate.
-bool isBrokenHandshake(unsigned error, const std::string& text) {
-  return error == CR_SSL_CONNECTION_ERROR &&
-         (text.ends_with(')') || text.find("unexpected eof") != std::string::npos);
+bool isBrokenHandshake(const std::string& text) {
+  return text.ends_with(')') || text.find("unexpected eof") != std::string::npos;
 }
 
 std::string tlsHint(unsigned error, const std::string& text) {
@@ -55,6 +54,7 @@ FaultKind kindOf(unsigned error) {
     case 1615:  // the table changes faster than a statement on it can be prepared
     case 1969:  // MariaDB: the statement took longer than max_statement_time
     case 3024:  // MySQL: longer than max_execution_time
+    case 3572:  // MySQL: others keep a row, and NOWAIT is said
       return FaultKind::contention;
     case 1053:  // server shutdown in progress
     case 1243:  // it knows a prepared statement no more: another session of it answers, not set up as ours
@@ -83,16 +83,64 @@ FaultKind kindOf(unsigned error) {
       return FaultKind::notPrimary;
     case 1044:  // no right to use the database
     case 1045:  // no right to log in
+    case 1046:  // no database is named
+    case 1048:  // a column that takes no NULL
     case 1049:  // no such database
+    case 1050:  // the table exists already
+    case 1052:  // a name that two tables have
     case 1054:  // no such column: the table is of another kind
+    case 1059:  // a name that is too long
+    case 1060:  // the column exists already
+    case 1061:  // the index exists already
+    case 1062:  // another row has this key
     case 1064:  // a syntax that the server does not know
+    case 1067:  // a default that the column does not take
+    case 1071:  // an index that is too long for the server
+    case 1091:  // no such column or index to drop
+    case 1103:  // a name that no table may have
+    case 1118:  // a row that is too long for the server
+    case 1130:  // this host may not log in
+    case 1136:  // more values than columns
     case 1142:  // no right to use the table so
     case 1143:  // no right to use the column so
     case noSuchTable:
+    case 1153:  // more than max_allowed_packet
     case 1193:  // a setting that the server does not know
     case 1227:  // a privilege is missing
     case 1231:  // a value that the setting does not take
+    case 1235:  // something that this version of the server cannot do
+    case 1251:  // the client does not know the account's way to log in
+    case 1264:  // more than the column takes: the table is of another kind
+    case 1265:  // a value that the column cuts off
+    case 1275:  // the account has a password of the oldest form
+    case 1286:  // a storage engine that the server does not know
+    case 1288:  // a view that takes no writes
+    case 1292:  // a value that the column does not take
+    case 1305:  // no such function
+    case 1356:  // a view of something that is not there
+    case 1364:  // a column that we do not know wants a value
+    case 1366:  // a value that the column does not take
+    case 1370:  // no right to call the function
+    case 1406:  // a text that is too long for the column
+    case 1451:  // a foreign key keeps the row
+    case 1452:  // a foreign key has no row
+    case 1524:  // the server lacks the account's way to log in
+    case 1665:  // a binary log of statements, which READ COMMITTED does not allow
+    case 1690:  // a number that is out of range
+    case 1698:  // no right to log in without a password
+    case 1820:  // the account must change its password
+    case 1862:  // the account's password has expired
+    case 3118:  // MySQL: the account is locked
+    case 3159:  // only encrypted connections are let in
+    case 3161:  // a storage engine that is switched off
+    case 3750:  // a table must have a primary key
+    case 3819:  // MySQL: a CHECK does not allow it
+    case 4025:  // MariaDB: a CHECK does not allow it
+    case 4151:  // MariaDB: the account is locked
       return FaultKind::misconfigured;
+    case 1180:  // the commit failed
+    case 1598:  // the binary log did not take the commit
+      return FaultKind::commitFailed;
     default:
       return FaultKind::refused;
   }
@@ -101,14 +149,11 @@ FaultKind kindOf(unsigned error) {
 bool isInterrupted(unsigned error) { return isOneOf(error, {1317, 1969, 3024}); }
 
 void throwConnectFault(unsigned error, const std::string& text, const std::string& display) {
-  // Too many sessions, for now; everything else that a server says at log-in is for its administrator, and so
-  // are a protocol of another kind and what the client lacks for the account's way to log in.
-  const bool passes = isOneOf(error, {1040, 1129, 1203, 1226}) ||
-                      kindOf(error) == FaultKind::connectionLost || isBrokenHandshake(error, text);
-  const bool ours = error >= CR_MIN_ERROR && error <= CR_MAX_ERROR;
   if (kindOf(error) == FaultKind::notPrimary) throw NotPrimary(message(error, text, display));
-  const bool never = !passes && (!ours || isOneOf(error, {CR_VERSION_ERROR, CR_SSL_CONNECTION_ERROR,
-                                                          CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}));
+  // A protocol of another kind, and what the client lacks for the account's way to log in, do not pass.
+  const bool never = isOneOf(error, {CR_VERSION_ERROR, CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}) ||
+                     (error == CR_SSL_CONNECTION_ERROR && !isBrokenHandshake(text)) ||
+                     kindOf(error) == FaultKind::misconfigured;
   if (never) throw ConfigError(message(error, text, display) + tlsHint(error, text));
   throw StoreUnavailable(message(error, text, display));
 }
@@ -119,13 +164,24 @@ void throwFault(const Reply& reply, const std::string& display, std::string_view
   if (reply.error == noSuchTable)
     throw NoSuchTable(line + (schemaFile.empty() ? "" : schemaHint(schemaFile)));
   if (reply.error == rowDeadlock) throw RowDeadlock(line);
-  if (kindOf(reply.error) == FaultKind::contention) throw Contention(line);
-  if (kindOf(reply.error) == FaultKind::notPrimary) throw NotPrimary(line);
-  throw ConfigError(line);
+  switch (kindOf(reply.error)) {
+    case FaultKind::contention:
+      throw Contention(line);
+    case FaultKind::notPrimary:
+      throw NotPrimary(line);
+    case FaultKind::misconfigured:
+      throw ConfigError(line);
+    case FaultKind::connectionLost:
+    case FaultKind::commitFailed:
+      throw OutcomeUnknown(line);
+    case FaultKind::refused:
+      break;
+  }
+  throw StoreUnavailable(line);
 }
 
 void throwPreparationFault(const Reply& reply, const std::string& display, std::string_view schemaFile) {
-  if (reply.lost() || kindOf(reply.error) == FaultKind::refused) {
+  if (reply.lost() || kindOf(reply.error) == FaultKind::commitFailed) {
     throw StoreUnavailable(message(reply.error, reply.reason, display));
   }
   throwFault(reply, display, schemaFile);

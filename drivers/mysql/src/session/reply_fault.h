@@ -18,8 +18,9 @@ enum class FaultKind {
   contention,      ///< Deadlock, or a wait for a row that took too long: a new transaction may succeed.
   connectionLost,  ///< The session is gone, and what it had not committed with it.
   notPrimary,      ///< The server takes no writes any more: another one has taken over.
-  misconfigured,   ///< The account, its rights or the tables are not as they must be.
-  refused,         ///< Everything else: the server answers, but will not do it.
+  misconfigured,   ///< The account, its rights, the tables or a statement are not as they must be.
+  commitFailed,    ///< A commit, which may have been carried out all the same.
+  refused,         ///< Everything else, such as a full disk: the server answers, but will not do it now.
 };
 
 FaultKind kindOf(unsigned error);
@@ -51,19 +52,18 @@ class NoSuchTable : public ConfigError {
   using ConfigError::ConfigError;
 };
 
-/// Of a log-in that failed: StoreUnavailable for what passes by itself (NotPrimary is such), else
-/// ConfigError.
+/// Of a log-in that failed: ConfigError for what the administrator must mend, else StoreUnavailable
+/// (NotPrimary is such).
 [[noreturn]] void throwConnectFault(unsigned error, const std::string& text, const std::string& display);
 
 /// Of a statement that makes a session ready, with which nothing is claimed or charged yet: as throwFault(),
-/// but StoreUnavailable for a lost session, and for a number that nobody has thought of: it may pass, and
-/// another host may be the primary.
+/// but StoreUnavailable for a lost session and for a commit that failed.
 [[noreturn]] void throwPreparationFault(const Reply& reply, const std::string& display,
                                         std::string_view schemaFile = {});
 
-/// Of any statement: OutcomeUnknown when the session was lost on the way, StoreUnavailable for what passes by
-/// itself (Contention and NotPrimary are such), ConfigError for what the server will never do; that of a
-/// missing table names `schemaFile`, which makes it.
+/// Of any statement: OutcomeUnknown when the session was lost on the way or a commit failed; ConfigError for
+/// what the administrator must mend, which names `schemaFile` where a table is missing; StoreUnavailable for
+/// everything else (Contention and NotPrimary are such): the server has not done it, and may do it later.
 [[noreturn]] void throwFault(const Reply& reply, const std::string& display,
                              std::string_view schemaFile = {});
 

@@ -141,6 +141,12 @@ void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(hand
 
 void ServerSession::Close::operator()(st_mysql_stmt* statement) const { mysql_stmt_close(statement); }
 
+ServerSession::Socket::~Socket() {
+  if (number_ >= 0) ::close(number_);
+}
+
+void ServerSession::Socket::duplicate(int other) { number_ = ::fcntl(other, F_DUPFD_CLOEXEC, 0); }
+
 ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& address,
                              std::shared_ptr<Clock> clock, SocketWatch& watch, Instant deadline)
     : clock_(std::move(clock)), watch_(watch), handle_(newHandle()) {
@@ -172,19 +178,16 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   keepAlive(socket);
   // A duplicate, because the library closes its own when it meets an error, and the number could then be
   // somebody else's file.
-  socket_ = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+  socket_.duplicate(socket);
   // With another column, because some proxies answer the bare question themselves.
   const Reply& reply = query("SELECT CONNECTION_ID(),@@version", deadline);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
   if (socket_ >= 0 && id_ != 0) return;
-  if (socket_ >= 0) ::close(socket_);
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
 }
 
-ServerSession::~ServerSession() {
-  handle_.reset();
-  ::close(socket_);
-}
+// Before the statements: each would say goodbye to the server by itself.
+ServerSession::~ServerSession() { handle_.reset(); }
 
 void ServerSession::cut() const { ::shutdown(socket_, SHUT_RDWR); }
 
@@ -232,7 +235,7 @@ const Reply& ServerSession::receive(Instant until) {
       return failed();
     } else {
       reply_.changed += mysql_affected_rows(handle);
-      reply_.insertId = mysql_insert_id(handle);
+      if (const auto id = mysql_insert_id(handle); id != 0) reply_.insertId = id;
     }
     ++reply_.answered;
     const bool announced = mysql_more_results(handle) != 0;

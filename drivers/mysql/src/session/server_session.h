@@ -39,7 +39,7 @@ struct Reply {
   std::vector<Row> rows{};     ///< Of the last result that has any.
   std::vector<Type> types{};   ///< Of its columns.
   std::uint64_t changed = 0;   ///< Rows that the statements without a result have changed, all together.
-  std::uint64_t insertId = 0;  ///< What it has set by LAST_INSERT_ID(expression).
+  std::uint64_t insertId = 0;  ///< What the last statement to do so has set by LAST_INSERT_ID(expression).
 
   /// The session is gone, and all that it held.
   bool lost() const;
@@ -137,6 +137,21 @@ class ServerSession {
   };
   using Prepared = std::unique_ptr<st_mysql_stmt, Close>;
 
+  /// A socket of our own, closed with it; -1 for none.
+  class Socket {
+   public:
+    Socket() = default;
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    ~Socket();
+
+    void duplicate(int other);
+    operator int() const { return number_; }
+
+   private:
+    int number_ = -1;
+  };
+
   const Reply& failed();
   void setError(unsigned number, const char* words);
 
@@ -144,7 +159,7 @@ class ServerSession {
   SocketWatch& watch_;
   std::unique_ptr<st_mysql, Close> handle_;
   std::map<std::string, Prepared, std::less<>> prepared_;  // by their texts
-  int socket_ = -1;
+  Socket socket_;
   std::uint64_t id_ = 0;
   std::string server_;
   ServerFacts facts_;

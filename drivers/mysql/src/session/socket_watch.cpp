@@ -20,9 +20,13 @@ SocketWatch::~SocketWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
+void SocketWatch::start() {
+  std::lock_guard guard(mutex_);
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
 SocketWatch::Guard::Guard(SocketWatch& watch, int socket, Instant until) : watch_(watch) {
   std::lock_guard guard(watch_.mutex_);
-  if (!watch_.thread_.joinable()) watch_.thread_ = std::thread([&watch] { watch.run(); });
   entry_ = watch_.sockets_.emplace(until, socket);
   // Mostly it sleeps for a guard that is long gone and will find this one when it wakes up.
   if (until < watch_.sleepsUntil_) watch_.changed_.notify_all();

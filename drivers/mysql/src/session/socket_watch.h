@@ -11,14 +11,16 @@
 namespace lockkeeper::mysql {
 
 /// Ends calls into a database client that knows no timeout: shuts a socket down when its time is over, so
-/// that the blocked call returns with an error. One thread for all sockets, started with the first.
-/// Thread-safe.
+/// that the blocked call returns with an error. One thread for all sockets. Thread-safe.
 class SocketWatch {
  public:
   explicit SocketWatch(std::shared_ptr<Clock> clock);
   SocketWatch(const SocketWatch&) = delete;
   SocketWatch& operator=(const SocketWatch&) = delete;
   ~SocketWatch();
+
+  /// Starts the thread, unless it runs: before the first guard. Throws std::system_error.
+  void start();
 
   /// Watches while it lives. The socket must stay open until then.
   class Guard {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,11 @@ inline void addHexadecimal(std::string& text, std::string_view bytes) {
   text += "x'";
   for (const char byte : bytes) appendHex(text, static_cast<unsigned char>(byte));
   text += "'";
+}
+
+/// Appends a statement after which the server ends the session when it is silent for so long.
+inline void addIdleTimeout(std::string& batch, std::chrono::seconds idle) {
+  batch.append("SET SESSION wait_timeout=").append(std::to_string(idle.count()));
 }
 
 }  // namespace lockkeeper::mysql

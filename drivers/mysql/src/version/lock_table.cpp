@@ -4,6 +4,7 @@
 
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
+#include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -24,31 +25,129 @@ LockTable::Held heldIn(const Reply::Row& row) {
   return found;
 }
 
+// "column IN (…)", of what `literalOf` makes of each claim.
+template <class Claims, class LiteralOf>
+std::string isOneOf(const char* column, const Claims& claims, LiteralOf literalOf) {
+  std::string text = std::string(column) + " IN (";
+  for (const auto& each : claims) text.append(text.back() == '(' ? "" : ",").append(literalOf(each));
+  return text + ")";
+}
+
+// A row for each request, to be inserted: with its key and what `valuesOf` says.
+template <class ValuesOf>
+std::string rowsOf(std::span<const AcquireRequest> requests, ValuesOf valuesOf) {
+  std::string text = " (lock_key, version, token, owner, expires_at) VALUES ";
+  for (const AcquireRequest& each : requests) {
+    text.append(&each == requests.data() ? "(" : ",(").append(literal(each.claim.key));
+    text.append(",").append(valuesOf(each)).append(")");
+  }
+  return text + " ON DUPLICATE KEY UPDATE ";
+}
+
 }  // namespace
 
 const char* const LockTable::setUp =
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
     // The mode, because others change what the statements mean. A wait that outlives its caller holds up the
-    // next one.
-    "SET SESSION autocommit=1,sql_mode='STRICT_ALL_TABLES',innodb_lock_wait_timeout=2";
+    // next one, and takes a key for nobody: the server does not notice that he has left. The wait for a table
+    // ends within the usual time of a call, so that he hears of it.
+    "SET SESSION autocommit=1,sql_mode='STRICT_ALL_TABLES',innodb_lock_wait_timeout=2,lock_wait_timeout=1";
 
 std::string LockTable::read(const std::string& table) { return "SELECT 1 FROM `" + table + "` LIMIT 0"; }
 
 std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                   std::uint32_t fences) {
+                                                   std::uint32_t fences, bool waits) {
   const std::string token = claim.token.hex();
   const std::int64_t more = std::int64_t{fences} - 1;
-  const Reply& reply = session_.execute(
-      texts_.claim,
-      std::array<Parameter, 6>{claim.key, more, token, claim.owner, microseconds(ttl).count(), more},
-      deadline_);
+  const Reply& reply =
+      session_.execute(texts_.claim,
+                       std::array<Parameter, 7>{claim.key, more, token, claim.owner,
+                                                microseconds(ttl).count(), more, std::int64_t{waits}},
+                       deadline_);
   if (reply.insertId < busyMark) return Fence{reply.insertId};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
+}
+
+// Makes and locks the rows, finds the first busy key, and grants those before it.
+std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
+    std::span<const AcquireRequest> requests, SessionPool& cancelling) {
+  const auto keyOf = [](const AcquireRequest& each) { return literal(each.claim.key); };
+  const auto tokenOf = [](const AcquireRequest& each) { return literal(each.claim.token.hex()); };
+  const std::string insert = "INSERT INTO " + texts_.table;
+  const std::string from = " FROM " + texts_.table + " WHERE " + isOneOf("lock_key", requests, keyOf);
+  const std::string none = std::string(microsecondsNow) + ",'','',UTC_TIMESTAMP(6)";
+  const std::string granted = "COALESCE(lock_key < @lk_busy, TRUE)";
+  const Reply& reply = transact(
+      insert + rowsOf(requests, [&](const AcquireRequest&) { return none; }) + "lock_key = lock_key;" +
+          "SELECT MIN(lock_key) INTO @lk_busy" + from + " AND " + isHeld + " AND NOT " +
+          isOneOf("token", requests, tokenOf) + ";" + insert +
+          rowsOf(requests,
+                 [&](const AcquireRequest& each) {
+                   return "0," + tokenOf(each) + "," + literal(each.claim.owner) +
+                          ",UTC_TIMESTAMP(6) + INTERVAL " + inMicroseconds(each.ttl) + " MICROSECOND";
+                 }) +
+          // From left to right, as in the claim of one key.
+          "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +  //
+          "token = IF(" + granted + ", VALUES(token), token), " +               //
+          "owner = IF(" + granted + ", VALUES(owner), owner), " +               //
+          "expires_at = IF(" + granted + ", VALUES(expires_at), expires_at);" + "SELECT version, " +
+          remaining + ", lock_key = @lk_busy" + from +
+          " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
+      cancelling);
+  std::vector<std::variant<Fence, microseconds>> claimed;
+  bool busy = false;
+  for (const Reply::Row& row : reply.rows) {
+    busy = row.at(2) == "1";
+    if (busy) {
+      claimed.emplace_back(microseconds(numberIn(row.at(1))));
+    } else {
+      claimed.emplace_back(static_cast<Fence>(numberIn(row.at(0))));
+    }
+  }
+  if (claimed.empty() || claimed.size() > requests.size() || (claimed.size() < requests.size() && !busy)) {
+    throw ProtocolError(cancelling.display() + ": the server's answer does not tell of all keys");
+  }
+  return claimed;
 }
 
 bool LockTable::release(const Claim& claim) {
   const std::string token = claim.token.hex();
   return session_.execute(texts_.release, std::array<Parameter, 2>{claim.key, token}, deadline_).changed == 1;
+}
+
+// All rows stay locked, also those that are not ours, and the update looks at no others: it must not wait for
+// a row while it has those behind it.
+std::vector<bool> LockTable::releaseAll(std::span<const Claim> claims, SessionPool& cancelling) {
+  const std::string table = texts_.table + " FORCE INDEX (PRIMARY)";
+  const std::string keys = isOneOf("lock_key", claims, [](const Claim& each) { return literal(each.key); });
+  const std::string ours =
+      "expires_at > UTC_TIMESTAMP(6) AND " +
+      isOneOf("token", claims, [](const Claim& each) { return literal(each.token.hex()); });
+  const Tokens released = tokensIn(transact("SELECT IF(" + ours + ", token, '') FROM " + table + " WHERE " +
+                                                keys + " ORDER BY lock_key FOR UPDATE;UPDATE " + table +
+                                                " SET " + freed + " WHERE " + keys + " AND " + ours,
+                                            cancelling));
+  std::vector<bool> outcomes;
+  for (const Claim& each : claims) outcomes.push_back(released.contains(each.token.hex()));
+  return outcomes;
+}
+
+const Reply& LockTable::transact(const std::string& statements, SessionPool& cancelling) {
+  while (true) {
+    try {
+      ask("START TRANSACTION");
+    } catch (const OutcomeUnknown& lost) {
+      throw StoreUnavailable(lost.what());  // nothing has been asked for yet
+    }
+    try {
+      return session_.askOrCancel(statements + ";COMMIT", cancelling.latestCancel(deadline_), deadline_,
+                                  cancelling);
+    } catch (const RowDeadlock&) {
+      // Those who wait for a row that is taken back, because who made it has died, may wait for each other.
+      // What was undone is as if it had never been asked for, and one of them has gone on.
+      if (session_.clock().now() >= deadline_) throw;
+    }
+  }
 }
 
 std::optional<LockTable::Held> LockTable::held(std::string_view key) {
@@ -88,8 +187,9 @@ std::string LockTable::select(Renewals renewals) const {
 }
 
 std::string LockTable::heldWhere(const std::string& condition) const {
-  return std::string("SELECT lock_key, owner, version, ") + remaining + ", IF(" + isShared + ", " +
-         limitOfShares + ", NULL) FROM " + texts_.table + " AS l WHERE " + condition + " AND " + isHeld;
+  return std::string("SELECT lock_key, IF(") + isShared + ", '', owner), version, " + remaining + ", IF(" +
+         isShared + ", " + limitOfShares + ", NULL) FROM " + texts_.table + " AS l WHERE " + condition +
+         " AND " + isHeld;
 }
 
 }  // namespace lockkeeper::mysql

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,10 @@
 namespace lockkeeper::mysql {
 
 /// The table of locks: of claims that have all of their keys, and of what tells that others share a key. Each
-/// statement is one round trip and a transaction of its own.
+/// statement is one round trip and a transaction of its own, except for those on several keys.
 class LockTable final : public LeaseRows {
  public:
-  /// Byte strings, no gap locks, short waits for rows.
+  /// Byte strings, no gap locks, short waits for rows and for the table.
   static const char* const setUp;
   /// Reads the table, and answers nothing.
   static std::string read(const std::string& table);
@@ -24,12 +25,23 @@ class LockTable final : public LeaseRows {
   using LeaseRows::LeaseRows;
 
   /// The first of so many fences in a row, when the claim holds the key now; else how long the present lease
-  /// goes on. A claim that has held it before gets its last fence, and no more of them.
+  /// goes on. A claim that has held it before gets its last fence, and no more of them. One that `waits` goes
+  /// before new shares of the key.
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                       std::uint32_t fences);
+                                                       std::uint32_t fences, bool waits);
+
+  /// The same for several keys, which come in the order of their bytes and have one fence each: until the
+  /// first one that is busy. The rows are locked in that order, as all who lock several do. One transaction,
+  /// which is sent as a whole: a client that stands still keeps no row. `cancelling` ends it when somebody
+  /// else keeps a row for too long.
+  std::vector<std::variant<Fence, std::chrono::microseconds>> claimInOrder(
+      std::span<const AcquireRequest> requests, SessionPool& cancelling);
 
   /// False when the claim does not hold the key.
   bool release(const Claim& claim);
+
+  /// The same for several, which differ in their keys and in their tokens, in one transaction as above.
+  std::vector<bool> releaseAll(std::span<const Claim> claims, SessionPool& cancelling);
 
   /// A key that is held, with its holder; one that is shared, only with its limit.
   struct Held {
@@ -49,6 +61,8 @@ class LockTable final : public LeaseRows {
   std::optional<Tokens> renewAll(Renewals renewals, SessionPool& cancelling) override;
   std::string update(Renewals renewals) const override;
   std::string select(Renewals renewals) const override;
+  /// Runs the statements as one transaction.
+  const Reply& transact(const std::string& statements, SessionPool& cancelling);
   /// The columns of a Held, and its condition.
   std::string heldWhere(const std::string& condition) const;
 };

@@ -9,7 +9,7 @@ constexpr std::string_view tableInSchema = "`lockkeeper_locks";
 
 // The assignments are made from left to right: each sees the new values of those before it. The version is
 // the last of the fences that are reserved; the session's insert id is the first.
-std::string claimText(const std::string& table) {
+std::string claimText(const std::string& table, const std::string& waiterMark) {
   const std::string held = isHeld;
   return "INSERT INTO " + table +
          " (lock_key, version, token, owner, expires_at) VALUES (?, LAST_INSERT_ID(" + microsecondsNow +
@@ -17,7 +17,9 @@ std::string claimText(const std::string& table) {
          "ON DUPLICATE KEY UPDATE version = IF(" + held +
          ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " + std::to_string(busyMark) +
          " + " + remaining + ")), LAST_INSERT_ID(version + 1) + ?), " + "token = IF(" + held +
-         ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), owner), "
+         ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), " +
+         "IF(? AND token LIKE 'shares/%', " + waiterMark +
+         ", owner)), "
          "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
 }
 
@@ -40,7 +42,8 @@ std::string schemaOf(const std::string& table, bool ofShares) {
 LockTexts::LockTexts(const std::string& itsTable)
     : table("`" + itsTable + "`"),
       shares("`" + itsTable + "_shares`"),
-      claim(claimText(table)),
+      waiterMark(std::string("CONCAT('@', ") + microsecondsNow + " + " + priority + ")"),
+      claim(claimText(table, waiterMark)),
       release(releaseText(table)),
       sharesSchema(schemaOf(itsTable, true)) {}
 

@@ -20,6 +20,8 @@ struct LockTexts {
 
   const std::string table;   ///< Of the locks: its name, quoted.
   const std::string shares;  ///< The table of the shares.
+  const std::string
+      waiterMark;  ///< What one that waits for those who share the key writes instead of an owner.
   const std::string claim;
   const std::string release;
   const std::string sharesSchema;  ///< What makes that one.
@@ -38,8 +40,13 @@ inline constexpr const char* freed = "token = '', owner = '', expires_at = UTC_T
 inline constexpr std::uint64_t busyMark = std::uint64_t{1} << 62U;
 
 /// The row is that of a key which is shared: its token has the limit and the sum of the weights,
-/// "shares/7/3".
+/// "shares/7/3". Instead of an owner, it may have "@" and a time in microseconds: a claim of the whole key
+/// waits, and no new share is granted until then.
 inline constexpr const char* isShared = "(l.token LIKE 'shares/%' AND l.expires_at > UTC_TIMESTAMP(6))";
+
+/// For so many microseconds no new share is granted after a claim of the whole key, or an upgrade, has found
+/// the key shared. One that waits asks more often.
+inline constexpr const char* priority = "1000000";
 
 /// Where it `isShared`:
 /// @{

@@ -12,6 +12,9 @@ using std::chrono::microseconds;
 
 constexpr int keysClearedAtOnce = 20;
 
+// Tells in an insert id that a key was not shared; above all fences, and below busyMark.
+constexpr std::uint64_t freshMark = std::uint64_t{1} << 61U;
+
 // Numbers in session variables are whole ones: a decimal one would be written with its fraction.
 //
 // The statements have names in braces for what differs: {key}, {token}, … as literals, {which} a condition on
@@ -19,12 +22,44 @@ constexpr int keysClearedAtOnce = 20;
 
 // Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
 // the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
-// not count, by their ends.
+// not count, by their ends; how long no new share is granted.
 constexpr const char* lockedRow = R"sql(
 SELECT {now}, l.version, IF({shared}, {limitOfRow}, NULL), IF({shared}, {takenOfRow}, 0),
-    IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807)
-  INTO @lk_now, @lk_version, @lk_limit, @lk_taken, @lk_whole, @lk_until
-  FROM {locks} AS l WHERE l.lock_key = {key} FOR UPDATE;)sql";
+    IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807), {closedFor}
+  INTO @lk_now, @lk_version, @lk_limit, @lk_taken, @lk_whole, @lk_until, @lk_closed
+  FROM {locks} AS l WHERE l.lock_key = {key} FOR UPDATE{orNot};)sql";
+
+// What most claims find: nobody has the key, or there is room beside all shares that the row counts, though
+// some of their leases may have ended. The owner '@', which no claim has, tells the assignments behind it
+// that the claim fits; they are made from left to right. The insert id is the fence, and {fresh} more where
+// the key was not shared: then no share that is left of it counts. It is {busy} when the claim does not fit,
+// or has its share already; that is for `claimed`. The table of shares is read first, so that it is told of
+// when it is not there, and not the right that one has not on it.
+constexpr const char* claimedAtOnce = R"sql(START TRANSACTION;
+SET @lk_now = {now} + (SELECT COUNT(*) FROM {shares} WHERE FALSE);
+INSERT INTO {locks} (lock_key, version, token, owner, expires_at)
+  VALUES ({key}, LAST_INSERT_ID(@lk_now + ({weight} = {limit}) + {fresh}) - {fresh}, 'shares/{limit}/{weight}', '@',
+    DATE'1970-01-01' + INTERVAL @lk_now + {ttl} MICROSECOND)
+  ON DUPLICATE KEY UPDATE
+    owner = IF((NOT ({held}) OR (token LIKE 'shares/{limit}/%' AND SUBSTRING_INDEX(token, '/', -1) + {weight} <= {limit}))
+        AND ({ahead} OR {closedFor} = 0), '@',
+      IF({closes} AND token LIKE 'shares/%', {waiterMark}, {keptOwner})),
+    version = IF(owner <> '@', version + 0 * LAST_INSERT_ID({busy}),
+      IF({held}, LAST_INSERT_ID(version + (SUBSTRING_INDEX(token, '/', -1) + {weight} >= {limit})),
+        LAST_INSERT_ID(version + ({weight} = {limit}) + {fresh}) - {fresh})),
+    token = IF(owner <> '@', token,
+      CONCAT('shares/{limit}/', {weight} + IF({held}, CAST(SUBSTRING_INDEX(token, '/', -1) AS SIGNED), 0))),
+    expires_at = IF(owner <> '@', expires_at,
+      IF(token = 'shares/{limit}/{weight}', VALUES(expires_at), GREATEST(expires_at, VALUES(expires_at))));
+DELETE FROM {shares} WHERE lock_key = {key} AND LAST_INSERT_ID() BETWEEN {fresh} AND {busy} - 1;
+INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
+  SELECT {key}, {token}, {owner}, {weight}, LAST_INSERT_ID() % {fresh}, @lk_now + {ttl} FROM DUAL
+  WHERE LAST_INSERT_ID() < {busy}
+  ON DUPLICATE KEY UPDATE lock_key = VALUES(lock_key);
+UPDATE {locks} AS l SET version = version + 0 * LAST_INSERT_ID({busy}),
+    token = CONCAT('shares/{limit}/', {takenOfRow} - {weight})
+  WHERE l.lock_key = {key} AND ROW_COUNT() = 0 AND LAST_INSERT_ID() < {busy};
+COMMIT)sql";
 
 // A new row begins with the time, as for a claim of the whole key.
 constexpr const char* claimed = R"sql(START TRANSACTION;
@@ -36,19 +71,20 @@ SELECT (SELECT fence FROM {shares} WHERE lock_key = {key} AND token = {token} AN
     (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND expires_us <= @lk_until)
   INTO @lk_mine, @lk_others, @lk_left_over;
 SELECT @lk_mine IS NOT NULL
-      OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND @lk_others + {weight} <= {limit}),
+      OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND @lk_others + {weight} <= {limit}
+        AND ({ahead} OR @lk_closed = 0)),
     COALESCE(@lk_mine, @lk_version + (@lk_others + {weight} >= {limit}))
   INTO @lk_fits, @lk_fence;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_until;
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT {key}, {token}, {owner}, {weight}, @lk_fence, @lk_now + {ttl} FROM DUAL WHERE @lk_fits
   ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us);
-UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = '',
+UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = {keptOwner},
     token = CONCAT('shares/', COALESCE(@lk_limit, {limit}), '/', @lk_others + IF(@lk_fits AND @lk_mine IS NULL, {weight}, 0)),
     expires_at = COALESCE({lastEnd}, expires_at)
   WHERE lock_key = {key} AND (@lk_fits OR (@lk_left_over > 0 AND @lk_limit IS NOT NULL));
 SELECT @lk_fits, @lk_fence, @lk_limit,
-  COALESCE(@lk_whole, (SELECT MIN(expires_us) FROM {shares} WHERE lock_key = {key}) - @lk_now);
+  COALESCE(@lk_whole, NULLIF(@lk_closed, 0), (SELECT MIN(expires_us) FROM {shares} WHERE lock_key = {key}) - @lk_now);
 COMMIT)sql";
 
 // There may be no row of the key: then it changes nothing but what is left over.
@@ -62,10 +98,22 @@ SELECT (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND {which} AND exp
   INTO @lk_found, @lk_others, @lk_left_over;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_found > 0 AND {which};
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_now;
-UPDATE {locks} SET token = IF({lastEnd} IS NULL, '', CONCAT('shares/', @lk_limit, '/', @lk_others)),
+UPDATE {locks} SET owner = {keptOwner}, token = IF({lastEnd} IS NULL, '', CONCAT('shares/', @lk_limit, '/', @lk_others)),
     expires_at = COALESCE({lastEnd}, UTC_TIMESTAMP(6))
   WHERE lock_key = {key} AND @lk_limit IS NOT NULL AND @lk_found + @lk_left_over > 0;
 SELECT @lk_found;
+COMMIT)sql";
+
+// The insert id says that the share counted. Others whose leases have ended stay, and stay counted, until a
+// claim needs their room.
+constexpr const char* released = R"sql(START TRANSACTION;
+SELECT lock_key INTO @lk_key FROM {locks} WHERE lock_key = {key} FOR UPDATE;
+DELETE FROM {shares} WHERE lock_key = {key} AND token = {token} AND expires_us > {now};
+UPDATE {locks} AS l SET version = LAST_INSERT_ID(version),
+    owner = {keptOwner},
+    expires_at = IF({takenOfRow} <= {weight}, UTC_TIMESTAMP(6), COALESCE({lastEnd}, UTC_TIMESTAMP(6))),
+    token = IF({takenOfRow} <= {weight}, '', CONCAT('shares/', {limitOfRow}, '/', {takenOfRow} - {weight}))
+  WHERE l.lock_key = {key} AND ROW_COUNT() = 1 AND {shared};
 COMMIT)sql";
 
 // After lockedRow: what those have whose leases have ended; when the longest lease ends of the shares that
@@ -75,6 +123,14 @@ constexpr const char* ended =
     "@lk_now)";
 constexpr const char* lastEnd =
     "(SELECT DATE'1970-01-01' + INTERVAL MAX(expires_us) MICROSECOND FROM {shares} WHERE lock_key = {key})";
+
+// In microseconds. A mark that is much further ahead than a writer sets one is from before the server's clock
+// was set back; one that is a little further ahead is from while this statement waited for the row.
+constexpr const char* closedFor =
+    "IF(owner LIKE '@_%' AND {markAhead} BETWEEN 1 AND 2 * {priority}, {markAhead}, 0)";
+constexpr const char* markAhead = "CAST(SUBSTRING(owner, 2) AS SIGNED) - {now}";
+// The time that it may be stays; so it does when all shares have been given back.
+constexpr const char* keptOwner = "IF(owner = '@', '', owner)";
 
 // The insert id says that there was such a row, also when it has that limit already.
 constexpr const char* resized = R"sql(
@@ -93,10 +149,11 @@ SELECT l.lock_key, s.owner, s.expires_us - {now}, s.fence, LEFT(SHA2(s.token, 25
 constexpr const char* lockedRows = R"sql(
 SELECT l.lock_key FROM {locks} AS l FORCE INDEX (PRIMARY) WHERE {keys} ORDER BY l.lock_key FOR UPDATE;)sql";
 
+// The second one must find the rows that are locked without a look at others.
 constexpr const char* renewed = R"sql(
 UPDATE {shares} AS s SET expires_us = {now} + {ttl}
   WHERE s.expires_us > {now} AND {renewed};
-UPDATE {locks} AS l SET l.expires_at = COALESCE(
+UPDATE {locks} AS l FORCE INDEX (PRIMARY) SET l.expires_at = COALESCE(
     (SELECT DATE'1970-01-01' + INTERVAL MAX(s.expires_us) MICROSECOND FROM {shares} AS s WHERE s.lock_key = l.lock_key),
     l.expires_at)
   WHERE {keys} AND {shared})sql";
@@ -141,14 +198,8 @@ std::string ShareTable::filled(std::string_view text, const Values& values) cons
     text.remove_prefix(close + 1);
     if (const auto value = values.find(name); value != values.end()) {
       result += value->second;
-    } else if (name == "lockedRow") {
-      result += filled(lockedRow, values);
-    } else if (name == "ended") {
-      result += filled(ended, values);
-    } else if (name == "lastEnd") {
-      result += filled(lastEnd, values);
     } else {
-      result += common(name);
+      result += filled(common(name), values);
     }
   }
   return result += text;
@@ -158,11 +209,19 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "locks") return texts_.table;
   if (name == "shares") return texts_.shares;
   if (name == "now") return microsecondsNow;
+  if (name == "priority") return priority;
   if (name == "held") return isHeld;
   if (name == "remaining") return remaining;
   if (name == "shared") return isShared;
   if (name == "limitOfRow") return limitOfShares;
-  return takenByShares;  // takenOfRow
+  if (name == "takenOfRow") return takenByShares;
+  if (name == "lockedRow") return lockedRow;
+  if (name == "ended") return ended;
+  if (name == "lastEnd") return lastEnd;
+  if (name == "closedFor") return closedFor;
+  if (name == "markAhead") return markAhead;
+  if (name == "waiterMark") return texts_.waiterMark;
+  return keptOwner;
 }
 
 void ShareTable::make() {
@@ -178,14 +237,26 @@ void ShareTable::make() {
   }
 }
 
-ShareTable::Answer ShareTable::claim(const Claim& claim, std::chrono::milliseconds ttl) {
-  const std::string batch = filled(claimed, {{"key", literal(claim.key)},
-                                             {"token", literal(claim.token.hex())},
-                                             {"owner", literal(claim.owner)},
-                                             {"weight", std::to_string(claim.share->weight)},
-                                             {"limit", std::to_string(claim.share->limit)},
-                                             {"ttl", inMicroseconds(ttl)}});
-  const Reply& reply = ask(batch);
+ShareTable::Answer ShareTable::claim(const AcquireRequest& request) {
+  const Claim& claim = request.claim;
+  const Values values{{"key", literal(claim.key)},
+                      {"token", literal(claim.token.hex())},
+                      {"owner", literal(claim.owner)},
+                      {"weight", std::to_string(claim.share->weight)},
+                      {"limit", std::to_string(claim.share->limit)},
+                      {"ttl", inMicroseconds(request.ttl)},
+                      {"ahead", request.ahead ? "TRUE" : "FALSE"},
+                      {"closes", request.ahead && request.waits ? "TRUE" : "FALSE"},
+                      {"orNot", ""},
+                      {"fresh", std::to_string(freshMark)},
+                      {"busy", std::to_string(busyMark)}};
+  // One that was sent before may have its share already.
+  if (!request.resend) {
+    const std::uint64_t id = ask(filled(claimedAtOnce, values)).insertId;
+    if (id != 0 && id < busyMark)
+      return {.granted = true, .fence = Fence{id % freshMark}, .limit = std::nullopt};
+  }
+  const Reply& reply = ask(filled(claimed, values));
   Answer answer{.granted = reply.number(0) == 1U,
                 .fence = reply.number(1).value_or(0),
                 .limit = std::nullopt,
@@ -194,12 +265,16 @@ ShareTable::Answer ShareTable::claim(const Claim& claim, std::chrono::millisecon
   return answer;
 }
 
-bool ShareTable::remove(std::string_view key, const std::string& which) {
-  return ask(filled(removed, {{"key", literal(key)}, {"which", which}})).number(0).value_or(0) > 0;
+bool ShareTable::remove(std::string_view key, const std::string& which, const std::string& orNot) {
+  const Values values{{"key", literal(key)}, {"which", which}, {"orNot", orNot}};
+  return ask(filled(removed, values)).number(0).value_or(0) > 0;
 }
 
 bool ShareTable::release(const Claim& claim) {
-  return remove(claim.key, "token = " + literal(claim.token.hex()));
+  return ask(filled(released, {{"key", literal(claim.key)},
+                               {"token", literal(claim.token.hex())},
+                               {"weight", std::to_string(claim.share->weight)}}))
+             .insertId != 0;
 }
 
 bool ShareTable::breakShare(std::string_view key, std::string_view grantId) {
@@ -210,11 +285,18 @@ bool ShareTable::resize(std::string_view key, std::uint32_t limit) {
   return ask(filled(resized, {{"key", literal(key)}, {"limit", std::to_string(limit)}})).insertId != 0;
 }
 
-void ShareTable::clearEnded() {
+void ShareTable::clearEnded(Instant until) {
   std::vector<std::string> keys;
   for (const Reply::Row& row : ask(filled(endedKeys, {{"most", std::to_string(keysClearedAtOnce)}})).rows)
     keys.push_back(row.at(0).value_or(""));
-  for (const std::string& key : keys) remove(key, "FALSE");
+  for (const std::string& key : keys) {
+    if (session_.clock().now() >= until) return;
+    try {
+      remove(key, "FALSE", " NOWAIT");
+    } catch (const Contention&) {
+      // Somebody uses the key, or keeps its row: the next time.
+    }
+  }
 }
 
 std::vector<Holder> ShareTable::holders(std::string_view key) {

@@ -33,8 +33,9 @@ class ShareTable final : public LeaseRows {
     std::optional<std::uint32_t> limit;  ///< That others who share the key have named.
     std::chrono::microseconds wait{0};   ///< Until a lease ends.
   };
-  /// Grants the claim its share if it fits or has been granted before.
-  Answer claim(const Claim& claim, std::chrono::milliseconds ttl);
+  /// Grants the claim its share if it has been granted before, or fits, and no claim of the whole key waits
+  /// or it is ahead of that.
+  Answer claim(const AcquireRequest& request);
 
   /// False when the claim has no share.
   bool release(const Claim& claim);
@@ -47,8 +48,9 @@ class ShareTable final : public LeaseRows {
   /// False when nobody shares the key.
   bool resize(std::string_view key, std::uint32_t limit);
 
-  /// Deletes shares whose leases have ended, of some keys that perhaps nobody asks for any more.
-  void clearEnded();
+  /// Deletes shares whose leases have ended, of some keys that perhaps nobody asks for any more. Waits for no
+  /// row, and begins with none at `until`.
+  void clearEnded(Instant until);
 
   /// All who share the key. The one whose lease is the longest is the last.
   std::vector<Holder> holders(std::string_view key);
@@ -62,13 +64,13 @@ class ShareTable final : public LeaseRows {
   std::string select(Renewals renewals) const override;
 
   /// Takes the shares that `which` is true of, a condition on the columns of their table. False when there is
-  /// none.
-  bool remove(std::string_view key, const std::string& which);
+  /// none. `orNot` says what if others keep the row of the key.
+  bool remove(std::string_view key, const std::string& which, const std::string& orNot = {});
 
   using Values = std::map<std::string, std::string, std::less<>>;
   /// The text with the values of the names that stand in it in braces.
   std::string filled(std::string_view text, const Values& values) const;
-  /// The value of a name that stands for the same in all texts.
+  /// What a name stands for in all texts; there may be names in it.
   std::string_view common(std::string_view name) const;
 };
 

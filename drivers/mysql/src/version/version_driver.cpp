@@ -5,6 +5,7 @@
 #include <exception>
 #include <set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hosts/session_opener.h"
@@ -21,6 +22,17 @@ namespace lockkeeper::mysql {
 namespace {
 
 constexpr std::chrono::minutes clearEvery{1};
+// The caller waits, and his release has been answered. Not much less for an answer: it would close sessions
+// of a slow server.
+constexpr std::chrono::milliseconds clearingTime{100};
+constexpr std::chrono::milliseconds longestClearing{500};
+
+AcquireResult resultOf(const AcquireRequest& request,
+                       const std::variant<Fence, std::chrono::microseconds>& answer, Instant leasedFrom,
+                       std::uint32_t turns) {
+  if (const auto* fence = std::get_if<Fence>(&answer)) return Granted{leasedFrom, request.ttl, *fence, turns};
+  return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
+}
 
 }  // namespace
 
@@ -107,7 +119,7 @@ AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
     makeShares(tables);
     leasedFrom = clock().now();
     try {
-      return tables.shares.claim(request.claim, request.ttl);
+      return tables.shares.claim(request);
     } catch (const NoSuchTable&) {
       if (!opener_.options().createTable) throw;
     }
@@ -126,8 +138,8 @@ void VersionDriver::Impl::clearEndedShares(Instant deadline) noexcept {
   Instant due = nextClearing_;
   if (now < due || !nextClearing_.compare_exchange_strong(due, now + clearEvery)) return;
   try {
-    onTables(deadline, [](Tables& tables) {
-      tables.shares.clearEnded();
+    onTables(std::min(deadline, now + longestClearing), [&](Tables& tables) {
+      tables.shares.clearEnded(now + clearingTime);
       return true;
     });
   } catch (const std::exception&) {
@@ -168,14 +180,22 @@ VersionDriver::~VersionDriver() {
 
 AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
   if (request.claim.share) return impl_->acquireShare(request);
-  return impl_->onTables(request.deadline, [&](Impl::Tables& tables) -> AcquireResult {
+  return impl_->onTables(request.deadline, [&](Impl::Tables& tables) {
     const Instant leasedFrom = impl_->clock().now();
     // A claim that was sent before may have its fence already, and no others.
     const std::uint32_t turns = request.resend ? 1 : request.turns;
-    const auto answer = tables.locks.claim(request.claim, request.ttl, turns);
-    if (const auto* fence = std::get_if<Fence>(&answer))
-      return Granted{leasedFrom, request.ttl, *fence, turns};
-    return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
+    return resultOf(request, tables.locks.claim(request.claim, request.ttl, turns, request.waits), leasedFrom,
+                    turns);
+  });
+}
+
+std::vector<AcquireResult> VersionDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
+  return impl_->onTables(requests.front().deadline, [&](Impl::Tables& tables) {
+    const Instant leasedFrom = impl_->clock().now();
+    std::vector<AcquireResult> results;
+    for (const auto& each : tables.locks.claimInOrder(requests, impl_->cancelling()))
+      results.push_back(resultOf(requests[results.size()], each, leasedFrom, 1));
+    return results;
   });
 }
 
@@ -198,6 +218,15 @@ ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {
   });
   if (claim.share) impl_->clearEndedShares(deadline);
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
+}
+
+std::vector<ReleaseOutcome> VersionDriver::releaseAll(std::span<const Claim> claims, Instant deadline) {
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    std::vector<ReleaseOutcome> outcomes;
+    for (const bool released : tables.locks.releaseAll(claims, impl_->cancelling()))
+      outcomes.push_back(released ? ReleaseOutcome::released : ReleaseOutcome::notOwner);
+    return outcomes;
+  });
 }
 
 std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadline) {

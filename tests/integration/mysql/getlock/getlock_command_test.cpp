@@ -50,6 +50,9 @@ TEST_P(GetLockCommand, ExcludesOthersWaitsAndShowsTheHolder) {
   EXPECT_EQ(run({"run", "--wait", "300ms", "shown", "--", "true"}).exitCode, 75);
   const Finished shown = run({"show", "shown"});
   EXPECT_NE(shown.output.find(":" + std::to_string(holder.pid())), std::string::npos) << shown.output;
+  EXPECT_NE(shown.output.find("unknown"), std::string::npos)
+      << "only the holder knows when: " << shown.output;
+  EXPECT_EQ(shown.output.find("for ever"), std::string::npos) << shown.output;
   holder.signal(SIGKILL);
   const Finished next = run({"run", "--wait", "30s", "shown", "--", "echo", "mine"});
   EXPECT_EQ(next.output, "mine\n") << next.errors;

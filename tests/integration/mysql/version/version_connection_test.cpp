@@ -1,12 +1,18 @@
 // Sessions that die, servers that restart, forks; and how many sessions there are.
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 #include <vector>
 
 #include "forked_child.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/mysql/server_rows.h"
+#include "lockkeeper/store_uri.h"
+#include "no_threads.h"
 #include "version_fixture.h"
 
 namespace lockkeeper::test {
@@ -72,15 +78,6 @@ TEST_P(VersionConnection, LocksAndFencesSurviveARestartOfTheServer) {
   EXPECT_GT(other.lock("k").fence(), fence);
 }
 
-/// What a server says of a prepared statement instead of executing it.
-std::string refusalOf(std::uint16_t error) {
-  const std::string text = "#HY000refused";
-  std::string packet = {static_cast<char>(text.size() + 3), 0, 0, 1, '\xff'};
-  packet += static_cast<char>(error & 0xff);
-  packet += static_cast<char>(error >> 8);
-  return packet + text;
-}
-
 TEST_P(VersionConnection, AStatementThatIsRefusedAsSuchIsPreparedAgain) {
   constexpr std::uint16_t unknown = 1243;      // a proxy has put another session behind ours
   constexpr std::uint16_t notPrepared = 1615;  // a schema change is under way
@@ -89,7 +86,7 @@ TEST_P(VersionConnection, AStatementThatIsRefusedAsSuchIsPreparedAgain) {
   const Claimant who{};
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   const auto claimRefusedBy = [&](std::uint16_t error) {
-    store.proxy.set({.kind = ProxyFault::Kind::replace, .text = refusalOf(error)});
+    store.proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(error)});
     (void)driver->acquire(who.request(soon(), true));
   };
   EXPECT_THROW(claimRefusedBy(unknown), OutcomeUnknown);
@@ -127,6 +124,63 @@ TEST_P(VersionConnection, ManyThreadsShareAsManySessionsAsTheUriSays) {
   stop = true;
   threads.clear();
   EXPECT_EQ(seen, most);
+}
+
+// MySQL does not notice that a client has left while its statement waits for a table: it would go on waiting,
+// and take the key in the end.
+TEST_P(VersionConnection, ALockedTableFillsNoServerAndTakesNoKeyForNobody) {
+  constexpr int callers = 4;
+  ASSERT_TRUE(store.isFree("k")) << "makes the table";
+  store.server.killSessions();
+  ASSERT_TRUE(waitUntil([&] { return store.server.sessions() == 0; }));
+  const auto driver = store.open("connections=" + std::to_string(callers));
+  // Not by Poco: MySQL does not prepare it.
+  mysql::ServerRows rows(StoreUri::parse(store.server.uri(store.database)), {.operationTimeout = 1min});
+  auto other = rows.begin();
+  other.execute("LOCK TABLES lockkeeper_locks READ", {});
+  int most = 0;
+  {
+    std::atomic<int> running = callers;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < callers; ++i) {
+      threads.emplace_back([&] {
+        for (int attempt = 0; attempt < 3; ++attempt)
+          EXPECT_THROW((void)driver->acquire(Claimant{}.request(in(4s))), StoreUnavailable);
+        --running;
+      });
+    }
+    while (running > 0) most = std::max(most, store.server.sessions());
+  }
+  EXPECT_LE(most, 1 + callers);
+  // Those who leave sooner than the server gives up.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    EXPECT_THROW((void)driver->acquire(Claimant{}.request(in(300ms))), Error);
+    most = std::max(most, store.server.sessions());
+  }
+  EXPECT_LE(most, 1 + callers + 8) << "those of the last second";
+  EXPECT_TRUE(waitUntil([&] {
+    return store.ask(
+               "SELECT COUNT(*) FROM information_schema.processlist WHERE state LIKE 'Waiting for %'") == "0";
+  }));
+  other.execute("UNLOCK TABLES", {});
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE token <> ''"), "0");
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+}
+
+TEST_P(VersionConnection, WithoutAThreadIsUnavailableUntilThereIsOne) {
+  const auto driver = store.open();
+  const auto descriptors = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = descriptors();
+  {
+    const NoThreads none;
+    for (int attempt = 0; attempt < 3; ++attempt)
+      EXPECT_THROW((void)driver->acquire(Claimant{}.request()), StoreUnavailable);
+  }
+  EXPECT_EQ(descriptors(), before);
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
 }
 
 TEST_P(VersionConnection, AForkedChildOwnsNothingAndTheParentsLockLivesOn) {

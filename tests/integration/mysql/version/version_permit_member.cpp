@@ -9,5 +9,5 @@ int main(int count, char** arguments) {
   if (count != 3) return 64;
   lockkeeper::StoreRegistry registry;
   lockkeeper::mysql::use(registry);
-  lockkeeper::test::takePermits(registry.open(arguments[1]), arguments[2]);
+  return lockkeeper::test::takePart(registry.open(arguments[1]), arguments[2]);
 }

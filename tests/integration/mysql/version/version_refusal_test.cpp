@@ -1,8 +1,10 @@
 // What is refused before anything is sent, and what a server's refusal turns into: one line, without secrets.
 
+#include <Poco/Data/Session.h>
 #include <gmock/gmock.h>
 
 #include "free_port.h"
+#include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
 #include "version_fixture.h"
@@ -10,6 +12,7 @@
 namespace lockkeeper::test {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -43,6 +46,9 @@ TEST(VersionUri, IsCheckedBeforeAnythingIsSent) {
   EXPECT_THAT(refusalOf("a/shop?tabel=x"), HasSubstr("'tabel' is unknown"));
   EXPECT_THAT(refusalOf("a/shop?table=lo`cks"), HasSubstr("the table name is 'lo`cks'"));
   EXPECT_THAT(refusalOf("a/shop?table=" + std::string(65, 'x')), HasSubstr("1 to 64"));
+  EXPECT_THAT(refusalOf("a/shop?table=" + std::string(58, 'x')),
+              AllOf(HasSubstr("the table name is '" + std::string(58, 'x') + "'"), HasSubstr("at most 57")));
+  EXPECT_NO_THROW(open("mysql+version://shop:s3cr3t@a/shop?table=" + std::string(57, 'x')));
   EXPECT_THAT(refusalOf("a/shop?createTable=maybe"), HasSubstr("'maybe'"));
   EXPECT_THAT(refusalOf("a/shop?connections=0"), HasSubstr("1 to 256"));
   EXPECT_THAT(refusalOf("a/shop?connectTimeout=1500ms"), HasSubstr("whole seconds"));
@@ -92,6 +98,14 @@ TEST_P(VersionRefusal, MakesTheTableOnlyWhenTold) {
   EXPECT_TRUE(granted(using_->acquire(Claimant{}.request())));
 }
 
+TEST_P(VersionRefusal, TheLongestTableNameServesSharesToo) {
+  const auto driver = open(uri(shop, database + "?createTable=true&table=" + std::string(57, 'x')));
+  Claimant reader;
+  reader.share = Share{1, Share::most};
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  EXPECT_TRUE(granted(driver->acquire(reader.request())));
+}
+
 TEST_P(VersionRefusal, NamesAMissingPrivilege) {
   (void)open(uri(shop, database + "?createTable=true"))->holder("k", soon());
   server.execute("CREATE USER IF NOT EXISTS 'reader'@'127.0.0.1' IDENTIFIED BY 's3cr3t'");
@@ -130,6 +144,32 @@ TEST_P(VersionRefusal, AServerThatBecomesReadOnlyIsUnavailable) {
               HasSubstr("read-only"));
   former.execute("SET GLOBAL read_only = OFF");
   EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+}
+
+// A table in memory, which is small: a full tablespace makes MariaDB 10.11 crash now and then.
+TEST_P(VersionRefusal, ATableThatIsFullIsUnavailableUntilThereIsRoom) {
+  const auto driver = open(uri(shop, database + "?createTable=true"));
+  const Claimant holder{};
+  ASSERT_TRUE(granted(driver->acquire(holder.request())));
+  Poco::Data::Session sql("MySQL", server.connectionString(database), 10);
+  for (const char* each :
+       {"SET SESSION max_heap_table_size = 16384", "ALTER TABLE lockkeeper_locks ENGINE = MEMORY"})
+    sql << each, Poco::Data::Keywords::now;
+  const auto isFull = AllOf(HasSubstr("is full"), HasSubstr("(error 1114)"));
+  EXPECT_THAT(messageOf<StoreUnavailable>([&] {
+                for (int i = 0; i < 1000; ++i) (void)driver->acquire(Claimant{}.request());
+              }),
+              isFull);
+  LockManager manager(driver);
+  const Instant begin = now();
+  EXPECT_THAT(messageOf<StoreUnavailable>([&] { (void)manager.lock("k", {.waitFor = 500ms}); }), isFull);
+  EXPECT_GE(now() - begin, 500ms) << "it has gone on trying";
+  Renewal renewal{.claim = holder.claim(), .ttl = longTtl};
+  driver->renew({&renewal, 1}, soon());
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed) << renewal.cause;
+  EXPECT_EQ(driver->release(holder.claim(), soon()), ReleaseOutcome::released);
+  sql << "DELETE FROM lockkeeper_locks WHERE token = ''", Poco::Data::Keywords::now;
+  EXPECT_TRUE(manager.lock("k", {.waitFor = 30s}).valid());
 }
 
 struct Notes final : Listener {

@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "held_shares.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "paused_reader.h"
 #include "process.h"
 #include "version_fixture.h"
 
@@ -31,11 +33,11 @@ class VersionShareFault : public VersionTest {
     }
     return all;
   }
-  Process member() {
+  std::vector<std::string> memberThat(const std::string& task) const {
     const std::string uri = DatabaseServer::uri(store.database, store.server.port());
-    return Process({PERMIT_MEMBER, "mysql+version" + uri.substr(uri.find("://")) + "?createTable=true",
-                    std::to_string(1 + random() % 3)});
+    return {PERMIT_MEMBER, "mysql+version" + uri.substr(uri.find("://")) + "?createTable=true", task};
   }
+  Process member() { return Process(memberThat(std::to_string(1 + random() % 3))); }
   std::uint32_t taken() const {
     const auto holders = capability<Permits>(*store.direct)->shareHolders("s", soon());
     return std::accumulate(holders.begin(), holders.end(), std::uint32_t{0},
@@ -70,6 +72,11 @@ TEST_P(VersionShareFault, AfterRandomKillsTheCountIsExactWithinATtlAndNothingIsL
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE token <> ''"), "0");
 }
 
+TEST_P(VersionShareFault, AReaderThatStandsStillCountsForItsTtlAndIsTold) {
+  LockManager manager(store.direct);
+  expectAPausedReaderToLose(memberThat("read"), manager);
+}
+
 TEST_P(VersionShareFault, KilledSessionsCostNoShare) {
   const auto all = sharers(3, 1);
   for (const Claimant& each : all) ASSERT_TRUE(granted(store.direct->acquire(each.request())));
@@ -81,6 +88,23 @@ TEST_P(VersionShareFault, KilledSessionsCostNoShare) {
     EXPECT_EQ(renewal.outcome, RenewOutcome::renewed) << renewal.cause;
     EXPECT_EQ(store.direct->release(each.claim(), soon()), ReleaseOutcome::released);
   }
+}
+
+TEST_P(VersionShareFault, ARestartOfTheServerKeepsSharesAndTheirCount) {
+  LockManager manager(store.direct);
+  HeldShares shares(manager, {.ttl = longTtl});
+  store.server.kill();
+  EXPECT_THROW((void)shares.semaphore.tryAcquire(1, 0s), Error);
+  store.server.restart();
+
+  LockManager other(store.open());
+  shares.expectTaken(other);
+  EXPECT_EQ(taken(), limit);
+  for (Lock& each : shares.held) {
+    EXPECT_NO_THROW(each.renew());
+    EXPECT_TRUE(each.valid());
+  }
+  shares.expectExactCount(other);
 }
 
 TEST_P(VersionShareFault, ALostReplyIsAskedForAgainAndCountedOnce) {
@@ -174,7 +198,7 @@ TEST_P(VersionShareFault, MoreThanOneCallTakesAreRenewedEachForItsTtl) {
   std::vector<Renewal> renewals;
   for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
   renewals.front().ttl = 3 * longTtl;
-  store.direct->renew(renewals, soon());
+  store.direct->renew(renewals, now() + 1min);  // the thread sanitizer is slow
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
   EXPECT_GT(store.direct->holder("k0", soon())->remaining, 2 * longTtl);
   EXPECT_EQ(store.direct->release(held.front().claim(), soon()), ReleaseOutcome::released);

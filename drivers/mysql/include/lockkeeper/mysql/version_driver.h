@@ -21,9 +21,9 @@ namespace lockkeeper::mysql {
 /// `mysql+version://user:password@host[:3306][,host2[:3306],…]/database`: locks as rows of an InnoDB table on
 /// MariaDB or MySQL. Of several hosts, the one that takes the writes is used, and looked for again when it
 /// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
-/// the version is the fence. Leases end on the server's clock, in microseconds. Rows stay, so that versions
-/// go on; schema/version.sql says how to purge them. Claims of shares stand in a table beside it, whose name
-/// has
+/// the version is the fence. Claims of several keys, and their releases, are one transaction. Leases end on
+/// the server's clock, in microseconds. Rows stay, so that versions go on; schema/version.sql says how to
+/// purge them. Claims of shares stand in a table beside it, whose name has
 /// "_shares" behind; nobody waits in a queue for them.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
@@ -37,6 +37,8 @@ namespace lockkeeper::mysql {
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
+                                                    public Batchable,
+                                                    public BatchReleasing,
                                                     public Browsable,
                                                     public Breakable,
                                                     public Permits,
@@ -49,15 +51,17 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   ~VersionDriver() override;
 
   AcquireResult acquire(const AcquireRequest& request) override;
+  std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
+  std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
   /// The durability is that of the server which was last connected.
   Promises promises() const override;
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override {
-    return capabilityOf<Browsable, Breakable, Permits, RateDriver>(*this, type);
+    return capabilityOf<Batchable, BatchReleasing, Browsable, Breakable, Permits, RateDriver>(*this, type);
   }
 
   void list(std::string_view prefix,

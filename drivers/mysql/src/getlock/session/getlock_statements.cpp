@@ -134,10 +134,6 @@ void addFree(std::string& batch, const std::vector<std::string>& names) {
   batch += ";";
 }
 
-void addIdleTimeout(std::string& batch, seconds timeout) {
-  batch.append("SET SESSION wait_timeout=").append(std::to_string(timeout.count())).append(";");
-}
-
 std::string cancel(std::uint64_t session) { return "KILL QUERY " + std::to_string(session); }
 
 }  // namespace lockkeeper::mysql::statements

@@ -58,7 +58,6 @@ void addLook(std::string& batch, std::string_view name, bool fences, bool again)
 
 /// No result: for the beginning of a batch.
 void addFree(std::string& batch, const std::vector<std::string>& names);
-void addIdleTimeout(std::string& batch, std::chrono::seconds timeout);
 
 std::string cancel(std::uint64_t session);
 

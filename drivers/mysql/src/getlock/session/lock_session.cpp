@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "getlock/session/getlock_statements.h"
+#include "session/sql_text.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -21,7 +22,8 @@ void LockSession::begin(std::chrono::seconds idle) {
     ++preamble_;
   }
   if (nextIdleTimeout_ != idleTimeout) {
-    statements::addIdleTimeout(batch, nextIdleTimeout_);
+    addIdleTimeout(batch, nextIdleTimeout_);
+    batch += ";";
     ++preamble_;
   }
 }
