@@ -58,8 +58,10 @@ Phase Membership::choose(const AcquireRequest& request) {
     const std::uint64_t next = begun_ + 1;
     beatNow_ = true;
     wakeUp_.notify_all();
-    while (answered_ < next && environment_.clock->now() < request.deadline) {
-      environment_.clock->wait(held, wakeUp_, request.deadline);
+    const Instant now = environment_.clock->now();
+    const Instant until = now + (request.deadline - now) / 2;  // the rest is for the stores
+    while (answered_ < next && environment_.clock->now() < until) {
+      environment_.clock->wait(held, wakeUp_, until);
     }
   }
   const Instant now = environment_.clock->now();

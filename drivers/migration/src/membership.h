@@ -37,7 +37,8 @@ class Membership : public std::enable_shared_from_this<Membership> {
   void leave();
 
   /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the migration
-  /// when the owner's label is new to it: waits for one heartbeat, until the request's deadline at most.
+  /// when the owner's label is new to it: waits for one heartbeat, for half of the time until the
+  /// request's deadline at most.
   Phase choose(const AcquireRequest& request);
   /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
   /// which the phase was chosen. Otherwise the caller gives it back.
@@ -58,6 +59,9 @@ class Membership : public std::enable_shared_from_this<Membership> {
   bool leasedAt(Instant when);
   /// Whether some lock may be taken in this phase, now or when the target is reached.
   bool mayUse(Phase phase);
+
+  /// The migration's state, as it stands in its store.
+  MigrationState read(Instant deadline) { return stateStore_.read(deadline); }
 
   /// Whether it is time to look whose a busy key in the old store is: now and then.
   bool wantsToLook();

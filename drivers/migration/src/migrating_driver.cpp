@@ -1,11 +1,14 @@
 #include "lockkeeper/migration/migrating_driver.h"
 
 #include <algorithm>
+#include <functional>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
@@ -150,16 +153,17 @@ void MigratingDriver::giveBack(LockDriver& store, const Claim& claim, Instant de
   try {
     store.release(claim, deadline);
   } catch (const Error&) {
-    throw OutcomeUnknown("the lock was taken in one store only, and giving it back failed");
+    throw WithdrawalUnknown("the lock was taken in one store only, and giving it back failed");
   }
 }
 
 // Two names may lead to one store, where a lock in `both` would be one lock. A lock of a name that nobody
-// else has must not be seen in the other store.
+// else has must not be seen in the other store. It begins like the key: who asks may have no right to others.
 void MigratingDriver::checkApart(const AcquireRequest& request) {
   if (apart_) return;
   const Token token = Token::generate(*environment_.random);
-  const std::string key = "lockkeeper-migration-probe-" + Token::generate(*environment_.random).hex();
+  const std::string name = std::string(reservedMark) + "probe:" + Token::generate(*environment_.random).hex();
+  const std::string key = std::string(request.claim.key.substr(0, maxKeyBytes - name.size())) + name;
   const Claim probe{key, token, request.claim.owner};
   static_cast<void>(oldStore_->acquire({probe, request.ttl, request.deadline}));
   bool same = false;
@@ -247,9 +251,37 @@ void MigratingDriver::addLossListener(std::weak_ptr<LossListener> listener) {
   }
 }
 
+void MigratingDriver::list(std::string_view prefix,
+                           const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                           Instant deadline) {
+  forkGuard_.check();
+  std::set<std::string, std::less<>> inNew;
+  bool goOn = true;
+  const auto visitNew = [&](std::string_view key, const Holder& holder) {
+    inNew.emplace(key);
+    return goOn = visit(key, holder);
+  };
+  const auto visitOld = [&](std::string_view key, const Holder& holder) {
+    if (inNew.contains(key)) return true;
+    Holder unfenced = holder;
+    unfenced.fence.reset();
+    return visit(key, unfenced);
+  };
+  capability<Browsable>(*newStore_)->list(prefix, visitNew, deadline);
+  if (goOn) capability<Browsable>(*oldStore_)->list(prefix, visitOld, deadline);
+}
+
+MigrationState MigratingDriver::state(Instant deadline) {
+  forkGuard_.check();
+  return membership_->read(deadline);
+}
+
 void* MigratingDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(MigratingDriver)) return this;
   const bool reporting = capability<LossReporting>(*oldStore_) || capability<LossReporting>(*newStore_);
-  return reporting ? capabilityOf<LossReporting>(*this, type) : nullptr;
+  const bool browsable = capability<Browsable>(*oldStore_) && capability<Browsable>(*newStore_);
+  if (reporting && type == typeid(LossReporting)) return capabilityOf<LossReporting>(*this, type);
+  return browsable ? capabilityOf<Browsable>(*this, type) : nullptr;
 }
 
 std::string_view MigratingDriver::whyNot(const std::type_info& type) const noexcept {

@@ -112,7 +112,7 @@ ReleaseOutcome releaseBoth(LockDriver& oldStore, LockDriver& newStore, const Cla
   if (!failure) return *outcome;
   if (*failure == ErrorCode::storeUnavailable && !outcome) throw StoreUnavailable(message);
   if (*failure == ErrorCode::config && !outcome) throw ConfigError(message);
-  throw OutcomeUnknown("the lock was perhaps released in one of two stores only: " + message);
+  throw OutcomeUnknown("the lock may have been released in only one of the two stores: " + message);
 }
 
 }  // namespace lockkeeper::migration

@@ -1,3 +1,7 @@
+#include <Poco/JSON/Array.h>
+#include <Poco/JSON/Object.h>
+#include <Poco/JSON/Parser.h>
+
 #include "migration_fixture.h"
 
 namespace lockkeeper::test {
@@ -13,6 +17,29 @@ class MigrateCommand : public MigrationTest {
     EXPECT_EQ(finished.exitCode, exitCode) << finished.output << finished.errors;
     EXPECT_EQ(finished.output, "");
     return finished.errors;
+  }
+
+  /// The one object that the command prints with --json.
+  Poco::JSON::Object::Ptr json(std::vector<std::string> words) const {
+    words.emplace_back("--json");
+    const Finished finished = lockkeeper(std::move(words));
+    EXPECT_EQ(finished.exitCode, 0) << finished.errors;
+    EXPECT_EQ(finished.output.find('\n'), finished.output.size() - 1) << finished.output;
+    return Poco::JSON::Parser().parse(finished.output).extract<Poco::JSON::Object::Ptr>();
+  }
+
+  /// One that follows the rules of `version`, and still holds a lock in a phase that is left.
+  void join(const std::string& label, std::uint64_t version, const migration::Rules& target) const {
+    migration::Member member;
+    member.id = "a";
+    member.labels = {label};
+    member.version = version;
+    member.target = target;
+    member.drained = false;
+    member.lease = std::chrono::minutes{1};
+    member.locksEndAfter = std::chrono::minutes{1};
+    migration::StateStore stateStore(openStateStore(newUri()), "migration");
+    stateStore.heartbeat(member, systemClock()->now() + std::chrono::seconds{10});
   }
 };
 
@@ -45,6 +72,52 @@ TEST_F(MigrateCommand, AdvanceSaysWhatItWillDoAndDryRunDoesNot) {
   EXPECT_NE(status().find("target:    25% = both, * = legacy"), std::string::npos) << status();
   const Finished again = lockkeeper({"migrate", "advance", "25% = both"});
   EXPECT_NE(again.output.find("the rules say so already"), std::string::npos) << again.output;
+}
+
+TEST_F(MigrateCommand, ProgramsReadTheStatusAsJson) {
+  const auto none = json({"migrate", "status"});
+  EXPECT_EQ(none->getValue<int>("version"), 0);
+  EXPECT_TRUE(none->isNull("sinceMs"));
+  EXPECT_TRUE(none->isNull("target"));
+  EXPECT_TRUE(none->isNull("lastSighting"));
+  EXPECT_TRUE(none->isNull("next"));
+  decree(Phase::both);
+  advance("25% = modern");
+  join("web\xff:1", 2, migration::Rules::parse("25% = modern, * = both"));
+  migration::StateStore stateStore(openStateStore(newUri()), "migration");
+  stateStore.sighted("order:17", true, systemClock()->now() + std::chrono::seconds{10});
+  const auto status = json({"migrate", "status"});
+  EXPECT_EQ(status->getValue<std::string>("name"), "migration");
+  EXPECT_EQ(status->getValue<int>("version"), 2);
+  EXPECT_EQ(status->getValue<std::string>("current"), "* = both");
+  EXPECT_EQ(status->getValue<std::string>("target"), "25% = modern, * = both");
+  EXPECT_EQ(status->getObject("lastSighting")->getValue<std::string>("key"), "order:17");
+  EXPECT_GE(status->getObject("lastSighting")->getValue<int>("agoMs"), 0);
+  ASSERT_EQ(status->getArray("members")->size(), 1U);
+  const auto member = status->getArray("members")->getObject(0);
+  EXPECT_EQ(member->getValue<std::string>("member"), "web\\xff:1");
+  EXPECT_EQ(member->getValue<std::string>("memberHex"), "776562ff3a31");
+  EXPECT_EQ(member->getValue<int>("version"), 2);
+  EXPECT_EQ(member->getValue<std::string>("phase"), "both, from both to 25% = modern, * = both");
+  const auto next = status->getObject("next");
+  EXPECT_EQ(next->getValue<std::string>("rules"), "25% = modern, * = both");
+  ASSERT_GE(next->getArray("blockers")->size(), 1U);
+  EXPECT_NE(next->getArray("blockers")->getObject(0)->getValue<std::string>("what"), "");
+  EXPECT_TRUE(next->getArray("blockers")->getObject(0)->has("leftMs"));
+}
+
+TEST_F(MigrateCommand, ProgramsReadWhatAdvanceDoesAsJson) {
+  decree(Phase::legacy);
+  const auto says = [](const Poco::JSON::Object::Ptr& object, bool written, int version) {
+    EXPECT_EQ(object->getValue<std::string>("after"), "25% = both, * = legacy");
+    EXPECT_EQ(object->getValue<bool>("written"), written);
+    EXPECT_EQ(object->getValue<int>("version"), version);
+  };
+  const auto dry = json({"migrate", "advance", "25% = both", "--dry-run"});
+  EXPECT_EQ(dry->getValue<std::string>("before"), "* = legacy");
+  says(dry, false, 1);
+  says(json({"migrate", "advance", "25% = both"}), true, 2);
+  says(json({"migrate", "advance", "25% = both"}), false, 2);
 }
 
 TEST_F(MigrateCommand, RefusesToSkipAPhase) {

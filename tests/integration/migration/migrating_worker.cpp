@@ -35,7 +35,7 @@ class DeadlyDriver final : public LockDriver {
       : inner_(std::move(inner)), name_(std::move(name)), deadly_(std::move(deadly)) {}
 
   AcquireResult acquire(const AcquireRequest& request) override {
-    const bool probe = request.claim.key.starts_with("lockkeeper-migration-probe-");
+    const bool probe = isProbe(request.claim.key);
     if (!probe) die("before-acquire-");
     AcquireResult result = inner_->acquire(request);
     if (!probe) die("after-acquire-");
@@ -44,7 +44,7 @@ class DeadlyDriver final : public LockDriver {
   void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
   ReleaseOutcome release(const Claim& claim, Instant deadline) override {
     const ReleaseOutcome outcome = inner_->release(claim, deadline);
-    if (!claim.key.starts_with("lockkeeper-migration-probe-")) die("after-release-");
+    if (!isProbe(claim.key)) die("after-release-");
     return outcome;
   }
   std::optional<Holder> holder(std::string_view key, Instant deadline) override {
@@ -53,6 +53,7 @@ class DeadlyDriver final : public LockDriver {
   Promises promises() const override { return inner_->promises(); }
 
  private:
+  static bool isProbe(std::string_view key) { return key.find(":lockkeeper:probe:") != key.npos; }
   void die(const char* point) const {
     if (deadly_ == point + name_) ::raise(SIGKILL);
   }

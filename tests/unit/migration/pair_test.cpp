@@ -1,9 +1,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 
 #include "fleet_fixture.h"
+#include "lockkeeper/driver/key.h"
 
 namespace lockkeeper::migration {
 namespace {
@@ -18,6 +20,28 @@ class Pair : public Fleet {
   Process process;
   const Claimant who{"k", "a:1"};
 };
+
+TEST_F(Pair, ListsTheLocksOfBothStoresAndAKeyOfBothOnce) {
+  const Claimant legacy{"legacy", "b:1"}, modern{"modern", "c:1"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({legacy.claim(), ttl, soon()})));
+  ASSERT_TRUE(std::holds_alternative<Granted>(newStore->acquire({modern.claim(), ttl, soon()})));
+  ASSERT_TRUE(takes(process, who));
+  MigratingDriver driver(oldStore, newStore, records, options, {clock});
+  auto* const browsable = capability<Browsable>(driver);
+  ASSERT_NE(browsable, nullptr);
+  std::vector<std::string> seen;
+  const auto visit = [&](std::string_view key, const Holder& holder) {
+    seen.push_back(std::string(key) + " " + holder.owner + (holder.fence ? " fenced" : ""));
+    return true;
+  };
+  browsable->list("", visit, soon());
+  std::ranges::sort(seen);
+  EXPECT_EQ(seen, (std::vector<std::string>{"k a:1 fenced", "legacy b:1", "modern c:1 fenced"}));
+  seen.clear();
+  browsable->list(
+      "", [&](std::string_view key, const Holder&) { return seen.emplace_back(key).empty(); }, soon());
+  EXPECT_EQ(seen.size(), 1U) << "the visitor has ended it";
+}
 
 TEST_F(Pair, NothingStaysInTheOldStoreWhenTheNewOneIsBusy) {
   const Claimant modern{"k", "b:1"};
@@ -102,6 +126,18 @@ TEST_F(Pair, CountsTheLeaseFromTheEarlierStore) {
   const AcquireResult result = ask(process, who);
   // The probe that makes sure that there are two stores is over since the process joined.
   EXPECT_EQ(std::get<Granted>(result).leasedFrom, before);
+}
+
+TEST_F(Pair, TheProbeIsAskedForUnderTheNameOfTheKey) {
+  for (const std::string& key : {std::string("order:5"), "order:" + std::string(506, 'x')}) {
+    const Process another = start("both", "b:1");
+    std::string probe;
+    another.oldStore->onReleased = [&](std::string_view released) { probe = released; };
+    ASSERT_TRUE(takes(another, {key, "b:1"}));
+    EXPECT_TRUE(probe.starts_with("order:")) << probe;
+    EXPECT_NE(probe.find(reservedMark), std::string::npos) << "it may be a lock of somebody's";
+    EXPECT_LE(probe.size(), maxKeyBytes);
+  }
 }
 
 TEST_F(Pair, CountsARenewedLeaseFromTheEarlierStore) {

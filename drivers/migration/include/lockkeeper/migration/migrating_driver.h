@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,7 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migration_options.h"
+#include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
@@ -30,7 +32,9 @@ class Membership;
 /// The first lock joins the migration and starts one thread, which sends heartbeats. Blocks as its parts do,
 /// two of them one after the other within one deadline. Thread-safe. After fork() the child's copy throws
 /// ForkedError.
-class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, public LossReporting {
+class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver,
+                                                          public LossReporting,
+                                                          public Browsable {
  public:
   /// Connects nowhere yet. Throws std::invalid_argument when a part is missing or both stores are the same
   /// object, or for options out of range.
@@ -56,7 +60,19 @@ class LOCKKEEPER_MIGRATION_EXPORT MigratingDriver final : public LockDriver, pub
   /// A loss in either store is a loss of the lock.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
 
-  /// LossReporting when either store has it.
+  /// The locks of both stores; a key that is in both, once, as the new store shows it. Joins nothing.
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override;
+
+  /// What the processes of the migration have agreed on. Reads one table of the state's store, and joins
+  /// nothing. Throws as StateStore does.
+  MigrationState state(Instant deadline);
+
+  /// As they were given.
+  const MigrationOptions& options() const noexcept { return options_; }
+
+  /// MigratingDriver itself, LossReporting when either store has it, Browsable when both have.
   void* findCapability(const std::type_info& type) noexcept override;
   std::string_view whyNot(const std::type_info& type) const noexcept override;
 
