@@ -1,17 +1,30 @@
 -- The tables of lockkeeper::inventory on MariaDB and MySQL. Names are VARBINARY, so that they compare byte by byte:
 -- 'a', 'A' and 'a ' are three articles. InnoDB, because stock and order must be written together or not at all.
 
--- One row for each article. Every write of a row counts its version up, so that it never counts as "unchanged".
+-- One row for each article. Every write of a row counts its version up, so that it never counts as "unchanged". An article
+-- is split into `buckets`; 1: it is not.
 CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   sku     VARBINARY(64) NOT NULL PRIMARY KEY,
   level   BIGINT        NOT NULL CHECK (level BETWEEN 0 AND 1000000000000000),
   fence   BIGINT        NOT NULL DEFAULT 0,
-  version BIGINT        NOT NULL DEFAULT 0
+  version BIGINT        NOT NULL DEFAULT 0,
+  buckets BIGINT        NOT NULL DEFAULT 1
+) ENGINE = InnoDB;
+
+-- One row for each bucket of an article that is split: what it holds besides the article's row. `buckets` is their number, so
+-- that whoever knows another number finds none of them.
+CREATE TABLE IF NOT EXISTS lockkeeper_buckets (
+  sku     VARBINARY(64) NOT NULL,
+  buckets BIGINT        NOT NULL,
+  bucket  BIGINT        NOT NULL,
+  level   BIGINT        NOT NULL CHECK (level BETWEEN 0 AND 1000000000000000),
+  version BIGINT        NOT NULL DEFAULT 0,
+  PRIMARY KEY (sku, buckets, bucket)
 ) ENGINE = InnoDB;
 
 -- The ledger: lockkeeper_orders, each of which took its quantity, and lockkeeper_changes, whose amounts have a sign. An
--- article's level is the sum of both. Times are milliseconds since 1970, by the server's clock; rows of former versions
--- have none. level_after is the article's level when the row was written.
+-- article's stock, with that of its buckets, is the sum of both. Times are milliseconds since 1970, by the server's clock; rows of former versions
+-- have none. level_after is the article's level when the row was written, unless it was split then.
 
 -- One row for each order that was deducted; attempt tells which call of deduct() wrote it.
 CREATE TABLE IF NOT EXISTS lockkeeper_orders (

@@ -1,16 +1,28 @@
 -- The tables of lockkeeper::inventory on SQLite. Names compare byte by byte, which is SQLite's default.
 
--- One row for each article. Every write of a row counts its version up.
+-- One row for each article. Every write of a row counts its version up. An article is split into `buckets`; 1: it is not.
 CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   sku     TEXT    NOT NULL PRIMARY KEY,
   level   INTEGER NOT NULL CHECK (level BETWEEN 0 AND 1000000000000000),
   fence   INTEGER NOT NULL DEFAULT 0,
-  version INTEGER NOT NULL DEFAULT 0
+  version INTEGER NOT NULL DEFAULT 0,
+  buckets INTEGER NOT NULL DEFAULT 1
+);
+
+-- One row for each bucket of an article that is split: what it holds besides the article's row. `buckets` is their number, so
+-- that whoever knows another number finds none of them.
+CREATE TABLE IF NOT EXISTS lockkeeper_buckets (
+  sku     TEXT    NOT NULL,
+  buckets INTEGER NOT NULL,
+  bucket  INTEGER NOT NULL,
+  level   INTEGER NOT NULL CHECK (level BETWEEN 0 AND 1000000000000000),
+  version INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (sku, buckets, bucket)
 );
 
 -- The ledger: lockkeeper_orders, each of which took its quantity, and lockkeeper_changes, whose amounts have a sign. An
--- article's level is the sum of both. Times are milliseconds since 1970, by this machine's clock; rows of former
--- versions have none. level_after is the article's level when the row was written.
+-- article's stock, with that of its buckets, is the sum of both. Times are milliseconds since 1970, by this machine's clock; rows of former
+-- versions have none. level_after is the article's level when the row was written, unless it was split then.
 
 -- One row for each order that was deducted; attempt tells which call of deduct() wrote it.
 CREATE TABLE IF NOT EXISTS lockkeeper_orders (

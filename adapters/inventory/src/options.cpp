@@ -19,6 +19,7 @@ constexpr std::size_t maxSessions = 256;
 constexpr std::size_t maxCartLines = 100;
 constexpr std::chrono::milliseconds longestReservation{std::chrono::days{30}};
 constexpr std::size_t maxLedgerEntries = 100'000;
+constexpr std::size_t maxBuckets = 64;
 constexpr std::chrono::milliseconds mostRemembered{std::chrono::minutes{1}};
 constexpr std::chrono::seconds leastOperationTimeout{1};
 constexpr std::chrono::seconds mostOperationTimeout{std::chrono::hours{1}};
@@ -138,6 +139,8 @@ void checkQuantity(std::int64_t quantity, std::int64_t least) {
 }
 
 void checkLedgerLength(std::size_t most) { checkRange("most", most, 1, maxLedgerEntries); }
+
+void checkBuckets(std::size_t buckets) { checkRange("buckets", buckets, 1, maxBuckets); }
 
 void checkTtl(std::chrono::milliseconds ttl) {
   checkDuration("ttl", ttl, std::chrono::milliseconds{1}, longestReservation);

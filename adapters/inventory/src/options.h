@@ -21,6 +21,7 @@ void checkSku(std::string_view sku);
 void checkId(std::string_view field, std::string_view id);
 void checkQuantity(std::int64_t quantity, std::int64_t least);
 void checkLedgerLength(std::size_t most);
+void checkBuckets(std::size_t buckets);
 void checkTtl(std::chrono::milliseconds ttl);
 /// The cart, ordered by sku.
 std::vector<CartLine> checkedCart(std::vector<CartLine> cart);

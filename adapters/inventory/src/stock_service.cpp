@@ -1,10 +1,13 @@
 #include "lockkeeper/inventory/stock_service.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "combine/call_groups.h"
 #include "database/database.h"
 #include "database/ledger_tables.h"
 #include "database/schema_setup.h"
@@ -15,7 +18,6 @@
 #include "options.h"
 #include "order/booking.h"
 #include "order/group_booking.h"
-#include "order/order_groups.h"
 #include "order/sold_out_memory.h"
 #include "order/written_order.h"
 
@@ -24,6 +26,12 @@ namespace {
 
 // As long as four transactions take at most.
 constexpr int timeoutsOfPatience = 8;
+
+/// The quantity of the smallest order.
+std::int64_t leastOf(std::span<PlacedOrder* const> orders) {
+  const auto quantity = [](const PlacedOrder* each) { return each->order.quantity; };
+  return (*std::ranges::min_element(orders, {}, quantity))->order.quantity;
+}
 
 }  // namespace
 
@@ -36,9 +44,10 @@ class StockService::State {
         database_(uri, options_),
         stock_(stockRow(options_.environment)),
         changes_(database_, options_.who),
-        reservations_(database_, options_.who),
+        splits_(options_.environment.random),
+        reservations_(database_, splits_, options_.who, options_.environment.clock, patience()),
         soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
-        groups_(options_.environment.clock, timeoutsOfPatience * options_.operationTimeout,
+        groups_(options_.environment.clock, patience(),
                 [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
 
   Database& database() { return database_; }
@@ -46,17 +55,23 @@ class StockService::State {
   Restock restock(const std::string& sku, std::int64_t quantity, const std::string& id);
   Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
                   const std::string& id);
-  Reservations& reservations() { return reservations_; }
-  ReservationState settled(const Reservation& reservation);
+  /// Not for a forked child, which would wait for its parent's transactions.
+  Reservations& reservations() {
+    forkGuard_.check();
+    return reservations_;
+  }
+  ReservationState settle(PlacedSettlement call);
   std::size_t sweepExpired();
+  bool split(const std::string& sku, std::int64_t buckets);
   void createSchema() { setUpSchema(database_, options_.who); }
   /// Nobody has used it before.
   std::string newId() { return std::to_string(newAttempt()) + "-" + std::to_string(newAttempt()); }
 
  private:
+  std::chrono::nanoseconds patience() const { return timeoutsOfPatience * options_.operationTimeout; }
   Deduction deductTogether(Order order);
   void book(std::span<PlacedOrder* const> orders, Instant latest);
-  bool putBackFor(std::vector<PlacedOrder*>& refused, Instant latest);
+  bool mayBeBooked(std::span<PlacedOrder* const> refused, Instant latest);
   void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
   template <class Add>
   auto adding(const std::string& sku, Add&& add);
@@ -69,10 +84,11 @@ class StockService::State {
   Database database_;
   const mysql::VersionedRow stock_;
   StockChanges changes_;
+  KnownSplits splits_;
   Reservations reservations_;
   const ForkGuard forkGuard_{};
   SoldOutMemory soldOut_;
-  OrderGroups groups_;
+  CallGroups<PlacedOrder> groups_;
 };
 
 Deduction StockService::State::deduct(Order order) {
@@ -84,11 +100,12 @@ Deduction StockService::State::deduct(Order order) {
     lock = takeLock(lockKey(order.sku));
     if (!lock) return Deduction::busy;
   }
+  const std::string_view id = order.orderId;
   Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
   Deduction result = Deduction::conflict;
   do {
     if (!database_.attempt([&] { result = booking.run(); })) return Deduction::conflict;
-  } while (result == Deduction::soldOut && reservations_.putBackExpired(order.sku) > 0);
+  } while (result == Deduction::soldOut && reservations_.mayBeBooked(order.sku, order.quantity, {&id, 1}));
   return result;
 }
 
@@ -97,7 +114,7 @@ Deduction StockService::State::deductTogether(Order order) {
   if (soldOut_.refuses(order)) return Deduction::soldOut;
   order.attempt = newAttempt();
   order.who = options_.who;
-  return groups_.place(std::move(order));
+  return groups_.place({.order = std::move(order)}).result;
 }
 
 void StockService::State::book(std::span<PlacedOrder* const> orders, Instant latest) {
@@ -115,18 +132,20 @@ void StockService::State::book(std::span<PlacedOrder* const> orders, Instant lat
     if (open.empty()) return;
   }
   do {
-    GroupBooking(database_, open, latest).run();
+    GroupBooking(database_, splits_, open, latest).run();
     std::erase_if(
         open, [](const PlacedOrder* each) { return each->failure || each->result != Deduction::soldOut; });
     if (open.empty()) return;
-  } while (putBackFor(open, latest));
+  } while (mayBeBooked(open, latest));
   lookAt(open, latest);
 }
 
-/// Whether something that had expired is in stock again.
-bool StockService::State::putBackFor(std::vector<PlacedOrder*>& refused, Instant latest) {
+/// Whether one of them may get another answer now.
+bool StockService::State::mayBeBooked(std::span<PlacedOrder* const> refused, Instant latest) {
   try {
-    return reservations_.putBackExpired(refused.front()->order.sku, latest) > 0;
+    std::vector<std::string_view> ids;
+    for (const PlacedOrder* each : refused) ids.push_back(each->order.orderId);
+    return reservations_.mayBeBooked(refused.front()->order.sku, leastOf(refused), ids, latest);
   } catch (...) {
     for (PlacedOrder* each : refused) each->failure = std::current_exception();
     return false;
@@ -135,10 +154,8 @@ bool StockService::State::putBackFor(std::vector<PlacedOrder*>& refused, Instant
 
 /// What cannot be remembered is asked again.
 void StockService::State::lookAt(std::span<PlacedOrder* const> refused, Instant latest) {
-  std::int64_t least = refused.front()->order.quantity;
-  for (const PlacedOrder* each : refused) least = std::min(least, each->order.quantity);
   try {
-    soldOut_.look(refused.front()->order.sku, least, latest);
+    soldOut_.look(refused.front()->order.sku, leastOf(refused), latest);
   } catch (const std::exception&) {
   }
 }
@@ -166,20 +183,38 @@ Return StockService::State::takeBack(const std::string& orderId, const std::stri
 }
 
 /// What went back may be sold at once.
-ReservationState StockService::State::settled(const Reservation& reservation) {
+ReservationState StockService::State::settle(PlacedSettlement call) {
+  const Reservation reservation = reservations().settle(std::move(call));
   for (const CartLine& each : reservation.lines) soldOut_.forget(each.sku);
   return reservation.state;
 }
 
+/// An article whose row stays locked fails the call, but keeps no other one from being swept.
 std::size_t StockService::State::sweepExpired() {
   std::size_t lines = 0;
+  std::set<std::string> locked;
+  std::exception_ptr failure;
   for (std::size_t before = 0;; before = lines) {
     for (const std::string& sku : reservations_.skusOfExpired()) {
-      lines += reservations_.putBackExpired(sku);
+      if (locked.contains(sku)) continue;
+      try {
+        lines += reservations_.putBackExpired(sku);
+      } catch (const Database::StaysLocked&) {
+        failure = std::current_exception();
+        locked.insert(sku);
+      }
       soldOut_.forget(sku);
     }
-    if (lines == before) return lines;
+    if (lines == before) break;
   }
+  if (failure) std::rethrow_exception(failure);
+  return lines;
+}
+
+bool StockService::State::split(const std::string& sku, std::int64_t buckets) {
+  const bool exists = changes_.split(sku, buckets);
+  if (exists) splits_.note(sku, buckets);
+  return exists;
 }
 
 std::optional<Lock> StockService::State::takeLock(const std::string& key) {
@@ -245,33 +280,41 @@ std::optional<std::int64_t> StockService::level(std::string_view sku) {
   std::optional<std::int64_t> level;
   database.run([&] {
     Transaction transaction = database.begin(Access::read);
-    level = StockTables(transaction, database.dialect()).level(std::string(sku));
+    const auto stock = StockTables(transaction, database.dialect()).stock(std::string(sku));
+    level = stock ? std::optional(stock->level) : std::nullopt;
   });
   return level;
 }
 
 Reservation StockService::reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
                                   std::string_view reservationId, CartRule rule) {
-  const std::vector<CartLine> ordered = checkedCart(cart);
+  std::vector<CartLine> ordered = checkedCart(cart);
   checkTtl(ttl);
   checkId("reservationId", reservationId);
-  return state_->reservations().reserve(ordered, ttl, std::string(reservationId), rule);
+  return state_->reservations().reserve(
+      {.cart = std::move(ordered), .ttl = ttl, .id = std::string(reservationId), .rule = rule});
 }
 
 ReservationState StockService::confirm(std::string_view reservationId) {
   checkId("reservationId", reservationId);
-  return state_->settled(state_->reservations().confirm(std::string(reservationId)));
+  return state_->settle({.id = std::string(reservationId), .target = ReservationState::confirmed});
 }
 
 ReservationState StockService::extend(std::string_view reservationId, std::chrono::milliseconds ttl) {
   checkId("reservationId", reservationId);
   checkTtl(ttl);
-  return state_->settled(state_->reservations().extend(std::string(reservationId), ttl));
+  return state_->settle({.id = std::string(reservationId), .ttl = ttl});
 }
 
 ReservationState StockService::cancel(std::string_view reservationId) {
   checkId("reservationId", reservationId);
-  return state_->settled(state_->reservations().cancel(std::string(reservationId)));
+  return state_->settle({.id = std::string(reservationId), .target = ReservationState::cancelled});
+}
+
+bool StockService::split(std::string_view sku, std::size_t buckets) {
+  checkSku(sku);
+  checkBuckets(buckets);
+  return state_->split(std::string(sku), static_cast<std::int64_t>(buckets));
 }
 
 std::size_t StockService::sweepExpired() { return state_->sweepExpired(); }

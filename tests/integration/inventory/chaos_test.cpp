@@ -18,6 +18,7 @@ namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
+using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::bind;
 using Poco::Data::Keywords::into;
@@ -39,7 +40,12 @@ std::vector<std::string> onlyIn(const std::set<std::string>& these, const std::s
 class Chaos : public testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Chaos() {
-    for (const char* sku : skus) shop.service(Way::conditionalUpdate).restock(sku, stockOfEach);
+    StockService service = shop.service(Way::conditionalUpdate);
+    for (const char* sku : skus) service.restock(sku, stockOfEach);
+    // Each of these in buckets, and the others not.
+    if (way != Way::conditionalUpdate) return;
+    service.split("pen", 3);
+    service.split("ink", 8);
   }
 
   void startBuyers() {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -129,13 +130,17 @@ TEST_P(CombinedOrders, OfAForkedChildAreRefused) {
   ASSERT_EQ(service.deduct("pen", 1, "parent"), Deduction::deducted);
   const pid_t child = ::fork();
   if (child == 0) {
-    int code = 1;
-    try {
-      (void)service.deduct("pen", 1, "child");
-    } catch (const ForkedError&) {
-      code = 0;
+    int refused = 0;
+    for (const std::function<void()>& call : std::vector<std::function<void()>>{
+             [&] { (void)service.deduct("pen", 1, "child"); }, [&] { (void)service.level("pen"); },
+             [&] { (void)service.cancel("child"); }, [&] { service.restock("pen", 1); }}) {
+      try {
+        call();
+      } catch (const ForkedError&) {
+        ++refused;
+      }
     }
-    ::_exit(code);
+    ::_exit(4 - refused);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -11,9 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "database_server.h"
-#include "fault_proxy.h"
 #include "free_port.h"
+#include "group_faults.h"
 #include "shop.h"
 
 namespace lockkeeper::test {
@@ -22,16 +21,14 @@ namespace {
 using inventory::Database;
 using inventory::Deduction;
 using inventory::GroupBooking;
+using inventory::KnownSplits;
 using inventory::PlacedOrder;
-using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-const StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
 
 /// Orders in the order in which they came.
 class Group {
@@ -42,31 +39,27 @@ class Group {
   }
 
   Group& book(Database& database) {
+    KnownSplits none(systemRandom());
+    return book(database, none);
+  }
+
+  Group& book(Database& database, KnownSplits& splits) {
     std::vector<PlacedOrder*> orders;
     for (PlacedOrder& each : orders_) orders.push_back(&each);
-    GroupBooking(database, orders, Instant::max()).run();
+    GroupBooking(database, splits, orders, Instant::max()).run();
     return *this;
   }
 
   /// "deducted", …, or the name of the error.
-  std::vector<std::string> answers() const {
-    std::vector<std::string> answers;
+  Answers answers() const {
+    Answers answers;
     for (const PlacedOrder& each : orders_) answers.push_back(answerOf(each));
     return answers;
   }
 
  private:
   static std::string answerOf(const PlacedOrder& order) {
-    if (!order.failure) return toString(order.result);
-    try {
-      std::rethrow_exception(order.failure);
-    } catch (const StoreUnavailable&) {
-      return "unavailable";
-    } catch (const OutcomeUnknown&) {
-      return "unknown";
-    } catch (const std::exception& other) {
-      return other.what();
-    }
+    return order.failure ? nameOf(order.failure) : toString(order.result);
   }
 
   static inline std::int64_t attempts_ = 0;
@@ -145,42 +138,24 @@ Group mixed(const std::string& name) {
 
 Group plain(const std::string& name) { return Group().add(name + "a").add(name + "b", 2); }
 
-class GroupBookingFaults : public testing::TestWithParam<Backend> {
+class GroupBookingFaults : public GroupFaults {
  protected:
   GroupBookingFaults() {
     service.restock("pen", 1'000'000);
     Group().add("old").book(near);
   }
 
-  void endInTheTruth(Group (&make)(const std::string&), std::size_t step) {
-    const auto expected = make("connect").book(distant).answers();
-    proxy.passThrough();
-    ASSERT_EQ(make("measure").book(distant).answers(), expected);
-    const std::size_t replyBytes = proxy.replyBytes();
-    ASSERT_GT(replyBytes, 20U);
-    for (std::size_t bytes = 0; bytes < replyBytes; bytes += step) {
-      const std::string name = std::to_string(bytes);
-      proxy.cutReplies(bytes, bytes % 2 == 0 ? Ending::fin : Ending::rst);
-      EXPECT_EQ(make(name).book(distant).answers(), expected) << "cut after " << bytes << " bytes";
-      EXPECT_EQ(proxy.fired(), 1U) << "nothing was cut after " << bytes << " bytes";
-      EXPECT_TRUE(shop.booked(name + "a") && shop.booked(name + "b")) << "cut after " << bytes << " bytes";
-    }
+  void expectTruth(Group (&make)(const std::string&), std::size_t step) {
+    endInTheTruth(
+        [&](const std::string& name, Database& database) { return make(name).book(database).answers(); },
+        step, [&](const std::string& name) { return shop.booked(name + "a") && shop.booked(name + "b"); });
     EXPECT_EQ(shop.level("pen") + shop.sold("pen"), 1'000'000);
   }
-
-  DatabaseServer& server = serverOf(GetParam());
-  Shop shop{GetParam()};
-  StockService service = shop.service(Way::conditionalUpdate, impatient);
-  Database near{shop.uri(), impatient};
-  Poco::Data::Session watching = shop.session();
-  FaultProxy proxy{server.port()};
-  Database distant{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
-                   impatient};
 };
 
-TEST_P(GroupBookingFaults, EveryCutReplyEndsInTheTruth) { endInTheTruth(plain, 1); }
+TEST_P(GroupBookingFaults, EveryCutReplyEndsInTheTruth) { expectTruth(plain, 1); }
 
-TEST_P(GroupBookingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) { endInTheTruth(mixed, 7); }
+TEST_P(GroupBookingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) { expectTruth(mixed, 7); }
 
 TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
   plain("connect").book(distant);

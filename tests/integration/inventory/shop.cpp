@@ -74,7 +74,8 @@ Poco::Data::Session Shop::session() const {
 }
 
 std::int64_t Shop::level(const std::string& sku) const {
-  return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
+  return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku) +
+         number("SELECT CAST(COALESCE(SUM(level), 0) AS SIGNED) FROM lockkeeper_buckets WHERE sku = ?", sku);
 }
 
 std::int64_t Shop::orders(const std::string& sku) const {
@@ -108,6 +109,28 @@ std::int64_t Shop::returned(const std::string& sku) const {
 
 bool Shop::booked(const std::string& orderId) const {
   return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
+}
+
+void Shop::addExpired(const std::string& sku, std::int64_t count, const std::string& name) const {
+  std::string digits = "(SELECT 0 AS d";
+  for (int digit = 1; digit < 10; ++digit) digits += " UNION ALL SELECT " + std::to_string(digit);
+  digits += ") AS ";
+  const std::string number = "a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d";
+  const std::string id = backend_ == Backend::sqlite ? "'" + name + "' || (" + number + ")"
+                                                     : "CONCAT('" + name + "', " + number + ")";
+  const std::string rows = " FROM " + digits + "a, " + digits + "b, " + digits + "c, " + digits + "d, " +
+                           digits + "e WHERE " + number + " < " + std::to_string(count);
+  Poco::Data::Session writing = session();
+  writing << "INSERT INTO lockkeeper_reservations (reservation_id, line, sku, wanted, quantity, state, "
+             "expires_at) SELECT "
+          << id << ", 0, '" << sku << "', 1, 1, 'held', 1" << rows,
+      now;
+  writing << "INSERT INTO lockkeeper_changes (reason, id, sku, amount, attempt) SELECT 'reserve', " << id
+          << ", '" << sku << "', -1, 0" << rows,
+      now;
+  writing << "INSERT INTO lockkeeper_changes (reason, id, sku, amount, attempt) VALUES ('restock', '" << name
+          << "', '" << sku << "', " << std::to_string(count) << ", 0)",
+      now;
 }
 
 std::int64_t Shop::rowLockWaits() const {

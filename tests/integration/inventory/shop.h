@@ -45,6 +45,7 @@ class Shop {
 
   Poco::Data::Session session() const;
 
+  /// Of the article's row and its buckets. Two moments.
   std::int64_t level(const std::string& sku) const;
   /// How many orders of the article are booked, and the sum of their quantities.
   std::int64_t orders(const std::string& sku) const;
@@ -56,6 +57,10 @@ class Shop {
   /// How many of the article came back.
   std::int64_t returned(const std::string& sku) const;
   bool booked(const std::string& orderId) const;
+
+  /// As if so many pieces (99'999 at most) had been restocked, and each reserved by a cart of its own that
+  /// has expired. The ids begin with `name`, which no earlier call had.
+  void addExpired(const std::string& sku, std::int64_t count, const std::string& name = "old") const;
 
   /// How many transactions wait for a row on the server now.
   std::int64_t rowLockWaits() const;

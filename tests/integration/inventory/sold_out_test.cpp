@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "group_faults.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "order/sold_out_memory.h"
 #include "shop.h"
@@ -144,6 +145,23 @@ TEST_P(SoldOut, IsNotRememberedFromBeforeARestock) {
   EXPECT_TRUE(memory.refuses(order));
 }
 
+class SoldOutFaults : public GroupFaults {};
+
+TEST_P(SoldOutFaults, OrdersThatCannotBeReadInTimeAreNotReadAgainByEachCaller) {
+  service.restock("pen", 1);
+  SoldOutMemory memory(distant, systemClock(), 1min);
+  const ProxyFault silence{.kind = ProxyFault::Kind::hold, .text = "SELECT HEX(order_id)"};
+  proxy.set(silence);
+  memory.look("pen", 2, Instant::max());
+  EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_FALSE(memory.refuses({.sku = "pen", .quantity = 2, .orderId = "order"})) << "it may be booked";
+  proxy.set(silence);
+  memory.look("pen", 2, Instant::max());
+  EXPECT_EQ(proxy.fired(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SoldOutFaults, ::testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
 INSTANTIATE_TEST_SUITE_P(All, SoldOut, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 

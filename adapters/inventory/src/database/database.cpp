@@ -22,6 +22,15 @@ std::unique_ptr<Backend> makeBackend(std::string_view uri, const StockOptions& o
 Database::Database(std::string_view uri, const StockOptions& options)
     : environment_(options.environment), backend_(makeBackend(uri, options)) {}
 
+Transaction Database::begin(Access access, Instant latest) {
+  forkGuard_.check();
+  // A server would be cut off before it can answer, which costs all sessions that are idle.
+  if (environment_.clock->now() >= latest) {
+    throw StoreUnavailable(display() + ": no time is left for a transaction");
+  }
+  return backend_->begin(access, latest);
+}
+
 bool Database::attempt(const std::function<void()>& transaction, Instant latest) {
   Clock& clock = *environment_.clock;
   Backoff backoff(firstPause, longestPause);
@@ -42,7 +51,7 @@ bool Database::attempt(const std::function<void()>& transaction, Instant latest)
 }
 
 void Database::run(const std::function<void()>& transaction, Instant latest) {
-  if (!attempt(transaction, latest)) throw StoreUnavailable(display() + ": stayed locked by others");
+  if (!attempt(transaction, latest)) throw StaysLocked(display() + ": stayed locked by others");
 }
 
 void Database::runUntilKnown(const std::function<void()>& transaction) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "database/backend.h"
+#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
@@ -19,10 +20,9 @@ class Database {
   Dialect dialect() const { return backend_->dialect(); }
   const std::string& display() const { return backend_->display(); }
 
-  /// As Backend says.
-  Transaction begin(Access access = Access::write, Instant latest = Instant::max()) {
-    return backend_->begin(access, latest);
-  }
+  /// As Backend says. Throws StoreUnavailable at once when `latest` has passed, and ForkedError in a forked
+  /// child.
+  Transaction begin(Access access = Access::write, Instant latest = Instant::max());
 
   /// Whether a new transaction may succeed where this exception ended one.
   bool isContention(const std::exception& failure) const {
@@ -40,7 +40,13 @@ class Database {
   /// Passes other errors on.
   bool attempt(const std::function<void()>& transaction, Instant latest = Instant::max());
 
-  /// Like attempt(), but throws StoreUnavailable when contention lasted.
+  /// Others kept what a transaction needs.
+  class StaysLocked : public StoreUnavailable {
+   public:
+    using StoreUnavailable::StoreUnavailable;
+  };
+
+  /// Like attempt(), but throws StaysLocked when contention lasted.
   void run(const std::function<void()>& transaction, Instant latest = Instant::max());
 
   /// Like run(), for a transaction that finds out whether it was done before: it runs again after
@@ -49,6 +55,7 @@ class Database {
 
  private:
   const Environment environment_;
+  const ForkGuard forkGuard_{};
   const std::unique_ptr<Backend> backend_;
 };
 

@@ -26,20 +26,43 @@ std::optional<WrittenChange> LedgerTables::find(const std::string& reason, const
   return WrittenChange{bytesIn(row->at(0)), numberIn(row->at(1))};
 }
 
-mysql::SqlStatement LedgerTables::insertion(const Change& change) const {
+mysql::SqlStatement LedgerTables::insertion(std::span<const Change> changes, const Source& source) const {
   const std::string now = dialect_ == Dialect::mysql ? "DEFAULT" : transaction_.clock();
-  return {
+  // Servers would lock the article's row to read it.
+  std::string level = "NULL";
+  if (!source.bucket) {
+    const std::string unlessSplit = source.buckets == 1 ? "" : " AND buckets = 1";
+    level = "(SELECT level FROM lockkeeper_stock WHERE sku = ?" + unlessSplit + ")+?";
+  }
+  const std::string row = "(?,?,?,?,?,?,?,?," + level + "," + now + ")";
+  mysql::SqlStatement insert{
       "INSERT INTO lockkeeper_changes (reason, id, line, sku, amount, order_id, attempt, written_by, "
-      "level_after, written_at) "
-      "VALUES (?,?,?,?,?,?,?,?,(SELECT level FROM lockkeeper_stock WHERE sku = ?)," +
-          now + ")" + unlessThere(dialect_, "lockkeeper_changes", "reason, id, line"),
-      {change.reason, change.id, change.line, change.sku, change.amount, nullIfEmpty(change.orderId),
-       change.attempt, change.who, change.sku}};
+      "level_after, written_at) VALUES " +
+          repeated(row, changes.size()) + unlessThere(dialect_, "lockkeeper_changes", "reason, id, line"),
+      {}};
+  insert.values.reserve(10 * changes.size());
+  for (const Change& each : changes) {
+    insert.values.insert(insert.values.end(), {each.reason, each.id, each.line, each.sku, each.amount,
+                                               nullIfEmpty(each.orderId), each.attempt, each.who});
+    if (!source.bucket) insert.values.insert(insert.values.end(), {each.sku, each.later});
+  }
+  return insert;
 }
 
 bool LedgerTables::insert(const Change& change) {
-  const mysql::SqlStatement statement = insertion(change);
+  const mysql::SqlStatement statement = insertion({&change, 1}, heldArticle);
   return transaction_.execute(statement.text, statement.values) == 1;
+}
+
+std::set<std::string> LedgerTables::reservedAmong(std::span<const std::string> ids) {
+  std::set<std::string> reserved;
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT DISTINCT HEX(id) FROM lockkeeper_changes WHERE reason = 'reserve' AND id IN (" +
+               repeated("?", ids.size()) + ")",
+           mysql::SqlRow(ids.begin(), ids.end()))) {
+    reserved.insert(bytesIn(row.front()));
+  }
+  return reserved;
 }
 
 std::int64_t LedgerTables::returned(const std::string& orderId, const std::string& sku) {
@@ -58,9 +81,10 @@ void LedgerTables::open(const std::string& sku, std::int64_t added, const std::s
   if (begun) return;
   const auto missing = transaction_.select(
       "SELECT CAST((SELECT level FROM lockkeeper_stock WHERE sku = ?) - ? "
+      "+ (SELECT COALESCE(SUM(level), 0) FROM lockkeeper_buckets WHERE sku = ?) "
       "+ (SELECT COALESCE(SUM(quantity), 0) FROM lockkeeper_orders WHERE sku = ?) "
       "- (SELECT COALESCE(SUM(amount), 0) FROM lockkeeper_changes WHERE sku = ?) AS SIGNED)",
-      {sku, added, sku, sku});
+      {sku, added, sku, sku, sku});
   const std::int64_t amount = numberIn(missing->front());
   if (amount != 0) insert({.reason = "opening", .id = sku, .sku = sku, .amount = amount, .who = who});
 }
@@ -102,6 +126,7 @@ std::vector<Discrepancy> LedgerTables::discrepancies() {
   for (const mysql::SqlRow& row : transaction_.selectAll(
            "SELECT HEX(sku), CAST(SUM(level) AS SIGNED), CAST(SUM(amount) AS SIGNED) FROM ("
            "SELECT sku, level, 0 AS amount FROM lockkeeper_stock UNION ALL "
+           "SELECT sku, level, 0 FROM lockkeeper_buckets UNION ALL "
            "SELECT sku, 0, -quantity FROM lockkeeper_orders UNION ALL "
            "SELECT sku, 0, amount FROM lockkeeper_changes) AS books "
            "GROUP BY sku HAVING SUM(level) <> SUM(amount) ORDER BY sku",

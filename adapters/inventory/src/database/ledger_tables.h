@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "database/backend.h"
+#include "database/stock_tables.h"
 #include "lockkeeper/inventory/ledger.h"
 
 namespace lockkeeper::inventory {
@@ -20,6 +23,7 @@ struct Change {
   std::string orderId{};     ///< Empty: of no order.
   std::int64_t attempt = 0;  ///< Random: tells the row that this call wrote from another call's.
   std::string who{};
+  std::int64_t later = 0;  ///< What changes that are written with it, and count as later ones, take together.
 };
 
 /// A change that is in the ledger.
@@ -35,11 +39,14 @@ class LedgerTables {
 
   /// Sees what was committed when the transaction first asked, or had got the article's row.
   std::optional<WrittenChange> find(const std::string& reason, const std::string& id);
-  /// Inserts the change once the article's row is as the change leaves it. Changes no row when the key is
-  /// taken.
-  mysql::SqlStatement insertion(const Change& change) const;
+  /// Inserts the changes once the articles' rows are as the last of them leaves them. `source` is the row
+  /// that the transaction has; of an article that is split, nobody knows what is in stock then. Changes no
+  /// row for one of which the key is taken.
+  mysql::SqlStatement insertion(std::span<const Change> changes, const Source& source) const;
   /// False when the key is taken.
   bool insert(const Change& change);
+  /// Those of the ids under which the ledger has a reservation.
+  std::set<std::string> reservedAmong(std::span<const std::string> ids);
   /// How many of the article came back from the order.
   std::int64_t returned(const std::string& orderId, const std::string& sku);
 

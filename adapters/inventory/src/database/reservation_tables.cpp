@@ -1,5 +1,6 @@
 #include "database/reservation_tables.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <variant>
@@ -15,18 +16,17 @@ using std::chrono::milliseconds;
 constexpr std::array written{ReservationState::held, ReservationState::confirmed, ReservationState::cancelled,
                              ReservationState::expired};
 
-ReservationState stateIn(const mysql::SqlValue& value) {
-  const auto& text = std::get<std::string>(value);
-  for (const ReservationState each : written) {
-    if (text == toString(each)) return each;
-  }
-  throw ConfigError("the table lockkeeper_reservations has the state " + quoted(text));
+std::optional<ReservationState> stateIn(const std::string& text) {
+  const auto* const found =
+      std::ranges::find_if(written, [&](ReservationState each) { return text == toString(each); });
+  return found == written.end() ? std::nullopt : std::optional(*found);
 }
 
 }  // namespace
 
-std::vector<ReservedLine> ReservationTables::lines(const std::string& id) {
-  return select("reservation_id = ? ORDER BY line", {id});
+std::vector<ReservedLine> ReservationTables::lines(std::span<const std::string> ids) {
+  return select("reservation_id IN (" + repeated("?", ids.size()) + ") ORDER BY reservation_id, line",
+                mysql::SqlRow(ids.begin(), ids.end()));
 }
 
 std::vector<ReservedLine> ReservationTables::expiredOf(const std::string& sku, std::int64_t most) {
@@ -62,13 +62,19 @@ std::int64_t ReservationTables::sold(const std::string& id, const std::string& s
   return row ? numberIn(row->front()) : 0;
 }
 
-mysql::SqlStatement ReservationTables::insertion(const ReservedLine& line, milliseconds ttl) const {
-  return {
+mysql::SqlStatement ReservationTables::insertion(std::span<const ReservedLine> lines) const {
+  mysql::SqlStatement insert{
       "INSERT INTO lockkeeper_reservations (reservation_id, line, sku, wanted, quantity, state, expires_at) "
-      "VALUES (?,?,?,?,?,'held'," +
-          transaction_.clock() + " + ?)" +
+      "VALUES " +
+          repeated("(?,?,?,?,?,'held'," + transaction_.clock() + "+?)", lines.size()) +
           unlessThere(dialect_, "lockkeeper_reservations", "reservation_id, line"),
-      {line.id, line.line, line.sku, line.wanted, line.quantity, std::int64_t{ttl.count()}}};
+      {}};
+  insert.values.reserve(6 * lines.size());
+  for (const ReservedLine& each : lines) {
+    insert.values.insert(insert.values.end(), {each.id, each.line, each.sku, each.wanted, each.quantity,
+                                               std::int64_t{each.left.count()}});
+  }
+  return insert;
 }
 
 mysql::SqlStatement ReservationTables::ending(const ReservedLine& line, ReservationState state) {
@@ -78,10 +84,10 @@ mysql::SqlStatement ReservationTables::ending(const ReservedLine& line, Reservat
       {std::string(toString(state)), line.id, line.line}};
 }
 
-mysql::SqlStatement ReservationTables::extension(const ReservedLine& line, milliseconds ttl) const {
+mysql::SqlStatement ReservationTables::extension(const ReservedLine& line) const {
   return {"UPDATE lockkeeper_reservations SET expires_at = " + transaction_.clock() +
               " + ? WHERE reservation_id = ? AND line = ?",
-          {std::int64_t{ttl.count()}, line.id, line.line}};
+          {std::int64_t{line.left.count()}, line.id, line.line}};
 }
 
 std::vector<ReservedLine> ReservationTables::select(const std::string& condition,
@@ -91,13 +97,15 @@ std::vector<ReservedLine> ReservationTables::select(const std::string& condition
            "SELECT HEX(reservation_id), line, HEX(sku), wanted, quantity, state, expires_at - " +
                transaction_.clock() + " FROM lockkeeper_reservations WHERE " + condition,
            values)) {
+    const auto& state = std::get<std::string>(row[5]);
     lines.push_back({.id = bytesIn(row[0]),
                      .line = numberIn(row[1]),
                      .sku = bytesIn(row[2]),
                      .wanted = numberIn(row[3]),
                      .quantity = numberIn(row[4]),
-                     .state = stateIn(row[5]),
+                     .state = stateIn(state),
                      .left = milliseconds(numberIn(row[6]))});
+    if (!lines.back().state) lines.back().unknownState = state;
   }
   return lines;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct ReservedLine {
   std::string sku{};
   std::int64_t wanted = 0;
   std::int64_t quantity = 0;
-  ReservationState state = ReservationState::held;
+  std::optional<ReservationState> state = ReservationState::held;  ///< Empty: see `unknownState`.
+  std::string unknownState{};        ///< What stands there, if this version of the library has no such state.
   std::chrono::milliseconds left{};  ///< Until it expires, by the database's clock; not more than 0: it has.
 };
 
@@ -30,8 +32,8 @@ class ReservationTables {
   ReservationTables(Transaction& transaction, Dialect dialect)
       : transaction_(transaction), dialect_(dialect) {}
 
-  /// All lines of a reservation, ordered by sku.
-  std::vector<ReservedLine> lines(const std::string& id);
+  /// All lines of these reservations, of each ordered by sku.
+  std::vector<ReservedLine> lines(std::span<const std::string> ids);
   /// Held lines of the article whose time is over, `most` at most.
   std::vector<ReservedLine> expiredOf(const std::string& sku, std::int64_t most);
   /// Articles of which something has expired, `most` at most.
@@ -41,12 +43,15 @@ class ReservationTables {
   /// How many of the article were sold by the confirmed reservation.
   std::int64_t sold(const std::string& id, const std::string& sku);
 
+  /// Inserts the lines, as held for the time that is left. Changes no row for a line of which the
+  /// reservation's id is taken.
+  mysql::SqlStatement insertion(std::span<const ReservedLine> lines) const;
+
   // Each changes one row.
-  /// Inserts the line, as held. Changes no row when the reservation's id is taken.
-  mysql::SqlStatement insertion(const ReservedLine& line, std::chrono::milliseconds ttl) const;
   /// Changes no row when the line is not held.
   static mysql::SqlStatement ending(const ReservedLine& line, ReservationState state);
-  mysql::SqlStatement extension(const ReservedLine& line, std::chrono::milliseconds ttl) const;
+  /// Holds the line for the time that is left.
+  mysql::SqlStatement extension(const ReservedLine& line) const;
 
  private:
   std::vector<ReservedLine> select(const std::string& condition, const mysql::SqlRow& values);

@@ -18,22 +18,25 @@ struct Addition {
   std::string statement;
 };
 
-std::string sqliteColumn(const std::string& column) {
-  return "SELECT 1 FROM pragma_table_info('lockkeeper_orders') WHERE name = '" + column + "'";
+std::string sqliteColumn(const std::string& table, const std::string& column) {
+  return "SELECT 1 FROM pragma_table_info('" + table + "') WHERE name = '" + column + "'";
 }
 
-std::string serverColumn(const std::string& column) {
-  return "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() "
-         "AND table_name = 'lockkeeper_orders' AND column_name = '" +
-         column + "'";
+std::string serverColumn(const std::string& table, const std::string& column) {
+  return "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '" +
+         table + "' AND column_name = '" + column + "'";
 }
 
 std::vector<Addition> additions(Dialect dialect) {
+  const std::string orders = "lockkeeper_orders";
+  const std::string stock = "lockkeeper_stock";
   if (dialect == Dialect::sqlite) {
     const std::string add = "ALTER TABLE lockkeeper_orders ADD COLUMN ";
-    return {{sqliteColumn("written_at"), add + "written_at INTEGER NULL"},
-            {sqliteColumn("written_by"), add + "written_by TEXT NOT NULL DEFAULT ''"},
-            {sqliteColumn("level_after"), add + "level_after INTEGER NULL"}};
+    return {{sqliteColumn(orders, "written_at"), add + "written_at INTEGER NULL"},
+            {sqliteColumn(orders, "written_by"), add + "written_by TEXT NOT NULL DEFAULT ''"},
+            {sqliteColumn(orders, "level_after"), add + "level_after INTEGER NULL"},
+            {sqliteColumn(stock, "buckets"),
+             "ALTER TABLE lockkeeper_stock ADD COLUMN buckets INTEGER NOT NULL DEFAULT 1"}};
   }
   // Later than the column, so that rows which were there before get no time that is not theirs.
   const std::string clock =
@@ -42,10 +45,12 @@ std::vector<Addition> additions(Dialect dialect) {
   return {{"SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() "
            "AND table_name = 'lockkeeper_orders' AND index_name = 'lockkeeper_orders_sku'",
            "CREATE INDEX lockkeeper_orders_sku ON lockkeeper_orders (sku)"},
-          {serverColumn("written_at"),
+          {serverColumn(orders, "written_at"),
            "ALTER TABLE lockkeeper_orders ADD COLUMN written_at BIGINT NULL, "
            "ADD COLUMN written_by VARBINARY(64) NOT NULL DEFAULT '', ADD COLUMN level_after BIGINT NULL"},
-          {serverColumn("written_at") + " AND LOWER(column_default) LIKE '%timestampdiff%'", clock}};
+          {serverColumn(orders, "written_at") + " AND LOWER(column_default) LIKE '%timestampdiff%'", clock},
+          {serverColumn(stock, "buckets"),
+           "ALTER TABLE lockkeeper_stock ADD COLUMN buckets BIGINT NOT NULL DEFAULT 1"}};
 }
 
 void createTables(Database& database) {

@@ -9,6 +9,9 @@
 
 namespace lockkeeper::inventory {
 
+/// How many values SQLite binds to one statement, in all its versions.
+constexpr std::size_t mostBoundBySqlite = 999;
+
 /// `each`, once for each of `count`, with commas.
 std::string repeated(std::string_view each, std::size_t count);
 

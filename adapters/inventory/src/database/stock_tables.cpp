@@ -9,8 +9,7 @@
 namespace lockkeeper::inventory {
 namespace {
 
-// SQLite binds no more than 999 values to one statement, in all versions.
-constexpr std::size_t mostInsertedBySqlite = 999 / 6;
+constexpr std::size_t mostOrdersInserted = mostBoundBySqlite / 6;
 
 }  // namespace
 
@@ -104,30 +103,76 @@ std::int64_t StockTables::sold(const std::string& orderId, const std::string& sk
   return row ? numberIn(row->front()) : 0;
 }
 
-std::optional<std::int64_t> StockTables::level(const std::string& sku) {
-  return number("SELECT level FROM lockkeeper_stock WHERE sku = ?", sku);
-}
-
-std::map<std::string, std::int64_t> StockTables::levels(const std::vector<std::string>& skus) {
-  std::map<std::string, std::int64_t> levels;
-  const std::string marks = repeated("?", skus.size());
-  for (const mysql::SqlRow& row :
-       transaction_.selectAll("SELECT HEX(sku), level FROM lockkeeper_stock WHERE sku IN (" + marks + ")",
-                              mysql::SqlRow(skus.begin(), skus.end()))) {
-    levels.emplace(bytesIn(row[0]), numberIn(row[1]));
-  }
-  return levels;
-}
-
-std::optional<std::int64_t> StockTables::heldLevel(const std::string& sku) {
-  return number(std::string("SELECT level FROM lockkeeper_stock WHERE sku = ?").append(forUpdate(dialect_)),
-                sku);
-}
-
 std::optional<Stock> StockTables::stock(const std::string& sku) {
-  const auto row = transaction_.select("SELECT level, version FROM lockkeeper_stock WHERE sku = ?", {sku});
+  const auto row = transaction_.select(
+      "SELECT CAST(s.level + COALESCE(SUM(b.level), 0) AS SIGNED), "
+      "CAST(s.version + COALESCE(SUM(b.version), 0) AS SIGNED) FROM lockkeeper_stock AS s "
+      "LEFT JOIN lockkeeper_buckets AS b ON b.sku = s.sku WHERE s.sku = ? GROUP BY s.sku, s.level, s.version",
+      {sku});
   if (!row) return std::nullopt;
-  return Stock{std::get<std::int64_t>(row->at(0)), std::get<std::int64_t>(row->at(1))};
+  return Stock{numberIn(row->at(0)), numberIn(row->at(1))};
+}
+
+std::map<std::string, Article> StockTables::articles(const std::vector<std::string>& skus) {
+  std::map<std::string, Article> articles;
+  const std::string marks = repeated("?", skus.size());
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT HEX(sku), level, buckets FROM lockkeeper_stock WHERE sku IN (" + marks + ")",
+           mysql::SqlRow(skus.begin(), skus.end()))) {
+    articles.emplace(bytesIn(row[0]), Article{numberIn(row[1]), numberIn(row[2])});
+  }
+  return articles;
+}
+
+std::optional<Article> StockTables::held(const std::string& sku) {
+  const auto row = transaction_.select(
+      std::string("SELECT level, buckets FROM lockkeeper_stock WHERE sku = ?").append(forUpdate(dialect_)),
+      {sku});
+  if (!row) return std::nullopt;
+  return Article{numberIn(row->at(0)), numberIn(row->at(1))};
+}
+
+Buckets StockTables::holdBuckets(const std::string& sku) {
+  const auto rows = transaction_.selectAll(
+      std::string("SELECT level, version FROM lockkeeper_buckets WHERE sku = ? ORDER BY sku, buckets, bucket")
+          .append(forUpdate(dialect_)),
+      {sku});
+  Buckets held{.count = std::max(std::int64_t{1}, static_cast<std::int64_t>(rows.size()))};
+  for (const mysql::SqlRow& row : rows) {
+    held.level += numberIn(row[0]);
+    held.version += numberIn(row[1]);
+  }
+  return held;
+}
+
+void StockTables::spread(const std::string& sku, const Buckets& held, std::int64_t left) {
+  const std::int64_t share = left / (held.count + 1);
+  const mysql::SqlStatement statements[] = {
+      {"UPDATE lockkeeper_buckets SET level = ?, version = version + 1 WHERE sku = ?", {share, sku}},
+      putting(sku, held.level - held.count * share)};
+  transaction_.execute(statements);
+}
+
+// The sum of the versions grows by this as by any write, so that it never comes again.
+void StockTables::split(const std::string& sku, const Article& article, const Buckets& held,
+                        std::int64_t buckets) {
+  const std::int64_t all = article.level + held.level;
+  const std::int64_t share = buckets > 1 ? all / (buckets + 1) : 0;
+  std::vector<mysql::SqlStatement> statements;
+  if (held.count > 1) statements.push_back({"DELETE FROM lockkeeper_buckets WHERE sku = ?", {sku}});
+  if (buckets > 1) {
+    mysql::SqlStatement& insert = statements.emplace_back(
+        mysql::SqlStatement{"INSERT INTO lockkeeper_buckets (sku, buckets, bucket, level) VALUES " +
+                                repeated("(?,?,?,?)", static_cast<std::size_t>(buckets)),
+                            {}});
+    for (std::int64_t bucket = 0; bucket < buckets; ++bucket) {
+      insert.values.insert(insert.values.end(), {sku, buckets, bucket, share});
+    }
+  }
+  statements.push_back(
+      {"UPDATE lockkeeper_stock SET level = ?, buckets = ?, version = version + ? WHERE sku = ?",
+       {all - (buckets > 1 ? buckets * share : 0), buckets, held.version + 1, sku}});
+  transaction_.execute(statements);
 }
 
 bool StockTables::claim(const std::string& sku, std::int64_t fence) {
@@ -137,37 +182,53 @@ bool StockTables::claim(const std::string& sku, std::int64_t fence) {
 }
 
 // LAST_INSERT_ID() is what the UPDATE has left, for a statement that is sent with it.
-mysql::SqlStatement StockTables::taking(const std::string& sku, std::int64_t quantity) const {
+mysql::SqlStatement StockTables::taking(const std::string& sku, std::int64_t quantity,
+                                        const Source& source) const {
   const std::string left = dialect_ == Dialect::mysql ? "LAST_INSERT_ID(level - ?)" : "level - ?";
-  return {
-      "UPDATE lockkeeper_stock SET level = " + left + ", version = version + 1 WHERE sku = ? AND level >= ?",
+  mysql::SqlStatement take{
+      std::string("UPDATE ").append(source.bucket ? "lockkeeper_buckets" : "lockkeeper_stock") +
+          " SET level = " + left + ", version = version + 1 WHERE sku = ? AND level >= ?",
       {quantity, sku, quantity}};
+  const auto require = [&](const char* condition, const std::optional<std::int64_t>& value) {
+    if (!value) return;
+    take.text += condition;
+    take.values.emplace_back(*value);
+  };
+  require(" AND buckets = ?", source.buckets);
+  require(" AND bucket = ?", source.bucket);
+  return take;
 }
 
 bool StockTables::take(const Order& order) {
   const mysql::SqlStatement statements[] = {
-      taking(order.sku, order.quantity),
+      taking(order.sku, order.quantity, {}),
       {"UPDATE lockkeeper_orders SET level_after = (SELECT level FROM lockkeeper_stock WHERE sku = ?) "
        "WHERE order_id = ?",
        {order.sku, order.orderId}}};
   return transaction_.execute(statements) == 2;
 }
 
-bool StockTables::book(std::span<const Order* const> orders) {
+bool StockTables::book(std::span<const Order* const> orders, const Source& source) {
   std::int64_t sum = 0;
   for (const Order* each : orders) sum += each->quantity;
-  const mysql::SqlStatement take = taking(orders.front()->sku, sum);
+  const std::string& sku = orders.front()->sku;
+  const bool split = source.buckets != 1;  // Nobody knows then what is in its other rows.
+  const mysql::SqlStatement take = taking(sku, sum, source);
   if (dialect_ == Dialect::mysql) {
-    const mysql::SqlStatement statements[] = {take, insertion(orders, "LAST_INSERT_ID()+?", sum)};
+    const mysql::SqlStatement statements[] = {
+        take, split ? insertion(orders, "?", {}) : insertion(orders, "LAST_INSERT_ID()+?", sum)};
     return transaction_.execute(statements) == 1 + orders.size();
   }
   if (transaction_.execute(take.text, take.values) != 1) return false;
-  std::int64_t before = level(orders.front()->sku).value() + sum;
+  std::optional<std::int64_t> before;
+  if (!split) before = held(sku).value().level + sum;
   for (auto rest = orders; !rest.empty();) {
-    const auto next = rest.first(std::min(mostInsertedBySqlite, rest.size()));
+    const auto next = rest.first(std::min(mostOrdersInserted, rest.size()));
     const mysql::SqlStatement insert = insertion(next, "?", before);
     if (transaction_.execute(insert.text, insert.values) != next.size()) return false;
-    for (const Order* each : next) before -= each->quantity;
+    for (const Order* each : next) {
+      if (before) *before -= each->quantity;
+    }
     rest = rest.subspan(next.size());
   }
   return true;

@@ -2,57 +2,58 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
+#include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "combine/call_groups.h"
+#include "combine/known_splits.h"
 #include "database/database.h"
-#include "database/reservation_tables.h"
+#include "ledger/group_reserving.h"
+#include "ledger/group_settling.h"
 
 namespace lockkeeper::inventory {
 
-/// Carts that hold goods for a time. Each transaction takes the rows of its articles first, in the order of
-/// their skus, then those of reservations, then those of the ledger. Thread-safe. Throws what the database
-/// throws; OutcomeUnknown only when it could not be asked what has become of a COMMIT.
+/// Carts that hold goods for a time; calls on one article that come together are one transaction.
+/// Thread-safe. Throws what the database throws; OutcomeUnknown only when it could not be found out in time
+/// what has become of a COMMIT.
 class Reservations {
  public:
-  /// `who` is for the ledger.
-  Reservations(Database& database, std::string who) : database_(database), who_(std::move(who)) {}
+  /// `who` is for the ledger. A call on one article waits for `patience` at most.
+  Reservations(Database& database, KnownSplits& splits, std::string who, const std::shared_ptr<Clock>& clock,
+               std::chrono::nanoseconds patience);
 
-  /// `cart` is ordered by sku, and names none twice.
-  Reservation reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl, const std::string& id,
-                      CartRule rule);
+  Reservation reserve(PlacedReservation cart);
 
-  /// What it holds or held is in the answer.
-  /// @{
-  Reservation confirm(const std::string& id);
-  Reservation extend(const std::string& id, std::chrono::milliseconds ttl);
-  Reservation cancel(const std::string& id);
-  /// @}
+  /// What it holds or held is in the answer. The call need not know the articles.
+  Reservation settle(PlacedSettlement call);
 
   /// Puts back what has expired of the article, or some of it if that is much. How many lines: 0 when nothing
   /// was left to put back, which costs no write.
   std::size_t putBackExpired(const std::string& sku, Instant latest = Instant::max());
+  /// For orders of the article that were refused, the smallest of which wants `least`: whether one of them
+  /// may get another answer now. What has expired goes back; others may have put it back, and booked one of
+  /// the orders.
+  bool mayBeBooked(const std::string& sku, std::int64_t least, std::span<const std::string_view> orderIds,
+                   Instant latest = Instant::max());
   /// Some articles of which something has expired; empty when there are none.
   std::vector<std::string> skusOfExpired();
 
  private:
-  struct Work;
-  using Step = std::function<ReservationState(Work& work, std::span<const ReservedLine> lines)>;
-
-  Reservation settle(const std::string& id, const Step& step);
-  std::vector<ReservedLine> linesOf(const std::string& id);
-  Reservation decide(Work& work, const std::vector<CartLine>& cart, CartRule rule);
-  void take(Work& work, const std::vector<CartLine>& cart, const std::vector<CartLine>& got,
-            std::chrono::milliseconds ttl, const std::string& id);
-  void end(Work& work, std::span<const ReservedLine> lines, ReservationState state);
-  std::size_t putBack(Work& work, const std::string& sku);
-  void execute(Work& work, const std::vector<mysql::SqlStatement>& statements);
+  void write(std::span<PlacedReservation* const> carts, Instant latest);
 
   Database& database_;
+  KnownSplits& splits_;
   const std::string who_;
+  std::mutex mutex_{};
+  std::unordered_set<std::string> scarce_{};  // articles of which the last carts found too little
+  CallGroups<PlacedReservation> carts_;
+  CallGroups<PlacedSettlement> settlements_;
 };
 
 }  // namespace lockkeeper::inventory

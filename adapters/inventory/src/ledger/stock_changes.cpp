@@ -67,6 +67,23 @@ Return StockChanges::takeBack(const std::string& orderId, const std::string& sku
   return result;
 }
 
+bool StockChanges::split(const std::string& sku, std::int64_t buckets) {
+  bool exists = false;
+  database_.runUntilKnown([&] {
+    Transaction transaction = database_.begin();
+    StockTables stock(transaction, database_.dialect());
+    const auto article = stock.held(sku);
+    exists = article.has_value();
+    if (!exists) return;
+    const Buckets held = article->buckets > 1 ? stock.holdBuckets(sku) : Buckets{};
+    // Former versions open it with the row alone.
+    LedgerTables(transaction, database_.dialect()).open(sku, 0, who_);
+    stock.split(sku, *article, held, buckets);
+    transaction.commit();
+  });
+  return exists;
+}
+
 /// By an order, or by a reservation that was confirmed.
 std::int64_t StockChanges::sold(Transaction& transaction, const std::string& orderId,
                                 const std::string& sku) {

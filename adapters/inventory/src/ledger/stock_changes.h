@@ -10,7 +10,7 @@
 
 namespace lockkeeper::inventory {
 
-/// Restocks and returns: each is one transaction with its row in the ledger. Thread-safe. Throws what the
+/// Restocks, returns and splits: each is one transaction. Thread-safe. Throws what the
 /// database throws; OutcomeUnknown only when it could not be asked what has become of a COMMIT.
 class StockChanges {
  public:
@@ -21,6 +21,8 @@ class StockChanges {
   Restock restock(const std::string& sku, std::int64_t quantity, const std::string& id, std::int64_t attempt);
   Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
                   const std::string& id, std::int64_t attempt);
+  /// False when there is no such article.
+  bool split(const std::string& sku, std::int64_t buckets);
 
  private:
   std::int64_t sold(Transaction& transaction, const std::string& orderId, const std::string& sku);

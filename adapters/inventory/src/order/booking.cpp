@@ -9,7 +9,7 @@ using mysql::SqlRow;
 
 mysql::VersionedRow stockRow(const Environment& environment) {
   // As many attempts as it takes where many sell the same article.
-  return mysql::VersionedRow({.name = "lockkeeper_stock", .key = "sku", .columns = {"level"}},
+  return mysql::VersionedRow({.name = "lockkeeper_stock", .key = "sku", .columns = {"level", "buckets"}},
                              {.attempts = 20, .environment = environment});
 }
 
@@ -38,7 +38,7 @@ Deduction Booking::runOptimistically() {
   Deduction declined = Deduction::soldOut;
   const auto compute = [&](const SqlRow& row, Transaction& transaction) -> std::optional<SqlRow> {
     StockTables tables(transaction, database_.dialect());
-    if (tables.insertOrder(order_, std::get<std::int64_t>(row.front()))) return lowered(row);
+    if (tables.insertOrder(order_, std::get<std::int64_t>(row[0]))) return lowered(row);
     declined = Deduction::duplicate;
     return std::nullopt;
   };
@@ -57,9 +57,10 @@ Deduction Booking::runOptimistically() {
 
 /// Empty when there is less in stock than ordered.
 std::optional<SqlRow> Booking::lowered(const SqlRow& row) const {
-  const auto level = std::get<std::int64_t>(row.front());
+  const auto level = std::get<std::int64_t>(row[0]);
+  refuseIfSplit(std::get<std::int64_t>(row[1]));
   if (level < order_.quantity) return std::nullopt;
-  return SqlRow{level - order_.quantity};
+  return SqlRow{level - order_.quantity, row[1]};
 }
 
 /// Does not ask whether the lock is still valid: that is the point of the fence. Once the row is claimed, the
@@ -77,7 +78,16 @@ Deduction Booking::take(StockTables& tables) {
 }
 
 Deduction Booking::unlessMissing(StockTables& tables, Deduction result) {
-  return tables.level(order_.sku) ? result : Deduction::unknownSku;
+  const auto articles = tables.articles({order_.sku});
+  if (articles.empty()) return Deduction::unknownSku;
+  refuseIfSplit(articles.begin()->second.buckets);
+  return result;
+}
+
+void Booking::refuseIfSplit(std::int64_t buckets) const {
+  if (buckets == 1) return;
+  throw ConfigError("the article " + quoted(order_.sku) + " is split into " + std::to_string(buckets) +
+                    " buckets, from which only Way::conditionalUpdate sells; split(sku, 1) joins them");
 }
 
 /// COMMIT was sent and its answer was not seen: the order's row tells whether it was done.

@@ -28,6 +28,7 @@ class Booking {
   Deduction claimAndTake(StockTables& tables);
   Deduction take(StockTables& tables);
   Deduction unlessMissing(StockTables& tables, Deduction result);
+  void refuseIfSplit(std::int64_t buckets) const;
   Deduction lookUp(const OutcomeUnknown& doubt);
 
   Database& database_;

@@ -36,23 +36,30 @@ bool GroupBooking::bookAll() {
     if (first) granted_.push_back(&each->order);
   }
   Transaction transaction = database_.begin(Access::write, latest_);
-  if (!StockTables(transaction, database_.dialect()).book(granted_)) return false;
+  const Source source = splits_.pick(granted_.front()->sku);
+  if (!StockTables(transaction, database_.dialect()).book(granted_, source)) return false;
   commit(transaction);
   return true;
 }
 
-/// Holds the article's row, and then decides on one order after the other.
+/// Holds the article's row, and its buckets, and then decides on one order after the other.
 void GroupBooking::bookExactly() {
   Transaction transaction = database_.begin(Access::write, latest_);
   StockTables tables(transaction, database_.dialect());
-  const auto level = tables.heldLevel(orders_.front()->order.sku);
+  const std::string& sku = orders_.front()->order.sku;
+  const auto article = tables.held(sku);
+  const bool split = article && article->buckets > 1;
+  const Buckets buckets = split ? tables.holdBuckets(sku) : Buckets{};
+  splits_.note(sku, buckets.count);
   std::vector<std::string_view> ids;
   for (const PlacedOrder* each : orders_) ids.push_back(each->order.orderId);
   const std::vector<BookedOrder> booked = tables.bookedAmong(ids);
-  decide(level, booked);
+  const auto left = decide(article ? std::optional(article->level + buckets.level) : std::nullopt, booked);
   if (!granted_.empty()) {
+    if (split) tables.spread(sku, buckets, left);
     // Not when another article's transaction has written one of the ids meanwhile.
-    if (!tables.book(granted_)) throw Database::Undone(database_.display() + ": an order came in between");
+    if (!tables.book(granted_, {.buckets = buckets.count}))
+      throw Database::Undone(database_.display() + ": an order came in between");
     commit(transaction);
   } else if (!booked.empty()) {
     // Servers show a commit to others before they have flushed it: a later one flushes both.
@@ -61,7 +68,8 @@ void GroupBooking::bookExactly() {
   }
 }
 
-void GroupBooking::decide(std::optional<std::int64_t> level, std::span<const BookedOrder> booked) {
+/// What is left of the level.
+std::int64_t GroupBooking::decide(std::optional<std::int64_t> level, std::span<const BookedOrder> booked) {
   granted_.clear();
   std::unordered_map<std::string_view, std::int64_t> attempts;
   for (const BookedOrder& each : booked) attempts.emplace(each.orderId, each.attempt);
@@ -81,6 +89,7 @@ void GroupBooking::decide(std::optional<std::int64_t> level, std::span<const Boo
       attempts.emplace(order.orderId, 0);  // A second one of the same id is a duplicate.
     }
   }
+  return left;
 }
 
 void GroupBooking::commit(Transaction& transaction) {

@@ -2,8 +2,10 @@
 
 #include <exception>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "combine/known_splits.h"
 #include "database/database.h"
 #include "database/stock_tables.h"
 #include "lockkeeper/inventory/stock_service.h"
@@ -15,6 +17,8 @@ struct PlacedOrder {
   Order order;
   Deduction result = Deduction::conflict;
   std::exception_ptr failure{};  ///< Why there is no result.
+
+  const std::string& sku() const { return order.sku; }
 };
 
 /// Books orders of one article as one transaction, as if they had come one by one.
@@ -22,8 +26,8 @@ class GroupBooking {
  public:
   /// `orders` are in the order in which they came, one at least. No attempt begins after `latest`, and none
   /// goes on.
-  GroupBooking(Database& database, std::span<PlacedOrder* const> orders, Instant latest)
-      : database_(database), orders_(orders), latest_(latest) {}
+  GroupBooking(Database& database, KnownSplits& splits, std::span<PlacedOrder* const> orders, Instant latest)
+      : database_(database), splits_(splits), orders_(orders), latest_(latest) {}
 
   /// Gives each order a result or a failure: of an order that has certainly not been booked StoreUnavailable,
   /// ConfigError or what is no Error, otherwise OutcomeUnknown.
@@ -33,12 +37,13 @@ class GroupBooking {
   void book();
   bool bookAll();
   void bookExactly();
-  void decide(std::optional<std::int64_t> level, std::span<const BookedOrder> booked);
+  std::int64_t decide(std::optional<std::int64_t> level, std::span<const BookedOrder> booked);
   void commit(Transaction& transaction);
   void lookUp(const OutcomeUnknown& doubt);
   void fail(const std::exception_ptr& reason);
 
   Database& database_;
+  KnownSplits& splits_;
   const std::span<PlacedOrder* const> orders_;
   const Instant latest_;
   std::vector<const Order*> granted_{};  // by the transaction under way

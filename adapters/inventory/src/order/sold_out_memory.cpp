@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "database/reservation_tables.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -56,17 +57,17 @@ void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant 
   const Instant asked = clock_->now();
   Transaction transaction = database_.begin(Access::read, latest);
   StockTables tables(transaction, database_.dialect());
+  // Before the level: on SQLite these are two moments, and what is put back between them must show.
+  const auto expiry = ReservationTables(transaction, database_.dialect()).earliestExpiry(sku);
   const auto stock = tables.stock(sku);
   if (!stock || stock->level >= quantity) return forget(sku);
-  const auto expiry = ReservationTables(transaction, database_.dialect()).earliestExpiry(sku);
   if (expiry && expiry->count() <= 0) return forget(sku);
   // Whoever books an order of the article counts the version up, too.
   if (stock->version != known.stock.version) known.booked = nullptr;
   if (!known.booked && asked >= known.readAgain) {
-    auto hashes = readBooked(tables, sku);
+    known.booked = readBooked(tables, sku);
     const Instant read = clock_->now();
     known.readAgain = saturatingAdd(read, pausesPerReading * (read - asked));
-    if (hashes.size() < mostHashes) known.booked = std::make_shared<const Hashes>(std::move(hashes));
   }
   known.stock = *stock;
   known.until = saturatingAdd(asked, expiry ? std::min(length_, *expiry) : length_);
@@ -74,18 +75,25 @@ void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant 
   if (restocks == restocks_) remember(sku, std::move(known));
 }
 
-/// Of an article with too many orders, as many as tell that there are too many.
-SoldOutMemory::Hashes SoldOutMemory::readBooked(StockTables& tables, const std::string& sku) const {
+/// Null for an article with more orders than can be remembered, or read in time.
+std::shared_ptr<const SoldOutMemory::Hashes> SoldOutMemory::readBooked(StockTables& tables,
+                                                                       const std::string& sku) {
   Hashes hashes;
   std::string last;
   for (;;) {
-    const std::vector<std::string> ids = tables.orderIdsOf(sku, last, idsOfPage);
+    std::vector<std::string> ids;
+    try {
+      ids = tables.orderIdsOf(sku, last, idsOfPage);
+    } catch (const StoreUnavailable&) {
+      return nullptr;
+    }
     for (const std::string& each : ids) hashes.push_back(hashOf(each));
-    if (ids.size() < static_cast<std::size_t>(idsOfPage) || hashes.size() >= mostHashes) break;
+    if (hashes.size() >= mostHashes) return nullptr;
+    if (ids.size() < static_cast<std::size_t>(idsOfPage)) break;
     last = ids.back();
   }
   std::ranges::sort(hashes);
-  return hashes;
+  return std::make_shared<const Hashes>(std::move(hashes));
 }
 
 void SoldOutMemory::remember(const std::string& sku, Known known) {

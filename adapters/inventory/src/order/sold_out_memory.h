@@ -45,7 +45,7 @@ class SoldOutMemory {
     Instant readAgain{};                     // not to read all of the ids before
   };
 
-  Hashes readBooked(StockTables& tables, const std::string& sku) const;
+  static std::shared_ptr<const Hashes> readBooked(StockTables& tables, const std::string& sku);
   void remember(const std::string& sku, Known known);
 
   Database& database_;

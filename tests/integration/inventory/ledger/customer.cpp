@@ -1,6 +1,6 @@
 // Fills carts, pays for some, gives some up and leaves the others, with many threads, until it is killed.
-// Arguments: the database's URI and this customer's number. Writes a line for each cart that it knows to be
-// paid.
+// Arguments: the database's URI and this customer's number. Writes a line for each
+// answer that is final: "confirmed ID", "cancelled ID" or "ordered ID".
 
 #include <array>
 #include <chrono>
@@ -22,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using inventory::CartLine;
 using inventory::CartRule;
+using inventory::Deduction;
 using inventory::ReservationState;
 using inventory::StockService;
 using inventory::Way;
@@ -55,16 +56,16 @@ class Customer {
     const CartRule rule = random() % 4 == 0 ? CartRule::part : CartRule::all;
     if (stock_.reserve(cart, ttl, id, rule).state != ReservationState::held) return;
     const auto decision = random() % 8;
-    if (decision < 2 && stock_.confirm(id) == ReservationState::confirmed) tell(id);
-    if (decision == 2) (void)stock_.cancel(id);
+    if (decision < 2 && stock_.confirm(id) == ReservationState::confirmed) tell("confirmed " + id);
+    if (decision == 2 && stock_.cancel(id) == ReservationState::cancelled) tell("cancelled " + id);
     if (decision == 3) (void)stock_.extend(id, 2 * ttl);
-    if (decision == 4) (void)stock_.deduct(skus[first], 1, id);
+    if (decision == 4 && stock_.deduct(skus[first], 1, id) == Deduction::deducted) tell("ordered " + id);
     if (decision == 5) (void)stock_.takeBack(name_ + "-0-1", skus[first], 1, id);
   }
 
-  void tell(const std::string& id) {
+  void tell(const std::string& line) {
     const std::lock_guard guard(mutex_);
-    std::cout << id << std::endl;
+    std::cout << line << std::endl;
   }
 
   StockService& stock_;

@@ -220,11 +220,13 @@ TEST_P(Ledger, IsExactWhenTheSameIdsComeAtTheSameTime) {
   expectBalance(shop, service, "pen");
 }
 
-/// Tables of a version that had no ledger, with two of five pens sold.
+/// Tables of a version that had no ledger and no buckets, with two of five pens sold.
 class FormerLedger : public Ledger {
  protected:
   FormerLedger() {
     shop.session() << "DROP TABLE lockkeeper_changes", now;
+    shop.session() << "DROP TABLE lockkeeper_buckets", now;
+    shop.session() << "ALTER TABLE lockkeeper_stock DROP COLUMN buckets", now;
     for (const char* each : {"written_at", "written_by", "level_after"}) {
       shop.session() << std::string("ALTER TABLE lockkeeper_orders DROP COLUMN ") + each, now;
     }
@@ -244,6 +246,8 @@ TEST_P(FormerLedger, IsOpenedWithWhatThereWas) {
   EXPECT_EQ(service.takeBack("old", "pen", 2, "b1"), Return::returned);
   EXPECT_EQ(service.restock("none", 4, "r1"), Restock::restocked);
   EXPECT_TRUE(service.ledger("pen").front().at);
+  EXPECT_TRUE(service.split("pen", 2));
+  EXPECT_TRUE(service.split("pen", 1));
   expectBalance(shop, service, "pen");
   shop.session() << "UPDATE lockkeeper_stock SET level = level + 1", now;
   service.createSchema();

@@ -16,7 +16,8 @@ struct LedgerEntry {
   std::string who{};        ///< StockOptions::who of the service that made the change.
   /// By the database's clock. Empty when a former version has written the entry.
   std::optional<std::chrono::sys_time<std::chrono::milliseconds>> at{};
-  /// What was in stock then. Empty when a former version has written the entry.
+  /// What was in stock then. Empty while the article is split, and when a former version has written the
+  /// entry.
   std::optional<std::int64_t> levelAfter{};
 };
 

@@ -71,17 +71,17 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   StockService& operator=(StockService&&) noexcept;
   ~StockService();
 
-  /// Makes the tables lockkeeper_stock, lockkeeper_orders and lockkeeper_changes where they do not exist,
-  /// adds what tables of former versions lack, and opens the ledger of their articles with what there is,
-  /// while others go on selling. Safe to call again, and from several processes at once. Throws ConfigError
-  /// that names the statement which the database refuses, StoreUnavailable when one takes longer than the
-  /// service waits: then the server may still be at it.
+  /// Makes the tables where they do not exist, adds what tables of former versions lack, and opens the ledger
+  /// of their articles with what there is, while others go on selling. Safe to call again, and from several
+  /// processes at once. Throws ConfigError that names the statement which the database refuses,
+  /// StoreUnavailable when one takes longer than the service waits: then the server may still be at it.
   void createSchema();
 
   /// Books the order `orderId` if there is enough in stock. Safe to call again with the same id after any
   /// error. Throws std::invalid_argument unless sku and orderId have 1 to 64 bytes and quantity is 1 to
   /// 1'000'000; OutcomeUnknown when the connection broke during COMMIT and the database could not be asked
-  /// again, or when time was up while another caller was booking this order with his own.
+  /// again, or when time was up while another caller was booking this order with his own; ConfigError in
+  /// other ways than Way::conditionalUpdate for an article that is split.
   [[nodiscard]] Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
 
   /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new: once for each `restockId`.
@@ -101,13 +101,17 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// Takes a cart (1 to 100 articles, none twice) from stock for `ttl` (1 ms to 30 days), by the database's
   /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
   /// Again with the same id, it answers with what the reservation is now, whatever is in the cart; one that
-  /// was refused may come again. Safe to call again after any error. Throws as restock() does.
+  /// was refused may come again. Safe to call again after any error. Carts of one article that come together
+  /// are one transaction: such a caller waits for eight times options.operationTimeout at most. Whoever needs
+  /// what has expired puts it back first, in a transaction for each 200 lines of carts. Throws as restock()
+  /// does; ConfigError for an id of which the ledger tells, and whose reservation was deleted.
   [[nodiscard]] Reservation reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
                                     std::string_view reservationId, CartRule rule = CartRule::all);
 
   /// Each answers with what the reservation is afterwards, and changes nothing unless it was held: a
   /// confirmation that comes too late is `expired`, and a cancellation of what was sold `confirmed`. Safe to
-  /// call again. Throw as restock() does.
+  /// call again. Calls on carts of one article that come together are one transaction, as for reserve().
+  /// Throw as restock() does.
   /// @{
 
   /// Sells what is held.
@@ -118,9 +122,16 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   ReservationState cancel(std::string_view reservationId);
   /// @}
 
+  /// Splits the article's stock into so many buckets (1 to 64; 1 joins them), for articles so hot that
+  /// several processes wait for each other at its row. Each group of orders or carts then takes from one
+  /// bucket, by chance, and from all only where that has too little. Safe to call again, and while others
+  /// sell, in any process. False when there is no such article. Throws as restock() does.
+  bool split(std::string_view sku, std::size_t buckets);
+
   /// Puts back all that has expired: how many articles of reservations. Nobody needs it to buy what has
   /// expired; call it now and then, as from a ScheduledTask, so that level() shows it. Blocks for a
-  /// transaction for each article, and throws as level() does.
+  /// transaction for each 200 lines of an article, and throws as level() does; an article that others keep
+  /// locked does not keep the rest from going back.
   std::size_t sweepExpired();
 
   /// The article's last `most` (1 to 100'000) changes, the newest first. Throws std::invalid_argument as

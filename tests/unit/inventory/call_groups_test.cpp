@@ -1,6 +1,6 @@
 // Group commit of orders: who waits for whom, whose failure is whose, and whose time ends when.
 
-#include "order/order_groups.h"
+#include "combine/call_groups.h"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 
 #include "each_allocation.h"
 #include "lockkeeper/testing/fake_clock.h"
+#include "order/group_booking.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -20,18 +21,18 @@ using Ids = std::vector<std::string>;
 
 constexpr auto patience = 8s;
 
-class OrderGroupsTest : public ::testing::Test {
+class CallGroupsTest : public ::testing::Test {
  protected:
   struct Transaction {
     Ids ids;
     Instant latest;
   };
 
-  ~OrderGroupsTest() override { allow(1000); }
+  ~CallGroupsTest() override { allow(1000); }
 
   std::future<Deduction> place(const std::string& id, const std::string& sku = "pen") {
     return std::async(std::launch::async, [this, id, sku] {
-      return groups.place({.sku = sku, .quantity = 1, .orderId = id, .attempt = 0});
+      return groups.place({.order = {.sku = sku, .quantity = 1, .orderId = id}}).result;
     });
   }
 
@@ -74,11 +75,12 @@ class OrderGroupsTest : public ::testing::Test {
   std::condition_variable changed;
   std::size_t allowed = 0;
   std::vector<Transaction> transactions;
-  OrderGroups groups{clock, patience,
-                     [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }};
+  CallGroups<PlacedOrder> groups{
+      clock, patience,
+      [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }};
 };
 
-TEST_F(OrderGroupsTest, WhoComesMeanwhileIsBookedTogetherInTheOrderOfComing) {
+TEST_F(CallGroupsTest, WhoComesMeanwhileIsBookedTogetherInTheOrderOfComing) {
   auto first = place("first");
   awaitTransactions(1);
   EXPECT_EQ(transactions[0].ids, Ids{"first"}) << "it has waited for nobody";
@@ -95,7 +97,7 @@ TEST_F(OrderGroupsTest, WhoComesMeanwhileIsBookedTogetherInTheOrderOfComing) {
   EXPECT_EQ(transactions[1].latest, clock->now() - 1ms + patience) << "the time of the one who came last";
 }
 
-TEST_F(OrderGroupsTest, ArticlesDoNotWaitForEachOther) {
+TEST_F(CallGroupsTest, ArticlesDoNotWaitForEachOther) {
   auto pen = place("1", "pen");
   auto ink = place("2", "ink");
   awaitTransactions(2);
@@ -104,7 +106,7 @@ TEST_F(OrderGroupsTest, ArticlesDoNotWaitForEachOther) {
   EXPECT_EQ(ink.get(), Deduction::deducted);
 }
 
-TEST_F(OrderGroupsTest, NoTransactionIsForMoreThan512) {
+TEST_F(CallGroupsTest, NoTransactionIsForMoreThan512) {
   auto first = place("first");
   awaitTransactions(1);
   std::vector<std::future<Deduction>> rest;
@@ -117,7 +119,7 @@ TEST_F(OrderGroupsTest, NoTransactionIsForMoreThan512) {
   EXPECT_EQ(transactions[2].ids.size(), 8U);
 }
 
-TEST_F(OrderGroupsTest, WhoseTimeIsUpBeforeItsTurnIsNotBooked) {
+TEST_F(CallGroupsTest, WhoseTimeIsUpBeforeItsTurnIsNotBooked) {
   auto first = place("first");
   awaitTransactions(1);
   auto hasty = placeBehind(1, "hasty");
@@ -131,7 +133,7 @@ TEST_F(OrderGroupsTest, WhoseTimeIsUpBeforeItsTurnIsNotBooked) {
   EXPECT_EQ(transactions[1].ids, Ids{"late"});
 }
 
-TEST_F(OrderGroupsTest, WhoseTimeIsUpWhileItIsBookedLeavesInDoubtAndTheOthersStay) {
+TEST_F(CallGroupsTest, WhoseTimeIsUpWhileItIsBookedLeavesInDoubtAndTheOthersStay) {
   auto first = place("first");
   awaitTransactions(1);
   auto hasty = placeBehind(1, "hasty");
@@ -146,7 +148,7 @@ TEST_F(OrderGroupsTest, WhoseTimeIsUpWhileItIsBookedLeavesInDoubtAndTheOthersSta
   EXPECT_EQ(late.get(), Deduction::deducted);
 }
 
-TEST_F(OrderGroupsTest, OneOrdersFailureIsNobodyElses) {
+TEST_F(CallGroupsTest, OneOrdersFailureIsNobodyElses) {
   auto first = place("first");
   awaitTransactions(1);
   auto good = placeBehind(1, "good");
@@ -156,7 +158,7 @@ TEST_F(OrderGroupsTest, OneOrdersFailureIsNobodyElses) {
   EXPECT_THROW((void)bad.get(), ConfigError);
 }
 
-TEST_F(OrderGroupsTest, ATransactionThatThrowsFailsItsOwnOrdersAndTheNextOneGoesOn) {
+TEST_F(CallGroupsTest, ATransactionThatThrowsFailsItsOwnOrdersAndTheNextOneGoesOn) {
   auto first = place("first");
   awaitTransactions(1);
   auto good = placeBehind(1, "good");
@@ -170,10 +172,13 @@ TEST_F(OrderGroupsTest, ATransactionThatThrowsFailsItsOwnOrdersAndTheNextOneGoes
   EXPECT_EQ(next.get(), Deduction::deducted);
 }
 
-TEST_F(OrderGroupsTest, MemoryThatACallerLacksHoldsNobodyUp) {
+TEST_F(CallGroupsTest, MemoryThatACallerLacksHoldsNobodyUp) {
   allow(1000);
   const auto allocations = testing::failEachAllocation(
-      [&] { (void)groups.place({.sku = "an article with a long name", .quantity = 1, .orderId = "one"}); },
+      [&] {
+        (void)groups.place(
+            {.order = {.sku = "an article with a long name", .quantity = 1, .orderId = "one"}});
+      },
       [&] {
         auto next = place("next", "an article with a long name");
         ASSERT_EQ(next.wait_for(20s), std::future_status::ready);
