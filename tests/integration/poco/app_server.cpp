@@ -42,11 +42,13 @@ StoreRegistry stores() {
 
 }  // namespace
 
-AppServer::AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads)
+AppServer::AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads,
+                     std::chrono::seconds silence)
     : serve_(std::move(serve)) {
   static Poco::ThreadPool pool(mostThreads, 2 * mostThreads);
   auto* params = new Poco::Net::HTTPServerParams;
   params->setMaxThreads(threads);
+  params->setTimeout(Poco::Timespan(silence.count(), 0));
   server_ = std::make_unique<Poco::Net::HTTPServer>(
       wrap(std::make_unique<AppFactory>(serve_)).release(), pool,
       Poco::Net::ServerSocket(Poco::Net::SocketAddress("127.0.0.1", 0)), params);

@@ -6,6 +6,7 @@
 #include <Poco/Net/HTTPServerResponse.h>
 #include <Poco/Net/StreamSocket.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,11 +23,13 @@ using Poco::Net::HTTPServerResponse;
 using Factory = std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory>;
 using Serve = std::function<void(HTTPServerRequest& request, HTTPServerResponse& response)>;
 
-/// An application's HTTP server on a free loopback port, with up to `threads` threads. `wrap` puts something
-/// around the application's handlers, each of which calls `serve`.
+/// An application's HTTP server on a free loopback port, with up to `threads` threads, which lets clients be
+/// silent for `silence`. `wrap` puts something around the application's handlers, each of which calls
+/// `serve`.
 class AppServer {
  public:
-  AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads = 32);
+  AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, int threads = 32,
+            std::chrono::seconds silence = std::chrono::seconds{60});
   ~AppServer();
 
   /// Runs curl with these arguments and the URL of `target`.

@@ -3,6 +3,8 @@
 #include <Poco/URI.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@
 
 namespace lockkeeper::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 const std::string perPhoneAndTotal =
     "lockkeeper.limits.perPhone.rate = 2/h\n"
@@ -113,32 +117,81 @@ std::string answerTo(const LimitedServer& server, const std::string& bytes) {
   return all;
 }
 
-TEST(RateLimitFilter, ARefusedUploadThatDoesNotComeKeepsNoThread) {
+TEST(RateLimitFilter, ARefusedUploadThatDoesNotComeIsAnsweredAtOnce) {
   const LimitedServer server("memory:", perAddress);
   EXPECT_EQ(server.get("/").status, 200);
   const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
   for (const std::string& upload :
        {head + "Content-Length: 1000\r\n\r\nbegun", head + "Content-Length: 1000000000\r\n\r\nbegun",
         head + "Transfer-Encoding: chunked\r\n\r\n5\r\nbegun\r\n"}) {
-    const std::string answer = answerTo(server, upload);
-    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 429") << upload;
-    EXPECT_NE(answer.find("Connection: Close"), std::string::npos) << answer;
+    auto fastest = std::chrono::steady_clock::duration::max();  // the others: the machine had more to do
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      const auto began = std::chrono::steady_clock::now();
+      const std::string answer = answerTo(server, upload);
+      fastest = std::min(fastest, std::chrono::steady_clock::now() - began);
+      EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 429") << upload;
+      EXPECT_NE(answer.find("Connection: Close"), std::string::npos) << answer;
+    }
+    EXPECT_LT(fastest, 400ms) << "not after the half second for which the server discards what comes";
   }
 }
 
 TEST(RateLimitFilter, ARefusedUploadThatTricklesInKeepsNoThreadEither) {
   const LimitedServer server("memory:", perAddress);
   EXPECT_EQ(server.get("/").status, 200);
+  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\n";
+  for (const std::string& upload : {head + "Content-Length: 1000000\r\n\r\n",
+                                    head + "Transfer-Encoding: chunked\r\n\r\n1;an extension"}) {
+    Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
+    socket.sendBytes(upload.data(), static_cast<int>(upload.size()));
+    ASSERT_TRUE(waitUntil([&] {
+      socket.sendBytes("x", 1);
+      return socket.poll({0, 5'000}, Poco::Net::Socket::SELECT_READ);
+    })) << "the server waits for the rest";
+    char part[12];
+    ASSERT_EQ(socket.receiveBytes(part, sizeof part), 12);
+    EXPECT_EQ(std::string(part, sizeof part), "HTTP/1.1 429");
+  }
+}
+
+TEST(RateLimitFilter, ABodyThatIsToBeCountedMustComeInTime) {
+  const LimitedServer server("memory:", perPhoneAndTotal + "lockkeeper.http.bodyTimeout = 100ms\n");
+  const std::string head = "POST /sms HTTP/1.1\r\nHost: x\r\n";
+  for (const std::string& begun :
+       {head + "Content-Length: 1000\r\n\r\n{", head + "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"}) {
+    const std::string answer = answerTo(server, begun);
+    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 408") << answer;
+    EXPECT_NE(answer.find("Connection: Close"), std::string::npos) << answer;
+  }
+  for (const std::string& upload :
+       {head + "Content-Length: 10000\r\n\r\n", head + "Transfer-Encoding: chunked\r\n\r\n1;an extension"}) {
+    Poco::Net::StreamSocket trickling(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
+    trickling.sendBytes(upload.data(), static_cast<int>(upload.size()));
+    EXPECT_TRUE(waitUntil([&] {
+      trickling.sendBytes("x", 1);
+      return trickling.poll({0, 20'000}, Poco::Net::Socket::SELECT_READ);
+    })) << "each byte comes in time, and all of them do not";
+  }
+  EXPECT_EQ(server.served(), 0);
+}
+
+TEST(RateLimitFilter, InADryRunABodyThatComesLateIsServed) {
+  const LimitedServer server(
+      "memory:", perPhoneAndTotal + "lockkeeper.http.bodyTimeout = 10ms\nlockkeeper.http.dryRun = on\n");
   Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
-  const std::string head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n";
-  socket.sendBytes(head.data(), static_cast<int>(head.size()));
-  ASSERT_TRUE(waitUntil([&] {
-    socket.sendBytes("x", 1);
-    return socket.poll({0, 50'000}, Poco::Net::Socket::SELECT_READ);
-  })) << "the server waits for the rest";
-  char part[12];
-  ASSERT_EQ(socket.receiveBytes(part, sizeof part), 12);
-  EXPECT_EQ(std::string(part, sizeof part), "HTTP/1.1 429");
+  socket.setReceiveTimeout(Poco::Timespan(20, 0));
+  const std::string begun =
+      "POST /sms HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\nbegin";
+  socket.sendBytes(begun.data(), static_cast<int>(begun.size()));
+  EXPECT_FALSE(socket.poll({0, 300'000}, Poco::Net::Socket::SELECT_READ));
+  socket.sendBytes("ended", 5);
+  std::string all;
+  char part[4096];
+  for (int count = 0; (count = socket.receiveBytes(part, sizeof part)) > 0;) {
+    all.append(part, static_cast<std::size_t>(count));
+  }
+  EXPECT_EQ(all.substr(0, 12), "HTTP/1.1 200") << all;
+  EXPECT_TRUE(all.ends_with("beginended")) << all;
 }
 
 TEST(RateLimitFilter, OtherRequestsPassUntouched) {
@@ -236,6 +289,16 @@ TEST(RateLimitFilter, ADryRunRefusesNothingElseEither) {
   EXPECT_EQ(server.post("/sms", body).body, body);
   EXPECT_EQ(server.post("/sms", body, {"--header", "Transfer-Encoding: chunked"}).body, body);
   EXPECT_EQ(server.get("/sm%zz").status, 200);
+}
+
+TEST(RateLimitFilter, ATargetThatIsNotValidIsRefusedWhereSomeRouteRefuses) {
+  const auto statusWhere = [](const std::string& all, const std::string& route) {
+    const LimitedServer server("memory:", perAddress + "lockkeeper.http.dryRun = " + all +
+                                              "\nlockkeeper.http.routes.all.dryRun = " + route + "\n");
+    return server.get("/sm%zz").status;
+  };
+  EXPECT_EQ(statusWhere("on", "off"), 400);
+  EXPECT_EQ(statusWhere("off", "on"), 200);
 }
 
 }  // namespace

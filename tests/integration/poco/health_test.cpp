@@ -47,6 +47,26 @@ class ProbedDriver final : public LockDriver {
   MemoryDriver inner_;
 };
 
+/// Limits that count probes.
+class ProbedRates final : public RateDriver {
+ public:
+  void take(std::span<RateCharge> charges, Instant deadline) override { inner_.take(charges, deadline); }
+  void peek(std::span<RateCharge> charges, Instant deadline) override {
+    ++probes;
+    inner_.peek(charges, deadline);
+  }
+  bool refund(const RateRefund& refund, Instant deadline) override { return inner_.refund(refund, deadline); }
+  void reset(std::string_view key, RateKind kind, Instant deadline) override {
+    inner_.reset(key, kind, deadline);
+  }
+  std::string name() const override { return inner_.name(); }
+
+  std::atomic<int> probes = 0;
+
+ private:
+  MemoryDriver inner_;
+};
+
 void nothing(HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, "the application"); }
 
 class HealthTest : public ::testing::Test {
@@ -111,6 +131,18 @@ TEST_F(HealthTest, AllCallersShareAProbeThatCountsForASecond) {
   clock->advance(1ms);
   EXPECT_EQ(server.ask("/health/ready").status, 200);
   EXPECT_EQ(driver->probes, 2);
+}
+
+TEST_F(HealthTest, APartThatHangsDoesNotHoldUpTheOthers) {
+  const auto rates = std::make_shared<ProbedRates>();
+  const AppServer server(healthOf({.locks = manager, .limits = std::make_shared<RateLimiter>(rates)}),
+                         nothing);
+  driver->mayAnswer = false;
+  auto answer = std::async(std::launch::async, [&] { return server.ask("/health/ready").status; });
+  EXPECT_TRUE(waitUntil([&] { return driver->probes == 1 && rates->probes == 1; }));
+  driver->mayAnswer = true;
+  driver->mayAnswer.notify_all();
+  EXPECT_EQ(answer.get(), 200);
 }
 
 TEST_F(HealthTest, IsNotReadyWhileARenewalHasFailed) {

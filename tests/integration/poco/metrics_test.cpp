@@ -6,6 +6,7 @@
 
 #include "curl.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/poco/metrics_handler.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
@@ -42,7 +43,8 @@ class MetricsEndpoint : public ::testing::Test {
     arguments.push_back("http://127.0.0.1:" + std::to_string(server.port()) + target);
     return curl(arguments);
   }
-  double scrape(const std::string& name, const PrometheusText::Labels& labels) const {
+  double scrape(const std::string& name, PrometheusText::Labels labels) const {
+    if (name.starts_with("lockkeeper_lock")) labels.emplace("lock", "mutex");
     return PrometheusText(ask("/metrics").body).value(name, labels);
   }
 
@@ -58,7 +60,9 @@ TEST_F(MetricsEndpoint, AnswersGetInPrometheussTextFormat) {
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   const PrometheusText text(answer.body);
-  EXPECT_EQ(text.value("lockkeeper_lock_renewals_total", {{"driver", "redis"}, {"outcome", "renewed"}}), 1);
+  EXPECT_EQ(text.value("lockkeeper_lock_renewals_total",
+                       {{"driver", "redis"}, {"lock", "mutex"}, {"outcome", "renewed"}}),
+            1);
 }
 
 TEST_F(MetricsEndpoint, AnswersHeadWithoutTheBody) {
@@ -104,6 +108,15 @@ TEST_F(MetricsEndpoint, ShowWhatLocksAndLimitsOnRedisDo) {
   auto held = manager.lock("order");
   EXPECT_FALSE(manager.tryLock("order"));
   EXPECT_EQ(scrape("lockkeeper_locks_held", {{"driver", "redis"}}), 1);
+  {
+    const Lock reader = manager.lockShared("price");
+    const Lock another = manager.lockShared("price");
+    Semaphore exports(manager, "export", 3);
+    const Lock permits = exports.acquire(2);
+    EXPECT_EQ(scrape("lockkeeper_locks_held", {{"driver", "redis"}, {"lock", "mutex"}}), 1);
+    EXPECT_EQ(scrape("lockkeeper_locks_held", {{"driver", "redis"}, {"lock", "shared"}}), 2);
+    EXPECT_EQ(scrape("lockkeeper_locks_held", {{"driver", "redis"}, {"lock", "semaphore"}}), 1);
+  }
   EXPECT_EQ(held.release(), ReleaseResult::released);
   const RatePolicy once("sms", {.rate = Rate::parse("rate", "1/h")});
   EXPECT_TRUE(limiter.take("+49", once));
@@ -114,6 +127,7 @@ TEST_F(MetricsEndpoint, ShowWhatLocksAndLimitsOnRedisDo) {
   const PrometheusText text(ask("/metrics").body);
   const auto value = [&](const std::string& name, PrometheusText::Labels labels) {
     labels["driver"] = "redis";
+    if (name.starts_with("lock")) labels.emplace("lock", "mutex");
     return text.value("lockkeeper_" + name, labels);
   };
   EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "granted"}}), 1);

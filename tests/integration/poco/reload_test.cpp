@@ -9,6 +9,7 @@
 
 #include "limited_server.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/poco/lock_services.h"
 #include "process.h"
 #include "temp_folder.h"
 
@@ -71,6 +72,21 @@ TEST(RateLimitFilterReload, UnderLoadEachRequestSeesOneConfigurationAsAWhole) {
   EXPECT_EQ(before + after, clients * requests);
   EXPECT_GT(before, 0);
   EXPECT_GT(after, 0);
+}
+
+TEST(RateLimitFilterReload, TheFilterFollowsTheServices) {
+  const auto read = [](const std::string& text) { return poco::readSettings(*properties(text)); };
+  poco::LockServices services(read("lockkeeper.store = memory:\n" + settings(10)), StoreRegistry());
+  LimitedServer server("memory:", settings(10));
+  services.follow(server.filter());
+  const poco::LivePolicy first = services.livePolicy("first");
+  services.reload(read(settings(20)));
+  EXPECT_EQ(server.get("/").header("ratelimit-policy"), policy(20));
+  EXPECT_EQ(first.now().limit(), 20);
+  EXPECT_THROW(services.reload(read(settings(30) + "lockkeeper.http.maxBody = 0\n")), ConfigError);
+  EXPECT_THROW(services.reload(read(settings(30) + "lockkeeper.tasks.t.ttl = 25h\n")), ConfigError);
+  EXPECT_EQ(server.get("/").header("ratelimit-policy"), policy(20));
+  EXPECT_EQ(first.now().limit(), 20);
 }
 
 TEST(RateLimitFilterReload, ARequestOnItsWayKeepsTheOldConfiguration) {

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <future>
 #include <latch>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "captured_log.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/poco/logging_listener.h"
 #include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "redis_server.h"
@@ -219,6 +222,30 @@ TEST_F(RequestLockTest, ALogLineHasTheTraceOfItsRequest) {
   EXPECT_EQ(log.text().find("trace", log.text().rfind(trace)), std::string::npos) << log.text();
 }
 
+TEST_F(RequestLockTest, TheLinesOfAListenerHaveTheTraceOfTheRequestThatTookTheLock) {
+  const CapturedLog log("locks.traced");
+  Poco::Logger& logger = Poco::Logger::get("locks.traced");
+  logger.setLevel("debug");
+  Environment heard;
+  heard.listener = std::make_shared<poco::LoggingListener>(logger);
+  const auto manager =
+      std::make_shared<LockManager>(std::make_shared<MemoryDriver>(), ManagerOptions{.environment = heard});
+  poco::RequestLocks locks(manager,
+                           {.routes = {{.name = "order", .match = "PUT /orders/{id}", .by = "path id"}}});
+  AppServer server([&](Factory handlers) { return locks.wrap(std::move(handlers)); },
+                   [&](HTTPServerRequest&, HTTPServerResponse& response) {
+                     EXPECT_FALSE(manager->tryLock("order/7"));
+                     reply(response, 200, "done");
+                   });
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  (void)server.ask("/orders/7", {"-X", "PUT", "-H", "traceparent: 00-" + trace + "-00f067aa0ba902b7-01"});
+  (void)server.ask("/orders/7", {"-X", "PUT"});
+  std::istringstream lines(log.text());
+  std::vector<bool> traced;
+  for (std::string line; std::getline(lines, line);) traced.push_back(line.ends_with(", trace " + trace));
+  EXPECT_EQ(traced, (std::vector<bool>{true, true, true, false, false, false})) << log.text();
+}
+
 TEST_F(RequestLockTest, AStoreThatIsDownIsNoBusyKey) {
   std::atomic<int> served = 0;
   AppServer server(locked(), [&](HTTPServerRequest&, HTTPServerResponse& response) {
@@ -332,6 +359,19 @@ TEST_F(RequestLockTest, AClientThatHangsUpEndsItsWait) {
   EXPECT_EQ(served, 1);
 }
 
+TEST_F(RequestLockTest, AClientThatReadsNothingDoesNotKeepTheLock) {
+  std::atomic<int> served = 0;
+  const std::string more(32U << 20, 'b');  // than the system takes for a client
+  const auto serve = [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    reply(response, 200, ++served == 1 ? more : "free");
+  };
+  AppServer server(locked(), serve, 32, 1s);
+  const auto client = server.send("PUT /orders/7 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(waitUntil([&] { return served == 1; }));
+  EXPECT_TRUE(waitUntil([&] { return server.put("/orders/7").body == "free"; }));
+  EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; })) << "its thread is free";
+}
+
 TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed) {
   AppServer server(locked({.waitFor = 10min}),
                    [&](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, "free"); });
@@ -353,6 +393,76 @@ TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed)
       served += std::string(part, 12) == "HTTP/1.1 200";
   }
   EXPECT_EQ(served, 16);
+}
+
+/// A store in memory that keeps those who ask for the key order/slow waiting.
+class SlowDriver final : public LockDriver {
+ public:
+  explicit SlowDriver(Gate& gate) : gate_(gate) {}
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    {
+      const std::lock_guard held(mutex_);
+      ++asked_[std::string(request.claim.key)];
+    }
+    if (request.claim.key == "order/slow") gate_.wait();
+    return inner_.acquire(request);
+  }
+  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_.renew(renewals, deadline); }
+  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
+    return inner_.release(claim, deadline);
+  }
+  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
+    return inner_.holder(key, deadline);
+  }
+  Promises promises() const override { return inner_.promises(); }
+
+  /// How often the key was asked for.
+  int asked(const std::string& key) {
+    const std::lock_guard held(mutex_);
+    return asked_[key];
+  }
+
+ private:
+  Gate& gate_;
+  std::mutex mutex_;
+  std::map<std::string, int> asked_;
+  MemoryDriver inner_;
+};
+
+TEST_F(RequestLockTest, ARequestThatMayNotWaitDoesNotCountAsWaiting) {
+  Gate gate;
+  const auto driver = std::make_shared<SlowDriver>(gate);
+  const auto manager = std::make_shared<LockManager>(driver);
+  const auto wrap = [&](Factory handlers) {
+    return poco::RequestLocks(manager, {.routes = {{.name = "order",
+                                                    .match = "PUT /orders/{id}",
+                                                    .by = "path id",
+                                                    .lock = {.waitFor = 30s}}},
+                                        .maxWaiting = 1,
+                                        .report = faults.hook()})
+        .wrap(std::move(handlers));
+  };
+  AppServer server(wrap, [](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); });
+  const auto put = [&](const std::string& id) {
+    return std::async(std::launch::async, [&server, id] { return server.put("/orders/" + id).status; });
+  };
+  LockManager others(driver);
+  Lock seven = others.lock("order/7");
+  Lock eight = others.lock("order/8");
+  auto waiting = put("7");
+  ASSERT_TRUE(waitUntil([&] { return driver->asked("order/7") > 1; }));
+  EXPECT_EQ(server.put("/orders/8").status, 423) << "one waits already";
+  auto slow = put("slow");
+  ASSERT_TRUE(waitUntil([&] { return driver->asked("order/slow") > 0; }));
+  seven.release();
+  EXPECT_EQ(waiting.get(), 200);
+  auto next = put("8");
+  ASSERT_TRUE(waitUntil([&] { return driver->asked("order/8") > 2; }));
+  eight.release();
+  EXPECT_EQ(next.get(), 200);
+  gate.open();
+  EXPECT_EQ(slow.get(), 200);
 }
 
 TEST_F(RequestLockTest, TheLogSaysWhyAStoreCannotBeAsked) {

@@ -21,7 +21,7 @@ constexpr std::array httpSettings{
     // Before the other settings of routes: a limit may be called "match".
     row(
         "lockkeeper.http.routes.*.limits.*", "what it counts by", "(one is required)",
-        "A limit that these requests must keep, such as `json phone`, `address` or `all`.",
+        "A limit that these requests must stay within, such as `json phone`, `address` or `all`.",
         [](Settings& s, const Names& names) -> auto& { return limited(s, names).limits[names.back()]; }),
     row(
         "lockkeeper.http.routes.*.match", matchText, "(required)",
@@ -32,19 +32,24 @@ constexpr std::array httpSettings{
         "Whether the route only counts and reports, and refuses nothing.",
         [](Settings& s, const Names& names) -> auto& { return limited(s, names).dryRun; }),
     row(
-        "lockkeeper.http.dryRun", switchText, "", "The same for all routes that do not say it.",
+        "lockkeeper.http.dryRun", switchText, "", "The same for all routes that do not set it.",
         [](Settings& s, const Names&) -> auto& { return s.http.limits.dryRun; }),
     row(
         "lockkeeper.http.trustedProxies", "addresses, networks", "(none)",
         "Whose `X-Forwarded-For` is believed, such as `10.0.0.0/8, ::1`.",
         [](Settings& s, const Names&) -> auto& { return s.http.clients.trustedProxies; }),
     row(
-        "lockkeeper.http.ipv6Prefix", "bits", "", "How much of an IPv6 address is one client (1 to 128).",
+        "lockkeeper.http.ipv6Prefix", "bits", "",
+        "How many bits of an IPv6 address identify one client (1 to 128).",
         [](Settings& s, const Names&) -> auto& { return s.http.clients.ipv6Prefix; }),
     row(
         "lockkeeper.http.maxBody", bytesText, "",
         "The longest body on routes that count by a JSON field (1 to 16777216).",
         [](Settings& s, const Names&) -> auto& { return s.http.limits.maxBody; }),
+    row(
+        "lockkeeper.http.bodyTimeout", durationText, "",
+        "How long such a body may take to arrive before 408 (10ms to 1h).",
+        [](Settings& s, const Names&) -> auto& { return s.http.limits.bodyTimeout; }),
 
     row(
         "lockkeeper.http.locks.*.match", matchText, "(required)",
@@ -56,7 +61,7 @@ constexpr std::array httpSettings{
         [](Settings& s, const Names& names) -> auto& { return locked(s, names).by; }),
     row(
         "lockkeeper.http.locks.*.scope", "text", "(the route's name)",
-        "The first part of the key; routes with one scope share their locks.",
+        "The first part of the key; routes with the same scope share their locks.",
         [](Settings& s, const Names& names) -> auto& { return locked(s, names).scope; }),
     row(
         "lockkeeper.http.locks.*.ttl", durationText, "(lockkeeper.lock.ttl)",
@@ -72,12 +77,13 @@ constexpr std::array httpSettings{
         [](Settings& s, const Names& names) -> auto& { return locked(s, names).lock.maxHold; }),
     row(
         "lockkeeper.http.maxWaiting", numberText, "(half of the server's threads)",
-        "How many requests of this process wait for locks at a time; others get 423 at once (0 to 10000).",
+        "How many requests of this process may wait for locks at a time; others get 423 at once (0 to "
+        "10000).",
         [](Settings& s, const Names&) -> auto& { return s.http.locks.maxWaiting; }),
 
     row(
-        "lockkeeper.http.idempotency.store", uriText, "(lockkeeper.store)",
-        "Where answers are kept, if elsewhere than locks.",
+        "lockkeeper.http.idempotency.store", uriText, "(required for routes)",
+        "Where answers are kept; with `${lockkeeper.store}` they share the memory of the locks' store.",
         [](Settings& s, const Names&) -> auto& { return s.http.answersStore; }),
     row(
         "lockkeeper.http.idempotency.routes.*.match", matchText, "(required)",
@@ -85,7 +91,7 @@ constexpr std::array httpSettings{
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).match; }),
     row(
         "lockkeeper.http.idempotency.routes.*.client", "what tells clients apart", "",
-        "Such as `user`, `address`, `header NAME` or `all`: nobody gets another client's answer.",
+        "Such as `user`, `address`, `header NAME` or `all`: no client gets another client's answer.",
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).client; }),
     row(
         "lockkeeper.http.idempotency.routes.*.required", switchText, "",
@@ -103,12 +109,16 @@ constexpr std::array httpSettings{
         "The longest request body; it is read into memory (1 to 16777216).",
         [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxBody; }),
     row(
+        "lockkeeper.http.idempotency.bodyTimeout", durationText, "",
+        "How long a body may take to arrive before 408 (10ms to 1h).",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.bodyTimeout; }),
+    row(
         "lockkeeper.http.idempotency.maxAnswer", bytesText, "",
         "The longest answer that is kept whole (1024 to 1048576).",
         [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxAnswer; }),
     row(
         "lockkeeper.http.idempotency.maxStored", bytesText, "",
-        "How much a process may have in the store in whole answers; of more, only the fact is kept.",
+        "How many bytes of whole answers a process keeps in the store; of further ones, only the status.",
         [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxStored; }),
 };
 

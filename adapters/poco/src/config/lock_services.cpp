@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <functional>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "config/setting_value.h"
 #include "lockkeeper/duration.h"
@@ -54,6 +57,17 @@ void checkLease(const std::string& what, std::chrono::milliseconds lease, std::c
   throw ConfigError(what + " is " + formatDuration(lease) +
                     ": during a migration at most lockkeeper.migration.maxTtl, " + formatDuration(maxTtl) +
                     ", is allowed");
+}
+
+/// The same for the routes that take locks.
+void checkLeases(const HttpSettings& http, std::chrono::milliseconds maxTtl) {
+  for (const LockedRoute& route : http.locks.routes) {
+    // Without one it is the manager's, which does not change.
+    if (route.lock.ttl) checkLease("lockkeeper.http.locks." + route.name + ".ttl", *route.lock.ttl, maxTtl);
+  }
+  for (const IdempotentRoute& route : http.idempotency.routes) {
+    checkLease("lockkeeper.http.idempotency.routes." + route.name + ".ttl", route.ttl, maxTtl);
+  }
 }
 
 std::shared_ptr<LockDriver> openMigration(const Settings& settings, const StoreRegistry& stores,
@@ -119,11 +133,23 @@ Environment loggingEnvironment() {
 
 /// What reload() replaces. What it has replaced stays, since references to it were given out.
 struct LockServices::Live {
+  /// Puts something in place that was checked; does not throw.
+  using Commit = std::function<void()>;
+
+  struct Follower {
+    std::weak_ptr<const void> filter;
+    std::function<Commit(const Settings&)> prepare;  // throws ConfigError; empty when the filter has ended
+  };
+
   struct Generation {
     std::map<std::string, RatePolicy, std::less<>> policies;
     std::map<std::string, TaskOptions, std::less<>> tasks;
     std::map<std::string, Planned, std::less<>> schedules{};
   };
+
+  static const RatePolicy& policyOf(const Generation& generation, std::string_view name) {
+    return oneOf(generation.policies, "lockkeeper.limits", name, "rate", "limit");
+  }
 
   const Generation& latest() {
     const std::lock_guard guard(mutex);
@@ -146,9 +172,22 @@ struct LockServices::Live {
     }
   }
 
+  /// Throws ConfigError when a limit that somebody keeps is not among them.
+  void checkHeld(const Generation& fresh) const {
+    for (const auto& each : held) (void)policyOf(fresh, each.first);
+  }
+
+  void forgetEnded() {
+    std::erase_if(followers, [](const Follower& each) { return each.filter.expired(); });
+  }
+
   std::optional<std::chrono::milliseconds> maxTtl{};  // of the migration, if there is one; does not change
-  std::mutex mutex;
+  std::mutex reloading;  // one reload, or one that begins to follow, after the other; of the next two
+  Settings settings;     // that were read last
+  std::vector<Follower> followers;
+  std::mutex mutex;  // of all below
   std::list<Generation> generations;
+  std::map<std::string, std::atomic<const RatePolicy*>, std::less<>> held;  // by each LivePolicy
 };
 
 LockServices::LockServices(const Settings& settings, const StoreRegistry& stores,
@@ -169,12 +208,16 @@ LockServices::LockServices(const Settings& settings, const StoreRegistry& stores
   locks_ = asConfigured("lockkeeper.lock: ", [&] { return std::make_shared<LockManager>(driver, manager); });
 
   const HttpSettings& http = settings.http;
-  if (!http.answersStore.empty() || !http.idempotency.routes.empty()) {
-    const bool own = !http.answersStore.empty();
-    const std::string setting = own ? "lockkeeper.http.idempotency.store" : "lockkeeper.store";
-    const std::string& uri = own ? http.answersStore : settings.store;
-    checkStore(setting, uri, stores);
-    answers_ = asConfigured(setting + ": ", [&] { return stores.openValues(uri, environment); });
+  const std::string answers = "lockkeeper.http.idempotency.store";
+  if (!http.answersStore.empty()) {
+    checkStore(answers, http.answersStore, stores);
+    answers_ =
+        asConfigured(answers + ": ", [&] { return stores.openValues(http.answersStore, environment); });
+  } else if (!http.idempotency.routes.empty()) {
+    throw ConfigError(
+        answers +
+        " is missing, such as redis://host:6379/0: answers stay for long, and a store that they "
+        "fill takes no locks. If they may share the store of the locks, write ${lockkeeper.store}");
   }
 
   const bool elsewhere = !settings.limiterStore.empty();
@@ -200,8 +243,7 @@ const std::shared_ptr<RateLimiter>& LockServices::sharedLimits() const {
 
 const std::shared_ptr<ValueStore>& LockServices::sharedAnswers() const {
   if (answers_ == nullptr) {
-    throw ConfigError(
-        "no route is configured below lockkeeper.http.idempotency.routes, whose answers are kept");
+    throw ConfigError("lockkeeper.http.idempotency.store is missing, where answers are kept");
   }
   return answers_;
 }
@@ -212,12 +254,57 @@ void LockServices::reload(const Settings& settings) {
     fresh.schedules.emplace(name, planned("lockkeeper.tasks." + name, given));
   }
   live_->check(fresh);
+  if (live_->maxTtl) checkLeases(settings.http, *live_->maxTtl);
+
+  Settings kept = settings;
+  // Ends after the locks: with it end hooks of the program, and filters.
+  std::vector<Live::Commit> commits;
+  const std::lock_guard reloading(live_->reloading);
+  live_->forgetEnded();
+  for (const Live::Follower& each : live_->followers) {
+    if (Live::Commit commit = each.prepare(settings)) commits.push_back(std::move(commit));
+  }
+
   const std::lock_guard guard(live_->mutex);
-  live_->generations.push_back(std::move(fresh));
+  live_->checkHeld(fresh);
+  const Live::Generation& latest = live_->generations.emplace_back(std::move(fresh));
+  for (auto& [name, now] : live_->held) now.store(&Live::policyOf(latest, name), std::memory_order_release);
+  for (const Live::Commit& commit : commits) commit();
+  std::swap(live_->settings, kept);
 }
 
+template <class Options>
+void LockServices::followWith(const HttpFilter<Options>& filter) const {
+  const std::weak_ptr followed = filter.state_;
+  Live::Follower follower{followed, [followed](const Settings& settings) -> Live::Commit {
+                            const auto state = followed.lock();
+                            if (!state) return nullptr;
+                            // The filter checks again, with the hooks that it has.
+                            return asConfigured(
+                                "", [&] { return state->prepare(Options::fromSettings(settings)); });
+                          }};
+  Live::Commit commit;  // ends after the lock, as in reload()
+  const std::lock_guard reloading(live_->reloading);
+  // The filter may have been made before the last reload.
+  commit = follower.prepare(live_->settings);
+  live_->forgetEnded();
+  live_->followers.push_back(std::move(follower));
+  commit();
+}
+
+void LockServices::follow(const HttpFilter<RateLimitOptions>& filter) const { followWith(filter); }
+void LockServices::follow(const HttpFilter<RequestLockOptions>& filter) const { followWith(filter); }
+void LockServices::follow(const HttpFilter<IdempotencyOptions>& filter) const { followWith(filter); }
+
 const RatePolicy& LockServices::policy(std::string_view name) const {
-  return oneOf(live_->latest().policies, "lockkeeper.limits", name, "rate", "limit");
+  return Live::policyOf(live_->latest(), name);
+}
+
+LivePolicy LockServices::livePolicy(std::string_view name) const {
+  const std::lock_guard guard(live_->mutex);
+  const RatePolicy& policy = Live::policyOf(live_->generations.back(), name);
+  const auto held = live_->held.try_emplace(std::string(name), &policy).first;
+  return LivePolicy(LivePolicy::Now(live_, &held->second));
 }
 
 const TaskOptions& LockServices::task(std::string_view name) const {

@@ -12,9 +12,9 @@ constexpr const char* pageHead = R"(# Configuration
 
 <!-- Written by `cmake --build build --target configuration_page` from adapters/poco/src/config/setting_table.cpp and http_rows.cpp. -->
 
-What `lockkeeper::poco` reads from an application's configuration, whether that is a .properties, .json or .xml file or layers
-of them: [poco.md](poco.md) shows the program. The command reads the same with `lockkeeper … --config FILE`.
-`--help-lockkeeper` of an application prints this list.
+These are the settings that `lockkeeper::poco` reads from an application's configuration: a .properties, .json or .xml file, or
+several layers of them. [poco.md](poco.md) shows the program. The command reads the same settings with
+`lockkeeper … --config FILE`. An application prints this list with `--help-lockkeeper`.
 
 ```properties
 lockkeeper.store = redis://:${REDIS_PASSWORD}@10.0.0.5:6379/0
@@ -34,16 +34,16 @@ lockkeeper.limits.sms.burst = 10
 </config>
 ```
 
-- A setting that is unknown is an error that names the nearest known one, wherever in `lockkeeper.*` it stands. (XML: write
-  elements. Poco does not list attributes, so they are not seen.)
+- An unknown setting anywhere in `lockkeeper.*` is an error, which names the most similar known setting. (In XML, write elements.
+  Poco does not list attributes, so they are ignored.)
 - A duration is a whole number with a unit: `250ms`, `30s`, `5m`, `1h`. A rate is a number by a time, in `ms`, `s`, `min`, `h` or
   `day`. A name has 1 to 64 characters of `[A-Za-z0-9_.-]`. An empty value counts as none.
-- A password in a URI may be `${NAME}`, the environment variable of that name, or stand in a file:
-  `?passwordFile=/run/secrets/store` ([drivers](drivers/)). References to other settings, `${shop.redisHost}` or
-  `${system.env.HOST}`, are followed by Poco; unlike `${NAME}` they are put in as they are, without percent-encoding.
-- `*` stands for a name that you choose. It may have dots. Of two limits of one route, no name may be the beginning of the
+- A password in a URI may be `${NAME}`, the environment variable of that name, or be in a file:
+  `?passwordFile=/run/secrets/store` ([drivers](drivers/)). Poco replaces references to other settings, such as
+  `${shop.redisHost}` or `${system.env.HOST}`. Unlike `${NAME}`, these are inserted as they are, without percent-encoding.
+- `*` stands for a name that you choose. The name may contain dots. Of two limits of one route, no name may be the beginning of the
   other, as `sms` is of `sms.perDay`.
-- Each setting has one row here, from which it is read, listed and documented. Its default is the one of the library's options.
+- The defaults are those of the library's options.
 )";
 
 /// `lockkeeper.lock` of lockkeeper.lock.ttl, `lockkeeper` of lockkeeper.store.

@@ -45,7 +45,7 @@ constexpr std::array rows{
         "Where locks and limits are: `memory:` (this process alone), `redis://host:6379/0` or another store.",
         [](Settings& s, const Names&) -> auto& { return s.store; }),
     SettingRow{"lockkeeper.namespace", nameText, "(none)",
-               "Put before each key with a ':', so that applications share a store.",
+               "A prefix of each key, followed by ':', so that several applications can share a store.",
                [](Settings& s, const GivenValue& given) { parseName(given, s.manager.keyNamespace); },
                nullptr},
 
@@ -67,34 +67,34 @@ constexpr std::array rows{
         [](Settings& s, const Names&) -> auto& { return s.manager.lock.maxHold; }),
     row(
         "lockkeeper.lock.safetyMargin", durationText, "(a tenth of ttl)",
-        "How long before its lease ends a lock says that it is lost.",
+        "How long before the end of its lease a lock counts as lost.",
         [](Settings& s, const Names&) -> auto& { return s.manager.lock.safetyMargin; }),
     row(
         "lockkeeper.lock.owner", "text", "(host:pid)", "The label under which others see who holds a lock.",
         [](Settings& s, const Names&) -> auto& { return s.manager.owner; }),
     row(
         "lockkeeper.lock.operationTimeout", durationText, "",
-        "How long one attempt at the store may take (1ms to 1h).",
+        "How long one request to the store may take (1ms to 1h).",
         [](Settings& s, const Names&) -> auto& { return s.manager.operationTimeout; }),
 
     row(
         "lockkeeper.limiter.store", uriText, "(lockkeeper.store)",
-        "Where limits are, if elsewhere than locks.",
+        "Where limits are, if not beside the locks.",
         [](Settings& s, const Names&) -> auto& { return s.limiterStore; }),
     row(
         "lockkeeper.limiter.operationTimeout", durationText, "",
-        "How long one question to the store may take before `outage` answers (1ms to 1h).",
+        "How long one request to the store may take before `outage` decides (1ms to 1h).",
         [](Settings& s, const Names&) -> auto& { return s.limiter.operationTimeout; }),
 
     limitRow("lockkeeper.limits.*.rate", "rate", "(required)",
-             "So many units in so much time: `2/s`, `100/min`, `1/day`, `5/30s`."),
+             "How many units per time: `2/s`, `100/min`, `1/day`, `5/30s`."),
     limitRow("lockkeeper.limits.*.burst", numberText, "(the rate's count)",
-             "What a bucket or queue holds; windows have none."),
+             "The capacity of a bucket or queue; windows have none."),
     limitRow("lockkeeper.limits.*.kind",
              "token-bucket, leaky-meter, leaky-queue, sliding-window, fixed-window", "token-bucket",
              "The algorithm: see [rate-limiting.md](rate-limiting.md)."),
     limitRow("lockkeeper.limits.*.outage", "closed, open, local", "closed",
-             "What is answered while the store is down: refuse all, allow all, or this process's share."),
+             "What happens while the store is down: refuse all, allow all, or allow this process's share."),
     limitRow("lockkeeper.limits.*.processes", numberText, "1",
              "How many processes share the limit, for `outage = local`."),
     limitRow("lockkeeper.limits.*.prefetch", numberText, "0",
@@ -102,7 +102,7 @@ constexpr std::array rows{
 
     row(
         "lockkeeper.tasks.*.atLeast", durationText, "",
-        "How long after a run has begun no other one begins (at most 24h): see [tasks.md](tasks.md).",
+        "For how long after the start of a run no other run begins (at most 24h): see [tasks.md](tasks.md).",
         [](Settings& s, const Names& names) -> auto& { return task(s, names).atLeast; }),
     row(
         "lockkeeper.tasks.*.atMost", durationText, "",
@@ -110,7 +110,7 @@ constexpr std::array rows{
         [](Settings& s, const Names& names) -> auto& { return task(s, names).atMost; }),
     row(
         "lockkeeper.tasks.*.ttl", durationText, "",
-        "How soon after the death of the process that runs it another one may (10ms to 24h).",
+        "The lease: how soon another process may run the task after its process has died (10ms to 24h).",
         [](Settings& s, const Names& names) -> auto& { return task(s, names).ttl; }),
     row(
         "lockkeeper.tasks.*.cron", "cron expression", "(none)",
@@ -121,15 +121,15 @@ constexpr std::array rows{
         [](Settings& s, const Names& names) -> auto& { return schedule(s, names).timeZone; }),
     row(
         "lockkeeper.tasks.*.every", durationText, "(none)",
-        "In place of `cron`: it runs at the whole multiples since 1970 in UTC (1s to 8784h).",
+        "Instead of `cron`: it runs at whole multiples of this time since 1970 in UTC (1s to 8784h).",
         [](Settings& s, const Names& names) -> auto& { return schedule(s, names).every; }),
     row(
         "lockkeeper.tasks.*.missed", "skip, once", "",
-        "Whether the latest tick is made up for when no process was awake for it.",
+        "Whether the latest tick is run late if no process was awake for it.",
         [](Settings& s, const Names& names) -> auto& { return schedule(s, names).options.missed; }),
     row(
         "lockkeeper.tasks.*.clockSkew", durationText, "",
-        "How far the wall clocks of the machines may be apart (at most 1h).",
+        "How far apart the wall clocks of the machines may be (at most 1h).",
         [](Settings& s, const Names& names) -> auto& { return schedule(s, names).options.clockSkew; }),
 
     row(
@@ -138,14 +138,14 @@ constexpr std::array rows{
         [](Settings& s, const Names&) -> auto& { return s.migration.from; }),
     row(
         "lockkeeper.migration.phase", "legacy, both, modern, or rules", "legacy",
-        "Where the process wants to be until rules are written with `lockkeeper migrate advance`.",
+        "The phase or rules that the process wants until `lockkeeper migrate advance` writes rules.",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.rules; }),
     row(
         "lockkeeper.migration.stateStore", uriText, "(lockkeeper.store)",
-        "The store that keeps the migration's state, where the new one cannot.",
+        "The store that keeps the migration's state, if the new one cannot.",
         [](Settings& s, const Names&) -> auto& { return s.migration.stateStore; }),
     SettingRow{"lockkeeper.migration.name", nameText, "migration",
-               "The migration's name: one for all processes that share the keys.",
+               "The migration's name: the same in all processes that share the keys.",
                [](Settings& s, const GivenValue& given) { parseName(given, s.migration.options.name); },
                nullptr},
     row(
@@ -154,16 +154,17 @@ constexpr std::array rows{
         [](Settings& s, const Names&) -> auto& { return s.migration.options.heartbeat; }),
     row(
         "lockkeeper.migration.lease", durationText, "",
-        "How long the process goes on in one store while the migration's state is out of reach (at most "
+        "How long the process continues in one store while the migration's state is out of reach (at most "
         "10m).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.lease; }),
     row(
         "lockkeeper.migration.maxTtl", durationText, "",
-        "The longest ttl that a lock may have meanwhile (10ms to 24h).",
+        "The longest ttl that a lock may have during the migration (10ms to 24h).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.maxTtl; }),
     row(
         "lockkeeper.migration.observation", durationText, "",
-        "How long nobody else must have been seen in the old store before keys leave it (at most 24h).",
+        "For how long no other holder may have been seen in the old store before keys leave it (at most "
+        "24h).",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.observation; }),
 };
 

@@ -6,11 +6,14 @@
 #include <Poco/Net/MediaType.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "console/json.h"
 #include "http/problem.h"
 #include "http/request_body.h"
+#include "http/route/client_address.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
@@ -24,6 +27,7 @@ using Poco::Net::HTTPServerResponse;
 namespace {
 
 constexpr std::size_t longestOrder = 65536;
+constexpr std::chrono::seconds longestWait{10};
 constexpr std::size_t longestShown = 200;
 constexpr std::chrono::seconds bound{5};
 
@@ -76,12 +80,10 @@ BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<
 }
 
 void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& response) const {
-  std::string who = "somebody";
+  std::string who;
   std::string what = "a lock";
   const Outcome outcome = decide(request, who, what);
-  Poco::Logger::get("lockkeeper.console")
-      .warning(who + " at " + request.clientAddress().host().toString() + " asks to break " + what + ": " +
-               printable(outcome.detail, longestShown));
+  log(request, who, what, outcome.detail);
   if (outcome.status == HTTPResponse::HTTP_OK) {
     Poco::JSON::Object object;
     object.set("outcome", "taken");
@@ -94,12 +96,23 @@ void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& respo
   answer(request, response, {outcome.status, "about:blank", outcome.title, outcome.detail});
 }
 
+void BreakRequests::log(const HTTPServerRequest& request, const std::string& who, const std::string& what,
+                        const std::string& detail) const {
+  // Anybody may be refused as often as he likes.
+  const auto leftOut =
+      who.empty() ? ofOthers_.admit("refused", systemClock()->now()) : std::optional<std::size_t>(0);
+  if (!leftOut) return;
+  Poco::Logger::get("lockkeeper.console")
+      .warning((who.empty() ? "somebody" : who) + " at " + peerOf(request) + " asks to break " + what + ": " +
+               printable(detail, longestShown) + leftOutText(*leftOut));
+}
+
 BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::string& who,
                                              std::string& what) const {
   if (!allowed()) return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This console only shows locks."};
   if (!sameOrigin(request) || !equal(request.get("X-Console-Token", ""), secret_)) {
     return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden",
-            "The request does not come from this console's page as it is now: reload the page."};
+            "The request does not come from the present state of this console's page: reload the page."};
   }
   const std::string user = operatorOf_(request);
   if (user.empty()) {
@@ -108,8 +121,9 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
   who = printable(user, longestShown);
   Wanted wanted;
   try {
-    const Body body = readBody(request, longestOrder);
-    if (!body.whole || !Poco::Net::MediaType(request.getContentType()).matches("application", "json"))
+    const Body body = readBody(request, longestOrder, longestWait);
+    if (body.end != BodyEnd::whole ||
+        !Poco::Net::MediaType(request.getContentType()).matches("application", "json"))
       throw Poco::DataFormatException();
     const auto object = Poco::JSON::Parser().parse(body.bytes).extract<Poco::JSON::Object::Ptr>();
     wanted = {.grant = object->getValue<std::uint64_t>("grant"),
@@ -127,20 +141,19 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
     return take(wanted);
   } catch (const Error& error) {
     return {HTTPResponse::HTTP_SERVICE_UNAVAILABLE, "Service Unavailable",
-            "The store did not answer, and the lock may be broken or not: " + std::string(error.what())};
+            "The store did not answer, so the lock may or may not be broken: " + std::string(error.what())};
   }
 }
 
 BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {
   const Outcome changed{HTTPResponse::HTTP_CONFLICT, "Conflict",
-                        "The holder has changed meanwhile: nothing was broken."};
+                        "The holder has changed in the meantime: nothing was broken."};
   const auto seen = feed_->grant(wanted.grant);
-  if (!seen || wanted.key != jsonText(feed_->shownKey(*seen)) ||
-      wanted.owner != jsonText(seen->holder.owner) ||
+  if (!seen || wanted.key != feed_->shownKey(*seen) || wanted.owner != jsonText(seen->holder.owner) ||
       wanted.fence != (seen->holder.fence ? std::to_string(*seen->holder.fence) : "")) {
     return changed;
   }
-  const std::vector<Holder> holders = holdersOf(*store_, seen->key, bound);
+  const std::vector<Holder> holders = holdersOf(*store_, seen->key, within());
   if (holders.empty()) {
     return {HTTPResponse::HTTP_CONFLICT, "Conflict", "The lock is free: nothing was broken."};
   }

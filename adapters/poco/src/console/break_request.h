@@ -9,10 +9,12 @@
 #include "console/lock_feed.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/poco/client_options.h"
+#include "text/log_throttle.h"
 
 namespace lockkeeper::poco {
 
-/// Takes a lock from the holder that a viewer of the console saw. Each attempt is logged.
+/// Takes a lock from the holder that a viewer of the console saw. Each attempt of an operator is logged; of
+/// others, as many as LogThrottle lets through.
 class BreakRequests {
  public:
   /// `secret` is what only pages of this console know. Throws ConfigError when the store breaks no locks.
@@ -29,6 +31,10 @@ class BreakRequests {
   struct Outcome;
   struct Wanted;
 
+  void log(const Poco::Net::HTTPServerRequest& request, const std::string& who, const std::string& what,
+           const std::string& detail) const;
+  /// Says whose request it is and `what` it asks for, as far as that is seen; `who` stays empty unless it is
+  /// an operator.
   Outcome decide(Poco::Net::HTTPServerRequest& request, std::string& who, std::string& what) const;
   Outcome take(const Wanted& wanted) const;
 
@@ -36,6 +42,7 @@ class BreakRequests {
   const std::shared_ptr<const LockFeed> feed_;
   const std::string secret_;
   const UserOf operatorOf_;
+  mutable LogThrottle ofOthers_;
 };
 
 }  // namespace lockkeeper::poco

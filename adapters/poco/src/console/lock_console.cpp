@@ -7,14 +7,18 @@
 #include <Poco/Net/StreamSocket.h>
 #include <Poco/RandomStream.h>
 #include <Poco/String.h>
+#include <Poco/URI.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+#include "console/activity_log.h"
 #include "console/break_request.h"
+#include "console/json.h"
 #include "console/lock_feed.h"
 #include "console_page.h"
+#include "health/readiness.h"
 #include "http/problem.h"
 #include "http/request_body.h"
 #include "lockkeeper/driver/capabilities.h"
@@ -98,13 +102,16 @@ ConsoleOptions checked(ConsoleOptions options) {
   return options;
 }
 
+KeyScope scopeOf(const ConsoleOptions& options) {
+  const std::string scope = options.keyNamespace.empty() ? "" : options.keyNamespace + ":";
+  return {.prefix = scope + options.prefix, .hidden = scope.size()};
+}
+
 std::shared_ptr<LockFeed> feedOf(const std::shared_ptr<LockDriver>& store, const ConsoleOptions& options) {
   if (store == nullptr) throw std::invalid_argument("a console needs a store");
   if (capability<Browsable>(*store) == nullptr) throw ConfigError("this store cannot list its locks");
-  const std::string scope = options.keyNamespace.empty() ? "" : options.keyNamespace + ":";
   return std::make_shared<LockFeed>(LockFeed::Source{.store = store,
-                                                     .prefix = scope + options.prefix,
-                                                     .hidden = scope.size(),
+                                                     .scope = scopeOf(options),
                                                      .interval = options.interval,
                                                      .mostViewers = options.mostViewers});
 }
@@ -114,16 +121,32 @@ void refuse(HTTPServerRequest& request, HTTPServerResponse& response, HTTPRespon
   answer(request, response, {status, "about:blank", HTTPResponse::getReasonForStatus(status), detail});
 }
 
+/// The key whose timeline a request wants; empty: none.
+std::string keyIn(const HTTPServerRequest& request) {
+  try {
+    for (const auto& [name, value] : Poco::URI(request.getURI()).getQueryParameters()) {
+      if (name == "key") return value;
+    }
+  } catch (const Poco::Exception&) {  // no URI: no key
+  }
+  return "";
+}
+
 }  // namespace
 
 /// What all requests share.
 class LockConsole::Impl {
  public:
-  Impl(const std::shared_ptr<LockDriver>& store, ConsoleOptions given)
+  Impl(const std::shared_ptr<LockDriver>& store, ConsoleOptions given,
+       std::shared_ptr<const ActivityLog> activity)
       : options_(checked(std::move(given))),
+        activity_(std::move(activity)),
         secret_(randomHex()),
         feed_(feedOf(store, options_)),
-        breaking_(store, feed_, secret_, options_.operatorOf) {}
+        breaking_(store, feed_, secret_, options_.operatorOf) {
+    const HealthParts& parts = options_.health;
+    if (parts.locks || parts.limits || parts.answers) readiness_ = std::make_unique<Readiness>(parts);
+  }
 
   const std::string& path() const { return options_.path; }
   void stop() { feed_->stop(); }
@@ -133,9 +156,14 @@ class LockConsole::Impl {
  private:
   bool hostAllowed(const HTTPServerRequest& request) const;
   void sendPage(HTTPServerRequest& request, HTTPServerResponse& response) const;
+  void sendData(const std::string& target, HTTPServerRequest& request, HTTPServerResponse& response) const;
   void sendEvents(HTTPServerRequest& request, HTTPServerResponse& response) const;
+  std::string activityJson(const std::string& shownKey) const;
+  std::string healthJson() const;
 
   const ConsoleOptions options_;
+  const std::shared_ptr<const ActivityLog> activity_;
+  std::unique_ptr<Readiness> readiness_;
   const std::string secret_;
   const std::shared_ptr<LockFeed> feed_;
   const BreakRequests breaking_;
@@ -181,7 +209,9 @@ class ConsoleFactory final : public HTTPRequestHandlerFactory {
 bool LockConsole::Impl::hostAllowed(const HTTPServerRequest& request) const {
   const std::string host = withoutPort(request.get("Host", ""));
   if (std::ranges::find(options_.hosts, host) != options_.hosts.end()) return true;
-  return request.serverAddress().host().isLoopback() ? isLoopback(host) : options_.hosts.empty();
+  const Poco::Net::SocketAddress server = request.serverAddress();
+  const bool isLocal = server.family() != Poco::Net::SocketAddress::UNIX_LOCAL && server.host().isLoopback();
+  return isLocal ? isLoopback(host) : options_.hosts.empty();
 }
 
 void LockConsole::Impl::handle(const std::string& target, HTTPServerRequest& request,
@@ -199,15 +229,17 @@ void LockConsole::Impl::handle(const std::string& target, HTTPServerRequest& req
   if (target == "/break") {
     if (method == HTTPRequest::HTTP_POST) return breaking_.handle(request, response);
     response.set("Allow", "POST");
-  } else if (target == "/" || target == "/events" || target.empty()) {
+  } else if (target == "/" || target.empty()) {
     if (reads && target.empty()) return response.redirect(options_.path + "/");
-    if (reads && target == "/") return sendPage(request, response);
-    if (method == HTTPRequest::HTTP_GET) return sendEvents(request, response);
-    response.set("Allow", target == "/events" ? "GET" : "GET, HEAD");
+    if (reads) return sendPage(request, response);
+    response.set("Allow", "GET, HEAD");
+  } else if (target == "/events" || target == "/activity" || target == "/health") {
+    if (method == HTTPRequest::HTTP_GET) return sendData(target, request, response);
+    response.set("Allow", "GET");
   } else {
     return refuse(request, response, HTTPResponse::HTTP_NOT_FOUND, "There is nothing at this path.");
   }
-  refuse(request, response, HTTPResponse::HTTP_METHOD_NOT_ALLOWED, "This path does not take this method.");
+  refuse(request, response, HTTPResponse::HTTP_METHOD_NOT_ALLOWED, "This path does not support this method.");
 }
 
 void LockConsole::Impl::sendPage(HTTPServerRequest& /*request*/, HTTPServerResponse& response) const {
@@ -225,17 +257,41 @@ void LockConsole::Impl::sendPage(HTTPServerRequest& /*request*/, HTTPServerRespo
   response.sendBuffer(page.data(), page.size());  // to HEAD, without the body
 }
 
-void LockConsole::Impl::sendEvents(HTTPServerRequest& request, HTTPServerResponse& response) const {
+void LockConsole::Impl::sendData(const std::string& target, HTTPServerRequest& request,
+                                 HTTPServerResponse& response) const {
   const std::string site =
       request.get("Sec-Fetch-Site", "none");  // browsers say it: others may not take places
   if (site != "none" && site != "same-origin") {
     return refuse(request, response, HTTPResponse::HTTP_FORBIDDEN,
                   "Only the console's own page may ask for this.");
   }
+  if (target == "/events") return sendEvents(request, response);
+  const std::string text = target == "/health" ? healthJson() : activityJson(keyIn(request));
+  response.setContentType("application/json");
+  response.sendBuffer(text.data(), text.size());
+}
+
+std::string LockConsole::Impl::activityJson(const std::string& shownKey) const {
+  const Instant now = systemClock()->now();
+  return R"({"now":)" + std::to_string(inMilliseconds(now)) + R"(,"store":)" + feed_->activity(shownKey) +
+         R"(,"process":)" + (activity_ ? activity_->json(scopeOf(options_), shownKey, now) : "null") + "}";
+}
+
+std::string LockConsole::Impl::healthJson() const {
+  if (!readiness_) return R"({"parts":[]})";
+  const Readiness::Result result = readiness_->get();
+  std::string parts;
+  for (const auto& [name, up] : result.parts) {
+    appendItem(parts, "[" + jsonString(name) + "," + (up ? "1" : "0") + "]");
+  }
+  return R"({"parts":[)" + parts + R"(],"suspectLocks":)" + std::to_string(result.suspectLocks) + "}";
+}
+
+void LockConsole::Impl::sendEvents(HTTPServerRequest& request, HTTPServerResponse& response) const {
   if (!feed_->enter()) {
     response.set("Retry-After", "5");
     return refuse(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-                  "As many people as this console takes are looking already. Try again later.");
+                  "The console has no room for more viewers. Try again later.");
   }
   struct Place {
     LockFeed& feed;
@@ -264,7 +320,7 @@ void LockConsole::Impl::sendEvents(HTTPServerRequest& request, HTTPServerRespons
 }
 
 LockConsole::LockConsole(const std::shared_ptr<LockDriver>& store, ConsoleOptions options)
-    : impl_(std::make_shared<Impl>(store, std::move(options))) {}
+    : impl_(std::make_shared<Impl>(store, options, options.activity ? options.activity->log_ : nullptr)) {}
 
 LockConsole::~LockConsole() { stop(); }
 

@@ -1,7 +1,5 @@
 #include "console/lock_feed.h"
 
-#include <Poco/JSONString.h>
-
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -10,7 +8,7 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
-#include "lockkeeper/internal/utf8.h"
+#include "lockkeeper/migration/migrating_driver.h"
 
 namespace lockkeeper::poco {
 
@@ -20,18 +18,22 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::minutes listBound{1};
 constexpr std::chrono::seconds holdersBound{5};
+constexpr std::chrono::seconds stateBound{1};  // the locks do not wait longer for it
 constexpr std::size_t mostRecent = 30;
 constexpr std::size_t longestFault = 300;
+constexpr std::size_t longestRules = 400;
 // An end that was calculated again from a later look differs by the time that a look takes.
 constexpr std::int64_t sameEnd = 250;
 constexpr std::size_t mostShownWaiters = 20;
 
-std::int64_t inMilliseconds(Instant at) {
-  return std::chrono::duration_cast<milliseconds>(at.time_since_epoch()).count();
+std::int64_t endOf(const Holder& holder, Instant now) {
+  if (holder.remaining) return inMilliseconds(now) + holder.remaining->count();
+  return holder.endless ? SeenGrant::endless : SeenGrant::endUnknown;
 }
 
-std::string json(const std::string& text) {
-  return Poco::toJSON(text, Poco::JSON_WRAP_STRINGS | Poco::JSON_ESCAPE_UNICODE);
+bool isSameEnd(std::int64_t one, std::int64_t other) {
+  if (one <= 0 || other <= 0) return one == other;
+  return one < other ? other - one <= sameEnd : one - other <= sameEnd;
 }
 
 bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
@@ -39,19 +41,10 @@ bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
   return one.owner == other.owner && one.share == other.share && apart <= milliseconds{sameEnd};
 }
 
-void append(std::string& list, const std::string& item) {
-  if (!list.empty()) list += ",";
-  list += item;
-}
-
 }  // namespace
 
 bool sameGrant(const Holder& one, const Holder& other) {
   return one.owner == other.owner && one.fence == other.fence && one.grantId == other.grantId;
-}
-
-std::string jsonText(std::string_view text) {
-  return isUtf8(text) ? std::string(text) : printable(text, text.size());
 }
 
 LockFeed::LockFeed(Source source) : source_(std::move(source)), poller_([this] { run(); }) {}
@@ -111,8 +104,14 @@ std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
   return name == names_.end() ? std::nullopt : std::optional(rows_.at(name->second));
 }
 
-std::string_view LockFeed::shownKey(const SeenGrant& grant) const {
-  return std::string_view(grant.key).substr(source_.hidden);
+std::string LockFeed::shownKey(const SeenGrant& grant) const { return source_.scope.shown(grant.key); }
+
+std::string LockFeed::activity(std::string_view shownKey) const {
+  const std::lock_guard lock(mutex_);
+  std::string migrations;
+  if (migration_) migrations = migrationRow(migration_->name, migration_->rules, migration_->since);
+  return R"({"latest":)" + timelines_.latest(source_.scope) + R"(,"timeline":)" +
+         timelines_.entriesOf(shownKey, source_.scope) + R"(,"migrations":[)" + migrations + "]}";
 }
 
 void LockFeed::run() {
@@ -136,7 +135,7 @@ void LockFeed::run() {
     lock.lock();
     const std::string changes = found ? compare(*std::move(found), now) : "";
     unseen_ = !found.has_value();
-    status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + json(fault);
+    status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + jsonString(fault);
     publish(changes, now, now - began);
     // A store that takes long to answer shall have as much time for others.
     const Instant next = std::max(began + source_.interval, now + (now - began));
@@ -158,16 +157,40 @@ LockFeed::Found LockFeed::list() const {
     return !stopped();
   };
   capability<Browsable>(*source_.store)
-      ->list(source_.prefix, collect, saturatingAdd(systemClock()->now(), listBound));
+      ->list(source_.scope.prefix, collect, saturatingAdd(systemClock()->now(), listBound));
   for (const std::string& key : shared) {
     if (stopped()) break;
-    for (Holder& each : holdersOf(*source_.store, key, holdersBound)) {
+    for (Holder& each : holdersOf(*source_.store, key, saturatingAdd(systemClock()->now(), holdersBound))) {
       Name name(key, shareName(each));
       found.holders.insert_or_assign(std::move(name), std::move(each));
     }
   }
   if (!stopped()) addWaiters(keys, found);
+  if (!stopped()) found.migration = lookAtMigration();
   return found;
+}
+
+std::optional<SeenMigration> LockFeed::lookAtMigration() const {
+  auto* const migrating = capability<migration::MigratingDriver>(*source_.store);
+  if (migrating == nullptr) return std::nullopt;
+  SeenMigration seen{.name = migrating->options().name};
+  const Instant now = systemClock()->now();
+  try {
+    const migration::MigrationState state = migrating->state(saturatingAdd(now, stateBound));
+    if (state.version == 0) {
+      seen.rules = "none yet";
+      return seen;
+    }
+    seen.rules = state.current.text();
+    if (state.target && !(*state.target == state.current)) {
+      seen.rules += ", on the way to " + state.target->text();
+    }
+    seen.since = now - state.since;
+  } catch (const Error& error) {
+    seen.rules = std::string("not known: ") + error.what();
+  }
+  seen.rules = printable(seen.rules, longestRules);
+  return seen;
 }
 
 void LockFeed::addWaiters(const std::vector<std::string>& keys, Found& found) const {
@@ -190,18 +213,18 @@ std::string LockFeed::compare(Found found, Instant now) {
   std::string rows;
   std::string ends;
   std::string gone;
+  std::vector<const SeenGrant*> granted;
   auto former = std::exchange(rows_, {});
   for (auto& [name, holder] : found.holders) {
-    const std::int64_t endsAt = holder.remaining ? inMilliseconds(now) + holder.remaining->count() : 0;
+    const std::int64_t endsAt = endOf(holder, now);
     const auto before = former.find(name);
     if (before != former.end() && sameGrant(before->second.holder, holder)) {
       SeenGrant same = std::move(before->second);
       former.erase(before);
-      const std::int64_t moved = endsAt > same.endsAt ? endsAt - same.endsAt : same.endsAt - endsAt;
       same.holder = std::move(holder);
-      if (moved > sameEnd) {
+      if (!isSameEnd(endsAt, same.endsAt)) {
         same.endsAt = endsAt;
-        append(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
+        appendItem(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
       }
       rows_.emplace(name, std::move(same));
       continue;
@@ -213,15 +236,30 @@ std::string LockFeed::compare(Found found, Instant now) {
                     .sinceBefore = unseen_,
                     .endsAt = endsAt};
     names_.emplace(grant.id, name);
-    append(rows, row(grant));
-    rows_.emplace(name, std::move(grant));
+    appendItem(rows, row(grant));
+    granted.push_back(&rows_.emplace(name, std::move(grant)).first->second);
   }
   for (const auto& [name, grant] : former) {
     names_.erase(grant.id);
-    append(gone, std::to_string(grant.id));
+    note(grant, "gone", now);
+    appendItem(gone, std::to_string(grant.id));
   }
+  migration_ = std::move(found.migration);
+  if (unseen_) granted.clear();  // nobody knows since when
+  for (const SeenGrant* each : granted) note(*each, "granted", now);
   return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + R"(],"queues":[)" +
          compareWaiters(std::move(found.waiters)) + "]";
+}
+
+void LockFeed::note(const SeenGrant& grant, std::string_view what, Instant now) {
+  const auto held =
+      what == "gone" ? std::optional<std::chrono::nanoseconds>(now - grant.since) : std::nullopt;
+  timelines_.add(grant.key, {.at = now,
+                             .before = unseen_,
+                             .what = what,
+                             .detail = grant.holder.owner,
+                             .fence = grant.holder.fence,
+                             .took = held});
 }
 
 std::string LockFeed::compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found) {
@@ -232,11 +270,11 @@ std::string LockFeed::compareWaiters(std::map<std::string, std::vector<SeenWaite
     if (before != former.end() && std::ranges::equal(before->second, waiters, sameWaiter)) {
       waiters = std::move(before->second);  // as the viewers know them
     } else {
-      append(queues, queue(key, waiters));
+      appendItem(queues, queue(key, waiters));
     }
     if (before != former.end()) former.erase(before);
   }
-  for (const auto& [key, waiters] : former) append(queues, queue(key, {}));
+  for (const auto& [key, waiters] : former) appendItem(queues, queue(key, {}));
   return queues;
 }
 
@@ -252,34 +290,35 @@ void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nan
 
 std::string LockFeed::everything() const {
   std::string rows;
-  for (const auto& [name, grant] : rows_) append(rows, row(grant));
+  for (const auto& [name, grant] : rows_) appendItem(rows, row(grant));
   std::string queues;
-  for (const auto& [key, waiters] : waiters_) append(queues, queue(key, waiters));
+  for (const auto& [key, waiters] : waiters_) appendItem(queues, queue(key, waiters));
   return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}\n";
 }
 
-// [key, how many wait, the first of them as [owner, since, share]].
+// [key, how many wait, the first of them as [owner, since, share], the mean of all since].
 std::string LockFeed::queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const {
   std::string first;
+  std::int64_t sum = 0;
+  for (const SeenWaiter& each : waiters) sum += inMilliseconds(each.since);
+  const std::int64_t mean = waiters.empty() ? 0 : sum / static_cast<std::int64_t>(waiters.size());
   for (const SeenWaiter& each : std::span(waiters).first(std::min(waiters.size(), mostShownWaiters))) {
-    append(first, "[" + (each.owner.empty() ? "null" : json(jsonText(each.owner))) + "," +
-                      std::to_string(inMilliseconds(each.since)) +
-                      (each.share.empty() ? "" : "," + json(each.share)) + "]");
+    appendItem(first, "[" + jsonStringOrNull(each.owner) + "," + std::to_string(inMilliseconds(each.since)) +
+                          (each.share.empty() ? "" : "," + jsonString(each.share)) + "]");
   }
-  return "[" + json(jsonText(std::string_view(key).substr(source_.hidden))) + "," +
-         std::to_string(waiters.size()) + ",[" + first + "]]";
+  return "[" + jsonString(source_.scope.shown(key)) + "," + std::to_string(waiters.size()) + ",[" + first +
+         "]," + std::to_string(mean) + "]";
 }
 
 // [number, key, owner, since, whether it may be older, end, fence, share]: a fence is a text, since it may be
 // more than a number of JavaScript can hold.
 std::string LockFeed::row(const SeenGrant& grant) const {
   const Holder& holder = grant.holder;
-  return "[" + std::to_string(grant.id) + "," + json(jsonText(shownKey(grant))) + "," +
-         (holder.owner.empty() ? "null" : json(jsonText(holder.owner))) + "," +
-         std::to_string(inMilliseconds(grant.since)) + "," + (grant.sinceBefore ? "1" : "0") + "," +
-         std::to_string(grant.endsAt) + "," +
+  return "[" + std::to_string(grant.id) + "," + jsonString(source_.scope.shown(grant.key)) + "," +
+         jsonStringOrNull(holder.owner) + "," + std::to_string(inMilliseconds(grant.since)) + "," +
+         (grant.sinceBefore ? "1" : "0") + "," + std::to_string(grant.endsAt) + "," +
          (holder.fence ? "\"" + std::to_string(*holder.fence) + "\"" : "null") +
-         (holder.share ? "," + json(shareText(*holder.share)) : "") + "]";
+         (holder.share ? "," + jsonString(shareText(*holder.share)) : "") + "]";
 }
 
 }  // namespace lockkeeper::poco

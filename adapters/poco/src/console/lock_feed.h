@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "console/json.h"
+#include "console/timelines.h"
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/driver.h"
 
@@ -27,7 +29,9 @@ struct SeenGrant {
   Holder holder{};
   Instant since{};           ///< When it was seen first.
   bool sinceBefore = false;  ///< It may be older.
-  std::int64_t endsAt = 0;   ///< Milliseconds of boot time; 0: never, or not known.
+  static constexpr std::int64_t endUnknown = 0;
+  static constexpr std::int64_t endless = -1;
+  std::int64_t endsAt = endUnknown;  ///< Milliseconds of boot time, or one of these.
 };
 
 /// Who waits for a key, in the order in which they are served.
@@ -39,8 +43,12 @@ struct SeenWaiter {
 
 bool sameGrant(const Holder& one, const Holder& other);
 
-/// A text for JSON: what is not UTF-8 is escaped, as in `lockkeeper list --json`.
-std::string jsonText(std::string_view text);
+/// What the processes of a migration have agreed on.
+struct SeenMigration {
+  std::string name;
+  std::string rules{};  ///< Or why they are not known.
+  std::optional<Instant> since{};
+};
 
 /// Lists a store's locks again and again while somebody looks, and tells each viewer what has changed since
 /// he was told last. Thread-safe.
@@ -48,8 +56,7 @@ class LockFeed {
  public:
   struct Source {
     std::shared_ptr<LockDriver> store;
-    std::string prefix;  ///< As the store knows it.
-    std::size_t hidden;  ///< So many bytes of each key are not shown.
+    KeyScope scope;
     std::chrono::milliseconds interval;
     std::size_t mostViewers;
   };
@@ -71,7 +78,11 @@ class LockFeed {
   /// The grant of that number, if the last look has seen it.
   std::optional<SeenGrant> grant(std::uint64_t id) const;
   /// The key as it is shown.
-  std::string_view shownKey(const SeenGrant& grant) const;
+  std::string shownKey(const SeenGrant& grant) const;
+
+  /// What was seen of the store, as a JSON object: the grants that came and went between looks, of the keys
+  /// that changed last and of the one that is shown like this, and the migration that it is in.
+  std::string activity(std::string_view shownKey) const;
 
   void stop();
 
@@ -82,12 +93,15 @@ class LockFeed {
     std::map<Name, Holder> holders;
     std::map<std::string, std::vector<SeenWaiter>>
         waiters;  // by their keys; none where the store cannot tell
+    std::optional<SeenMigration> migration;
   };
 
   void run();
   Found list() const;
   void addWaiters(const std::vector<std::string>& keys, Found& found) const;
+  std::optional<SeenMigration> lookAtMigration() const;
   std::string compare(Found found, Instant now);
+  void note(const SeenGrant& grant, std::string_view what, Instant now);
   std::string compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found);
   std::string everything() const;
   std::string row(const SeenGrant& grant) const;
@@ -106,8 +120,10 @@ class LockFeed {
   std::map<Name, SeenGrant> rows_;
   std::map<std::uint64_t, Name> names_;                     // by the number of the grant
   std::map<std::string, std::vector<SeenWaiter>> waiters_;  // by the keys that have some
-  std::deque<std::string> recent_;                          // what changed, up to version_
-  std::string status_;                                      // of the last look
+  std::optional<SeenMigration> migration_;
+  Timelines timelines_;
+  std::deque<std::string> recent_;  // what changed, up to version_
+  std::string status_;              // of the last look
   std::once_flag joined_;
   std::thread poller_;
 };

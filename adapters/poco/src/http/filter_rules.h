@@ -4,6 +4,7 @@
 #include <Poco/Net/HTTPRequestHandlerFactory.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -13,11 +14,13 @@
 #include <vector>
 
 #include "config/setting_value.h"
+#include "http/request_steps.h"
 #include "http/route/client_address.h"
 #include "http/route/key_source.h"
 #include "http/route/route_list.h"
 #include "lockkeeper/lock_options.h"
 #include "lockkeeper/poco/http_filter.h"
+#include "lockkeeper/trace/trace_scope.h"
 
 namespace lockkeeper::poco {
 
@@ -58,6 +61,7 @@ class FilterRules {
   }
 
   const Options& options() const { return options_; }
+  const std::vector<Route>& routes() const { return routes_; }
 
  private:
   const Options options_;
@@ -73,14 +77,23 @@ void checkConfigured(typename Rules::Options options) {
   asConfigured("", [&] { const Rules rules(std::move(options)); });
 }
 
-/// Serves one request by the rules of the moment when it came.
+/// Serves one request by the rules of the moment when it came, as part of the trace that its `traceparent`
+/// names.
 template <class State, class Rules>
 class FilterHandler : public Poco::Net::HTTPRequestHandler {
  public:
   FilterHandler(std::shared_ptr<State> state, std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers)
       : state_(std::move(state)), rules_(state_->rules()), handlers_(std::move(handlers)) {}
 
+  void handleRequest(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) final {
+    const std::string trace(traceOf(request));  // also if somebody changes the header meanwhile
+    const TraceScope scope(trace);
+    serve(request, response);
+  }
+
  protected:
+  virtual void serve(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) = 0;
+
   const std::shared_ptr<State> state_;
   const std::shared_ptr<const Rules> rules_;
   const std::shared_ptr<Poco::Net::HTTPRequestHandlerFactory> handlers_;  // the application's
@@ -118,7 +131,7 @@ class FilterState : public HttpFilter<typename Rules::Options>::State,
     return rules_;
   }
 
-  void reload(Options options) override {
+  std::function<void()> prepare(Options options) override {
     const auto present = rules();
     const Options& old = present->options();
     if (!options.report) options.report = old.report;
@@ -126,10 +139,13 @@ class FilterState : public HttpFilter<typename Rules::Options>::State,
     if constexpr (requires { options.isFinal; }) {
       if (!options.isFinal) options.isFinal = old.isFinal;
       if (!options.clock) options.clock = old.clock;
+      options.keyNamespace = old.keyNamespace;  // under another one, answers that are kept would not be found
     }
-    auto fresh = std::make_shared<const Rules>(std::move(options));
-    const std::lock_guard guard(mutex_);
-    rules_.swap(fresh);  // the old ones end with their last request
+    return [self = this->shared_from_this(),
+            fresh = std::make_shared<const Rules>(std::move(options))]() mutable {
+      const std::lock_guard guard(self->mutex_);
+      self->rules_.swap(fresh);  // the old ones end with their last request
+    };
   }
 
   Handlers wrap(Handlers handlers) override {

@@ -4,7 +4,9 @@
 
 #include <string_view>
 
+#include "lockkeeper/driver/clock.h"
 #include "lockkeeper/error.h"
+#include "text/log_throttle.h"
 
 namespace lockkeeper::poco {
 
@@ -13,13 +15,27 @@ namespace {
 constexpr std::size_t mostShown = 200;
 
 template <class Report>
-void write(bool warns, const Report& report, const std::string& what, std::string_view why) {
-  Poco::Logger& logger = Poco::Logger::get("lockkeeper.http");
-  if (warns ? !logger.warning() : !logger.debug()) return;
+std::string textOf(const Report& report, const std::string& what, std::string_view why) {
   std::string text = "route " + std::string(report.route) + ": " + what;
   if (!why.empty()) text += ": " + printable(why, mostShown);
   if (!report.trace.empty()) text.append(", trace ").append(report.trace);
-  warns ? logger.warning(text) : logger.debug(text);
+  return text;
+}
+
+Poco::Logger& logger() { return Poco::Logger::get("lockkeeper.http"); }
+
+template <class Report>
+void debug(const Report& report, const std::string& what, std::string_view why = {}) {
+  if (logger().debug()) logger().debug(textOf(report, what, why));
+}
+
+/// Of what each request may bring about while a store is down. `kind` tells the faults of a route apart.
+template <class Report>
+void warn(const Report& report, const char* kind, const std::string& what, std::string_view why) {
+  static LogThrottle& throttle = *new LogThrottle();
+  if (!logger().warning()) return;
+  const auto leftOut = throttle.admit(std::string(report.route) + " " + kind, systemClock()->now());
+  if (leftOut) logger().warning(textOf(report, what, why) + leftOutText(*leftOut));
 }
 
 }  // namespace
@@ -29,35 +45,36 @@ void log(const RateLimitReport& report) {
   std::string what = "limit " + std::string(decision.policy) + (decision.allowed ? " allows" : " refuses");
   if (decision.outage) what += " without its store";
   if (report.dryRun) what += " (dry run)";
-  write(decision.outage.has_value(), report, what, decision.outageReason);
+  if (decision.outage) return warn(report, "limit", what, decision.outageReason);
+  debug(report, what, decision.outageReason);
 }
 
 void log(const RequestLockReport& report) {
   const std::string key = printable(report.key, mostShown);
   switch (report.fault) {
     case RequestLockFault::busy:
-      return write(false, report, key + " is busy", report.message);
+      return debug(report, key + " is busy", report.message);
     case RequestLockFault::storeDown:
-      return write(true, report, key + " cannot be locked", report.message);
+      return warn(report, "lock", key + " cannot be locked", report.message);
     case RequestLockFault::hungUp:
-      return write(false, report, "the client that waited for " + key + " has hung up", "");
+      return debug(report, "the client that waited for " + key + " has hung up");
     case RequestLockFault::lost:
-      return write(true, report, key + " was lost while its request was served", "");
+      return warn(report, "lost", key + " was lost while its request was served", "");
   }
 }
 
 void log(const IdempotencyReport& report) {
   switch (report.event) {
     case IdempotencyEvent::replayed:
-      return write(false, report, "an answer was sent again", "");
+      return debug(report, "an answer was sent again");
     case IdempotencyEvent::inFlight:
-      return write(false, report, "the same key is being served", "");
+      return debug(report, "the same key is being served");
     case IdempotencyEvent::reused:
-      return write(false, report, "a key belongs to another request", "");
+      return debug(report, "a key belongs to another request");
     case IdempotencyEvent::storeDown:
-      return write(true, report, "a request was refused", report.message);
+      return warn(report, "answer", "a request was refused", report.message);
     case IdempotencyEvent::notKept:
-      return write(true, report, "an answer could not be kept", report.message);
+      return warn(report, "kept", "an answer could not be kept", report.message);
   }
 }
 

@@ -9,7 +9,8 @@
 namespace lockkeeper::poco {
 
 // What filters report to an application that has no hook for it goes to Poco::Logger "lockkeeper.http": what
-// takes a person as a warning, what clients did as debug.
+// takes a person as a warning, of which there are few of one kind (text/log_throttle.h), what clients did as
+// debug.
 
 void log(const RateLimitReport& report);
 void log(const RequestLockReport& report);

@@ -3,6 +3,7 @@
 #include <Poco/JSON/Array.h>
 #include <Poco/JSON/Object.h>
 
+#include <chrono>
 #include <sstream>
 
 #include "http/request_body.h"
@@ -11,6 +12,13 @@ namespace lockkeeper::poco {
 
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
+
+namespace {
+
+/// For a body that comes right behind the head, so that most connections are kept.
+constexpr std::chrono::milliseconds patience{20};
+
+}  // namespace
 
 void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Problem& problem) {
   Poco::JSON::Object object(Poco::JSON_PRESERVE_KEY_ORDER);
@@ -27,10 +35,14 @@ void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Prob
   object.stringify(text);
   const std::string body = text.str();
 
-  if (!skipBody(request)) response.setKeepAlive(false);
+  const bool read = skipBody(request, patience);
+  if (!read) response.setKeepAlive(false);
   response.setStatusAndReason(problem.status);
   response.setContentType("application/problem+json");
-  response.sendBuffer(body.data(), body.size());
+  if (read) return response.sendBuffer(body.data(), body.size());
+  response.setContentLength(static_cast<std::streamsize>(body.size()));
+  (response.send() << body).flush();  // sendBuffer() keeps it until the request has ended
+  closeUnread(request);
 }
 
 }  // namespace lockkeeper::poco

@@ -17,8 +17,8 @@ struct Problem {
   std::vector<std::string> violatedPolicies{};
 };
 
-/// Answers with `problem`. First forgets what is left of the request's body, as far as skipBody() does;
-/// closes the connection when there is more.
+/// Answers with `problem` at once. A body that has not come by then is not waited for: the connection is
+/// closed.
 void answer(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
             const Problem& problem);
 

@@ -2,9 +2,12 @@
 
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/StreamSocket.h>
+#include <Poco/Types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <istream>
+#include <optional>
 #include <streambuf>
 #include <string>
 
@@ -12,45 +15,63 @@ namespace lockkeeper::poco {
 
 /// What the filters may be set to read of a body, at most.
 inline constexpr std::size_t mostBody = std::size_t{16} << 20;
+inline constexpr std::chrono::milliseconds shortestBodyTimeout{10};
+inline constexpr std::chrono::milliseconds longestBodyTimeout{std::chrono::hours{1}};
 
-/// A body, or when it is too long its beginning, the rest of which is still in the stream.
-struct Body {
-  std::string bytes;
-  bool whole = true;
+/// How a body was read.
+enum class BodyEnd {
+  whole,    ///< To its end.
+  tooLong,  ///< There is more of it than was to be read.
+  late,     ///< The rest has not come in time.
+  invalid,  ///< Its Content-Length is no length: nobody knows where it ends.
 };
 
-/// Reads a body of at most `most` bytes. Blocks for what the client has not sent yet, within the server's
-/// time limits.
-Body readBody(Poco::Net::HTTPServerRequest& request, std::size_t most);
+/// A body, or its beginning, the rest of which is still in the stream.
+struct Body {
+  std::string bytes;
+  BodyEnd end = BodyEnd::whole;
+};
 
-/// Forgets what is left of the body, since a client that still sends might not see its answer. Only as far as
-/// that costs the server little: up to 1 MiB, and what comes within half a second. False when there is more.
-bool skipBody(Poco::Net::HTTPServerRequest& request);
+/// The request's Content-Length; empty when it has none, or its body comes in chunks, whatever it says then.
+std::optional<Poco::Int64> statedLength(const Poco::Net::HTTPServerRequest& request);
+
+/// Reads a body of at most `most` bytes. Blocks for what the client has not sent yet, for `time` at most.
+Body readBody(Poco::Net::HTTPServerRequest& request, std::size_t most, std::chrono::microseconds time);
+
+/// Discards what is left of the body on the connection: up to 1 MiB, and what comes within `time`. False when
+/// there is more, when it comes in chunks, which cannot be read in bounded time, or when it is invalid.
+bool skipBody(Poco::Net::HTTPServerRequest& request, std::chrono::microseconds time);
+
+/// For a request that was answered before its body had come: ends the connection's answers, and discards for
+/// a moment what the client still sends. A connection that is closed at once would be reset, and the client
+/// might not see its answer.
+void closeUnread(Poco::Net::HTTPServerRequest& request) noexcept;
 
 /// The socket of a request's connection; null for one that no Poco server has received.
 Poco::Net::StreamSocket* socketOf(Poco::Net::HTTPServerRequest& request);
 
-/// First these bytes, then what is left of a stream.
+/// First these bytes, then what is left of a stream, unless that is null.
 class ReplayBuffer final : public std::streambuf {
  public:
-  ReplayBuffer(std::string bytes, std::istream& rest);
+  ReplayBuffer(std::string bytes, std::istream* rest);
 
  private:
   int_type underflow() override;
 
   std::string bytes_;
-  std::istream& rest_;
+  std::istream* const rest_;
 };
 
 /// A request whose body was read, for a handler that wants to read it, too. `original` must outlive it.
 class ReplayedRequest final : public Poco::Net::HTTPServerRequest {
  public:
-  ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body);
+  ReplayedRequest(Poco::Net::HTTPServerRequest& original, Body body);
   /// The same for a handler whose answer goes to `response`.
-  ReplayedRequest(Poco::Net::HTTPServerRequest& original, std::string body,
-                  Poco::Net::HTTPServerResponse& response);
+  ReplayedRequest(Poco::Net::HTTPServerRequest& original, Body body, Poco::Net::HTTPServerResponse& response);
 
   Poco::Net::HTTPServerRequest& original() const { return original_; }
+  /// Whether nothing of the body is left on the connection, however much of it the handler reads.
+  bool isRead() const;
 
   std::istream& stream() override { return stream_; }
   const Poco::Net::SocketAddress& clientAddress() const override { return original_.clientAddress(); }
@@ -62,6 +83,7 @@ class ReplayedRequest final : public Poco::Net::HTTPServerRequest {
  private:
   Poco::Net::HTTPServerRequest& original_;
   Poco::Net::HTTPServerResponse& response_;
+  const bool whole_;
   ReplayBuffer body_;
   std::istream stream_;
 };

@@ -2,8 +2,14 @@
 
 #include <Poco/Exception.h>
 #include <Poco/Net/HTTPRequestHandler.h>
+#include <Poco/Net/HTTPServerParams.h>
 #include <Poco/Timestamp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -30,10 +36,29 @@ void refuseTarget(HTTPServerRequest& request, HTTPServerResponse& response) {
          plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The request's target is not valid."));
 }
 
-void refuseLongBody(HTTPServerRequest& request, HTTPServerResponse& response, std::size_t most) {
+void refuseBody(HTTPServerRequest& request, HTTPServerResponse& response, BodyEnd end, std::size_t most) {
+  if (end == BodyEnd::late) {
+    return answer(request, response,
+                  plainProblem(HTTPResponse::HTTP_REQUEST_TIMEOUT, "The body did not arrive in time."));
+  }
+  if (end == BodyEnd::invalid) {
+    return answer(request, response,
+                  plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The Content-Length must not be negative."));
+  }
   answer(request, response,
          plainProblem(HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE,
                       "The body is longer than " + std::to_string(most) + " bytes."));
+}
+
+void boundSending(HTTPServerRequest& request) {
+  const auto* socket = socketOf(request);
+  if (socket == nullptr) return;
+  const auto longest = Poco::Timespan::TimeDiff{std::numeric_limits<int>::max()};
+  const auto silence =
+      static_cast<int>(std::min(request.serverParams().getTimeout().totalMilliseconds(), longest));
+  // Not a time-out of each send(): streams hide that, and the connection would go on behind half an answer.
+  // What is no TCP connection stays without.
+  ::setsockopt(socket->impl()->sockfd(), IPPROTO_TCP, TCP_USER_TIMEOUT, &silence, sizeof silence);
 }
 
 void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, HTTPServerRequest& request,

@@ -14,6 +14,7 @@
 
 #include "http/log.h"
 #include "http/problem.h"
+#include "http/request_body.h"
 #include "lockkeeper/environment.h"
 
 namespace lockkeeper::poco {
@@ -26,9 +27,15 @@ std::optional<std::vector<std::string>> pathOf(const Poco::Net::HTTPServerReques
 /// Answers a request whose target is not valid with 400.
 void refuseTarget(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response);
 
-/// Answers a request whose body is longer than `most` bytes with 413.
-void refuseLongBody(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
-                    std::size_t most);
+/// Answers a request whose body is longer than `most` bytes with 413, with 408 when it has not come in time,
+/// and with 400 when it is invalid.
+void refuseBody(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response, BodyEnd end,
+                std::size_t most);
+
+/// Breaks the connection of a client that takes nothing of its answer for as long as the server lets clients
+/// be silent (HTTPServerParams::getTimeout()). Poco would wait for it without a bound, and what the handler
+/// holds with it.
+void boundSending(Poco::Net::HTTPServerRequest& request);
 
 /// Lets the application serve the request; answers 501, as Poco's server does, when it has no handler.
 void passOn(Poco::Net::HTTPRequestHandlerFactory& handlers, Poco::Net::HTTPServerRequest& request,

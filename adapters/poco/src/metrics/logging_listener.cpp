@@ -9,6 +9,7 @@
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "text/log_throttle.h"
 
 namespace lockkeeper::poco {
 
@@ -42,6 +43,21 @@ class LoggingListener::Impl {
     }
   }
 
+  /// Likewise, of what may come with each call while a store is down: a bounded number of lines for each of
+  /// its errors.
+  template <class Line>
+  void logSome(Message::Priority level, const Event& event, Line line) noexcept {
+    if (!logger->is(level)) return;
+    try {
+      const std::string kind = std::string(toString(event.kind)) + " " +
+                               (event.error ? toString(*event.error) : "") + " " + std::string(event.store);
+      if (const auto leftOut = throttle_.admit(kind, event.ended))
+        log(level, [&] { return line() + leftOutText(*leftOut); });
+    } catch (...) {
+      // As in log().
+    }
+  }
+
   /// Whether this node did otherwise before; at first, nodes are taken to vote.
   bool changed(std::string_view node, bool fails) {
     const std::lock_guard guard(mutex_);
@@ -62,6 +78,7 @@ class LoggingListener::Impl {
  private:
   std::mutex mutex_;
   std::set<std::string, std::less<>> failing_;  // nodes
+  LogThrottle throttle_;
 };
 
 LoggingListener::LoggingListener(Poco::Logger& logger) : impl_(std::make_unique<Impl>(logger)) {}
@@ -85,7 +102,15 @@ void LoggingListener::Impl::logNode(const Event& event) {
 void LoggingListener::on(const Event& event) {
   const auto key = [&] { return quoted(event.key); };
   const auto cause = [&] { return std::string(event.error ? toString(*event.error) : "unknown"); };
-  const auto log = [&](Message::Priority level, auto line) { impl_->log(level, line); };
+  const auto traced = [&](const auto& line) {
+    return event.trace.empty() ? line() : std::string(line()).append(", trace ") + text(event.trace);
+  };
+  const auto log = [&](Message::Priority level, auto line) {
+    impl_->log(level, [&] { return traced(line); });
+  };
+  const auto logSome = [&](Message::Priority level, auto line) {
+    impl_->logSome(level, event, [&] { return traced(line); });
+  };
   switch (event.kind) {
     case EventKind::acquired:
       return log(Message::PRIO_DEBUG, [&] {
@@ -94,14 +119,17 @@ void LoggingListener::on(const Event& event) {
       });
     case EventKind::timedOut:
       return log(Message::PRIO_DEBUG, [&] { return key() + " was busy for " + shown(event.duration()); });
-    case EventKind::gaveUp:
-      return log(event.error == ErrorCode::cancelled ? Message::PRIO_DEBUG : Message::PRIO_WARNING, [&] {
+    case EventKind::gaveUp: {
+      const auto line = [&] {
         return "gave up waiting for " + key() + " after " + shown(event.duration()) + ": " + cause();
-      });
+      };
+      if (event.error == ErrorCode::cancelled) return log(Message::PRIO_DEBUG, line);
+      return logSome(Message::PRIO_WARNING, line);
+    }
     case EventKind::renewed:
       return log(Message::PRIO_TRACE, [&] { return "renewed " + key(); });
     case EventKind::renewalFailed:
-      return log(Message::PRIO_WARNING, [&] {
+      return logSome(Message::PRIO_WARNING, [&] {
         return "a renewal of " + key() + " failed: its lease runs for another " + shown(event.remaining) +
                " (" + cause() + "): " + text(event.text);
       });
@@ -119,8 +147,9 @@ void LoggingListener::on(const Event& event) {
     case EventKind::attemptFailed: {
       // These two stay until somebody mends the set-up.
       const bool lasting = event.error == ErrorCode::config || event.error == ErrorCode::protocol;
-      return log(lasting ? Message::PRIO_ERROR : Message::PRIO_WARNING,
-                 [&] { return "the store failed for " + key() + " (" + cause() + "): " + text(event.text); });
+      return logSome(lasting ? Message::PRIO_ERROR : Message::PRIO_WARNING, [&] {
+        return "the store failed for " + key() + " (" + cause() + "): " + text(event.text);
+      });
     }
     case EventKind::nodeAsked:
       return impl_->logNode(event);
@@ -139,7 +168,7 @@ void LoggingListener::on(const Event& event) {
           });
     case EventKind::loadFailed:
     case EventKind::notStored:
-      return log(Message::PRIO_WARNING, [&] {
+      return logSome(Message::PRIO_WARNING, [&] {
         return "the value of " + key() + ": " + toString(event.kind) + ": " + text(event.text);
       });
     case EventKind::termBegan:
@@ -152,6 +181,8 @@ void LoggingListener::on(const Event& event) {
     case EventKind::taskPlanned:
       return log(Message::PRIO_TRACE,
                  [&] { return "the next tick of the task " + key() + " is in " + shown(event.remaining); });
+    case EventKind::scheduleEnded:
+      return log(Message::PRIO_TRACE, [&] { return "the task " + key() + " has no further tick"; });
     case EventKind::phaseChanged:
       return log(Message::PRIO_NOTICE,
                  [&] { return "the migration " + key() + " now goes by " + text(event.text); });

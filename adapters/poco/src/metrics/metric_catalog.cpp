@@ -19,6 +19,8 @@ std::vector<MetricFamily> metricCatalog() {
       {"lockkeeper_node_answer_seconds", "How long a node of a quorum took to answer.", histogram},
       {"lockkeeper_rate_decisions_total", "What each rate limit said, by limit, result and who decided.",
        counter},
+      {"lockkeeper_rate_wait_seconds",
+       "How long callers of takeOrWait() and reserve() wait until they may go.", histogram},
       {"lockkeeper_task_runs_total", "Runs of tasks and ticks without one, by task and what came of them.",
        counter},
       {"lockkeeper_task_run_seconds", "How long runs of tasks took.", histogram},

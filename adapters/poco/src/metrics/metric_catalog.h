@@ -20,6 +20,7 @@ enum Metric : std::size_t {
   nodeUp,
   nodeAnswers,
   rateDecisions,
+  rateWaits,
   taskRuns,
   taskTimes,
   taskLastSuccess,

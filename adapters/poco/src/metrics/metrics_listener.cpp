@@ -10,6 +10,7 @@ namespace lockkeeper::poco {
 namespace {
 
 // What is counted by each index of an array below: the label's value.
+constexpr std::array lockKinds{"mutex", "shared", "semaphore"};
 constexpr std::array acquisitionOutcomes{"granted", "timeout", "cancelled", "failed"};
 constexpr std::array renewalOutcomes{"renewed", "failed"};
 constexpr std::array lossReasons{"lease_ended", "not_owner", "ownership_uncertain", "max_hold"};
@@ -21,6 +22,12 @@ constexpr std::array deciders{"store", "outage"};
 
 enum Acquisition : std::size_t { granted, timeout, cancelled, failed };
 enum RenewalResult : std::size_t { success, failure };
+
+/// Who reads and writes a key shares the largest limit.
+std::size_t kindOf(const std::optional<Share>& share) {
+  if (!share) return 0;
+  return share->limit == Share::most ? 1 : 2;
+}
 
 std::size_t kindOf(ErrorCode code) {
   switch (code) {
@@ -63,28 +70,29 @@ void MetricsListener::count(Node& node, const Event& event) {
 
 void MetricsListener::on(const Event& event) {
   const std::lock_guard guard(mutex_);
+  Locks& locks = locks_[kindOf(event.share)];
   switch (event.kind) {
     case EventKind::acquired:
-      ++acquisitions_[granted];
-      waits_.add(event.duration());
+      ++locks.acquisitions[granted];
+      locks.waits.add(event.duration());
       break;
     case EventKind::timedOut:
-      ++acquisitions_[timeout];
+      ++locks.acquisitions[timeout];
       break;
     case EventKind::gaveUp:
-      ++acquisitions_[event.error == ErrorCode::cancelled ? cancelled : failed];
+      ++locks.acquisitions[event.error == ErrorCode::cancelled ? cancelled : failed];
       break;
     case EventKind::renewed:
-      ++renewals_[success];
+      ++locks.renewals[success];
       break;
     case EventKind::renewalFailed:
-      ++renewals_[failure];
+      ++locks.renewals[failure];
       break;
     case EventKind::lost:
-      ++losses_[static_cast<std::size_t>(event.loss)];
+      ++locks.losses[static_cast<std::size_t>(event.loss)];
       break;
     case EventKind::released:
-      holds_.add(event.duration());
+      locks.holds.add(event.duration());
       break;
     case EventKind::attemptFailed:
       ++storeErrors_[kindOf(event.error.value_or(ErrorCode::protocol))];
@@ -92,7 +100,9 @@ void MetricsListener::on(const Event& event) {
     case EventKind::decided: {
       const Decision& decision = *event.decision;
       const std::size_t index = (decision.outage ? 2U : 0U) + (decision.allowed ? 0U : 1U);
-      ++policies_.of(decision.policy).decisions[index];
+      Policy& policy = policies_.of(decision.policy);
+      ++policy.decisions[index];
+      if (event.wait) policy.waits.add(*event.wait);
       break;
     }
     case EventKind::nodeAsked:
@@ -113,22 +123,28 @@ void MetricsListener::collect(std::vector<MetricFamily>& families) const {
 
 void MetricsListener::collectLocks(std::vector<MetricFamily>& families) const {
   const MetricLabel driver = label("driver", driver_);
-  const auto addEach = [&](Metric metric, std::string_view name, const auto& values, const auto& counts) {
+  const auto addEach = [&](Metric metric, const std::vector<MetricLabel>& labels, std::string_view name,
+                           const auto& values, const auto& counts) {
     for (std::size_t index = 0; index < values.size(); ++index) {
-      families[metric].samples.push_back(
-          {{driver, label(name, values[index])}, static_cast<double>(counts[index])});
+      auto& sample =
+          families[metric].samples.emplace_back(MetricSample{labels, static_cast<double>(counts[index])});
+      sample.labels.push_back(label(name, values[index]));
     }
   };
-  addEach(acquisitions, "outcome", acquisitionOutcomes, acquisitions_);
-  families[waits].samples.push_back(waits_.histogram({driver}));
-  families[holds].samples.push_back(holds_.histogram({driver}));
-  const Count ended = std::accumulate(losses_.begin(), losses_.end(), holds_.count());
-  // An end may be told before its beginning, by another thread.
-  const double held = ended < waits_.count() ? static_cast<double>(waits_.count() - ended) : 0.0;
-  families[locksHeld].samples.push_back({{driver}, held});
-  addEach(renewals, "outcome", renewalOutcomes, renewals_);
-  addEach(losses, "reason", lossReasons, losses_);
-  addEach(storeErrors, "kind", errorKinds, storeErrors_);
+  for (std::size_t kind = 0; kind < lockKinds.size(); ++kind) {
+    const Locks& locks = locks_[kind];
+    const std::vector<MetricLabel> labels{driver, label("lock", lockKinds[kind])};
+    addEach(acquisitions, labels, "outcome", acquisitionOutcomes, locks.acquisitions);
+    families[waits].samples.push_back(locks.waits.histogram(labels));
+    families[holds].samples.push_back(locks.holds.histogram(labels));
+    const Count ended = std::accumulate(locks.losses.begin(), locks.losses.end(), locks.holds.count());
+    const Count began = locks.waits.count();
+    // An end may be told before its beginning, by another thread.
+    families[locksHeld].samples.push_back({labels, ended < began ? static_cast<double>(began - ended) : 0.0});
+    addEach(renewals, labels, "outcome", renewalOutcomes, locks.renewals);
+    addEach(losses, labels, "reason", lossReasons, locks.losses);
+  }
+  addEach(storeErrors, {driver}, "kind", errorKinds, storeErrors_);
 }
 
 void MetricsListener::collectNodes(std::vector<MetricFamily>& families) const {
@@ -152,6 +168,8 @@ void MetricsListener::collectPolicies(std::vector<MetricFamily>& families) const
             label("decided_by", deciders[index / 2])},
            static_cast<double>(policy.decisions[index])});
     }
+    families[rateWaits].samples.push_back(
+        policy.waits.histogram({label("driver", driver_), label("policy", name)}));
   }
 }
 

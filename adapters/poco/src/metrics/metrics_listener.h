@@ -39,6 +39,15 @@ class MetricsListener final : public Listener {
   };
   struct Policy {
     std::array<Count, 4> decisions{};
+    Durations waits;
+  };
+  /// What is counted for each kind of lock.
+  struct Locks {
+    std::array<Count, 4> acquisitions{};
+    std::array<Count, 2> renewals{};
+    std::array<Count, 4> losses{};
+    Durations waits;
+    Durations holds;
   };
   static void count(Node& node, const Event& event);
 
@@ -48,12 +57,8 @@ class MetricsListener final : public Listener {
 
   const std::string driver_;
   mutable std::mutex mutex_;
-  std::array<Count, 4> acquisitions_{};
-  std::array<Count, 2> renewals_{};
-  std::array<Count, 4> losses_{};
+  std::array<Locks, 3> locks_{};  // by kind
   std::array<Count, 6> storeErrors_{};
-  Durations waits_;
-  Durations holds_;
   Labelled<Node> nodes_;
   Labelled<Policy> policies_;
   WorkCounts work_;

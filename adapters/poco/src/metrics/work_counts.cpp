@@ -41,6 +41,9 @@ void WorkCounts::on(const Event& event) {
     case EventKind::taskPlanned:
       tasks_.of(event.key).nextRun = secondsSince1970(event.remaining);
       return;
+    case EventKind::scheduleEnded:
+      tasks_.of(event.key).nextRun.reset();
+      return;
     case EventKind::termBegan:
       ++elections_.of(event.key).terms;
       elections_.of(event.key).leads = true;

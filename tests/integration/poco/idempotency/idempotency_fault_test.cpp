@@ -34,6 +34,37 @@ TEST_F(IdempotencyTest, AHandlerThatThrowsLeavesNothingBehind) {
   EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 3");
 }
 
+TEST_F(IdempotencyTest, AHandlerThatThrowsInALongAnswerLeavesNothingBehindEither) {
+  poco::IdempotencyOptions given = options();
+  given.maxAnswer = 1024;
+  AppServer server(once(given), [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    if (++runs > 1) return reply(response, 201, "run " + std::to_string(runs));
+    response.setContentLength(5000);
+    response.send() << std::string(2000, 'b') << std::flush;
+    EXPECT_NE(redis.command({"KEYS", ":lockkeeper:v:*"}), "");
+    throw std::runtime_error("a secret");
+  });
+  EXPECT_THROW((void)server.post("/orders/", "k", "{}"), std::runtime_error) << "half an answer";
+  EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 2");
+}
+
+TEST_F(IdempotencyTest, WhatAnotherServerHasKeptStaysWhenAHandlerThrowsLater) {
+  AppServer two(once(), counting());
+  poco::IdempotencyOptions given = options();
+  given.maxAnswer = 1024;
+  given.routes.front().ttl = 300ms;
+  AppServer one(once(given), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+    redis.command({"DEL", std::string(poco::currentLock()->key())});
+    EXPECT_EQ(two.post(request.getURI(), "k", "{}").body, "run 1");
+    EXPECT_TRUE(waitUntil([] { return !poco::currentLock()->valid(); }));
+    response.setContentLength(5000);
+    response.send() << std::string(2000, 'b') << std::flush;
+    throw std::runtime_error("a secret");
+  });
+  EXPECT_THROW((void)one.post("/orders/", "k", "{}"), std::runtime_error);
+  EXPECT_EQ(two.post("/orders/", "k", "{}").body, "run 1");
+}
+
 TEST_F(IdempotencyTest, WhileTheStoreIsDownNothingIsCarriedOut) {
   AppServer server(once(), counting());
   redis.kill();
@@ -89,6 +120,15 @@ TEST_F(IdempotencyTest, AnAnswerThatCannotBeKeptIsStillSent) {
   answers.restart();
   EXPECT_TRUE(waitUntil([&] { return server.post("/orders/", "k", "{}").body == "run 2"; }))
       << "at least once";
+}
+
+TEST_F(IdempotencyTest, AClientThatReadsNothingOfALongAnswerDoesNotKeepTheLock) {
+  AppServer server(once(), answeringWith(32U << 20), 32, 1s);
+  const auto client =
+      server.send("POST /orders/ HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n");
+  ASSERT_TRUE(waitUntil([&] { return runs == 1; }));
+  EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; })) << "its thread is free";
+  EXPECT_EQ(redis.command({"KEYS", "idempotency/*"}), "");
 }
 
 TEST_F(IdempotencyTest, AForeignValueIsNotTakenForAnAnswer) {
@@ -173,6 +213,32 @@ TEST_F(IdempotencyTest, AroundALockARefusalIsNotKept) {
   EXPECT_EQ(server.post("/orders/7", "k", "{}").body, "order/7") << "the innermost lock";
   EXPECT_EQ(server.post("/orders/7", "k", "{}").header("idempotent-replayed"), "true");
   EXPECT_EQ(runs, 1);
+}
+
+TEST_F(IdempotencyTest, AroundALockARefusalIsSentHoweverTheBodyCame) {
+  const TempFolder folder;
+  writeFile(folder / "long", std::string(2U << 20, 'b'));
+  RedisServer lockStore;
+  poco::IdempotencyOptions given = options();
+  given.maxBody = 4U << 20;
+  const auto wrap = [&](Factory handlers) {
+    poco::RequestLocks locks(managerOn(lockStore.uri()),
+                             {.routes = {{.name = "order", .match = "POST /orders/{id}", .by = "path id"}}});
+    return once(given)(locks.wrap(std::move(handlers)));
+  };
+  AppServer server(wrap, [](HTTPServerRequest&, HTTPServerResponse&) { throw std::runtime_error("before"); });
+  const auto expectAnswered = [&](int status) {
+    const std::vector<std::string> chunked{"-H", "Transfer-Encoding: chunked"};
+    EXPECT_EQ(server.post("/orders/7", "a", "{}").status, status);
+    EXPECT_EQ(server.post("/orders/7", "b", "{}", chunked).status, status) << "in chunks";
+    EXPECT_EQ(server.post("/orders/7", "c", "@" + (folder / "long").string()).status, status) << "long";
+    EXPECT_EQ(server.post("/orders/7", "d", "@" + (folder / "long").string(), chunked).status, status);
+  };
+  expectAnswered(500);
+  std::optional<Lock> holder = managerOn(lockStore.uri())->lock("order/7");
+  expectAnswered(423);
+  lockStore.kill();
+  expectAnswered(503);
 }
 
 TEST_F(IdempotencyTest, AroundALockAClientThatHangsUpIsNoticed) {

@@ -150,6 +150,36 @@ TEST_F(IdempotencyTest, TheHandlerReadsTheBodyAndALongOneIsRefused) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST_F(IdempotencyTest, ARequestWithoutALengthHasAnEmptyBody) {
+  AppServer server(once(), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+    ++runs;
+    std::string body;
+    Poco::StreamCopier::copyToString(request.stream(), body);
+    reply(response, 201, "read " + std::to_string(body.size()));
+  });
+  auto client = server.send("POST /orders/ HTTP/1.1\r\nConnection: close\r\nIdempotency-Key: k\r\n\r\n");
+  EXPECT_TRUE(readToEnd(client).ends_with("\r\n\r\nread 0"));
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(IdempotencyTest, OddLengthsAreAnswered) {
+  AppServer server(once(), counting());
+  const auto answerTo = [&](const std::string& rest) {
+    return readToEnd(
+        server.send("POST /orders/ HTTP/1.1\r\nConnection: close\r\nIdempotency-Key: k\r\n" + rest));
+  };
+  for (const char* const none : {"-1", "-5", "-9223372036854775808", ""}) {
+    const std::string answer = answerTo("Content-Length: " + std::string(none) + "\r\n\r\n{}");
+    EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 400") << none << ": " << answer;
+  }
+  EXPECT_EQ(runs, 0);
+  for (const char* const ignored : {"100", "99999999999", "-1", "1"}) {
+    const std::string answer = answerTo("Content-Length: " + std::string(ignored) +
+                                        "\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n");
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nrun 1")) << ignored << ": " << answer;
+  }
+}
+
 TEST_F(IdempotencyTest, ABodyThatWasCutOffIsNotCarriedOut) {
   AppServer server(once(), counting());
   const std::string head = "POST /orders/ HTTP/1.1\r\nIdempotency-Key: k\r\n";
@@ -161,6 +191,17 @@ TEST_F(IdempotencyTest, ABodyThatWasCutOffIsNotCarriedOut) {
     while (client.receiveBytes(answer, sizeof answer) > 0) {
     }
   }
+  EXPECT_EQ(runs, 0);
+  EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1") << "the key is not used up";
+}
+
+TEST_F(IdempotencyTest, ABodyThatDoesNotComeInTimeIsNotCarriedOut) {
+  poco::IdempotencyOptions given = options();
+  given.bodyTimeout = std::chrono::milliseconds{100};
+  AppServer server(once(given), counting());
+  const std::string answer = readToEnd(
+      server.send("POST /orders/ HTTP/1.1\r\nIdempotency-Key: k\r\nContent-Length: 100\r\n\r\n{\"half\":"));
+  EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 408") << answer;
   EXPECT_EQ(runs, 0);
   EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1") << "the key is not used up";
 }
@@ -334,6 +375,10 @@ TEST_F(IdempotencyTest, OtherOptionsAreForRequestsThatComeThen) {
       << "hooks that are not set stay: 299 is final";
   EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1") << "answers that were kept stay";
   EXPECT_EQ(count(IdempotencyEvent::replayed), 2) << "and so does the report";
+
+  other.keyNamespace = "shop";
+  once->reload(other);
+  EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 1") << "so does the namespace, with the answers";
 
   other.routes.front().match = "GET /payments";
   EXPECT_THROW(once->reload(other), std::invalid_argument);

@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "captured_log.h"
@@ -44,6 +50,59 @@ StoreRegistry withOtherStore(const std::string& scheme = "other") {
   stores.add(scheme, [](const StoreUri&, const Environment&) { return std::make_shared<OtherStore>(); });
   return stores;
 }
+
+/// The memory of what is made with it: how many blocks there are.
+template <class Value>
+struct CountingAllocator {
+  using value_type = Value;
+
+  explicit CountingAllocator(std::atomic<int>& count) : blocks(&count) {}
+  template <class Other>
+  explicit(false) CountingAllocator(const CountingAllocator<Other>& other) : blocks(other.blocks) {}
+  Value* allocate(std::size_t count) {
+    ++*blocks;
+    return std::allocator<Value>().allocate(count);
+  }
+  void deallocate(Value* memory, std::size_t count) {
+    --*blocks;
+    std::allocator<Value>().deallocate(memory, count);
+  }
+  bool operator==(const CountingAllocator&) const = default;
+
+  std::atomic<int>* blocks;
+};
+
+/// A filter without a server, which shows by which options it goes.
+class FollowingFilter : public HttpFilter<RateLimitOptions> {
+ public:
+  explicit FollowingFilter(std::function<void()> preparing = nullptr)
+      : FollowingFilter(std::make_shared<Options>(std::move(preparing))) {}
+  explicit FollowingFilter(std::atomic<int>& memory)
+      : FollowingFilter(std::allocate_shared<Options>(CountingAllocator<Options>(memory), nullptr)) {}
+
+  /// Of the limit that it has; 0: it has none.
+  std::int64_t limit() const {
+    const auto sms = options_->present.policies.find("sms");
+    return sms == options_->present.policies.end() ? 0 : sms->second.limit();
+  }
+
+ private:
+  struct Options final : State {
+    explicit Options(std::function<void()> during) : preparing(std::move(during)) {}
+    std::function<void()> prepare(RateLimitOptions options) override {
+      if (preparing) preparing();
+      return [this, options = std::move(options)] { present = options; };
+    }
+    Handlers wrap(Handlers handlers) override { return handlers; }
+
+    const std::function<void()> preparing;
+    RateLimitOptions present{};
+  };
+
+  explicit FollowingFilter(std::shared_ptr<Options> options) : HttpFilter(options), options_(options) {}
+
+  std::shared_ptr<Options> options_;
+};
 
 TEST(LockServices, LocksAndLimitsAsConfigured) {
   const LockServices shop = services(
@@ -98,16 +157,174 @@ TEST(LockServices, AfterAReloadPoliciesAreThoseOfTheFilters) {
   EXPECT_EQ(shop.policy("sms").limit(), 2);
 }
 
+TEST(LockServices, AReloadReachesWhoeverKeepsALimit) {
+  LockServices shop = services(
+      "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\nlockkeeper.limits.mail.rate = 1/h\n");
+  const LivePolicy sms = shop.livePolicy("sms");
+  const LivePolicy copy = sms;
+  const RatePolicy& before = sms.now();
+  EXPECT_TRUE(shop.limits().take("+49", sms));
+  EXPECT_FALSE(shop.limits().take("+49", sms));
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 3/h\n")));
+  EXPECT_EQ(sms.now().limit(), 3);
+  EXPECT_EQ(copy.now().limit(), 3);
+  EXPECT_EQ(shop.livePolicy("sms").now().limit(), 3);
+  EXPECT_EQ(shop.limits().take("+49 2", sms).remaining, 2);
+  EXPECT_EQ(before.limit(), 1) << "what was given out stays";
+
+  const auto without = readSettings(*properties("lockkeeper.limits.mail.rate = 9/h\n"));
+  EXPECT_EQ(refusal([&] { shop.reload(without); }),
+            "lockkeeper.limits.sms.rate is missing: did you mean the limit 'mail'?");
+  EXPECT_EQ(sms.now().limit(), 3);
+  EXPECT_EQ(refusal([&] { (void)shop.policy("mail"); }),
+            "lockkeeper.limits.mail.rate is missing: did you mean the limit 'sms'?")
+      << "nothing of a wrong configuration counts";
+  EXPECT_EQ(refusal([&] { (void)shop.livePolicy("smss"); }),
+            "lockkeeper.limits.smss.rate is missing: did you mean the limit 'sms'?");
+}
+
+TEST(LockServices, ALimitMayBeUsedWhileItIsReloaded) {
+  const auto limited = [](int perHour) {
+    return "lockkeeper.limits.sms.rate = " + std::to_string(perHour) + "/h\n";
+  };
+  std::optional<LockServices> shop(services("lockkeeper.store = memory:\n" + limited(1)));
+  const LivePolicy sms = shop->livePolicy("sms");
+  std::atomic<bool> wrong = false;
+  std::atomic<bool> asked = false;
+  std::jthread asking([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const RatePolicy& now = sms.now();
+      if (now.limit() != now.law().limit || now.limit() > 200) wrong = true;
+      asked = true;
+    }
+  });
+  while (!asked) std::this_thread::yield();
+  for (int i = 2; i <= 200; ++i) shop->reload(readSettings(*properties(limited(i))));
+  EXPECT_EQ(sms.now().limit(), 200);
+  shop.reset();
+  EXPECT_EQ(sms.now().limit(), 200) << "it may outlive the services";
+  asking = {};
+  EXPECT_FALSE(wrong);
+}
+
+TEST(LockServices, AReloadChangesAllFiltersOrNothing) {
+  const std::string good =
+      "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n"
+      "lockkeeper.http.routes.sms.match = POST /sms\nlockkeeper.http.routes.sms.limits.sms = user\n"
+      "lockkeeper.http.locks.item.match = PUT /items/{id}\nlockkeeper.http.locks.item.by = path id\n"
+      "lockkeeper.http.idempotency.store = memory:\n"
+      "lockkeeper.http.idempotency.routes.pay.match = POST /pay\n";
+  const Configuration configuration = properties(good);
+  LockServices shop = services(good);
+  const UserOf user = [](const Poco::Net::HTTPServerRequest&) { return std::string("a"); };
+  RateLimitOptions limits = RateLimitOptions::fromConfiguration(*configuration);
+  limits.clients.user = user;
+  IdempotencyOptions once = IdempotencyOptions::fromConfiguration(*configuration);
+  once.clients.user = user;
+  std::optional<RateLimitFilter> limiting(std::in_place, shop.sharedLimits(), limits);
+  const RequestLocks locking(shop.sharedLocks(), RequestLockOptions::fromConfiguration(*configuration));
+  const Idempotency repeating(shop.sharedLocks(), shop.sharedAnswers(), once);
+  shop.follow(*limiting);
+  shop.follow(locking);
+  shop.follow(repeating);
+  shop.reload(readSettings(*configuration));  // by "user", which takes the hook that they have
+
+  // Each wrong for one of them alone; the limit itself is right.
+  const auto refusedWith = [&](const std::string& text) {
+    const Settings settings = readSettings(*properties(good + "lockkeeper.limits.sms.rate = 7/h\n" + text));
+    const std::string message = refusal([&] { shop.reload(settings); });
+    EXPECT_EQ(shop.policy("sms").limit(), 1) << text;
+    return message;
+  };
+  EXPECT_NE(refusedWith("lockkeeper.http.routes.sms.match = sms\n").find("lockkeeper.http.routes.sms.match"),
+            std::string::npos);
+  EXPECT_NE(refusedWith("lockkeeper.http.locks.item.match = item\n").find("lockkeeper.http.locks.item.match"),
+            std::string::npos);
+  const std::string pay = "lockkeeper.http.idempotency.routes.pay.match";
+  EXPECT_NE(refusedWith(pay + " = GET /pay\n").find(pay), std::string::npos);
+  limiting.reset();
+  shop.reload(readSettings(*properties(good + "lockkeeper.http.routes.sms.match = sms\n")));  // it has ended
+}
+
+TEST(LockServices, WhoBeginsToFollowDuringOrAfterAReloadDoesNotMissIt) {
+  LockServices shop = services("lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n");
+  const FollowingFilter late;
+  std::jthread following;
+  const FollowingFilter early([&, prepared = 0]() mutable {
+    if (++prepared == 2) following = std::jthread([&] { shop.follow(late); });
+  });
+  shop.follow(early);
+  EXPECT_EQ(early.limit(), 1);
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 2/h\n")));
+  following = {};
+  EXPECT_EQ(early.limit(), 2);
+  EXPECT_EQ(late.limit(), 2);
+
+  const FollowingFilter latest;  // which was made from the options before
+  shop.follow(latest);
+  EXPECT_EQ(latest.limit(), 2);
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 3/h\n")));
+  EXPECT_EQ(late.limit(), 3);
+  EXPECT_EQ(latest.limit(), 3);
+}
+
+TEST(LockServices, WhoCannotGoByTheOptionsDoesNotFollow) {
+  LockServices shop = services("lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n");
+  bool fits = false;
+  const FollowingFilter filter([&] {
+    if (!fits) throw std::invalid_argument("lockkeeper.http.routes.sms.limits.sms needs a user");
+  });
+  EXPECT_EQ(refusal([&] { shop.follow(filter); }), "lockkeeper.http.routes.sms.limits.sms needs a user");
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 2/h\n")));
+  EXPECT_EQ(filter.limit(), 0);
+  fits = true;
+  shop.follow(filter);
+  EXPECT_EQ(filter.limit(), 2);
+}
+
+TEST(LockServices, NothingStaysOfFollowersThatHaveEnded) {
+  std::atomic<int> memory = 0;
+  LockServices shop = services("lockkeeper.store = memory:\n");
+  for (int i = 0; i < 100; ++i) shop.follow(FollowingFilter(memory));
+  EXPECT_LE(memory, 1) << "one follows when the one before it has ended";
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 2/h\n")));
+  EXPECT_EQ(memory, 0);
+}
+
+TEST(LockServices, WhatEndsWithAReloadMayUseTheServices) {
+  LockServices shop = services("lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/h\n");
+  const FollowingFilter other;
+  RateLimitOptions options;
+  options.report =
+      [ends = std::shared_ptr<void>(nullptr, [&](void*) { shop.follow(other); })](const RateLimitReport&) {};
+  std::optional<RateLimitFilter> filter(std::in_place, shop.sharedLimits(), std::move(options));
+  options.report = nullptr;
+  shop.follow(*filter);
+  const FollowingFilter ending([&, prepared = 0]() mutable {
+    if (++prepared == 2) filter.reset();  // the reload keeps it to its end
+  });
+  shop.follow(ending);
+  EXPECT_EQ(other.limit(), 0);
+  shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 2/h\n")));
+  EXPECT_EQ(other.limit(), 2);
+}
+
 TEST(LockServices, KeepsAnswersInAStoreOfTheirOwn) {
   const std::string route = "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n";
   const std::string own = "lockkeeper.http.idempotency.store = memory:\n";
   const StoreRegistry stores = withOtherStore();
   const std::string other = "lockkeeper.store = other:\n";
   EXPECT_NE(services(other + own + route, stores).sharedAnswers(), nullptr);
-  EXPECT_NE(services("lockkeeper.store = memory:\n" + route).sharedAnswers(), nullptr);
-  EXPECT_NE(refused(other + route, stores).find("lockkeeper.store: "), std::string::npos);
-  EXPECT_NE(refusal([&] { (void)services(other, stores).sharedAnswers(); }).find("no route is configured"),
+  EXPECT_NE(
+      refused("lockkeeper.store = memory:\n" + route).find("lockkeeper.http.idempotency.store is missing"),
+      std::string::npos)
+      << "they share the store of the locks only when that is written";
+  const std::string shared = "lockkeeper.http.idempotency.store = ${lockkeeper.store}\n";
+  EXPECT_NE(services("lockkeeper.store = memory:\n" + shared + route).sharedAnswers(), nullptr);
+  EXPECT_NE(refused(other + shared + route, stores).find("lockkeeper.http.idempotency.store: "),
             std::string::npos);
+  EXPECT_EQ(refusal([&] { (void)services(other, stores).sharedAnswers(); }),
+            "lockkeeper.http.idempotency.store is missing, where answers are kept");
   EXPECT_NE(refused(other + "lockkeeper.http.idempotency.store = redis://h\n", stores)
                 .find("lockkeeper.http.idempotency.store: this program has no driver"),
             std::string::npos);
@@ -305,6 +522,24 @@ TEST(LockServices, RefusesAMigrationThatCannotBe) {
                     stores),
             "the lease of lockkeeper.tasks.report is 6m: during a migration at most "
             "lockkeeper.migration.maxTtl, 5m, is allowed");
+}
+
+TEST(LockServices, RefusesRoutesWhoseLocksAreTooLongForAMigration) {
+  const auto refusedWith = [](const std::string& settings) {
+    return refused("lockkeeper.store = memory:\nlockkeeper.migration.from = other:\n" + settings,
+                   withOtherStore());
+  };
+  const std::string rest = ": during a migration at most lockkeeper.migration.maxTtl, ";
+  EXPECT_EQ(refusedWith("lockkeeper.http.locks.order.match = PUT /orders/{id}\n"
+                        "lockkeeper.http.locks.order.by = path id\n"
+                        "lockkeeper.http.locks.order.ttl = 6m\n"),
+            "lockkeeper.http.locks.order.ttl is 6m" + rest + "5m, is allowed");
+  const std::string pay = "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n";
+  EXPECT_EQ(refusedWith(pay + "lockkeeper.http.idempotency.routes.pay.ttl = 6m\n"),
+            "lockkeeper.http.idempotency.routes.pay.ttl is 6m" + rest + "5m, is allowed");
+  EXPECT_EQ(refusedWith(pay + "lockkeeper.lock.ttl = 10s\nlockkeeper.migration.maxTtl = 20s\n"),
+            "lockkeeper.http.idempotency.routes.pay.ttl is 30s" + rest + "20s, is allowed")
+      << "its default";
 }
 
 }  // namespace

@@ -58,6 +58,20 @@ TEST(ClientAddress, OfAMappedIpv4IsTheIpv4One) {
   EXPECT_EQ(address("10.0.0.0/8", "::ffff:10.1.2.3", {"::ffff:198.51.100.7"}), "198.51.100.7");
 }
 
+TEST(ClientAddress, HasNoScope) {
+  const std::string linkLocal = "fe80::1%lo";
+  EXPECT_EQ(address("", linkLocal), "fe80::/64");
+  EXPECT_EQ(address("", linkLocal, {}, 128), "fe80::1");
+  EXPECT_EQ(address("10.0.0.0/8, fe80::/10", linkLocal, {"198.51.100.7"}), "198.51.100.7");
+  EXPECT_EQ(address(linkLocal, linkLocal, {linkLocal + ", 198.51.100.7"}), "198.51.100.7");
+  EXPECT_EQ(address(linkLocal, "fe80::1", {"198.51.100.7"}), "198.51.100.7");
+}
+
+TEST(ClientAddress, OfAUnixSocketIsOneForAll) {
+  EXPECT_EQ(address("", "/tmp/socket"), "unix");
+  EXPECT_EQ(address("10.0.0.0/8", "/tmp/socket", {"198.51.100.7"}), "unix");
+}
+
 TEST(ClientAddress, RefusesWhatIsNoNetwork) {
   for (const char* proxies :
        {"proxy.example", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/x", "::1/129", "10.0.0", "/8"}) {

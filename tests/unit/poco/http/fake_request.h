@@ -9,12 +9,13 @@
 
 namespace lockkeeper::poco {
 
-/// A request that no server has received.
+/// A request that no server has received. A peer that begins with / is one of a Unix socket.
 class FakeRequest final : public Poco::Net::HTTPServerRequest {
  public:
   FakeRequest(const std::string& method, const std::string& target, const std::string& peer = "192.0.2.1",
               const std::string& body = "")
-      : peer_(peer, 4711), body_(body) {
+      : peer_(peer.starts_with('/') ? Poco::Net::SocketAddress(peer) : Poco::Net::SocketAddress(peer, 4711)),
+        body_(body) {
     setMethod(method);
     setURI(target);
     if (!body.empty()) setContentLength(static_cast<std::streamsize>(body.size()));

@@ -145,6 +145,7 @@ TEST(IdempotencyOptions, RefusesWhatCannotBeMeant) {
   EXPECT_NAMES(changed([](auto& route) { route.ttl = 0ms; }), "ttl is 0s");
   EXPECT_NAMES(changed([](auto& route) { route.name = "a:b"; }), "'a:b'");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxBody = 0}), "maxBody is 0");
+  EXPECT_NAMES(keyRefusal({.routes = {payments()}, .bodyTimeout = 9ms}), "bodyTimeout is 9ms");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .maxAnswer = (1U << 20) + 1}), "maxAnswer is 1048577");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .keyNamespace = "a b"}), "'a b'");
   EXPECT_NAMES(keyRefusal({.routes = {payments()}, .operationTimeout = 0ms}), "operationTimeout is 0s");

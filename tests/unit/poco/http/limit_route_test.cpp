@@ -81,6 +81,8 @@ TEST(LimitRules, NamesTheSettingThatIsWrong) {
   expectRefused(sms + routes + "sms.limits.perPone = json phone\n", "lockkeeper.limits.perPone");
   expectRefused(sms + routes + "sms.limits.total = everybody\n", "routes.sms.limits.total is 'everybody'");
   expectRefused(sms, "routes.sms.limits has 0 limits");
+  expectRefused("lockkeeper.http.bodyTimeout = 2h\n",
+                "lockkeeper.http.bodyTimeout is 2h: it must be 10ms to 1h");
   expectRefused("lockkeeper.http.maxBody = 0\n", "lockkeeper.http.maxBody is 0: 1 to 16777216 are allowed");
   expectRefused(sms + routes + "sms.limit.total = all\n",
                 "routes.sms.limit.total' is unknown: did you mean lockkeeper.http.routes.sms.limits.total?");

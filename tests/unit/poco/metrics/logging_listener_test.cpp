@@ -6,6 +6,8 @@
 #include <Poco/Logger.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tell_everything.h"
 
 namespace lockkeeper::poco {
@@ -67,6 +69,7 @@ TEST_F(LoggingListenerTest, EachEventHasItsLevel) {
   listener.other(EventKind::termBegan, "chief", "");
   listener.other(EventKind::termEnded, "chief", "");
   listener.taskPlanned("report", 1h);
+  listener.other(EventKind::scheduleEnded, "report", "");
   listener.other(EventKind::phaseChanged, "shop", "both");
   listener.requestRefused("buy", 423);
   listener.requestRefused("buy", 429, true);
@@ -95,9 +98,25 @@ TEST_F(LoggingListenerTest, EachEventHasItsLevel) {
           "notice this process leads 'chief'",
           "notice this process has led 'chief' for 0s",
           "trace the next tick of the task 'report' is in 1h",
+          "trace the task 'report' has no further tick",
           "notice the migration 'shop' now goes by both",
           "trace the route 'buy' refuses a request with 423",
           "trace the route 'buy' would refuse a request with 429"}));
+}
+
+TEST_F(LoggingListenerTest, AStoreThatIsDownDoesNotFillTheLog) {
+  for (int call = 0; call < 500; ++call) {
+    listener.attemptFailed("order", ErrorCode::storeUnavailable, "refused");
+    listener.gaveUp("order", ErrorCode::storeUnavailable, 1s);
+    listener.gaveUp("order", ErrorCode::cancelled, 1s);
+  }
+  EXPECT_EQ(std::ranges::count_if(lines, [](const auto& line) { return line.starts_with("warning"); }), 20);
+  EXPECT_EQ(std::ranges::count_if(lines, [](const auto& line) { return line.starts_with("debug"); }), 500);
+  listener.attemptFailed("order", ErrorCode::outcomeUnknown, "no answer");
+  EXPECT_EQ(lines.back(), "warning the store failed for 'order' (outcome unknown): no answer");
+  const std::size_t before = lines.size();
+  for (int lock = 0; lock < 500; ++lock) listener.lost("order", LossReason::notOwner);
+  EXPECT_EQ(lines.size(), before + 500);
 }
 
 TEST_F(LoggingListenerTest, ANodeThatFailsIsToldOnceAndOnceThatItIsBack) {

@@ -22,6 +22,7 @@ class MetricsTest : public ::testing::Test {
  protected:
   double value(const std::string& name, Labels labels) const {
     labels["driver"] = "redis";
+    if (name.starts_with("lock")) labels.emplace("lock", "mutex");
     return PrometheusText(metrics.text()).value("lockkeeper_" + name, labels);
   }
 
@@ -47,6 +48,39 @@ TEST_F(MetricsTest, CountsCallsForALockByWhatCameOfThem) {
   EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "timeout"}}), 2);
   EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "cancelled"}}), 1);
   EXPECT_EQ(value("lock_acquisitions_total", {{"outcome", "failed"}}), 4);
+}
+
+TEST_F(MetricsTest, TellsTheKindsOfLocksApart) {
+  const auto all = metrics.listener("redis");
+  const std::vector<std::pair<std::string, std::optional<Share>>> kinds{
+      {"mutex", {}}, {"shared", readerShare}, {"shared", upgradeableShare}, {"semaphore", Share{2, 5}}};
+  for (const auto& [kind, share] : kinds) {
+    const auto tell = [&, share = share](Event event) {
+      event.share = share;
+      all->on(event);
+    };
+    tell({.kind = EventKind::acquired});
+    tell({.kind = EventKind::acquired});
+    tell({.kind = EventKind::acquired});
+    tell({.kind = EventKind::timedOut});
+    tell({.kind = EventKind::renewed});
+    tell({.kind = EventKind::released});
+    tell({.kind = EventKind::lost, .loss = LossReason::notOwner});
+  }
+  for (const std::string kind : {"mutex", "shared", "semaphore"}) {
+    const double holders = kind == "shared" ? 2 : 1;
+    const auto count = [&](const std::string& name, Labels labels) {
+      labels["lock"] = kind;
+      return value(name, labels);
+    };
+    EXPECT_EQ(count("lock_acquisitions_total", {{"outcome", "granted"}}), 3 * holders) << kind;
+    EXPECT_EQ(count("lock_acquisitions_total", {{"outcome", "timeout"}}), holders) << kind;
+    EXPECT_EQ(count("lock_wait_seconds_count", {}), 3 * holders) << kind;
+    EXPECT_EQ(count("lock_hold_seconds_count", {}), holders) << kind;
+    EXPECT_EQ(count("lock_renewals_total", {{"outcome", "renewed"}}), holders) << kind;
+    EXPECT_EQ(count("lock_losses_total", {{"reason", "not_owner"}}), holders) << kind;
+    EXPECT_EQ(count("locks_held", {}), holders) << kind;
+  }
 }
 
 TEST_F(MetricsTest, MeasuresWaitsAndHoldsInSeconds) {
@@ -169,6 +203,24 @@ TEST_F(MetricsTest, KnowsHowTasksEndedWhenTheyLastSucceededAndWhenTheyComeNext) 
   EXPECT_THROW(value("task_last_success_timestamp_seconds", {{"task", "other"}}), std::runtime_error);
 }
 
+TEST_F(MetricsTest, HasNoNextRunOfATaskThatHasEnded) {
+  listener.taskPlanned("report", 1h);
+  listener.taskPlanned("other", 1h);
+  listener.other(EventKind::scheduleEnded, "report", "");
+  EXPECT_THROW(value("task_next_run_timestamp_seconds", {{"task", "report"}}), std::runtime_error);
+  EXPECT_GT(value("task_next_run_timestamp_seconds", {{"task", "other"}}), 0);
+}
+
+TEST_F(MetricsTest, KnowsHowLongCallersWaitForALimit) {
+  const Decision allowed{.allowed = true, .policy = "sms", .outage = {}};
+  listener.decided("+49", allowed, 40ms);
+  listener.decided("+49", allowed, 2s);
+  listener.decided("+49", allowed);  // take() does not wait
+  EXPECT_EQ(value("rate_wait_seconds_count", {{"policy", "sms"}}), 2);
+  EXPECT_DOUBLE_EQ(value("rate_wait_seconds_sum", {{"policy", "sms"}}), 2.04);
+  EXPECT_EQ(value("rate_wait_seconds_bucket", {{"policy", "sms"}, {"le", "0.05"}}), 1);
+}
+
 TEST_F(MetricsTest, KnowsWhetherThisProcessLeads) {
   listener.other(EventKind::termBegan, "chief", "");
   EXPECT_EQ(value("leader", {{"election", "chief"}}), 1);
@@ -271,9 +323,9 @@ TEST_F(MetricsTest, StoresAreCountedApartAndShownTogether) {
   other.renewalFailed("order", ErrorCode::storeUnavailable, "", 1s);
   const PrometheusText text(metrics.text());
   const std::string name = "lockkeeper_lock_renewals_total";
-  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"outcome", "renewed"}}), 1);
-  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"outcome", "failed"}}), 0);
-  EXPECT_EQ(text.value(name, {{"driver", "mysql+version"}, {"outcome", "failed"}}), 1);
+  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"lock", "mutex"}, {"outcome", "renewed"}}), 1);
+  EXPECT_EQ(text.value(name, {{"driver", "redis"}, {"lock", "mutex"}, {"outcome", "failed"}}), 0);
+  EXPECT_EQ(text.value(name, {{"driver", "mysql+version"}, {"lock", "mutex"}, {"outcome", "failed"}}), 1);
 }
 
 TEST_F(MetricsTest, TheListenerOutlivesTheMetrics) {

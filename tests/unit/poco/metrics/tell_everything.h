@@ -43,9 +43,10 @@ class Teller {
     listener_->on(event);
   }
   void released(std::string_view key, Time held) const { listener_->on(of(EventKind::released, key, held)); }
-  void decided(std::string_view key, const Decision& decision) const {
+  void decided(std::string_view key, const Decision& decision, std::optional<Time> wait = {}) const {
     Event event = of(EventKind::decided, key);
     event.decision = &decision;
+    event.wait = wait;
     listener_->on(event);
   }
   void attemptFailed(std::string_view key, ErrorCode code, std::string_view message) const {
@@ -118,6 +119,7 @@ class Teller {
       other(static_cast<EventKind>(kind), "order", "no answer");
     }
     taskPlanned("report", 1h);
+    other(EventKind::scheduleEnded, "ended", "");
     other(EventKind::termBegan, "chief", "");
     other(EventKind::termEnded, "chief", "");
     other(EventKind::phaseChanged, "shop", "new:* = modern, * = both");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -8,6 +9,8 @@ class HTTPRequestHandlerFactory;
 }
 
 namespace lockkeeper::poco {
+
+class LockServices;
 
 /// What RateLimitFilter, RequestLocks and Idempotency have in common: they stand between a Poco HTTP server
 /// and its handlers, by options that can be replaced. Thread-safe.
@@ -21,8 +24,8 @@ class HttpFilter {
   class State {
    public:
     virtual ~State() = default;
-    /// As HttpFilter::reload().
-    virtual void reload(Options options) = 0;
+    /// Throws as HttpFilter::reload() does. What it returns puts the options in place, and does not throw.
+    virtual std::function<void()> prepare(Options options) = 0;
     /// As HttpFilter::wrap().
     virtual Handlers wrap(Handlers handlers) = 0;
   };
@@ -33,10 +36,10 @@ class HttpFilter {
   HttpFilter& operator=(HttpFilter&&) noexcept = default;
 
   /// Works by other options from now on. Requests that are on their way keep the old ones. What is used of a
-  /// limit stays used, and answers that were kept stay for their time. Hooks that are empty in `options`
-  /// (`clients.user`, `report`, those of Idempotency) stay as they are. Throws like the constructor, and then
-  /// the old options stay.
-  void reload(Options options) { state_->reload(std::move(options)); }
+  /// limit stays used, and answers that were kept stay for their time, under the namespace with which the
+  /// filter was made. Hooks that are empty in `options` (`clients.user`, `report`, those of Idempotency) stay
+  /// as they are. Throws like the constructor, and then the old options stay.
+  void reload(Options options) { state_->prepare(std::move(options))(); }
 
   /// A factory for Poco::Net::HTTPServer, whose handlers do the filter's work and then call those of
   /// `handlers`. Requests without a route are passed on at once. The filter need not outlive the factory.
@@ -48,6 +51,8 @@ class HttpFilter {
   ~HttpFilter() = default;
 
  private:
+  friend class LockServices;
+
   std::shared_ptr<State> state_;
 };
 

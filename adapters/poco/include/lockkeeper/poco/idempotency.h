@@ -20,6 +20,8 @@ class AbstractConfiguration;
 
 namespace lockkeeper::poco {
 
+struct Settings;
+
 /// Requests that may be repeated with the same Idempotency-Key and are carried out once.
 struct IdempotentRoute {
   std::string name{};   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
@@ -64,20 +66,23 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
 
   std::size_t maxBody = std::size_t{1} << 20;  ///< Longest request body, in bytes: 1 to 16 MiB. Longer: 413.
 
+  /// How long a body may take to come, which keeps a thread of the server: 10 ms to 1 h. Longer: 408.
+  std::chrono::milliseconds bodyTimeout{std::chrono::seconds{30}};
+
   /// Longest answer that is kept whole, with its fields, in bytes: 1024 to maxValueBytes. Of a longer one
   /// only the fact is kept: a repetition is not carried out, but answered with 409.
   std::size_t maxAnswer = maxValueBytes;
 
   /// How many bytes of whole answers this process may have in the store at a time. Of those that come beyond
-  /// it only the fact is kept, about 300 bytes each: a bound on what is taken from the locks and limits of
-  /// the same store. After a restart the count begins anew.
+  /// it only the fact is kept, about 300 bytes each. After a restart the count begins anew.
   std::size_t maxStored = std::size_t{16} << 20;
 
   /// Which answers are final: those are kept. Empty: all but 401, 407, 408, 409, 421, 423, 425, 429 and 5xx,
   /// which say that the same request may succeed another time.
   std::function<bool(int status)> isFinal{};
 
-  std::string keyNamespace{};  ///< Put before the keys of answers; see ManagerOptions::keyNamespace.
+  /// Put before the keys of answers; see ManagerOptions::keyNamespace. reload() does not change it.
+  std::string keyNamespace{};
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};  ///< Of the store of answers.
   std::shared_ptr<Clock> clock{};                                       ///< Null: the system's.
 
@@ -90,10 +95,13 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// Reads `lockkeeper.http` and `lockkeeper.namespace`; docs/configuration.md lists the settings. Throws
   /// ConfigError that names the first setting that is unknown or not allowed.
   static IdempotencyOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+
+  /// The same from a configuration that was read before.
+  static IdempotencyOptions fromSettings(const Settings& settings);
 };
 
 /// Carries requests of a Poco HTTP server out once for each Idempotency-Key
-/// (draft-ietf-httpapi-idempotency-key-header), over all servers that share the stores. Thread-safe.
+/// (draft-ietf-httpapi-idempotency-key-header-07), over all servers that share the stores. Thread-safe.
 ///
 /// A request is served under a lock; its answer is collected in memory, kept, and then sent. The same request
 /// again (method, target and SHA-256 of the body) gets the kept answer, with `Idempotent-Replayed: true`;

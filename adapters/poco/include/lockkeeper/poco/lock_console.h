@@ -10,7 +10,9 @@
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/poco/client_options.h"
+#include "lockkeeper/poco/console/recent_activity.h"
 #include "lockkeeper/poco/export.h"
+#include "lockkeeper/poco/health_handler.h"
 
 namespace lockkeeper::poco {
 
@@ -30,6 +32,10 @@ struct ConsoleOptions {
   /// Whoever it names may take locks from their holders, and is named in the log; it returns an empty text
   /// for all others. Without it, nobody may.
   UserOf operatorOf{};
+  /// What this process did, beside what the store says: see RecentActivity. Null: not shown.
+  std::shared_ptr<const RecentActivity> activity{};
+  /// Whether these answer is shown, as in serveHealth().
+  HealthParts health{};
 };
 
 /// A page for Poco's HTTP server that shows live who holds which lock. It needs nothing from the internet.

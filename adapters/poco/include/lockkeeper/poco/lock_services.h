@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
@@ -10,6 +12,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/health_handler.h"
+#include "lockkeeper/poco/http_filter.h"
 #include "lockkeeper/poco/settings.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
@@ -22,6 +25,31 @@ namespace lockkeeper::poco {
 /// The system's clock and random numbers, and a LoggingListener that writes to Poco::Logger "lockkeeper":
 /// there one reads why a store does not answer.
 LOCKKEEPER_POCO_EXPORT Environment loggingEnvironment();
+
+/// A limit of a configuration as LockServices::reload() has read it last, for those who keep it:
+///
+///     const LivePolicy sms = services.livePolicy("sms");
+///     services.limits().take(user, sms);
+///
+/// A value: its copies follow the same limit. Thread-safe, and never blocks.
+class LivePolicy {
+ public:
+  /// What the limit allows now. It does not change; the next call may return another one. Lives as long as
+  /// this object, a copy of it or the LockServices.
+  const RatePolicy& now() const noexcept { return *now_->load(std::memory_order_acquire); }
+
+  /// now(), for the functions of RateLimiter.
+  operator const RatePolicy&() const noexcept { return now(); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  friend class LockServices;
+
+  using Now = std::shared_ptr<const std::atomic<const RatePolicy*>>;
+
+  explicit LivePolicy(Now now) noexcept : now_(std::move(now)) {}
+
+  Now now_;
+};
 
 /// Locks and limits as the settings say: the manager, on a migration between two stores where one is
 /// configured, the limiter and its policies, and how tasks run. Thread-safe.
@@ -47,21 +75,36 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
   /// The same, for those who keep it, such as RateLimitFilter.
   const std::shared_ptr<RateLimiter>& sharedLimits() const;
 
-  /// Where Idempotency keeps answers: `lockkeeper.http.idempotency.store`, or `lockkeeper.store`. Throws
-  /// ConfigError when neither that is set nor a route of `lockkeeper.http.idempotency`.
+  /// Where Idempotency keeps answers: `lockkeeper.http.idempotency.store`. Throws ConfigError when that is
+  /// not set.
   const std::shared_ptr<ValueStore>& sharedAnswers() const;
 
   /// All of them that there are, for serveHealth().
   HealthParts healthParts() const { return {locks_, limits_, answers_}; }
 
-  /// Takes over the limits and the tasks of other settings: policy() and task() return the new ones from now
-  /// on. Everything else stays as it was made. What is used of a limit stays used. Give filters their options
-  /// from the same configuration, so that all agree. Throws ConfigError, and then all stays as it was.
+  /// Takes over the limits, the tasks and the HTTP filters of other settings: policy() and task() return the
+  /// new ones from now on, each LivePolicy has its new limit, and filters that follow() go by their new
+  /// options. Stores, locks and tasks that run stay as they were made. What is used of a limit stays used.
+  /// Throws ConfigError that names what is wrong, also when a limit is missing of which there is a
+  /// LivePolicy, and then all stays as it was.
   void reload(const Settings& settings);
+
+  /// Gives `filter`, which was made from the same configuration, the options that were read last, and from
+  /// now on those of each reload(). Its hooks stay. It may end before this object. Throws ConfigError as
+  /// reload() does, and then the filter does not follow.
+  /// @{
+  void follow(const HttpFilter<RateLimitOptions>& filter) const;
+  void follow(const HttpFilter<RequestLockOptions>& filter) const;
+  void follow(const HttpFilter<IdempotencyOptions>& filter) const;
+  /// @}
 
   /// The limit `lockkeeper.limits.NAME`, as it was configured last. Lives as long as this object. Throws
   /// ConfigError that names the nearest one when there is none of that name.
   const RatePolicy& policy(std::string_view name) const;
+
+  /// The same for those who keep it: it follows each reload(), which from then on must have a limit of that
+  /// name. Throws as policy() does.
+  LivePolicy livePolicy(std::string_view name) const;
 
   /// `lockkeeper.tasks.NAME`, for an ExclusiveTask. Lives as long as this object. Throws ConfigError that
   /// names the nearest one when there is none of that name.
@@ -74,6 +117,9 @@ class LOCKKEEPER_POCO_EXPORT LockServices {
 
  private:
   struct Live;
+
+  template <class Options>
+  void followWith(const HttpFilter<Options>& filter) const;
 
   std::shared_ptr<Live> live_;
   std::shared_ptr<LockManager> locks_;

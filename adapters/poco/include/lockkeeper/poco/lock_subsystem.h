@@ -48,6 +48,13 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   HealthParts healthParts() const { return services().healthParts(); }
   /// LockServices::policy().
   const RatePolicy& policy(std::string_view limit) const { return services().policy(limit); }
+  /// LockServices::livePolicy().
+  LivePolicy livePolicy(std::string_view limit) const { return services().livePolicy(limit); }
+  /// LockServices::follow().
+  template <class Filter>
+  void follow(const Filter& filter) const {
+    services().follow(filter);
+  }
   /// LockServices::task().
   const TaskOptions& task(std::string_view name) const { return services().task(name); }
   /// LockServices::schedule().

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -20,6 +21,8 @@ class AbstractConfiguration;
 }
 
 namespace lockkeeper::poco {
+
+struct Settings;
 
 /// Requests that must keep limits.
 struct LimitedRoute {
@@ -53,6 +56,9 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   /// Longest body, in bytes, on routes with a limit by "json": 1 to 16 MiB. Longer: 413.
   std::size_t maxBody = 16384;
 
+  /// How long such a body may take to come, which keeps a thread of the server: 10 ms to 1 h. Longer: 408.
+  std::chrono::milliseconds bodyTimeout{std::chrono::seconds{10}};
+
   ClientOptions clients{};
 
   /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
@@ -62,6 +68,9 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   /// Reads `lockkeeper.http` and `lockkeeper.limits`; docs/configuration.md lists the settings. Throws
   /// ConfigError that names the first setting that is unknown or not allowed.
   static RateLimitOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+
+  /// The same from a configuration that was read before.
+  static RateLimitOptions fromSettings(const Settings& settings);
 };
 
 /// Limits the requests of a Poco HTTP server, without a line in its handlers:

@@ -18,6 +18,8 @@ class AbstractConfiguration;
 
 namespace lockkeeper::poco {
 
+struct Settings;
+
 /// Requests that are served one at a time for each key.
 struct LockedRoute {
   std::string name{};   ///< [A-Za-z0-9_.-]{1,64}.
@@ -72,6 +74,9 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   /// Reads `lockkeeper.http`; docs/configuration.md lists the settings. Throws ConfigError that names the
   /// first setting that is unknown or not allowed.
   static RequestLockOptions fromConfiguration(const Poco::Util::AbstractConfiguration& configuration);
+
+  /// The same from a configuration that was read before.
+  static RequestLockOptions fromSettings(const Settings& settings);
 };
 
 /// Serves requests of a Poco HTTP server under locks: one at a time for each key, over all servers that share

@@ -45,7 +45,7 @@ struct HttpSettings {
   RequestLockOptions locks{};
   IdempotencyOptions idempotency{};
   ClientOptions clients{};
-  std::string answersStore{};  ///< Empty: Settings::store. May hold a password: not for messages.
+  std::string answersStore{};  ///< Empty: none. May hold a password: not for messages.
 };
 
 /// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.

@@ -34,6 +34,16 @@ std::string valueKey(const IdempotencyOptions& options, const std::string& key) 
   return options.keyNamespace.empty() ? key : options.keyNamespace + ":" + key;
 }
 
+/// Calls once more if the first call fails: its answer may be all that was lost.
+template <class Call>
+void insist(Call call) {
+  try {
+    call();
+  } catch (const Error&) {
+    call();
+  }
+}
+
 }  // namespace
 
 std::optional<StoredAnswer> AnswerStore::find(const IdempotencyOptions& options, const std::string& key) {
@@ -49,12 +59,12 @@ void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute
     const StoredAnswer fact{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false};
     bytes = fact.encode();
   }
-  try {
-    values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options));
-  } catch (const Error&) {
-    // Once more, since a lost answer means that a repetition runs again. The first one that is kept stays.
-    values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options));
-  }
+  // What is not kept runs again when it is repeated. The first one that is kept stays.
+  insist([&] { values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options)); });
+}
+
+void AnswerStore::forget(const IdempotencyOptions& options, const std::string& key) {
+  insist([&] { values_->erase(valueKey(options, key), deadlineOf(options)); });
 }
 
 /// Whether so many bytes more may be stored, which they then count as, even if the store should not take

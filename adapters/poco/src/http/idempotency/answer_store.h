@@ -25,6 +25,9 @@ class AnswerStore {
   void keep(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& key,
             const StoredAnswer& answer);
 
+  /// Removes what keep() may have kept. Throws Error.
+  void forget(const IdempotencyOptions& options, const std::string& key);
+
  private:
   using Ending = std::pair<Instant, std::size_t>;  // when so many bytes end
 

@@ -21,8 +21,8 @@ using Poco::Net::HTTPServerResponse;
 
 /// Whether the client has gone before its body was here: what came of it is not the request.
 bool isCutOff(HTTPServerRequest& request, const Body& body) {
-  if (request.hasContentLength()) {
-    return body.bytes.size() < static_cast<std::size_t>(request.getContentLength64());
+  if (const auto length = statedLength(request)) {
+    return body.bytes.size() < static_cast<std::size_t>(*length);
   }
   if (!request.getChunkedTransferEncoding()) return false;
   const auto* socket = socketOf(request);
@@ -50,7 +50,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
  public:
   using FilterHandler::FilterHandler;
 
-  void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
+  void serve(HTTPServerRequest& request, HTTPServerResponse& response) override {
     const auto path = pathOf(request);
     if (!path) return refuseTarget(request, response);
     const bool passes = !isKeptMethod(request.getMethod());
@@ -64,8 +64,9 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
                     plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
                                  "The request needs one Idempotency-Key of 1 to 255 characters."));
     }
-    Body body = readBody(request, rules_->options().maxBody);
-    if (!body.whole) return refuseLongBody(request, response, rules_->options().maxBody);
+    const std::size_t most = rules_->options().maxBody;
+    Body body = readBody(request, most, rules_->options().bodyTimeout);
+    if (body.end != BodyEnd::whole) return refuseBody(request, response, body.end, most);
     if (isCutOff(request, body)) return response.setKeepAlive(false);
 
     RequestFacts facts = rules_->facts(request, *path);
@@ -73,7 +74,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     serve({.route = *route,
            .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),
            .fingerprint = fingerprintOf(request, body.bytes),
-           .body = std::move(body.bytes),
+           .body = std::move(body),
            .request = request,
            .response = response});
   }
@@ -83,7 +84,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     const IdempotencyRoute& route;
     std::string key;
     std::string fingerprint;
-    std::string body;
+    Body body;
     HTTPServerRequest& request;
     HTTPServerResponse& response;
   };
@@ -100,7 +101,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       report(call, IdempotencyEvent::storeDown, error.what());
       refused(call, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-                          "Nobody can tell at present whether the request was carried out before.");
+                          "It cannot be checked at present whether the request was carried out before.");
     }
     if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);
@@ -132,10 +133,13 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       keep(call, {.fingerprint = call.fingerprint, .status = captured.getStatus(), .whole = false});
     });
     ReplayedRequest replayed(call.request, std::move(call.body), captured);
+    boundSending(call.request);
     try {
       const CurrentLock current(lock);
       passOn(*handlers_, replayed, captured);
     } catch (...) {
+      // As long as the lock is valid, only this run can have kept anything.
+      if (captured.spilled() && lock.valid()) forget(call);
       lock.release();
       answerForException(call.request, call.response);
       throw;
@@ -161,6 +165,14 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       report(call, IdempotencyEvent::notKept, error.what());
     } catch (...) {
       report(call, IdempotencyEvent::notKept, "isFinal has thrown");
+    }
+  }
+
+  void forget(const Call& call) noexcept {
+    try {
+      state_->answers().forget(rules_->options(), call.key);
+    } catch (const std::exception&) {
+      // It stays then: a repetition gets 409.
     }
   }
 

@@ -29,6 +29,8 @@ bool isKeptMethod(std::string_view method) {
 void checkFilter(const IdempotencyOptions& options) {
   if (!options.keyNamespace.empty()) checkName("the namespace", options.keyNamespace);
   checkRange(idempotencyRoot + std::string(".maxBody"), options.maxBody, 1, mostBody);
+  checkDuration<>(idempotencyRoot + std::string(".bodyTimeout"), options.bodyTimeout, shortestBodyTimeout,
+                  longestBodyTimeout);
   checkRange(idempotencyRoot + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
   checkRange(idempotencyRoot + std::string(".maxStored"), options.maxStored, 0, mostStored);
   checkDuration<>("operationTimeout", options.operationTimeout, std::chrono::milliseconds{1},
@@ -63,7 +65,10 @@ IdempotencyRoute IdempotencyRoute::of(const IdempotentRoute& given, const Idempo
 
 IdempotencyOptions IdempotencyOptions::fromConfiguration(
     const Poco::Util::AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
+  return fromSettings(readSettings(configuration));
+}
+
+IdempotencyOptions IdempotencyOptions::fromSettings(const Settings& settings) {
   IdempotencyOptions options = settings.http.idempotency;
   options.clients = settings.http.clients;
   options.keyNamespace = settings.manager.keyNamespace;

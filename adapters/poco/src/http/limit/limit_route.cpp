@@ -5,6 +5,7 @@
 #include "http/limit/rate_fields.h"
 #include "http/request_body.h"
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"
 
@@ -18,6 +19,8 @@ constexpr std::size_t mostLimits = 16;  // what RateLimiter::take() takes at onc
 
 void checkFilter(const RateLimitOptions& options) {
   checkRange(limitsRoot + std::string(".maxBody"), options.maxBody, 1, mostBody);
+  checkDuration<>(limitsRoot + std::string(".bodyTimeout"), options.bodyTimeout, shortestBodyTimeout,
+                  longestBodyTimeout);
 }
 
 LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& options) {
@@ -56,7 +59,10 @@ LimitRoute LimitRoute::of(const LimitedRoute& given, const RateLimitOptions& opt
 }
 
 RateLimitOptions RateLimitOptions::fromConfiguration(const Poco::Util::AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
+  return fromSettings(readSettings(configuration));
+}
+
+RateLimitOptions RateLimitOptions::fromSettings(const Settings& settings) {
   RateLimitOptions options = settings.http.limits;
   options.policies = settings.policies();
   options.clients = settings.http.clients;

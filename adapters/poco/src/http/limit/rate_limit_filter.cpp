@@ -62,14 +62,19 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
  public:
   using FilterHandler::FilterHandler;
 
-  void handleRequest(Request& request, Response& response) override {
+  void serve(Request& request, Response& response) override {
     const auto path = pathOf(request);
-    if (!path && !rules_->options().dryRun) return refuseTarget(request, response);
+    if (!path && enforces()) return refuseTarget(request, response);
     const LimitRoute* route = path ? rules_->find(request.getMethod(), *path) : nullptr;
     route != nullptr ? limit(*route, *path, request, response) : passOn(*handlers_, request, response);
   }
 
  private:
+  /// Whether there is a route that refuses anything.
+  bool enforces() const {
+    return std::ranges::any_of(rules_->routes(), [](const LimitRoute& route) { return !route.dryRun; });
+  }
+
   void limit(const LimitRoute& route, const std::vector<std::string>& path, Request& request,
              Response& response) {
     RequestFacts facts = rules_->facts(request, path);
@@ -78,11 +83,15 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
       return;
     }
     const std::size_t most = rules_->options().maxBody;
-    Body body = readBody(request, most);
-    if (!body.whole && !route.dryRun) return refuseLongBody(request, response, most);
+    Body body = readBody(request, most, rules_->options().bodyTimeout);
+    // What was late in chunks cannot be read to its end.
+    const bool isLost = body.end == BodyEnd::late && request.getChunkedTransferEncoding();
+    if (isLost || (body.end != BodyEnd::whole && !route.dryRun)) {
+      return refuseBody(request, response, body.end, most);
+    }
     facts.json = parseJson(body.bytes);
     if (!admit(route, facts, request, response)) return;
-    ReplayedRequest replayed(request, std::move(body.bytes));
+    ReplayedRequest replayed(request, std::move(body));
     passOn(*handlers_, replayed, response);
   }
 

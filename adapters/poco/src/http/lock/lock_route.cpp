@@ -79,7 +79,10 @@ std::string LockRoute::keyFor(const RequestFacts& facts) const {
 
 RequestLockOptions RequestLockOptions::fromConfiguration(
     const Poco::Util::AbstractConfiguration& configuration) {
-  const Settings settings = readSettings(configuration);
+  return fromSettings(readSettings(configuration));
+}
+
+RequestLockOptions RequestLockOptions::fromSettings(const Settings& settings) {
   RequestLockOptions options = settings.http.locks;
   options.clients = settings.http.clients;
   checkConfigured<LockRules>(completed(options, settings.manager.lock));

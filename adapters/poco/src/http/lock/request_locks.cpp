@@ -34,31 +34,39 @@ class RequestLocks::State final : public FilterState<State, Handler, LockRules> 
   State(std::shared_ptr<LockManager> manager, RequestLockOptions options)
       : FilterState(completed(std::move(options), manager->defaults())), manager_(std::move(manager)) {}
 
-  void reload(RequestLockOptions options) override {
-    FilterState::reload(completed(std::move(options), manager_->defaults()));
+  std::function<void()> prepare(RequestLockOptions options) override {
+    return FilterState::prepare(completed(std::move(options), manager_->defaults()));
   }
 
   LockManager& manager() { return *manager_; }
   HangUpWatch& watch() { return watch_; }
   HoldTimes& holdTimes() { return holdTimes_; }
 
-  /// One of the requests that wait, as long as it lives.
+  /// One of the requests that may wait, as long as it lives; none if as many as are `allowed` may already.
   class Waiting {
    public:
-    explicit Waiting(State& state) : state_(state), before_(state.waiting_.fetch_add(1)) {}
+    Waiting(State& state, std::size_t allowed) : state_(state), counts_(state.beginWait(allowed)) {}
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
-    ~Waiting() { state_.waiting_.fetch_sub(1); }
+    ~Waiting() {
+      if (counts_) state_.waiting_.fetch_sub(1);
+    }
 
-    /// How many there were before it.
-    std::size_t before() const { return before_; }
+    explicit operator bool() const { return counts_; }
 
    private:
     State& state_;
-    const std::size_t before_;
+    const bool counts_;
   };
 
  private:
+  bool beginWait(std::size_t allowed) {
+    std::size_t before = waiting_;
+    while (before < allowed && !waiting_.compare_exchange_weak(before, before + 1)) {
+    }
+    return before < allowed;
+  }
+
   const std::shared_ptr<LockManager> manager_;
   HangUpWatch watch_;
   HoldTimes holdTimes_;
@@ -69,13 +77,13 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
  public:
   using FilterHandler::FilterHandler;
 
-  void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
+  void serve(HTTPServerRequest& request, HTTPServerResponse& response) override {
     const auto path = pathOf(request);
     if (!path) return refuseTarget(request, response);
     const LockRoute* route = rules_->find(request.getMethod(), *path);
     if (route == nullptr) return passOn(*handlers_, request, response);
     const std::string key = route->keyFor(rules_->facts(request, *path));
-    if (auto lock = take(*route, key, request, response)) serve(*route, key, *lock, request, response);
+    if (auto lock = take(*route, key, request, response)) serveUnder(*lock, *route, key, request, response);
   }
 
  private:
@@ -104,7 +112,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
     report(request, route, key, RequestLockFault::busy, why);
     tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_LOCKED);
     refuseForNow(request, response, HTTPResponse::HTTP_LOCKED,
-                 "Another request has the lock of this resource.", state_->holdTimes().usual(route.name));
+                 "Another request holds the lock on this resource.", state_->holdTimes().usual(route.name));
     return std::nullopt;
   }
 
@@ -112,8 +120,9 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
   std::optional<Lock> wait(const LockRoute& route, const std::string& key, HTTPServerRequest& request,
                            std::stop_token& hungUp, std::string_view& why) {
     LockOptions options = route.lock;
-    const State::Waiting waiting(*state_);
-    if (waiting.before() >= waitingAllowed(rules_->options(), request)) {
+    // It counts from its first attempt, since only core knows when that has found the key busy.
+    const State::Waiting waiting(*state_, waitingAllowed(rules_->options(), request));
+    if (!waiting) {
       options.waitFor = std::chrono::milliseconds{0};
       why = "as many requests wait as lockkeeper.http.maxWaiting allows";
       return state_->manager().tryLock(key, options);
@@ -125,9 +134,10 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
     return state_->manager().tryLock(key, options);
   }
 
-  void serve(const LockRoute& route, const std::string& key, Lock& lock, HTTPServerRequest& request,
-             HTTPServerResponse& response) {
+  void serveUnder(Lock& lock, const LockRoute& route, const std::string& key, HTTPServerRequest& request,
+                  HTTPServerResponse& response) {
     const Instant began = now();
+    boundSending(request);
     try {
       const CurrentLock current(lock);
       passOn(*handlers_, request, response);

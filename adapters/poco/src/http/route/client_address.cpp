@@ -23,11 +23,17 @@ constexpr std::size_t bitsPerByte = 8;
 
 unsigned bits(const IPAddress& address) { return static_cast<unsigned>(address.length() * bitsPerByte); }
 
-// A dual-stack socket shows IPv4 peers as ::ffff:192.0.2.7, which is the same client.
-IPAddress unmapped(const IPAddress& address) {
-  if (address.family() != IPAddress::IPv6 || !address.isIPv4Mapped()) return address;
+// A dual-stack socket shows IPv4 peers as ::ffff:192.0.2.7, which is the same client. And no scope, such as
+// the %eth0 of fe80::1%eth0: Poco masks no address that has one.
+IPAddress plain(const IPAddress& address) {
+  if (address.family() != IPAddress::IPv6) return address;
   const auto* bytes = static_cast<const char*>(address.addr());
+  if (!address.isIPv4Mapped()) return {bytes, address.length()};
   return {bytes + address.length() - ipv4Bytes, ipv4Bytes};
+}
+
+bool isUnixSocket(const HTTPServerRequest& request) {
+  return request.clientAddress().family() == Poco::Net::SocketAddress::UNIX_LOCAL;
 }
 
 IPAddress masked(const IPAddress& address, unsigned prefix) {
@@ -39,7 +45,7 @@ std::optional<IPAddress> parseAddress(const std::string& text) {
   IPAddress address;
   if (text.empty() || !IPAddress::tryParse(text, address)) return std::nullopt;
   if (address.family() == IPAddress::IPv4 && address.toString() != text) return std::nullopt;
-  return unmapped(address);
+  return plain(address);
 }
 
 // "192.0.2.7", "192.0.2.7:4711", "2001:db8::1", "[2001:db8::1]:4711"; proxies write them all.
@@ -64,6 +70,10 @@ std::vector<std::string> forwardedFor(const HTTPServerRequest& request) {
 
 }  // namespace
 
+std::string peerOf(const HTTPServerRequest& request) {
+  return isUnixSocket(request) ? "unix" : request.clientAddress().host().toString();
+}
+
 ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
   checkRange("lockkeeper.http.ipv6Prefix", ipv6Prefix_, 1, 128);
   for (const auto& entry : StringTokenizer(options.trustedProxies, ",",
@@ -85,7 +95,8 @@ ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options
 }
 
 std::string ClientAddress::of(const HTTPServerRequest& request) const {
-  IPAddress client = unmapped(request.clientAddress().host());
+  if (isUnixSocket(request)) return peerOf(request);
+  IPAddress client = plain(request.clientAddress().host());
   if (!isProxy(client)) return display(client);
   const auto forwarded = forwardedFor(request);
   for (auto entry = forwarded.rbegin(); entry != forwarded.rend(); ++entry) {

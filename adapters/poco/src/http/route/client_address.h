@@ -10,6 +10,9 @@
 
 namespace lockkeeper::poco {
 
+/// The address of whoever has made the request's connection; "unix" for a Unix socket, whose ends have none.
+std::string peerOf(const Poco::Net::HTTPServerRequest& request);
+
 /// Tells who sends a request. X-Forwarded-For counts only as far as listed proxies have written it: from the
 /// right, up to the first address that is not one of theirs. What a client puts there itself is not looked
 /// at. Thread-safe.
@@ -18,7 +21,8 @@ class ClientAddress {
   /// Throws std::invalid_argument for a trusted proxy that is not an address or a network.
   explicit ClientAddress(const ClientOptions& options);
 
-  /// The address of the client, such as "192.0.2.7" or "2001:db8::/64".
+  /// The address of the client, such as "192.0.2.7" or "2001:db8::/64". All who come through Unix sockets are
+  /// one client, as peerOf() says: nobody has said that X-Forwarded-For is to be believed there.
   std::string of(const Poco::Net::HTTPServerRequest& request) const;
 
  private:

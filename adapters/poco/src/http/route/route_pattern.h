@@ -9,8 +9,8 @@
 namespace lockkeeper::poco {
 
 /// Which requests a route is for: "POST /sms", "PUT /orders/{id}", "* /api/*". The method is one word in
-/// upper case, or "*" for all; GET stands for HEAD, too. A segment {name} stands for any one segment, a "*"
-/// at the end for whatever follows, be it nothing.
+/// upper case, or "*" for all; GET also stands for HEAD. A segment {name} stands for any one segment, a "*"
+/// at the end for any rest, which may be empty.
 class RoutePattern {
  public:
   /// Throws std::invalid_argument, naming the setting `what`, for a pattern that no request can match.

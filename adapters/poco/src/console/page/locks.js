@@ -1,92 +1,9 @@
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="token" content="{token}">
-<meta name="breaking" content="{breaking}">
-<link rel="icon" href="data:,">
-<title>Locks</title>
-<style nonce="{nonce}">
-:root { color-scheme: light dark; --ink: #1a2230; --paper: #ffffff; --soft: #f1f4f8; --line: #c9d1db; --accent: #0b57a4;
-  --bad: #a3161d; --row: 2.5rem; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6ebf2; --paper: #12161d; --soft: #1d232d; --line: #3a4452; --accent: #8ab9f5; --bad: #ff9c9c; }
-}
-* { box-sizing: border-box; }
-html, body { height: 100%; margin: 0; }
-body { display: flex; flex-direction: column; gap: .6rem; padding: .8rem 1rem; color: var(--ink); background: var(--paper);
-  font: 1rem/1.4 system-ui, sans-serif; }
-header, .tools { display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: baseline; }
-h1 { font-size: 1.3rem; margin: 0; }
-#health.bad, #answer.bad { color: var(--bad); font-weight: 600; }
-input, button { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: .3rem;
-  padding: .3rem .6rem; }
-button { cursor: pointer; }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 1px; }
-#scroll { flex: 1; min-height: 12rem; overflow: auto; border: 1px solid var(--line); }
-table { width: 100%; min-width: 34rem; border-collapse: collapse; table-layout: fixed; font-variant-numeric: tabular-nums; }
-thead th { position: sticky; top: 0; z-index: 1; background: var(--soft); text-align: left; padding: 0; }
-thead button { width: 100%; min-height: var(--row); text-align: left; border: 0; background: none; font-weight: 600; }
-th[aria-sort=ascending] button::after { content: " ▲"; }
-th[aria-sort=descending] button::after { content: " ▼"; }
-tbody tr.lock { height: var(--row); }
-tbody tr.lock > * { height: var(--row); padding: 0 .6rem; border-bottom: 1px solid var(--line); overflow: hidden;
-  white-space: nowrap; text-overflow: ellipsis; unicode-bidi: isolate; text-align: left; font-weight: normal; }
-tbody tr.lock button { max-width: 100%; overflow: hidden; text-overflow: ellipsis; padding: .1rem .3rem; border-color: transparent;
-  color: var(--accent); text-align: left; }
-tr.space td { padding: 0; border: 0; }
-.key { width: 32%; } .owner { width: 24%; }
-dialog { max-width: min(40rem, 92vw); color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: .5rem; }
-dialog dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; }
-dialog dd { margin: 0; overflow-wrap: anywhere; unicode-bidi: isolate; white-space: pre-wrap; }
-dialog form { display: flex; flex-wrap: wrap; gap: .6rem; }
-[hidden] { display: none !important; }
-.quiet { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-@media (max-width: 40rem) { .age, .fence { display: none; } table { min-width: 0; } body { padding: .5rem; } }
-</style>
-</head>
-<body>
-<header><h1>Locks</h1> <span id="store">{store}</span> <span id="health">connecting …</span></header>
-<div class="tools">
-  <label>Filter <input id="filter" type="search" autocomplete="off" spellcheck="false"></label>
-  <span id="count"></span>
-</div>
-<div id="spoken" class="quiet" role="status"></div>
-<div id="scroll" tabindex="0" role="region" aria-label="Locks that are held">
-<table id="table">
-<thead><tr>
-<th scope="col" class="key" data-sort="key" aria-sort="ascending"><button type="button">Key</button></th>
-<th scope="col" class="owner" data-sort="owner"><button type="button">Owner</button></th>
-<th scope="col" class="age" data-sort="age"><button type="button">Held for</button></th>
-<th scope="col" class="remaining" data-sort="remaining"><button type="button">Remaining</button></th>
-<th scope="col" class="waiting" data-sort="waiting"><button type="button">Waiting</button></th>
-<th scope="col" class="fence" data-sort="fence"><button type="button">Fence</button></th>
-</tr></thead>
-<tbody id="rows"></tbody>
-</table>
-</div>
-<dialog id="details" aria-labelledby="detailsTitle">
-<h2 id="detailsTitle">Lock</h2>
-<dl><dt>Key</dt><dd id="dKey"></dd><dt>Owner</dt><dd id="dOwner"></dd><dt>Fence</dt><dd id="dFence"></dd>
-<dt>Share</dt><dd id="dShare"></dd>
-<dt>Held for</dt><dd id="dAge"></dd><dt>Remaining</dt><dd id="dRemaining"></dd>
-<dt>Waiting</dt><dd id="dWaiting"></dd></dl>
-<p id="warning" hidden>The holder finds out when it renews next and works on until then. Make sure first that it is gone.</p>
-<p id="answer" role="alert"></p>
-<form id="form" method="dialog">
-<label id="passwordLabel" hidden>Password <input id="password" type="password" autocomplete="off"></label>
-<button type="submit" id="break" value="break" hidden>Break this lock</button>
-<button type="button" id="close">Close</button>
-</form>
-</dialog>
-<script nonce="{nonce}">
 "use strict";
 const $ = id => document.getElementById(id);
 const meta = name => document.querySelector(`meta[name=${name}]`).content;
 const breaking = meta("breaking") === "yes";
 const locks = new Map();   // by the number of the grant
-const queues = new Map();  // who waits, by key: {count, first: [{owner, since, share}]}
+const queues = new Map();  // who waits, by key: {count, first: [{owner, since, share}], mean: of all since}
 const drawn = new Map();   // the same for rows of the table that are there
 let view = [];             // what the filter leaves, in order
 let sort = "key", down = false;
@@ -105,8 +22,9 @@ function length(ms) {
   if (s < 86400) return two(Math.floor(s / 3600), "h", Math.floor(s % 3600 / 60), "min");
   return two(Math.floor(s / 86400), "d", Math.floor(s % 86400 / 3600), "h");
 }
-const ageOf = lock => (lock.before ? "> " : "") + length(now() - lock.since);
-const remainingOf = lock => lock.end ? length(lock.end - now()) : "for ever";
+const ageOf = lock => lock.id === 0 ? "-" : (lock.before ? "> " : "") + length(now() - lock.since);
+const endOf = lock => lock.end > 0 ? lock.end : Infinity;
+const remainingOf = lock => lock.end > 0 ? length(lock.end - now()) : lock.end < 0 ? "for ever" : "unknown";
 const ownerOf = lock => lock.owner === null ? "-" : visible(lock.owner);
 const shareOf = lock => lock.share ?? "all of it";
 const fenceOf = lock => lock.fence ?? "-";
@@ -126,7 +44,7 @@ const orders = {
   key: (a, b) => text(a.key, b.key),
   owner: (a, b) => text(a.owner ?? "", b.owner ?? ""),
   age: (a, b) => b.since - a.since,
-  remaining: (a, b) => (a.end || Infinity) < (b.end || Infinity) ? -1 : (a.end || Infinity) > (b.end || Infinity) ? 1 : 0,
+  remaining: (a, b) => text(endOf(a), endOf(b)),
   waiting: (a, b) => countOf(b) - countOf(a),
   fence: (a, b) => (a.fence ?? "").length - (b.fence ?? "").length || text(a.fence ?? "", b.fence ?? ""),
 };
@@ -208,7 +126,7 @@ function tick() {
   if (opened) {
     $("dAge").textContent = ageOf(opened);
     $("dWaiting").textContent = waitersOf(opened);
-    $("dRemaining").textContent = locks.has(opened.id) ? remainingOf(opened) : "not held like this any more";
+    $("dRemaining").textContent = locks.has(opened.id) ? remainingOf(opened) : opened.id ? "not held like this any more" : "not held";
   }
 }
 
@@ -220,8 +138,8 @@ function take(message) {
   for (const [id, key, owner, since, before, end, fence, share] of message.rows ?? []) {
     locks.set(id, {id, key, owner, since, before, end, fence, share, search: `${visible(key)}\n${visible(owner ?? "")}`.toLowerCase()});
   }
-  for (const [key, count, first] of message.queues ?? []) {
-    if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share}))});
+  for (const [key, count, first, mean] of message.queues ?? []) {
+    if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share})), mean});
     else queues.delete(key);
   }
   $("health").className = message.fault ? "bad" : "";
@@ -238,7 +156,7 @@ function connect() {
   source.onerror = () => {
     if (source.readyState !== EventSource.CLOSED) return;  // it asks again by itself
     $("health").className = "bad";
-    $("health").textContent = "not live: the server is not reached, or enough people are looking. Trying again …";
+    $("health").textContent = "not live: the server cannot be reached, or has no room for more viewers. Trying again …";
     setTimeout(connect, 5000);
   };
 }
@@ -257,16 +175,23 @@ function open(lock) {
   $("dFence").textContent = fenceOf(lock);
   $("dShare").textContent = shareOf(lock);
   $("answer").textContent = "";
-  $("break").hidden = $("warning").hidden = !breaking;
+  $("break").hidden = $("warning").hidden = !breaking || !opened.id;
   $("break").disabled = false;
+  $("dTimeline").replaceChildren();
+  $("dLanes").replaceChildren();
   tick();
   $("details").showModal();
+  lookAtActivity();
+}
+// Whoever holds it; a key that is free has a number that no grant has.
+function openKey(key) {
+  open([...locks.values()].find(lock => lock.key === key) ?? {id: 0, key, owner: null, fence: null});
 }
 $("close").addEventListener("click", () => $("details").close());
 $("details").addEventListener("close", () => { if (!$("details").open) opened = null; });
 $("form").addEventListener("submit", async event => {
   event.preventDefault();
-  if (!breaking || !opened) return;
+  if (!breaking || !opened?.id) return;
   const {id, key, owner, fence} = opened;
   const headers = {"Content-Type": "application/json", "X-Console-Token": meta("token")};
   if ($("password").value) headers.Authorization = `Bearer ${$("password").value}`;
@@ -283,7 +208,7 @@ $("form").addEventListener("submit", async event => {
     }
     if (answer.status !== 200 && answer.status !== 409) $("break").disabled = false;
   } catch {
-    detail = "No answer: the lock may be broken or not.";
+    detail = "No answer: the lock may or may not be broken.";
     $("break").disabled = false;
   }
   $("answer").className = done ? "" : "bad";
@@ -304,6 +229,3 @@ $("scroll").addEventListener("scroll", draw, {passive: true});
 addEventListener("resize", draw);
 setInterval(tick, 1000);
 connect();
-</script>
-</body>
-</html>

@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "app_server.h"
+#include "captured_log.h"
+#include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/poco/lock_console.h"
+
+namespace lockkeeper::test {
+namespace {
+
+/// A server with a console, whose operators name themselves in the field X-Operator.
+class ConsoleServer {
+ public:
+  /// POSTs an order to break a lock which names none.
+  int breakLock(std::vector<std::string> fields = {}) const {
+    for (std::size_t i = 0; i < fields.size(); i += 2)
+      fields.insert(fields.begin() + static_cast<long>(i), "-H");
+    fields.insert(fields.end(), {"--data", "{}"});
+    return server_.ask("/locks/break", fields).status;
+  }
+
+  /// The fields of a request that the console's page sends for an operator.
+  std::vector<std::string> ofOperator() const {
+    const std::string mark = "name=\"token\" content=\"";
+    const std::string page = server_.ask("/locks/").body;
+    const std::string token = page.substr(page.find(mark) + mark.size(), 32);
+    return {"X-Operator: ann", "Origin: http://127.0.0.1:" + std::to_string(server_.port()),
+            "X-Console-Token: " + token, "Content-Type: application/json"};
+  }
+
+ private:
+  static Factory wrap(Factory others) {
+    poco::ConsoleOptions options;
+    options.operatorOf = [](const HTTPServerRequest& request) { return request.get("X-Operator", ""); };
+    return poco::LockConsole(std::make_shared<MemoryDriver>(), std::move(options)).wrap(std::move(others));
+  }
+
+  AppServer server_{wrap, [](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); }};
+};
+
+long lines(const std::string& text) { return std::ranges::count(text, '\n'); }
+
+TEST(Console, TheLogHasAllThatOperatorsAskAndSomeOfWhatOthersAsk) {
+  const CapturedLog log("lockkeeper.console");  // before the server's threads, which use it
+  const ConsoleServer console;
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(console.breakLock(), 403);
+  const std::string ofOthers = log.text();
+  EXPECT_EQ(lines(ofOthers), 10) << ofOthers;
+  EXPECT_TRUE(ofOthers.starts_with("somebody at 127.0.0.1 asks to break a lock: ")) << ofOthers;
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(console.breakLock(console.ofOperator()), 400);
+  const std::string ofOperators = log.text().substr(ofOthers.size());
+  EXPECT_EQ(lines(ofOperators), 12) << ofOperators;
+  EXPECT_TRUE(ofOperators.starts_with("ann at 127.0.0.1 asks to break a lock: ")) << ofOperators;
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
