@@ -45,7 +45,8 @@ OptionSet storeOptions() {
       Option(
           "config", "c",
           "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options of the "
-          "command line win")
+          "command line win. With --store, locks are in that store alone, also if the file has a migration "
+          "(for migrate status and advance, --store is the new store)")
           .argument("FILE"));
   options.addOption(
       Option("namespace", "n", "a prefix of all keys, for applications that share a store").argument("NAME"));
@@ -53,7 +54,7 @@ OptionSet storeOptions() {
 }
 
 void addJson(OptionSet& options) {
-  options.addOption(Option("json", "j", "print JSON, an object a line, for programs"));
+  options.addOption(Option("json", "j", "print JSON for programs, one object per line"));
 }
 
 OptionSet lookOptions() {
@@ -64,7 +65,7 @@ OptionSet lookOptions() {
 
 OptionSet watchOptions() {
   OptionSet options = lookOptions();
-  options.addOption(Option("interval", "i", "how often to look (1s)").argument("TIME"));
+  options.addOption(Option("interval", "i", "how often to ask the store (1s)").argument("TIME"));
   options.addOption(
       Option("sort", "o", "by key (the default), owner, age, remaining or turns").argument("ORDER"));
   options.addOption(
@@ -78,14 +79,14 @@ OptionSet serveOptions() {
       Option("listen", "l", "a loopback address and a port (127.0.0.1:8470); port 0 takes a free one")
           .argument("ADDRESS"));
   options.addOption(
-      Option("interval", "i", "how often to look while somebody watches (1s)").argument("TIME"));
+      Option("interval", "i", "how often to ask the store while somebody watches (1s)").argument("TIME"));
   options.addOption(
-      Option("host", "H", "the name by which a proxy before it is reached, without a port").argument("NAME"));
-  options.addOption(
-      Option("break-password", "b",
-             "a file whose first line is a password, of 16 characters or more: who gives it on the page may "
-             "break locks; without it, nobody may")
-          .argument("FILE"));
+      Option("host", "H", "the host name of a proxy in front of it, without a port").argument("NAME"));
+  options.addOption(Option("break-password", "b",
+                           "a file whose first line is a password of at least 16 characters: whoever enters "
+                           "it on the page may "
+                           "break locks; without this option, nobody may")
+                        .argument("FILE"));
   return options;
 }
 
@@ -97,7 +98,7 @@ OptionSet runOptions() {
       Option("wait", "w", "how long to wait for a busy key or an unreachable store (0s)").argument("TIME"));
   options.addOption(
       Option("permits", "p",
-             "let so many run at a time, instead of one; all who use KEY must name the same number")
+             "let up to N run at a time, instead of one; all users of KEY must name the same number")
           .argument("N"));
   options.addOption(
       Option("grace", "g",
@@ -109,13 +110,13 @@ OptionSet runOptions() {
 
 OptionSet breakOptions() {
   OptionSet options = lookOptions();
-  options.addOption(Option("yes", "y", "do not ask; needed where there is no terminal"));
+  options.addOption(Option("yes", "y", "do not ask; required without a terminal"));
   return options;
 }
 
 OptionSet limitOptions() {
   OptionSet options = lookOptions();
-  options.addOption(Option("rate", "r", "how much in how long: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
+  options.addOption(Option("rate", "r", "how much per time: 2/s, 100/min, 1/day, 5/30s").argument("RATE"));
   options.addOption(Option("burst", "b", "how much a full bucket holds (the rate's number)").argument("N"));
   options.addOption(
       Option("kind", "k",
@@ -128,14 +129,14 @@ OptionSet limitOptions() {
           .argument("NAME"));
   options.addOption(Option("cost", "", "how much this call takes (1)").argument("N"));
   options.addOption(Option("wait", "w", "how long to wait to be allowed (0s)").argument("TIME"));
-  options.addOption(Option("peek", "p", "look, but take nothing"));
-  options.addOption(Option("reset", "", "forget all that KEY has used"));
+  options.addOption(Option("peek", "p", "check, but take nothing"));
+  options.addOption(Option("reset", "", "forget what KEY has used"));
   return options;
 }
 
 OptionSet migrateOptions() {
-  OptionSet options = storeOptions();
-  options.addOption(Option("dry-run", "", "say what would be done, and do not do it"));
+  OptionSet options = lookOptions();
+  options.addOption(Option("dry-run", "", "say what would be done, without doing it"));
   return options;
 }
 
@@ -158,23 +159,23 @@ int printCompletion(const CommandLine& line) {
 }
 
 constexpr const char* storeNote =
-    "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
+    "\nLOCKKEEPER_STORE in the environment can also name the store.\n"
     "Exit: 0 done, 64 wrong usage, 69 store not reachable, 78 wrong configuration.";
 
 const Command all[] = {
     {"run", "run a command while holding a lock", "[options] KEY -- COMMAND [ARG...]",
-     "Takes the lock KEY, or with --permits one of so many permits of KEY, runs COMMAND, renews what it took "
-     "as "
-     "long as COMMAND runs, and releases it.\n"
-     "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty where the store gives "
-     "none): a number that grows with each grant, for resources that refuse late writers. When the lock is "
-     "lost, COMMAND and all of its process group get SIGTERM, and after the grace SIGKILL. Signals are "
-     "passed on to it. Ctrl-Z stops lockkeeper too, and the lock is not renewed meanwhile: after fg, COMMAND "
-     "goes "
-     "on only if the lock is still held. A lockkeeper run inside COMMAND that asks for the same locks it "
-     "again "
-     "at once and leaves it to the outer one, unless the descriptors that LOCKKEEPER_OWNER_FD names were "
-     "closed on the way, as sudo does.",
+     "Takes the lock KEY (with --permits, one of N permits of KEY), runs COMMAND, renews the lock as long "
+     "as COMMAND runs, and releases it.\n"
+     "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty if the store has "
+     "none): a number that grows with each grant, so that resources can refuse late writers. When the lock "
+     "is lost, COMMAND and its whole process group get SIGTERM, and SIGKILL after the grace time. Signals "
+     "are passed on to COMMAND. Ctrl-Z also stops lockkeeper, and then the lock is not renewed: after fg, "
+     "COMMAND continues only if the lock is still held. Where no shell could continue it, as under ssh -t "
+     "HOST lockkeeper run, Ctrl-Z stops nothing. If lockkeeper itself is killed (kill -9, out of memory), "
+     "COMMAND gets SIGTERM, but processes that it has started may work on after the lock's lease: let "
+     "COMMAND end them then, or run lockkeeper in a unit or container that ends as a whole. A lockkeeper run "
+     "inside COMMAND that asks for the same lock gets it at once, and the outer one releases it. That does "
+     "not work if a program in between, such as sudo, closes the descriptors that LOCKKEEPER_OWNER_FD names.",
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
@@ -183,7 +184,7 @@ const Command all[] = {
      "Exit: COMMAND's own code, or\n"
      "  64   wrong usage\n"
      "  69   the store was not reached\n"
-     "  75   the key was busy for as long as --wait says: COMMAND was not started\n"
+     "  75   the key stayed busy until the time of --wait was over: COMMAND was not started\n"
      "  76   the lock was lost while COMMAND ran\n"
      "  78   wrong configuration\n"
      "  126  COMMAND could not be started\n"
@@ -191,47 +192,38 @@ const Command all[] = {
      "  128+n  signal n ended COMMAND",
      runOptions, runUnderLock},
     {"show", "show who holds a key", "[options] KEY",
-     "Shows who holds KEY, for how long if nobody renews it, with which fence, and what it has of a key that "
-     "is "
-     "shared; for a store that is several nodes (redlock), also what each of them says. Where the store has "
-     "a "
-     "queue that can be listed (Redis), who waits for KEY, the next one first, since when, and for what "
-     "share of "
-     "it: one waiter for each process, unless it has died or polls.",
+     "Shows who holds KEY, for how long if nobody renews it, with which fence, and which share of it if "
+     "KEY is shared. If the store consists of several nodes (redlock), it also shows what each of them "
+     "says. If the store has a queue that can be listed (Redis), it shows who waits for KEY, the next one "
+     "first, since when, and for which share of it. It shows one waiter per process. Waiters that poll are "
+     "not in the queue.",
      storeNote, lookOptions, showKey},
     {"list", "list the keys that are held", "[options] [PREFIX]",
-     "Lists the keys that are held and start with PREFIX, and who holds them. In Redis, locks of other "
-     "clients "
-     "than lockkeeper's look like any other string and are not listed. WAITING tells how many wait for a "
-     "key.",
+     "Lists the held keys that start with PREFIX, and who holds them. In Redis, locks of clients other "
+     "than lockkeeper look like any other string and are not listed. WAITING is the number of waiters for "
+     "a key.",
      storeNote, lookOptions, listKeys},
     {"watch", "show live which keys are held", "[options] [PREFIX]",
-     "Lists the keys that are held and start with PREFIX, again and again, until you press q: who holds "
-     "them, "
-     "for how long "
-     "(> where it held them before the watch began), for how long yet if nobody renews them, with which "
-     "fence, "
-     "how many turns were seen: keys with many are hot, and how many wait. s sorts by the next column, / "
-     "takes a filter. "
-     "Without a terminal, it prints a line for each change: held (at the first look), taken, passed (to "
-     "another holder), freed, or failed (a look). Each look lists the store as lockkeeper list does: a Redis "
-     "with many other keys is worth a longer interval.",
+     "Lists the held keys that start with PREFIX again and again, until you press q: who holds them, for "
+     "how long (> means since before the watch began), how long the lease lasts if nobody renews it, the "
+     "fence, how often the key changed hands while you watched, and how many wait for it. s sorts by "
+     "the next column, / sets a filter. Without a terminal, it prints a line for each change: held (at the "
+     "start), taken, passed (to another holder), freed, or failed (the store could not be asked). It asks "
+     "the store as often as --interval says, as lockkeeper list does: if a Redis has many other keys, "
+     "choose a longer interval.",
      "\nTIME is a number and a unit, 100ms to 1h. --sort and --filter are for a terminal.\n\n"
      "Examples:\n"
      "  lockkeeper watch --store redis://127.0.0.1 order: --sort turns\n"
      "  lockkeeper watch --config shop.properties --json | tee locks.jsonl\n\n"
-     "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first look, 78 wrong "
+     "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first request, 78 wrong "
      "configuration, 128+n signal n ended it.",
      watchOptions, watchKeys},
     {"serve", "show live in a browser which keys are held", "[options] [PREFIX]",
-     "Serves a web page that shows live which keys are held and start with PREFIX: who holds them, since "
-     "when, "
-     "for how long yet if nobody renews them, and with which fence. It prints the page's address and runs "
-     "until "
-     "a signal ends it. Whoever reaches the address may read: for other machines, put a proxy with TLS and a "
-     "log-in before it. The store is asked only while somebody looks. Attempts to break a lock are written "
-     "to "
-     "standard error.",
+     "Serves a web page that shows live which keys that start with PREFIX are held: who holds them, since "
+     "when, how long the lease lasts if nobody renews it, and the fence. It prints the page's address and "
+     "runs until a signal ends it. Everybody who reaches the address may read the page: for other "
+     "machines, put a proxy with TLS and a login in front of it. The store is asked only while somebody "
+     "watches. Attempts to break a lock are written to standard error.",
      "\nTIME is a number and a unit, 100ms to 1h.\n\n"
      "Examples:\n"
      "  lockkeeper serve --store redis://127.0.0.1 order:\n"
@@ -240,18 +232,16 @@ const Command all[] = {
      "Exit: 64 wrong usage, 78 wrong configuration, 128+n signal n ended it.",
      serveOptions, serveConsole},
     {"break", "take a lock from its holder", "[options] KEY",
-     "Shows who holds KEY, asks, and frees it if that holder still has it; all shares that were shown, if "
-     "KEY is "
-     "shared. The holder finds out when it renews next and works on until then, so that "
-     "two may be at work for a while: make sure first that it is gone.",
-     "\nLOCKKEEPER_STORE in the environment can name the store, too.\n"
+     "Shows who holds KEY, asks for confirmation, and frees it if that holder still has it. If KEY is "
+     "shared, it frees all shares that were shown. The holder finds out at its next renewal and continues "
+     "to work until then, so two may be at work for a while: make sure first that the holder is gone.",
+     "\nLOCKKEEPER_STORE in the environment can also name the store.\n"
      "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "
      "else holds it now, 78 wrong configuration.",
      breakOptions, breakKey},
     {"limit", "limit how often something happens", "[options] KEY",
-     "Takes from the limit of KEY and says whether that is allowed. All who use the same store, namespace, "
-     "name and "
-     "key share the limit, whichever program they are.",
+     "Charges the limit of KEY and says whether it is allowed. All programs that use the same store, "
+     "namespace, name and key share the limit.",
      "\nExamples:\n"
      "  lockkeeper limit --store redis://127.0.0.1 --rate 2/s --burst 10 sms:+49170123 && ./send\n"
      "  lockkeeper limit --config shop.properties --name sms --wait 10s +49170123\n\n"
@@ -260,15 +250,14 @@ const Command all[] = {
      "configuration.",
      limitOptions, limitKey},
     {"migrate", "move a live fleet to another store", "audit [PREFIX] | status | advance RULE [options]",
-     "Moves locks from the store in lockkeeper.migration.from to lockkeeper.store, while the processes that "
-     "use them run: docs/migrating.md is the way from the first step to the last. audit goes through the "
-     "keys "
-     "of a redis+legacy:// store, by SCAN and reading only, and prints what each holds: a lock that is held; "
-     "one that has expired; a phantom, which has expired and has no TTL; a foreign value, which is never "
-     "taken over; or a value with a token: ours. status says who takes part, in which phase, and what blocks "
-     "the next step. advance writes a rule for all processes, such as 'order:* = modern' or '25% = both'. "
-     "Phases are legacy (the old store), both and modern (the new store); keys go from legacy to modern, and "
-     "back, only through both.",
+     "Moves locks from the store in lockkeeper.migration.from to lockkeeper.store while the processes that "
+     "use them run: docs/migrating.md describes all steps. audit goes through the keys of a "
+     "redis+legacy:// store, with SCAN and without writing, and prints what each holds: a lock that is "
+     "held; one that has expired; a phantom, which has expired and has no TTL; a foreign value, which is "
+     "never taken over; or a value with a token, which is ours. status says who takes part, in which "
+     "phase, and what blocks the next step. advance writes a rule for all processes, such as 'order:* = "
+     "modern' or '25% = both'. Phases are legacy (the old store), both and modern (the new store); keys go "
+     "from legacy to modern, and back, only through both.",
      "\nExamples:\n"
      "  lockkeeper migrate audit --store 'redis+legacy://127.0.0.1:6379/0?keyPrefix=lock:'\n"
      "  lockkeeper migrate status --config shop.properties\n"

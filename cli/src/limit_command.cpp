@@ -105,7 +105,13 @@ int limitKey(const CommandLine& line) {
   RateLimiter limiter(openRates(settings), std::move(options));
   if (line.has("reset")) {
     limiter.reset(key, policy);
-    if (!line.has("json")) std::cout << "forgotten\n";
+    if (line.has("json")) {
+      Poco::JSON::Object object = newObject();
+      object.set("forgotten", true);
+      printLine(object);
+    } else {
+      std::cout << "forgotten\n";
+    }
     return exitOk;
   }
   const Decision decision =

@@ -1,9 +1,12 @@
 #include <Poco/Util/HelpFormatter.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <iomanip>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +95,15 @@ int complain(int exitCode, const std::exception& error) {
   return exitCode;
 }
 
+/// Success only if what was said has been written. A reader that has gone wants no more of it.
+int afterOutput(int exitCode) {
+  if (std::cout.flush() || exitCode != exitOk) return exitCode;
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  const bool readerGone = ::poll(&output, 1, 0) == 1 && (output.revents & (POLLERR | POLLHUP)) != 0;
+  if (!readerGone) throw std::runtime_error("the output could not be written");
+  return exitCode;
+}
+
 /// Takes the store's URI, which may hold a password, out of what the process list shows.
 void hideUris(int count, char** arguments) {
   for (int i = 1; i < count && std::string_view(arguments[i]) != "--"; ++i) {
@@ -107,7 +119,7 @@ int main(int count, char** arguments) {
   const std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
   hideUris(count, arguments);
   try {
-    return dispatch(words);
+    return afterOutput(dispatch(words));
   } catch (const UsageError& error) {
     return complain(exitUsage, error);
   } catch (const lockkeeper::Error& error) {

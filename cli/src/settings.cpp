@@ -54,7 +54,7 @@ std::string Settings::fullKey(const std::string& key) const {
   return manager.keyNamespace.empty() ? key : manager.keyNamespace + ":" + key;
 }
 
-Settings readSettings(const CommandLine& line) {
+Settings readMigrationSettings(const CommandLine& line) {
   Settings settings{poco::readSettings(*readFile(line))};
   settings.store = chooseStore(line, settings.store);
   if (line.has("store")) settings.limiterStore.clear();
@@ -62,6 +62,12 @@ Settings readSettings(const CommandLine& line) {
   manager.keyNamespace = line.option("namespace").value_or(manager.keyNamespace);
   if (line.has("ttl")) manager.lock.ttl = durationOption(line, "ttl", {});
   manager.lock.waitFor = durationOption(line, "wait", manager.lock.waitFor.value_or(milliseconds{0}));
+  return settings;
+}
+
+Settings readSettings(const CommandLine& line) {
+  Settings settings = readMigrationSettings(line);
+  if (line.has("store")) settings.migration.from.clear();
   return settings;
 }
 

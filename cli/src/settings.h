@@ -15,8 +15,12 @@ struct Settings : poco::Settings {
   std::string fullKey(const std::string& key) const;
 };
 
-/// Throws UsageError for what the command line, ConfigError for what the file has wrong.
+/// For locks: --store names the one store in which they are, also beside a file with a migration. Throws
+/// UsageError for what the command line, ConfigError for what the file has wrong.
 Settings readSettings(const CommandLine& line);
+
+/// For those who look after the migration: --store names its new store. Throws the same.
+Settings readMigrationSettings(const CommandLine& line);
 
 /// The length that an option gives. Throws UsageError.
 std::chrono::milliseconds durationOption(const CommandLine& line, const std::string& name,

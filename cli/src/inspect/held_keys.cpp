@@ -14,7 +14,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-constexpr std::chrono::minutes listBound{1};
+constexpr std::chrono::minutes longestLook{1};
 
 // What most rows have.
 constexpr const char* wholeKey = "all";
@@ -30,7 +30,8 @@ std::shared_ptr<LockDriver> openListable(const Settings& settings) {
 }  // namespace
 
 std::string shownRemaining(const Holder& holder) {
-  return holder.remaining ? shownLength(*holder.remaining) : "for ever";
+  if (holder.remaining) return shownLength(*holder.remaining);
+  return holder.endless ? "for ever" : "unknown";
 }
 
 std::string shownOwner(const Holder& holder) { return holder.owner.empty() ? "-" : shown(holder.owner); }
@@ -62,13 +63,14 @@ HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
 
 std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
                                                           const std::vector<std::string>& keys,
-                                                          std::chrono::nanoseconds bound) {
+                                                          Instant deadline) {
   auto* const browsable = capability<WaiterBrowsable>(driver);
   if (browsable == nullptr) return std::nullopt;
-  return browsable->waiters(keys, saturatingAdd(systemClock()->now(), bound));
+  return browsable->waiters(keys, deadline);
 }
 
 WatchedKeys::Locks HeldKeys::look() const {
+  const Instant deadline = saturatingAdd(systemClock()->now(), longestLook);
   WatchedKeys::Locks found;
   std::vector<std::string> keys;
   const auto collect = [&](std::string_view key, const Holder& holder) {
@@ -76,8 +78,8 @@ WatchedKeys::Locks HeldKeys::look() const {
     found.push_back({.name = std::string(key.substr(hidden_)), .holder = holder});
     return true;
   };
-  capability<Browsable>(*driver_)->list(prefix_, collect, saturatingAdd(systemClock()->now(), listBound));
-  const auto waiters = waitersOf(*driver_, keys, listBound);
+  capability<Browsable>(*driver_)->list(prefix_, collect, deadline);
+  const auto waiters = waitersOf(*driver_, keys, deadline);
   WatchedKeys::Locks all;
   for (std::size_t index = 0; index < found.size(); ++index) {
     WatchedKeys::Lock& lock = found[index];
@@ -86,7 +88,7 @@ WatchedKeys::Locks HeldKeys::look() const {
       all.push_back(std::move(lock));
       continue;
     }
-    for (Holder& each : holdersOf(*driver_, keys[index], listBound)) {
+    for (Holder& each : holdersOf(*driver_, keys[index], deadline)) {
       all.push_back({.name = lock.name, .holder = std::move(each), .waiting = lock.waiting});
     }
   }

@@ -28,7 +28,7 @@ void hideUsual(std::vector<std::vector<std::string>>& rows);
 /// Who waits for each of `keys`; empty where the store does not tell.
 std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
                                                           const std::vector<std::string>& keys,
-                                                          std::chrono::nanoseconds bound);
+                                                          Instant deadline);
 
 /// The keys that are held and start with a prefix, looked up in the store that the settings name.
 class HeldKeys {

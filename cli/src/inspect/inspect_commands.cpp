@@ -138,8 +138,8 @@ int showKey(const CommandLine& line) {
   checkNamespace(settings.manager.keyNamespace);
   checkKey(key);
   const auto driver = openStore(settings);
-  const std::vector<Holder> holders = holdersOf(*driver, full, lookBound);
-  const auto waiters = waitersOf(*driver, {full}, lookBound);
+  const std::vector<Holder> holders = holdersOf(*driver, full, within(lookBound));
+  const auto waiters = waitersOf(*driver, {full}, within(lookBound));
   auto* const quorate = capability<Quorate>(*driver);
   if (line.has("json")) {
     Poco::JSON::Object object = answerOf(key, holders);
@@ -205,7 +205,7 @@ int breakKey(const CommandLine& line) {
       std::cout << shown(key) << text << "\n";
     }
   };
-  const std::vector<Holder> holders = holdersOf(*driver, full, lookBound);
+  const std::vector<Holder> holders = holdersOf(*driver, full, within(lookBound));
   if (!holders.empty() && ask && !confirmed(key, holders)) {
     tell("left", " was left as it is");
     return exitBusy;

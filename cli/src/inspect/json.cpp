@@ -24,8 +24,6 @@ void setText(Poco::JSON::Object& object, const std::string& name, std::string_vi
   object.set(name + "Hex", bytes);
 }
 
-namespace {
-
 void setOwner(Poco::JSON::Object& object, const std::string& owner) {
   if (owner.empty()) {
     object.set("owner", Poco::Dynamic::Var());
@@ -38,6 +36,8 @@ void setLength(Poco::JSON::Object& object, const char* name,
                std::optional<std::chrono::milliseconds> length) {
   object.set(name, length ? Poco::Dynamic::Var(length->count()) : Poco::Dynamic::Var());
 }
+
+namespace {
 
 void setShare(Poco::JSON::Object& object, const std::optional<Share>& share) {
   if (!share) return;

@@ -2,6 +2,8 @@
 
 #include <Poco/JSON/Object.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,8 +19,15 @@ Poco::JSON::Object newObject();
 /// hexadecimal as `name`Hex.
 void setText(Poco::JSON::Object& object, const std::string& name, std::string_view text);
 
-/// key, and of its holder, when there is one: owner (null for an unknown client), remainingMs (null: for
-/// ever) and fence (null: none); of one who has a share of it, also permits and limit.
+/// Sets `owner`: null for one that has no label.
+void setOwner(Poco::JSON::Object& object, const std::string& owner);
+
+/// Sets `name` to milliseconds, or null.
+void setLength(Poco::JSON::Object& object, const char* name, std::optional<std::chrono::milliseconds> length);
+
+/// key, and of its holder, when there is one: owner (null for an unknown client), remainingMs (null:
+/// it never ends, or its end is not known) and fence (null: none); of one who has a share of it, also permits
+/// and limit.
 Poco::JSON::Object jsonOf(std::string_view key, const Holder& holder);
 
 /// Of one who waits: owner (null: it has no label), waitedMs (null: not known), permits and limit of a share.

@@ -19,6 +19,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/poco/lock_console.h"
 #include "lockkeeper/store_uri.h"
+#include "run/end_soon.h"
 #include "run/signal_queue.h"
 
 namespace lockkeeper::cli {
@@ -119,10 +120,12 @@ int serveConsole(const CommandLine& line) {
     pollfd ready{signals->descriptor(), POLLIN, 0};
     ::poll(&ready, 1, -1);
     while (const auto signal = signals->next()) {
+      if (*signal == SIGTSTP) stopBy(SIGTSTP);
       if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) ended = *signal;
     }
   }
-  signals.reset();  // The next one ends us at once, when the store does not let the console stop.
+  signals.reset();  // The next one ends us at once.
+  endSoon(exitSignal + *ended);
   console.stop();
   server.stopAll(true);
   return exitSignal + *ended;

@@ -20,6 +20,8 @@
 #include "inspect/watched_keys.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "run/background.h"
+#include "run/end_soon.h"
 #include "run/signal_queue.h"
 #include "shown.h"
 
@@ -39,7 +41,7 @@ struct Order {
   bool (*before)(const Key& one, const Key& other);
 };
 
-// Without a length is for ever.
+// Those without one come last.
 milliseconds remaining(const Key& key) { return key.holder.remaining.value_or(milliseconds::max()); }
 
 constexpr std::array orders{
@@ -153,7 +155,7 @@ class LiveTable final : public Display {
   /// For as long as this process is stopped, the terminal is its shell's.
   void stop() {
     screen_.reset();
-    ::raise(SIGSTOP);
+    stopBy(SIGTSTP);
     screen_.emplace();
     draw();
   }
@@ -211,19 +213,24 @@ class LiveTable final : public Display {
   std::string fault_;
 };
 
-/// Waits until the next look is due. Returns the exit code when it is time to end.
-std::optional<int> waitForNextLook(SignalQueue& signals, LiveTable* table, Instant next) {
+/// Hears signals and keys until `end`, or until something is readable. Returns the exit code when it is time
+/// to stop.
+std::optional<int> hear(SignalQueue& signals, LiveTable* table, Instant end, int readable = -1) {
+  constexpr milliseconds longestWait{60'000};
   while (true) {
-    const auto left = std::chrono::ceil<milliseconds>(next - systemClock()->now());
+    const auto left = std::chrono::ceil<milliseconds>(end - systemClock()->now());
     if (left.count() <= 0) return std::nullopt;
-    std::array<pollfd, 2> ready{pollfd{signals.descriptor(), POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
-    ::poll(ready.data(), table != nullptr ? 2 : 1, static_cast<int>(left.count()));
-    const auto typed = table != nullptr ? ready[1].revents : short{0};
+    std::array<pollfd, 3> ready{pollfd{signals.descriptor(), POLLIN, 0},
+                                pollfd{table != nullptr ? STDIN_FILENO : -1, POLLIN, 0},
+                                pollfd{readable, POLLIN, 0}};
+    ::poll(ready.data(), ready.size(), static_cast<int>(std::min(left, longestWait).count()));
+    if (ready[2].revents != 0) return std::nullopt;
+    const auto typed = ready[1].revents;
     if ((typed & (POLLHUP | POLLERR)) != 0) return exitOk;  // the terminal is gone
     if (typed != 0 && !table->handleKeys()) return exitOk;
     while (const auto signal = signals.next()) {
-      if (*signal == SIGTSTP && table != nullptr) {
-        table->stop();
+      if (*signal == SIGTSTP) {
+        table != nullptr ? table->stop() : static_cast<void>(stopBy(SIGTSTP));
       } else if (*signal == SIGWINCH && table != nullptr) {
         table->draw();
       } else if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) {
@@ -243,11 +250,22 @@ int watchKeys(const CommandLine& line) {
   SignalQueue signals;
   const HeldKeys store(readSettings(line), operands.empty() ? "" : operands.front());
   WatchedKeys keys;
-  // A store that is not there now is told before the terminal is taken.
-  std::vector<WatchedKeys::Change> changes = keys.look(store.look(), systemClock()->now());
-
+  std::vector<WatchedKeys::Change> changes;
   std::unique_ptr<Display> display;
   LiveTable* table = nullptr;
+  const auto lookAgain = [&]() -> std::optional<int> {
+    Background<WatchedKeys::Locks> look([&] { return store.look(); });
+    const auto end = hear(signals, table, Instant::max(), look.descriptor());
+    if (end) {
+      display.reset();  // the terminal is the shell's again
+      endSoon(*end);
+    } else {
+      changes = keys.look(look.get(), systemClock()->now());
+    }
+    return end;
+  };
+  // A store that is not there now is told before the terminal is taken.
+  if (const auto end = lookAgain()) return *end;
   if (line.has("json")) {
     display = std::make_unique<JsonLines>();
   } else if (onTerminal) {
@@ -259,9 +277,9 @@ int watchKeys(const CommandLine& line) {
   }
   display->changed(changes, keys);
   while (std::cout) {
-    if (const auto end = waitForNextLook(signals, table, systemClock()->now() + interval)) return *end;
+    if (const auto end = hear(signals, table, systemClock()->now() + interval)) return *end;
     try {
-      changes = keys.look(store.look(), systemClock()->now());
+      if (const auto end = lookAgain()) return *end;
       display->changed(changes, keys);
     } catch (const Error& error) {
       display->failed(oneLine(error.what()));

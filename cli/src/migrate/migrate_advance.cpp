@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "exit_codes.h"
+#include "inspect/json.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
 #include "migrate/observed_migration.h"
@@ -94,22 +95,38 @@ void explain(const MigrationState& state, const Rules& wanted, const ObservedMig
       << ".\n";
 }
 
+/// `version` is that of the rules after the command.
+void printAsJson(const MigrationState& before, const Rules& wanted, std::uint64_t version, bool written) {
+  Poco::JSON::Object object = newObject();
+  setText(object, "before", before.target.value_or(before.current).text());
+  setText(object, "after", wanted.text());
+  object.set("version", version);
+  object.set("written", written);
+  printLine(object);
+}
+
 }  // namespace
 
 int advanceMigration(const CommandLine& line) {
   const auto operands = line.operandsOf(1, 1, "one RULE after migrate advance");
   const Rules change = rulesFrom([&] { return Rules::parse(operands.back()); });
-  const Settings settings = readSettings(line);
+  const Settings settings = readMigrationSettings(line);
   ObservedMigration seen = observe(settings);
   const MigrationState& state = seen.state;
   const Rules wanted = rulesFrom([&] { return state.target.value_or(state.current).changedBy(change); });
   checkOrder(state, wanted);
   warnOfIdleRules(settings, change, wanted);
-  if (state.target && *state.target == wanted) {
+  const bool json = line.has("json");
+  const bool already = state.target && *state.target == wanted;
+  if (json && (already || line.has("dry-run"))) {
+    printAsJson(state, wanted, state.version, false);
+    return exitOk;
+  }
+  if (already) {
     std::cout << "the rules say so already: " << shown(wanted.text()) << "\n";
     return exitOk;
   }
-  explain(state, wanted, seen);
+  if (!json) explain(state, wanted, seen);
   if (line.has("dry-run")) {
     std::cout << "dry run: nothing was written\n";
     return exitOk;
@@ -118,7 +135,11 @@ int advanceMigration(const CommandLine& line) {
     std::cerr << "lockkeeper: somebody else has changed the rules meanwhile: look at migrate status\n";
     return exitBusy;
   }
-  std::cout << "written as version " << state.version + 1 << "\n";
+  if (json) {
+    printAsJson(state, wanted, state.version + 1, true);
+  } else {
+    std::cout << "written as version " << state.version + 1 << "\n";
+  }
   return exitOk;
 }
 

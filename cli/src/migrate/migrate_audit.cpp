@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "exit_codes.h"
+#include "inspect/json.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
@@ -49,7 +50,34 @@ std::string detailOf(const LegacyKey& key) {
   return {};
 }
 
-void printSummary(const std::array<std::size_t, classes.size()>& counts) {
+using Counts = std::array<std::size_t, classes.size()>;
+
+void printKey(const LegacyKey& key, std::string_view name) {
+  std::cout << std::left << std::setw(classColumn) << toString(key.kind) << shown(name) << "  ("
+            << detailOf(key) << ")\n";
+}
+
+void printKeyAsJson(const LegacyKey& key, std::string_view name) {
+  Poco::JSON::Object object = newObject();
+  setText(object, "key", name);
+  object.set("class", toString(key.kind));
+  setOwner(object, key.owner);
+  setLength(object, "remainingMs", key.remaining);
+  object.set("what", key.what.empty() ? Poco::Dynamic::Var() : Poco::Dynamic::Var(key.what));
+  printLine(object);
+}
+
+void printSummaryAsJson(const Counts& counts) {
+  Poco::JSON::Object byClass = newObject();
+  for (const LegacyClass kind : classes) {
+    byClass.set(toString(kind), counts.at(static_cast<std::size_t>(kind)));
+  }
+  Poco::JSON::Object object = newObject();
+  object.set("counts", byClass);
+  printLine(object);
+}
+
+void printSummary(const Counts& counts) {
   std::size_t all = 0;
   std::string parts;
   for (const LegacyClass kind : classes) {
@@ -70,17 +98,18 @@ int auditLegacyKeys(const CommandLine& line) {
   auto* legacy = capability<LegacyRedisDriver>(*driver);
   if (legacy == nullptr) throw ConfigError("migrate audit looks at redis+legacy:// stores only");
   const std::size_t hidden = settings.fullKey("").size();
-  std::array<std::size_t, classes.size()> counts{};
+  const bool json = line.has("json");
+  Counts counts{};
   // Each key at once: there may be more than one wants to keep.
   const auto print = [&](const LegacyKey& key) {
     ++counts.at(static_cast<std::size_t>(key.kind));
-    std::cout << std::left << std::setw(classColumn) << toString(key.kind) << shown(key.key.substr(hidden))
-              << "  (" << detailOf(key) << ")\n";
+    const std::string_view name = key.key.substr(hidden);
+    json ? printKeyAsJson(key, name) : printKey(key, name);
     return true;
   };
   legacy->audit(settings.fullKey(operands.empty() ? "" : operands.front()), print,
                 saturatingAdd(systemClock()->now(), auditBound));
-  printSummary(counts);
+  json ? printSummaryAsJson(counts) : printSummary(counts);
   return exitOk;
 }
 

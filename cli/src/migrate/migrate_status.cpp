@@ -1,6 +1,10 @@
+#include <Poco/JSON/Array.h>
+
 #include <iostream>
+#include <optional>
 
 #include "exit_codes.h"
+#include "inspect/json.h"
 #include "inspect/table.h"
 #include "lockkeeper/error.h"
 #include "migrate/observed_migration.h"
@@ -9,6 +13,7 @@
 namespace lockkeeper::cli {
 namespace {
 
+using migration::Blocker;
 using migration::Member;
 using migration::MigrationState;
 using migration::Rules;
@@ -59,25 +64,103 @@ void printMembers(const MigrationState& state) {
   std::cout << "\n";
 }
 
+/// Where the migration is on its way to; empty when no step is under way.
+std::optional<Rules> nextOf(const MigrationState& state) {
+  Rules target = state.target.value_or(state.current);
+  // Without an operator's word, whoever wants to go elsewhere is the one that waits.
+  for (const Member& member : state.members) {
+    if (!state.target && !(member.target == state.current)) target = member.target;
+  }
+  return target == state.current ? std::nullopt : std::optional(target);
+}
+
+/// In whole seconds, rounded up, so that who waits so long does not come too early.
+std::string leftOf(const Blocker& blocker) {
+  return blocker.left ? " (for " + shownLength(*blocker.left + std::chrono::milliseconds{999}) + ")" : "";
+}
+
+void printNextStep(const ObservedMigration& seen) {
+  const auto next = nextOf(seen.state);
+  if (!next) {
+    std::cout << "next step: none is under way\n";
+    return;
+  }
+  const auto blockers = blockersOf(seen.state, *next, seen.settings.options.observation);
+  if (blockers.empty()) {
+    std::cout << "next step: nothing blocks it; the next heartbeat takes it\n";
+    return;
+  }
+  std::cout << "next step: blocked\n";
+  for (const Blocker& blocker : blockers) {
+    std::cout << "  - " << oneLine(blocker.what) << leftOf(blocker) << "\n";
+  }
+}
+
+Poco::JSON::Array membersOf(const MigrationState& state) {
+  Poco::JSON::Array all;
+  for (const Member& member : state.members) {
+    Poco::JSON::Object object = newObject();
+    setText(object, "member", member.name());
+    object.set("version", member.version);
+    setLength(object, "silentMs", member.silent);
+    setText(object, "phase", phaseOf(member, state));
+    all.add(object);
+  }
+  return all;
+}
+
+void setNextStep(Poco::JSON::Object& object, const ObservedMigration& seen) {
+  object.set("next", Poco::Dynamic::Var());
+  const auto rules = nextOf(seen.state);
+  if (!rules) return;
+  Poco::JSON::Array blockers;
+  for (const Blocker& blocker : blockersOf(seen.state, *rules, seen.settings.options.observation)) {
+    Poco::JSON::Object each = newObject();
+    setText(each, "what", blocker.what);
+    setLength(each, "leftMs", blocker.left);
+    blockers.add(each);
+  }
+  Poco::JSON::Object next = newObject();
+  setText(next, "rules", rules->text());
+  next.set("blockers", blockers);
+  object.set("next", next);
+}
+
+void printAsJson(const ObservedMigration& seen) {
+  const MigrationState& state = seen.state;
+  Poco::JSON::Object object = newObject();
+  object.set("name", seen.settings.options.name);
+  object.set("version", state.version);
+  setLength(object, "sinceMs", state.version == 0 ? std::nullopt : std::optional(state.since));
+  setText(object, "current", state.current.text());
+  object.set("target", Poco::Dynamic::Var());
+  if (state.target) setText(object, "target", state.target->text());
+  object.set("lastSighting", Poco::Dynamic::Var());
+  if (state.sighting) {
+    Poco::JSON::Object sighting = newObject();
+    setText(sighting, "key", state.sighting->key);
+    setLength(sighting, "agoMs", state.sighting->ago);
+    object.set("lastSighting", sighting);
+  }
+  object.set("members", membersOf(state));
+  setNextStep(object, seen);
+  printLine(object);
+}
+
 }  // namespace
 
 int showMigration(const CommandLine& line) {
   line.operandsOf(0, 0, "nothing after migrate status");
-  const ObservedMigration seen = observe(readSettings(line));
+  const ObservedMigration seen = observe(readMigrationSettings(line));
+  if (line.has("json")) {
+    printAsJson(seen);
+    return exitOk;
+  }
   const MigrationState& state = seen.state;
   printRules(state, seen.settings.options.name);
   printSighting(state);
   printMembers(state);
-  // Without an operator's word, whoever wants to go elsewhere is the one that waits.
-  Rules target = state.target.value_or(state.current);
-  for (const Member& member : state.members) {
-    if (!state.target && !(member.target == state.current)) target = member.target;
-  }
-  if (target == state.current) {
-    std::cout << "next step: none is under way\n";
-  } else {
-    printBlockers(state, target, seen.settings.options.observation);
-  }
+  printNextStep(seen);
   return exitOk;
 }
 

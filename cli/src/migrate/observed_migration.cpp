@@ -1,11 +1,8 @@
 #include "migrate/observed_migration.h"
 
-#include <iostream>
-
 #include "commands.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
-#include "shown.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -23,22 +20,6 @@ ObservedMigration observe(const Settings& settings) {
   migration::StateStore stateStore(openStateStore(knownStores(), stores), settings.migration.options.name);
   migration::MigrationState state = stateStore.read(saturatingAdd(systemClock()->now(), readBound));
   return {settings.migration, std::move(stateStore), std::move(state)};
-}
-
-void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
-                   std::chrono::milliseconds observation) {
-  const auto blockers = blockersOf(state, target, observation);
-  if (blockers.empty()) {
-    std::cout << "next step: nothing blocks it; the next heartbeat takes it\n";
-    return;
-  }
-  std::cout << "next step: blocked\n";
-  for (const migration::Blocker& blocker : blockers) {
-    std::cout << "  - " << oneLine(blocker.what);
-    if (blocker.left)
-      std::cout << " (for " << shownLength(*blocker.left + std::chrono::milliseconds{999}) << ")";
-    std::cout << "\n";
-  }
 }
 
 }  // namespace lockkeeper::cli

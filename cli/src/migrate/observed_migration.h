@@ -25,8 +25,4 @@ struct ObservedMigration {
 /// Reads the state of the migration that the settings name. Throws ConfigError when they name none.
 ObservedMigration observe(const Settings& settings);
 
-/// Prints what keeps `target` from becoming the current rules, or that nothing does.
-void printBlockers(const migration::MigrationState& state, const migration::Rules& target,
-                   std::chrono::milliseconds observation);
-
 }  // namespace lockkeeper::cli

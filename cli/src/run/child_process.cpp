@@ -38,7 +38,6 @@ struct Prepared {
   char** environment;
   const sigset_t* signalMask;
   int inherited;  // or -1
-  bool foreground;
   pid_t parent;
   int report;  // Takes errno when the command cannot be started; closed by its start.
 };
@@ -46,7 +45,6 @@ struct Prepared {
 // Runs between fork() and exec() of a process with threads: only async-signal-safe calls.
 [[noreturn]] void becomeCommand(const Prepared& prepared) {
   ::setpgid(0, 0);
-  if (prepared.foreground) setForeground(::getpid());
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::pthread_sigmask(SIG_SETMASK, prepared.signalMask, nullptr);
   if (::getppid() != prepared.parent) ::_exit(exitSignal + SIGTERM);  // The parent died before the prctl.
@@ -59,7 +57,7 @@ struct Prepared {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const Setup& setup, const Terminal& terminal) {
+ChildProcess::ChildProcess(const Setup& setup) {
   std::vector<std::string> command = setup.command;
   std::vector<std::string> environment = environmentWith(setup.environment);
   std::vector<char*> commandPointers = pointers(command);
@@ -70,7 +68,6 @@ ChildProcess::ChildProcess(const Setup& setup, const Terminal& terminal) {
                           environmentPointers.data(),
                           &setup.signalMask,
                           setup.inherited.value_or(-1),
-                          terminal.ours(),
                           ::getpid(),
                           report[1]};
   // Processes of the group whose parents have ended become our children, as they do for process 1: until
@@ -83,12 +80,10 @@ ChildProcess::ChildProcess(const Setup& setup, const Terminal& terminal) {
   if (pid_ > 0) {
     // Both sides do this, since either may run first.
     ::setpgid(pid_, pid_);
-    terminal.handTo(pid_);
     if (::read(report[0], &error, sizeof error) > 0) ::waitpid(pid_, nullptr, 0);
   }
   ::close(report[0]);
   if (error != 0) {
-    terminal.takeBack();
     throw NotStarted(error == ENOENT ? exitNotFound : exitCannotRun,
                      "cannot run " + quoted(setup.command.front()) + ": " + std::strerror(error));
   }
@@ -103,13 +98,13 @@ void ChildProcess::check() {
   for (pid_t which = 0; (which = ::waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0;) {
     if (which != pid_) continue;
     if (WIFSTOPPED(status)) {
-      stopped_ = true;
+      stoppedBy_ = WSTOPSIG(status);
     } else {
       exitCode_ = WIFSIGNALED(status) ? exitSignal + WTERMSIG(status) : WEXITSTATUS(status);
     }
   }
 }
 
-bool ChildProcess::wasStopped() { return std::exchange(stopped_, false); }
+std::optional<int> ChildProcess::stoppedBy() { return std::exchange(stoppedBy_, std::nullopt); }
 
 }  // namespace lockkeeper::cli

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "run/terminal.h"
-
 namespace lockkeeper::cli {
 
 /// The command was not started: exit 127 when there is none of that name, else 126.
@@ -35,7 +33,7 @@ class ChildProcess {
 
   /// Call on the main thread: the kernel takes the end of the calling thread for the end of the process.
   /// Throws NotStarted.
-  ChildProcess(const Setup& setup, const Terminal& terminal);
+  explicit ChildProcess(const Setup& setup);
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
@@ -48,13 +46,13 @@ class ChildProcess {
   void check();
   /// Its exit code, or 128 + n when signal n ended it; empty while it runs.
   std::optional<int> exitCode() const { return exitCode_; }
-  /// Whether it has been stopped, as by Ctrl-Z, since the last call.
-  bool wasStopped();
+  /// The signal that has stopped it since the last call, such as that of Ctrl-Z.
+  std::optional<int> stoppedBy();
 
  private:
   pid_t pid_;
   std::optional<int> exitCode_;
-  bool stopped_ = false;
+  std::optional<int> stoppedBy_;
 };
 
 }  // namespace lockkeeper::cli

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,11 +15,10 @@
 #include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/owner/owner_pipe.h"
+#include "run/background.h"
 #include "run/child_process.h"
-#include "run/event.h"
 #include "run/signal_queue.h"
 #include "run/supervisor.h"
-#include "run/terminal.h"
 #include "shown.h"
 
 namespace lockkeeper::cli {
@@ -47,7 +45,7 @@ struct Interrupted {
 
 /// What a process does by itself at this signal, which nobody handles. Returns whether it ends.
 bool obey(int signal) {
-  if (signal == SIGTSTP) ::raise(SIGSTOP);
+  if (signal == SIGTSTP) stopBy(signal);
   constexpr std::array harmless{SIGCHLD, SIGCONT, SIGTSTP, SIGURG, SIGWINCH};
   return std::find(harmless.begin(), harmless.end(), signal) == harmless.end();
 }
@@ -57,16 +55,9 @@ bool obey(int signal) {
 Lock acquire(LockManager& manager, const std::string& key, const std::optional<Share>& share,
              SignalQueue& signals) {
   std::stop_source stop;
-  Event finished;
-  auto lock = std::async(std::launch::async, [&] {
-    struct Announce {
-      Event& event;
-      ~Announce() { event.set(); }
-    } announce{finished};
-    return manager.lock(key, {.stop = stop.get_token(), .share = share});
-  });
+  Background<Lock> lock([&] { return manager.lock(key, {.stop = stop.get_token(), .share = share}); });
   int interruption = 0;
-  std::array<pollfd, 2> waiting{{{signals.descriptor(), POLLIN, 0}, {finished.descriptor(), POLLIN, 0}}};
+  std::array<pollfd, 2> waiting{{{signals.descriptor(), POLLIN, 0}, {lock.descriptor(), POLLIN, 0}}};
   while (waiting[1].revents == 0) {
     ::poll(waiting.data(), waiting.size(), -1);
     while (const auto signal = signals.next()) {
@@ -128,12 +119,14 @@ int runHolding(LockManager& manager, Lock& lock, std::vector<std::string> comman
     setup.environment[poco::OwnerPipe::variable] = owner->value();
     setup.inherited = owner->descriptor();
   }
-  const Terminal terminal;
+  if (!lock.valid()) {
+    std::cerr << "lockkeeper: the lock " << quoted(lock.key())
+              << " was lost before the command was started: it was not\n";
+    return exitLost;
+  }
   try {
-    ChildProcess child(setup, terminal);
-    const int exitCode = supervise(child, lock, owner.get(), signals, terminal, grace);
-    terminal.takeBack();
-    return exitCode;
+    ChildProcess child(setup);
+    return supervise(child, lock, owner.get(), signals, grace);
   } catch (const NotStarted& error) {
     std::cerr << "lockkeeper: " << oneLine(error.what()) << "\n";
     return error.exitCode();

@@ -46,4 +46,17 @@ std::optional<int> SignalQueue::next() {
   return static_cast<int>(signal.ssi_signo);
 }
 
+bool stopBy(int signal, pid_t whom) {
+  sigset_t stopping;
+  sigset_t former;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, signal);
+  ::kill(whom, signal);  // It takes back a SIGCONT that waits: one that waits afterwards has continued us.
+  ::pthread_sigmask(SIG_UNBLOCK, &stopping, &former);
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  return sigismember(&waiting, SIGCONT) == 1;
+}
+
 }  // namespace lockkeeper::cli

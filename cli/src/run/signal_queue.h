@@ -1,6 +1,7 @@
 #pragma once
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -27,5 +28,11 @@ class SignalQueue {
   int descriptor_;
   sigset_t formerMask_;
 };
+
+/// Stops this process until SIGCONT, as `signal` (SIGTSTP, SIGTTIN or SIGTTOU) does by itself, for a
+/// SignalQueue that has taken it; with `whom` 0, all of its process group. Returns false where the kernel
+/// does not stop it: process 1, and an orphaned process group, above which there is no shell that could
+/// continue it. Call on the main thread.
+bool stopBy(int signal, pid_t whom = ::getpid());
 
 }  // namespace lockkeeper::cli

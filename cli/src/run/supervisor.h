@@ -6,7 +6,6 @@
 #include "lockkeeper/poco/owner/owner_pipe.h"
 #include "run/child_process.h"
 #include "run/signal_queue.h"
-#include "run/terminal.h"
 
 namespace lockkeeper::cli {
 
@@ -14,6 +13,6 @@ namespace lockkeeper::cli {
 /// process group when the lock is lost, of which `owner`, unless it is null, tells before. Returns the
 /// command's exit code, or exitLost. Blocks.
 int supervise(ChildProcess& child, Lock& lock, poco::OwnerPipe* owner, SignalQueue& signals,
-              const Terminal& terminal, std::chrono::milliseconds grace);
+              std::chrono::milliseconds grace);
 
 }  // namespace lockkeeper::cli

@@ -4,23 +4,30 @@
 
 namespace lockkeeper::cli {
 
-/// The terminal on standard input, when this process is in its foreground: handed to the command, which is in
-/// a process group of its own, so that it can read and Ctrl-C reaches it.
+/// The controlling terminal, if there is one. The command, which is in a process group of its own, gets it
+/// when it asks. Until then it stays with our group, where others may use it: `lockkeeper run … | less`.
 class Terminal {
  public:
-  Terminal();
+  explicit Terminal(pid_t command);
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+  /// Takes it back.
+  ~Terminal();
 
-  bool ours() const { return ours_; }
-  /// Do nothing unless ours().
-  void handTo(pid_t group) const;
-  void takeBack() const;
+  bool exists() const { return descriptor_ >= 0; }
+  /// The command asks for it. Returns whether it has got it: only our group in the foreground hands it over.
+  bool hand();
+  /// The same for a command that has asked before.
+  void handAgain();
+  /// Does nothing unless the command has it. Returns whether our group is in the foreground now.
+  bool takeBack() const;
 
  private:
-  const bool ours_;
-};
+  bool pass(pid_t from, pid_t to) const;
 
-/// Makes `group` the terminal's foreground. Async-signal-safe: for the child between fork() and exec() as
-/// well.
-void setForeground(pid_t group);
+  const int descriptor_;
+  const pid_t command_;
+  bool asked_ = false;
+};
 
 }  // namespace lockkeeper::cli

@@ -32,8 +32,9 @@ TEST_F(LimitCommand, PeekTakesNothingAndResetForgets) {
   for (int look = 0; look < 2; ++look) EXPECT_EQ(with("--peek").output, "allowed, 1 left\n");
   EXPECT_EQ(lockkeeper(policy).exitCode, 0);
   EXPECT_EQ(with("--peek").exitCode, 75);
-  EXPECT_EQ(with("--reset").exitCode, 0);
+  EXPECT_EQ(with("--reset").output, "forgotten\n");
   EXPECT_EQ(with("--peek").exitCode, 0);
+  EXPECT_EQ(lockkeeper({"limit", "-r", "1/day", "--reset", "--json", "k"}).output, "{\"forgotten\":true}\n");
 }
 
 TEST_F(LimitCommand, WaitsToBeAllowed) {

@@ -1,10 +1,13 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "cli_fixture.h"
+#include "fault_proxy.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -73,6 +76,41 @@ TEST_F(LossOfTheLock, EndsAlsoBelowAParentThatReapsNoOrphans) {
   ASSERT_TRUE(fileAppears("up"));
   EXPECT_EQ(redis.command({"DEL", "k"}), "1");
   EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 76) << "what has ended counts as alive for ever";
+}
+
+TEST_F(LossOfTheLock, EndsTheCommandThoughNobodyReadsWhatIsSaid) {
+  ASSERT_EQ(::mkfifo(file("errors").c_str(), 0600), 0);
+  const int pipe = ::open(file("errors").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(pipe, 0);
+  while (::write(pipe, "x", 1) == 1) {
+  }
+  const std::string script =
+      "trap 'touch " + file("told") + "' TERM; touch " + file("up") + "; while :; do sleep 0.02; done";
+  Process holder = start({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", "-c",
+                          "exec 2>/dev/null; echo $$ > " + file("child") + "; " + script});
+  ASSERT_TRUE(fileAppears("up"));
+  EXPECT_EQ(redis.command({"DEL", "k"}), "1");
+  EXPECT_TRUE(fileAppears("told"));
+  const pid_t child = std::stoi(readFile(folder / "child"));
+  EXPECT_TRUE(waitUntil([&] { return ::kill(child, 0) != 0; })) << "the command still runs";
+  EXPECT_TRUE(holder.running());
+  for (char read = 0; ::read(pipe, &read, 1) == 1;) {
+  }
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 76);
+  ::close(pipe);
+}
+
+TEST_F(LossOfTheLock, BeforeTheCommandIsStartedLeavesItAlone) {
+  FaultProxy proxy(redis.port());
+  proxy.set({.kind = ProxyFault::Kind::delay, .pause = std::chrono::milliseconds{300}});
+  writeFile(folder / "settings", "lockkeeper.store = redis://127.0.0.1:" + std::to_string(proxy.port()) +
+                                     "\nlockkeeper.lock.maxHold = 100ms\n");
+  const Finished finished =
+      lockkeeper({"run", "--config", file("settings"), "--wait", "20s", "k", "--", "touch", file("started")});
+  EXPECT_EQ(finished.exitCode, 76);
+  EXPECT_NE(finished.errors.find("lost before the command was started"), std::string::npos)
+      << finished.errors;
+  EXPECT_FALSE(std::filesystem::exists(folder / "started"));
 }
 
 TEST_F(LossOfTheLock, IsToldEvenWhenTheCommandHasJustEnded) {

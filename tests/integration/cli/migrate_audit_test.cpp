@@ -1,3 +1,8 @@
+#include <Poco/JSON/Object.h>
+#include <Poco/JSON/Parser.h>
+
+#include <map>
+#include <sstream>
 #include <string>
 
 #include "cli_fixture.h"
@@ -44,6 +49,28 @@ TEST_F(MigrateAudit, PrintsTheClassOfEachKeyUnderThePrefixAndASummary) {
   }
   EXPECT_NE(done.output.find(", web:1)"), std::string::npos) << done.output;
   EXPECT_EQ(done.output.find("other"), std::string::npos) << done.output;
+  EXPECT_EQ(done.output.find("aaaa"), std::string::npos) << "the token is secret";
+}
+
+TEST_F(MigrateAudit, ProgramsReadJson) {
+  makeOneOfEach();
+  const Finished done = audit({"--json"});
+  EXPECT_EQ(done.exitCode, 0) << done.errors;
+  std::map<std::string, Poco::JSON::Object::Ptr> byKey;
+  std::istringstream text(done.output);
+  for (std::string each; std::getline(text, each);) {
+    const auto object = Poco::JSON::Parser().parse(each).extract<Poco::JSON::Object::Ptr>();
+    byKey.emplace(object->optValue<std::string>("key", "(summary)"), object);
+  }
+  ASSERT_EQ(byKey.size(), 7U) << done.output;
+  EXPECT_EQ(byKey.at("phantom")->getValue<std::string>("class"), "phantom without TTL");
+  EXPECT_LT(byKey.at("phantom")->getValue<int>("remainingMs"), -90'000);
+  EXPECT_EQ(byKey.at("ours")->getValue<std::string>("owner"), "web:1");
+  EXPECT_TRUE(byKey.at("held")->isNull("owner"));
+  EXPECT_TRUE(byKey.at("held")->isNull("what"));
+  EXPECT_NE(byKey.at("junk")->getValue<std::string>("what").find("a serialized PHP integer"),
+            std::string::npos);
+  EXPECT_EQ(byKey.at("(summary)")->getObject("counts")->getValue<int>("foreign value"), 2);
   EXPECT_EQ(done.output.find("aaaa"), std::string::npos) << "the token is secret";
 }
 

@@ -46,6 +46,18 @@ class Mistakes : public ::testing::Test {
   TempFolder folder;
 };
 
+TEST_F(Mistakes, OutputThatCannotBeWrittenIsNoSuccess) {
+  for (const std::string words : {"--help", "--version", "completion bash", "list --store memory:"}) {
+    const Finished full =
+        runToEnd({"sh", "-c", std::string(LOCKKEEPER_COMMAND) + " " + words + " >/dev/full"});
+    EXPECT_EQ(full.exitCode, 70) << words;
+    EXPECT_EQ(full.errors, "lockkeeper: the output could not be written\n");
+    const Finished unread = runToEnd(
+        {"bash", "-c", "exec 3> >(:); wait $!; " + std::string(LOCKKEEPER_COMMAND) + " " + words + " >&3"});
+    EXPECT_EQ(unread.errors, "") << "nobody wants it";
+  }
+}
+
 TEST_F(Mistakes, InTheCommandLine) {
   const std::string store = "memory:";
   refuses({}, 64, "--help");

@@ -101,7 +101,9 @@ TEST_F(RunCommand, PassesSignalsOnToTheCommand) {
 TEST_F(RunCommand, StopsTheCommandAndKeepsItsLockWhenToldToStop) {
   const std::string script = "echo $$ > " + file("child") + "; touch " + file("up") +
                              "; exec sleep 60";  // no vfork(), in which a shell does not stop
-  Process holder = start({"run", "k", "--", "sh", "-c", script});
+  std::vector<std::string> line{"setsid"};       // whoever runs the tests may have a terminal
+  for (const std::string& word : commandLine({"run", "k", "--", "sh", "-c", script})) line.push_back(word);
+  Process holder(line, options());
   ASSERT_TRUE(fileAppears("up"));
   const pid_t command = std::stoi(readFile(folder / "child"));
   holder.signal(SIGTSTP);
@@ -195,6 +197,20 @@ TEST_F(RunCommand, ReadsTheConfigurationFileOfAnApplication) {
   const Finished finished = runToEnd(line, withPassword);
   EXPECT_EQ(finished.exitCode, 0) << finished.errors;
   EXPECT_TRUE(finished.output == "77\n" || finished.output == "76\n") << finished.output << finished.errors;
+}
+
+TEST_F(RunCommand, TakesItsLockInTheGivenStoreAloneBesideAMigration) {
+  const std::string server = "redis://127.0.0.1:" + std::to_string(redis.port());
+  writeFile(folder / "shop.properties", "lockkeeper.store = " + server + "/2\nlockkeeper.migration.from = " +
+                                            server + "/1\nlockkeeper.migration.phase = both\n");
+  const std::string look =
+      "for n in 1 2 3; do redis-cli -p " + std::to_string(redis.port()) + " -n $n exists k; done";
+  const Finished finished = lockkeeper(
+      {"run", "--config", file("shop.properties"), "--store", server + "/3", "k", "--", "sh", "-c", look});
+  EXPECT_EQ(finished.output, "0\n0\n1\n") << finished.errors;
+  const Finished status =
+      lockkeeper({"migrate", "status", "--config", file("shop.properties"), "--store", server + "/3"});
+  EXPECT_EQ(status.exitCode, 0) << status.errors;
 }
 
 TEST_F(RunCommand, FollowsReferencesOfTheConfigurationFile) {

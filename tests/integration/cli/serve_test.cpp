@@ -23,6 +23,12 @@ class ServeCommand : public CommandTest {
     writeFile(folder / "password", "correct horse battery staple\n");
     return serve({"--break-password", file("password")});
   }
+  /// Somebody who looks at the page; what comes is in the file "viewer".
+  Process view(const std::string& url) const {
+    ProcessOptions seen;
+    seen.standardOutput = folder / "viewer";
+    return Process({"curl", "-sN", url + "events"}, seen);
+  }
   static std::string originOf(const std::string& url) { return "Origin: " + url.substr(0, url.size() - 1); }
   static std::string tokenIn(const std::string& page) {
     const std::string before = "name=\"token\" content=\"";
@@ -94,7 +100,7 @@ TEST_F(ServeCommand, TakesSoManyViewersAndGivesTheirPlacesBack) {
   }
   const CurlAnswer refused = curl({url + "events"});
   EXPECT_EQ(refused.status, 503);
-  EXPECT_NE(refused.body.find("looking already"), std::string::npos) << refused.body;
+  EXPECT_NE(refused.body.find("more viewers"), std::string::npos) << refused.body;
   EXPECT_EQ(curl({url}).status, 200) << "the page is still there";
   viewers.clear();
   EXPECT_TRUE(waitUntil([&] {
@@ -102,6 +108,47 @@ TEST_F(ServeCommand, TakesSoManyViewersAndGivesTheirPlacesBack) {
   }));
   server_->signal(SIGTERM);
   EXPECT_EQ(server_->waitFor(std::chrono::seconds{20}), 128 + SIGTERM);
+}
+
+TEST_F(ServeCommand, ShowsThePhasesOfAMigration) {
+  const RedisServer old;
+  RedisServer state;
+  writeFile(folder / "shop.properties", "lockkeeper.store = " + redis.uri() +
+                                            "\nlockkeeper.migration.from = " + old.uri() +
+                                            "\nlockkeeper.migration.stateStore = " + state.uri() +
+                                            "\nlockkeeper.migration.name = shop\n");
+  const std::string config = file("shop.properties");
+  const std::string url = serve({"--config", config, "--interval", "100ms"});
+  const auto shows = [&](const std::string& phases) {
+    return waitUntil([&] {
+      return curl({url + "activity"}).body.find(R"("migrations":[["shop",")" + phases) != std::string::npos;
+    });
+  };
+  const Process viewer = view(url);
+  EXPECT_TRUE(shows(R"(none yet",null]])"));
+  ASSERT_EQ(lockkeeper({"run", "--config", config, "k", "--", "true"}).exitCode, 0);
+  EXPECT_TRUE(shows(R"(* = both",)"));
+  ASSERT_EQ(lockkeeper({"migrate", "advance", "25% = modern", "--config", config}).exitCode, 0);
+  EXPECT_TRUE(shows(R"(* = both, on the way to 25% = modern, * = both",)"));
+  const Finished status = lockkeeper({"migrate", "status", "--json", "--config", config});
+  EXPECT_NE(status.output.find(R"("members":[])"), std::string::npos)
+      << "it takes no part: " << status.output;
+  state.kill();
+  EXPECT_TRUE(shows("not known: "));
+  redis.command({"SET", "later", std::string(32, 'a') + "@web:1"});
+  EXPECT_TRUE(waitUntil([&] { return readFile(folder / "viewer").find("\"later\"") != std::string::npos; }))
+      << "locks are shown nevertheless";
+}
+
+TEST_F(ServeCommand, TellsThePageWhichKeyNeverEnds) {
+  redis.command({"SET", "k", std::string(32, 'a') + "@web:1"});
+  const std::string url = serve();
+  std::string told;
+  EXPECT_TRUE(waitUntil([&] {
+    told = runToEnd({"curl", "-sN", "-m", "1", url + "events"}).output;
+    return told.find(R"("k","web:1",)") != std::string::npos;
+  })) << told;
+  EXPECT_NE(told.find(",-1,null]"), std::string::npos) << told;
 }
 
 TEST_F(ServeCommand, SaysWhatIsWrong) {

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <functional>
@@ -11,6 +12,21 @@
 
 namespace lockkeeper::test {
 namespace {
+
+// Runs its arguments as a job. When that stops, it waits until it is told what to do.
+constexpr const char* shell = R"sh(set -m
+"$@" 2>$FOLDER/errors
+code=$?
+while [ -n "$(jobs -ps)" ]; do
+  jobs -ps >$FOLDER/stopped
+  read how <$FOLDER/told
+  : >$FOLDER/stopped
+  $how >/dev/null
+  code=$?
+  while [ -n "$(jobs -pr)" ]; do read -t 0.02 <>$FOLDER/told; done
+done
+exit $code
+)sh";
 
 /// The command with a terminal on its standard input, on which the test types.
 class OnATerminal : public CommandTest {
@@ -34,24 +50,42 @@ class OnATerminal : public CommandTest {
   /// The process group that the terminal listens to.
   pid_t foreground() const { return ::tcgetpgrp(keyboard_); }
 
-  /// In the foreground of the terminal, as a shell starts it.
+  /// In the foreground of the terminal, with no shell above it.
   Process startForeground(const std::vector<std::string>& arguments) const {
     std::vector<std::string> line{"setsid", "--ctty"};
     for (const std::string& word : commandLine(arguments)) line.push_back(word);
     return Process(line, onTerminal());
   }
 
+  /// As a job of a shell. When the job stops, the shell waits for tell().
+  Process startJob(const std::vector<std::string>& command) const {
+    EXPECT_EQ(::mkfifo(file("told").c_str(), 0600), 0);
+    writeFile(folder / "shell", shell);
+    std::vector<std::string> line{"setsid", "--ctty", "bash", file("shell")};
+    line.insert(line.end(), command.begin(), command.end());
+    ProcessOptions withTerminal = onTerminal();
+    withTerminal.standardError = withTerminal.standardInput;  // where bash looks for it
+    withTerminal.environment["FOLDER"] = folder.path();
+    return Process(line, withTerminal);
+  }
+  bool jobStops() const {
+    return waitUntil([&] { return readFile(folder / "stopped").ends_with("\n"); });
+  }
+  /// "fg" or "bg".
+  void tell(const std::string& how) const { writeFile(folder / "told", how + "\n"); }
+
   /// A command that would go on with its work after Ctrl-Z and `fg`, which `lose` comes between.
   void loseWhileStopped(const std::string& ttl, const std::function<void()>& lose) const {
     const std::string script = "touch " + file("up") + "; read line; touch " + file("worked");
-    Process process = startForeground({"run", "--ttl", ttl, "k", "--", "sh", "-c", script});
+    Process process = startJob(commandLine({"run", "--ttl", ttl, "k", "--", "sh", "-c", script}));
     ASSERT_TRUE(fileAppears("up"));
     type("\x1a");
-    ASSERT_TRUE(waitUntil([&] { return stateOf(process.pid()) == "T"; }));
+    ASSERT_TRUE(jobStops());
+    EXPECT_EQ(stateOf(std::stoi(readFile(folder / "stopped"))), "T");
     lose();
     ASSERT_TRUE(waitUntil([&] { return isFree("k"); }));
     type("hello\n");
-    process.signal(SIGCONT);
+    tell("fg");
     EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 76) << readFile(folder / "errors");
     EXPECT_FALSE(std::filesystem::exists(folder / "worked"));
   }
@@ -134,16 +168,77 @@ TEST_F(OnATerminal, CtrlCEndsTheCommandAndFreesTheKey) {
 
 TEST_F(OnATerminal, CtrlZStopsLockkeeperWithItsCommandAndGoingOnResumesBoth) {
   const std::string script = "touch " + file("up") + "; read line; echo \"heard $line\"";
-  Process process = startForeground({"run", "k", "--", "sh", "-c", script});
+  Process process = startJob(commandLine({"run", "k", "--", "sh", "-c", script}));
   ASSERT_TRUE(fileAppears("up"));
-  EXPECT_NE(foreground(), process.pid());
   type("\x1a");
-  ASSERT_TRUE(waitUntil([&] { return stateOf(process.pid()) == "T"; }));
-  EXPECT_EQ(foreground(), process.pid()) << "a shell must find its job as it left it";
-  process.signal(SIGCONT);
+  ASSERT_TRUE(jobStops());
+  EXPECT_EQ(stateOf(std::stoi(readFile(folder / "stopped"))), "T");
+  tell("fg");
   type("hello\n");
   EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
   EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, CtrlZDoesNotStopWhatNoShellCanContinue) {
+  const std::string script =
+      "echo $$ >" + file("child") + "; touch " + file("up") + "; " + "read line; echo \"heard $line\"";
+  Process process = startForeground({"run", "k", "--", "sh", "-c", script});
+  ASSERT_TRUE(fileAppears("up"));
+  const pid_t command = std::stoi(readFile(folder / "child"));
+  EXPECT_TRUE(waitUntil([&] { return foreground() == command; }));
+  type("\x1a");
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, AJobThatGoesOnInTheBackgroundLeavesTheTerminalToTheShell) {
+  // No vfork(), in which a shell does not stop.
+  const std::string script = ": >" + file("up") + "; until [ -e " + file("read") + " ]; do : >" +
+                             file("alive") + "; done; read line; echo \"heard $line\"";
+  Process process = startJob(commandLine({"run", "k", "--", "sh", "-c", script}));
+  ASSERT_TRUE(fileAppears("up"));
+  type("\x1a");
+  ASSERT_TRUE(jobStops());
+  std::filesystem::remove(folder / "alive");
+  tell("bg");
+  ASSERT_TRUE(fileAppears("alive"));
+  EXPECT_EQ(foreground(), process.pid());
+  writeFile(folder / "read", "");
+  ASSERT_TRUE(jobStops()) << "it asks for the terminal";
+  EXPECT_EQ(foreground(), process.pid());
+  tell("fg");
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, TheCommandMayAskThereThoughItsInputIsAPipe) {
+  const std::string ask = " run k -- sh -c 'read line </dev/tty; cat; echo \"heard $line\"'";
+  Process process = startJob({"sh", "-c", std::string("echo dump | ") + LOCKKEEPER_COMMAND + ask});
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "dump\nheard hello\n");
+}
+
+TEST_F(OnATerminal, ARunInsideARunReadsFromItToo) {
+  const std::string inner =
+      std::string(LOCKKEEPER_COMMAND) + " run other -- sh -c 'read line; echo \"heard $line\"'";
+  Process process = startJob(commandLine({"run", "k", "--", "sh", "-c", inner}));
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
+}
+
+TEST_F(OnATerminal, WhoReadsTheCommandsOutputMayAskThere) {
+  const std::string report = std::string(LOCKKEEPER_COMMAND) + " run k -- sh -c 'echo report; until [ -e " +
+                             file("end") + " ]; do sleep 0.02; done'";
+  const std::string pager =
+      "{ read first; read line </dev/tty; touch " + file("end") + "; echo \"$first, heard $line\"; }";
+  Process process = startJob({"sh", "-c", report + " | " + pager});
+  type("hello\n");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
+  EXPECT_EQ(readFile(folder / "output"), "report, heard hello\n");
 }
 
 TEST_F(OnATerminal, TheCommandDoesNotGoOnWhenTheLeaseIsOver) {

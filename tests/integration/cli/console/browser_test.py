@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""usage: browser_test.py LOCKKEEPER
+"""usage: browser_test.py LOCKKEEPER CONSOLE_PROCESS
 Opens the page of `lockkeeper serve` in chromium: it shows what `lockkeeper list --json` says, runs nothing that stands in keys and
-owners, stays small with 10,000 locks, and breaks only the lock that was seen.
+owners, stays small with 10,000 locks, and breaks only the lock that was seen. The page of CONSOLE_PROCESS shows what that process did.
 """
+import functools
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -17,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from browser import Page  # noqa: E402
 
 LOCKKEEPER = sys.argv.pop(1)
+CONSOLE_PROCESS = sys.argv.pop(1)
 PASSWORD = "correct horse battery staple"
 TOKEN = "0123456789abcdef0123456789abcdef"
 SHOWN = ("[...document.querySelectorAll('tr.lock')].map(r => [r.querySelector('.key').textContent, "
@@ -76,11 +79,15 @@ class Console(unittest.TestCase):
         password.write_text(PASSWORD + "\n")
         self.log = pathlib.Path(folder.name) / "log"
         with open(self.log, "w") as log:
-            serve = subprocess.Popen([LOCKKEEPER, "serve", "--store", self.store, "--listen", "127.0.0.1:0", "--interval", "100ms",
-                                      "--break-password", password], stdout=subprocess.PIPE, stderr=log, text=True)
+            _, self.url = self.start_serve("--store", self.store, "--break-password", password, stderr=log)
+
+    def start_serve(self, *options, stderr=None):
+        """The process and the address of its page."""
+        serve = subprocess.Popen([LOCKKEEPER, "serve", "--listen", "127.0.0.1:0", "--interval", "100ms", *options],
+                                 stdout=subprocess.PIPE, stderr=stderr, text=True)
         self.addCleanup(serve.stdout.close)
         self.addCleanup(self.end, serve)
-        self.url = serve.stdout.readline().strip()
+        return serve, serve.stdout.readline().strip()
 
     @staticmethod
     def end(process):
@@ -123,6 +130,17 @@ class Console(unittest.TestCase):
                      "document.body.append(s); })()")
             self.assertIsNone(page.run("window.hit"))
 
+    def test_ends_soon_though_the_store_hangs(self):
+        serve, url = self.start_serve("--store", f"{self.store}?ioTimeout=1m")
+        with Page(url) as page:
+            self.redis.hold("k", "host:1")
+            self.wait_for_list(page)
+            os.kill(self.redis.process.pid, signal.SIGSTOP)
+            self.addCleanup(os.kill, self.redis.process.pid, signal.SIGCONT)
+            time.sleep(0.3)  # so that a look has begun, which takes as long as the store hangs
+            serve.send_signal(signal.SIGTERM)
+            self.assertEqual(serve.wait(10), 128 + signal.SIGTERM)
+
     def test_shows_each_who_shares_a_key_and_breaks_one_of_them(self):
         for _ in range(3):
             self.start_command("export", "--permits", "3")
@@ -162,7 +180,7 @@ class Console(unittest.TestCase):
     def test_ten_thousand_locks_are_few_rows(self):
         self.redis.send(*(("SET", f"stock:{i:05}", f"{TOKEN}@host:{i % 7}", "PX", "600000") for i in range(10000)))
         with Page(self.url) as page:
-            page.wait("document.querySelector('#count').textContent === '10000 of 10000 locks'", "all locks are counted", 15)
+            page.wait("document.querySelector('#count').textContent === '10000 of 10000 locks'", "all locks are counted", 40)
             self.assertIn(page.run("document.querySelectorAll('#rows tr').length"), range(10, 80))
             self.assertEqual(page.run("document.querySelector('#table').getAttribute('aria-rowcount')"), "10001")
             page.run("(() => { const s = document.querySelector('#scroll'); s.scrollTop = s.scrollHeight; })()")
@@ -173,6 +191,105 @@ class Console(unittest.TestCase):
             page.wait(f"JSON.stringify({SHOWN}) === '[[\"stock:00042\",\"host:0\",\"-\"]]'", "the filter finds one")
             page.run("document.querySelector('th[data-sort=owner] button').click()")
             self.assertEqual(page.run("document.querySelector('th[data-sort=owner]').getAttribute('aria-sort')"), "ascending")
+
+    def test_tells_what_became_of_each_key_in_the_store(self):
+        last = "document.querySelector('#recent tbody')?.textContent ?? ''"
+        with Page(self.url) as page:
+            page.wait("document.querySelector('#health').textContent.startsWith('up')", "the first look")
+            self.redis.hold("<b>k</b>", "<i>first</i>:1")
+            page.wait(f"({last}).includes('store: granted to <i>first</i>:1')", "the grant")
+            self.redis.hold("<b>k</b>", "second:2", TOKEN[::-1])
+            page.wait(f"({last}).includes('store: granted to second:2')", "the next one")
+            page.run("document.querySelector('#recent tbody button').click()")
+            page.wait("document.querySelectorAll('#dTimeline li').length === 3", "the timeline of the key")
+            lines = [line.split(", ", 1)[1] for line in page.run(
+                "[...document.querySelectorAll('#dTimeline li')].map(l => l.textContent).join('\\n')").splitlines()]
+            self.assertEqual([lines[0], lines[2]], ["store: granted to second:2", "store: granted to <i>first</i>:1"])
+            self.assertRegex(lines[1], "store: no longer held by <i>first</i>:1, after ")
+            self.assertEqual(page.run("document.querySelector('#dOwner').textContent"), "second:2")
+            self.redis.send(("DEL", "<b>k</b>"))
+            page.wait("document.querySelectorAll('#dTimeline li').length === 4", "it goes on while one looks")
+            # Nothing that this process knows only of itself: it is no more than a page.
+            self.assertIn("only what it saw at the store", page.run("document.querySelector('#views').textContent"))
+            for panel in ("limits", "tasks", "leaders", "hotLately"):
+                self.assertTrue(page.run(f"document.querySelector('#{panel}').hidden"), panel)
+            self.assertEqual(page.complaints(), [])
+
+    def test_shows_the_phases_of_a_migration_of_the_store(self):
+        old = Redis()
+        self.addCleanup(self.end, old.process)
+        self.addCleanup(old.socket.close)
+        config = self.log.with_name("shop.properties")
+        config.write_text(f"lockkeeper.store = {self.store}\nlockkeeper.migration.name = shop\n"
+                          f"lockkeeper.migration.from = redis://127.0.0.1:{old.port}\n")
+        lockkeeper = functools.partial(subprocess.run, check=True, stdout=subprocess.DEVNULL)
+        lockkeeper([LOCKKEEPER, "run", "--config", config, "k", "--", "true"])
+        _, url = self.start_serve("--config", config)
+        row = "[...document.querySelectorAll('#agreed tbody tr > *')].map(c => c.textContent)"
+        with Page(url) as page:
+            page.wait(f"({row})[1] === '* = both'", "the phases")
+            self.assertRegex(page.run(f"({row}).join(' | ')"), r"^shop \| \* = both \| [0-9]+ (ms|s|min).* ago$")
+            self.assertIn("Store", page.run("document.querySelector('#agreed .view').textContent"))
+            self.assertTrue(page.run("document.querySelector('#migrations').hidden"), "this process takes no part in it")
+            lockkeeper([LOCKKEEPER, "migrate", "advance", "<b>* = modern", "--config", config])
+            page.wait(f"({row})[1] === '* = both, on the way to <b>* = modern, * = both'", "the way")
+            self.assertEqual(page.complaints(), [])
+        with Page(self.url) as page:
+            page.wait("document.querySelector('#health').textContent.startsWith('up')", "the first look")
+            self.assertTrue(page.run("document.querySelector('#agreed').hidden"), "without a migration")
+
+    def test_shows_what_its_own_process_did(self):
+        process = subprocess.Popen([CONSOLE_PROCESS, self.store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(process.wait, 20)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stdin.close)
+        attack = "<img src=x onerror=window.hit=1>"
+
+        def rows(panel):
+            return json.loads(page.run(f"JSON.stringify([...document.querySelectorAll('#{panel} tbody tr')].map("
+                                       "r => [...r.children].map(c => c.textContent)))"))
+        with Page(process.stdout.readline().strip()) as page:
+            page.wait("document.querySelectorAll('#leaders tbody tr').length === 1", "what the process did")
+            hottest = rows("hotLately")[0]
+            self.assertEqual((hottest[0], hottest[2], hottest[3]), ("order:1", "2", "1"))
+            self.assertEqual(rows("limits")[0][:4], ["sms", "2", "1", "0"])
+            task, = rows("tasks")
+            self.assertEqual((task[0], task[2], task[4:]), (f"nightly{attack}", "done", ["1", "0", "0"]))
+            self.assertRegex(task[3], "^in [0-9]+ (min|h|s)")
+            self.assertRegex(rows("leaders")[0][1], "^leads for ")
+            self.assertIn(["Ready check: locks", "up"], rows("stores"))
+            for panel in ("hotLately", "limits", "tasks", "leaders", "stores"):
+                self.assertIn("This process", page.run(f"document.querySelector('#{panel} .view').textContent"))
+            recent = {row[0]: row[2] for row in rows("recent")}
+            self.assertRegex(recent["order:1"], "this process: released, held for ")
+            self.assertRegex(recent["brief"], "this process: lost after .*")
+            page.run(f"[...document.querySelectorAll('#recent button')].find(b => b.textContent === {json.dumps(attack)}).click()")
+            page.wait("document.querySelectorAll('#dTimeline li').length === 2", "the timeline of a key that is free")
+            self.assertRegex(page.run("document.querySelector('#dTimeline').textContent"),
+                             "this process: released, held for .*this process: granted, fence [0-9]+, waited ")
+            self.assertEqual(page.run("document.querySelector('#dRemaining').textContent"), "not held")
+            self.assertTrue(page.run("document.querySelector('#dLanes .lane span') !== null"))
+            page.run("document.querySelector('#close').click()")
+            page.run("[...document.querySelectorAll('#recent button')].find(b => b.textContent === 'order:1').click()")
+            page.wait("document.querySelector('#dTimeline').textContent.includes('this process: not granted: busy for 3')", "the wait")
+            page.run("document.querySelector('#close').click()")
+            # The keyboard: what has the focus keeps it while the page is drawn anew.
+            page.run("[...document.querySelectorAll('#recent button')].at(-1).focus()")
+            focused = page.run("document.activeElement.textContent")
+            process.stdin.write("hold\n")
+            process.stdin.flush()
+            page.wait("document.querySelector('#recent tbody button')?.textContent === 'later'", "a newer key comes first")
+            self.assertEqual(page.run("document.activeElement.textContent"), focused)
+            self.assertIsNone(page.run("window.hit"))
+            self.assertEqual(page.run("document.querySelectorAll('#panels img, dialog img').length"), 0)
+            self.assertEqual(page.complaints(), [])
+            # A phone, and the dark.
+            light = page.run("getComputedStyle(document.body).backgroundColor")
+            page.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+            self.assertNotEqual(page.run("getComputedStyle(document.body).backgroundColor"), light)
+            page.ask("Emulation.setDeviceMetricsOverride", width=360, height=640, deviceScaleFactor=1, mobile=True)
+            page.wait("document.documentElement.clientWidth === 360", "a small screen")
+            self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)
 
     def press_break(self, page, password):
         page.run(f"document.querySelector('#password').value = {json.dumps(password)}; "
@@ -191,6 +308,7 @@ class Console(unittest.TestCase):
             self.wait_for_list(page)
             self.assertIn("nothing was broken", self.press_break(page, PASSWORD))
             self.assertEqual(self.redis.get("k"), f"{TOKEN[::-1]}@first:1")
+            page.wait("document.querySelector('#dRemaining').textContent === 'not held like this any more'", "the page has seen it, too")
             page.run("document.querySelector('#close').click(); document.querySelector('tr.lock button').click()")
             self.assertIn("was taken", self.press_break(page, PASSWORD))
             self.assertIsNone(self.redis.get("k"))

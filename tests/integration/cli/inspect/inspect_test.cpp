@@ -48,6 +48,15 @@ TEST_F(InspectCommands, ShowSaysThatAKeyIsFree) {
   EXPECT_EQ(shown.output, "k is free\n");
 }
 
+TEST_F(InspectCommands, AKeyWithoutATtlIsHeldForEver) {
+  redis.command({"SET", "k", std::string(32, 'a') + "@web:1"});
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"show", "k"}, {"list"}}) {
+    const Finished shown = lockkeeper(command);
+    EXPECT_EQ(shown.exitCode, 0) << shown.errors;
+    EXPECT_NE(shown.output.find("for ever"), std::string::npos) << shown.output;
+  }
+}
+
 TEST_F(InspectCommands, ListAlignsWhatItFindsUnderAPrefix) {
   const Process first = holding({"stock/1"});
   const Process second = holding({"stock/with a longer name"});

@@ -37,6 +37,23 @@ class WatchCommand : public CommandTest {
     for (std::string line; std::getline(text, line);) all.push_back(line);
     return all;
   }
+  /// Whether something was sent to that port of this machine that its server has not read.
+  static bool hasUnread(std::uint16_t port) {
+    std::istringstream sockets(readFile("/proc/net/tcp"));
+    std::string line;
+    std::getline(sockets, line);  // the heading
+    while (std::getline(sockets, line)) {
+      std::istringstream fields(line);
+      std::string number, local, remote, state, queues;
+      fields >> number >> local >> remote >> state >> queues;
+      const auto portOf = [](const std::string& address) {
+        return std::stoul(address.substr(address.find(':') + 1), nullptr, 16);
+      };
+      // state 1: connected; queues: what is to be sent, and what is to be read
+      if (state == "01" && portOf(local) == port && portOf(queues) > 0) return true;
+    }
+    return false;
+  }
   bool linesCome(std::size_t count) const {
     return waitUntil([&] { return lines().size() >= count; });
   }
@@ -106,6 +123,27 @@ TEST_F(WatchCommand, SaysWhatIsWrongBeforeItBegins) {
   refuses({"watch", "--json"}, 69, "127.0.0.1");
 }
 
+TEST_F(WatchCommand, StopsLikeAnyJobAndSoDoesServe) {
+  const std::string shell = "set -m; \"$@\" & echo $! >" + file("child") + "; wait -f $!";
+  for (const auto& words :
+       {std::vector<std::string>{"serve", "--listen", "127.0.0.1:0"}, {"watch", "--json"}}) {
+    SCOPED_TRACE(words.front());
+    redis.command({"SET", "k", std::string(32, 'a') + "@web:1", "PX", "60000"});
+    std::vector<std::string> line{"bash", "-c", shell, "bash"};
+    for (const std::string& word : commandLine(words)) line.push_back(word);
+    ProcessOptions withOutput = options();
+    withOutput.standardOutput = folder / words.front();
+    Process job(line, withOutput);
+    ASSERT_TRUE(waitUntil([&] { return readFile(folder / words.front()).ends_with("\n"); }));
+    const pid_t command = std::stoi(readFile(folder / "child"));
+    ::kill(command, SIGTSTP);
+    EXPECT_TRUE(waitUntil([&] { return stateOf(command) == "T"; }));
+    ::kill(command, SIGCONT);
+    ::kill(command, SIGTERM);
+    EXPECT_TRUE(job.waitFor(std::chrono::seconds{20}));
+  }
+}
+
 TEST_F(WatchCommand, EndsBySignalAndWhenNobodyReads) {
   Process watch = start({"watch", "--json", "--interval", "100ms"});
   ASSERT_TRUE(isConnected());
@@ -120,6 +158,22 @@ TEST_F(WatchCommand, EndsBySignalAndWhenNobodyReads) {
     hold("k", "web:" + std::to_string(++owner));
     return pipe.waitFor(std::chrono::milliseconds{10}).has_value();
   }));
+}
+
+TEST_F(WatchCommand, EndsBySignalAlthoughTheStoreHangs) {
+  const std::string patient = redis.uri() + "?connectTimeout=1m&ioTimeout=1m";
+  Process watch = start({"watch", "--json", "--interval", "100ms", "--store", patient});
+  ASSERT_TRUE(isConnected());
+  redis.pause();
+  ASSERT_TRUE(waitUntil([&] { return hasUnread(redis.port()); })) << "it looks";
+  watch.signal(SIGTERM);
+  EXPECT_EQ(watch.waitFor(std::chrono::seconds{20}), 128 + SIGTERM);
+
+  Process first = start({"watch", "--json", "--store", patient});
+  ASSERT_TRUE(waitUntil([&] { return stateOf(first.pid()) == "S" && hasUnread(redis.port()); }))
+      << stateOf(first.pid()) << readFile(folder / "errors");
+  first.signal(SIGINT);
+  EXPECT_EQ(first.waitFor(std::chrono::seconds{20}), 128 + SIGINT);
 }
 
 /// On a terminal of 100 columns, whose screen the test reads.

@@ -10,14 +10,14 @@
 namespace lockkeeper::cli {
 
 /// Something that happens once and can be polled for. Any thread may set it.
-class Event {
+class PollableEvent {
  public:
-  Event() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  PollableEvent() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  ~Event() { ::close(descriptor_); }
+  PollableEvent(const PollableEvent&) = delete;
+  PollableEvent& operator=(const PollableEvent&) = delete;
+  ~PollableEvent() { ::close(descriptor_); }
 
   void set() noexcept { (void)!::write(descriptor_, &one, sizeof one); }
   /// Readable from set() on.
