@@ -1,6 +1,6 @@
 # usage: cmake -D SOURCE=… -P check_vcpkg.cmake
 # The manifest of the project and the port agree with vcpkg's rules, with each other, and with what the sources need.
-cmake_minimum_required(VERSION 3.25)
+cmake_minimum_required(VERSION 3.21)
 set(port ${SOURCE}/packaging/vcpkg/ports/lockkeeper)
 set(identifier "^[a-z0-9]+(-[a-z0-9]+)*$")
 set(semver "^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$")
@@ -133,7 +133,7 @@ while(mapping)
   set(option_of_${feature} ${option})
 endwhile()
 string(REGEX MATCHALL "-D(LOCKKEEPER_BUILD_[A-Z]+)=OFF" off "${portfile}")
-string(REGEX MATCHALL "option\\(LOCKKEEPER_BUILD_[A-Z]+ [^\n]+(\n +)?(ON|\\\${PROJECT_IS_TOP_LEVEL})\\)" on "${project}")
+string(REGEX MATCHALL "option\\(LOCKKEEPER_BUILD_[A-Z]+ [^\n]+(\n +)?(ON|\\\${LOCKKEEPER_ON_ITS_OWN})\\)" on "${project}")
 foreach(option IN LISTS on)
   string(REGEX MATCH "LOCKKEEPER_BUILD_[A-Z]+" option "${option}")
   if(NOT portfile MATCHES "${option}\n" AND NOT "-D${option}=OFF" IN_LIST off)

@@ -36,6 +36,7 @@ DriverFactory migrating(const char* name, Phase phase, bool reportsLosses,
   return {.name = name,
           .open = open,
           .fence = phase == Phase::legacy ? FencePromise::none : FencePromise::whileStoreKeepsWrites,
+          .browsable = true,
           .reportsLosses = reportsLosses};
 }
 

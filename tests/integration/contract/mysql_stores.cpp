@@ -57,7 +57,9 @@ DriverFactory version(const char* name, Brand brand) {
           .fence = FencePromise::whileStoreKeepsWrites,
           .browsable = true,
           .breakable = true,
-          .permits = true};
+          .permits = true,
+          .batchable = true,
+          .batchReleasing = true};
 }
 
 DriverFactory getLock(const char* name, Brand brand) {

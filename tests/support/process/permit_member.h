@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -23,6 +24,23 @@ namespace lockkeeper::test {
     const Lock lock = round % 4 == 0 ? manager.lock("k", {.ttl = 1s}) : manager.lockShared("k", {.ttl = 1s});
     std::this_thread::sleep_for(3ms);
   }
+}
+
+/// Reads under the lock "k", for a ttl of one second, and says "lost" when it is told that it has lost it.
+inline void readUntilLost(std::shared_ptr<LockDriver> driver) {
+  using namespace std::chrono_literals;
+  LockManager manager(std::move(driver));
+  const Lock lock = manager.lockShared("k", {.ttl = 1s});
+  std::cout << "reads" << std::endl;
+  while (!lock.lost().stop_requested()) std::this_thread::sleep_for(3ms);
+  std::cout << (lock.valid() ? "still valid" : "lost") << std::endl;
+}
+
+/// Does what a program is told: "read", or to take so many permits.
+inline int takePart(std::shared_ptr<LockDriver> driver, const std::string& task) {
+  if (task != "read") takePermits(std::move(driver), task);
+  readUntilLost(std::move(driver));
+  return 0;
 }
 
 }  // namespace lockkeeper::test

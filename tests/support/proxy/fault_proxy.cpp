@@ -72,6 +72,7 @@ void FaultProxy::set(ProxyFault fault) {
     held_.clear();
     for (const auto& connection : open_) {
       connection->hasSent = false;
+      connection->isStopped = false;
       connection->notBefore.reset();
     }
   }
@@ -121,7 +122,7 @@ void FaultProxy::run() {
           connection->outgoing.size() < floodBytes && connection->replies.size() < floodBytes;
       const bool flooded = fault_.kind == Kind::flood && connection->hasSent;
       events.push_back({connection->client(), interest(true, flooded || !connection->outgoing.empty()), 0});
-      events.push_back({connection->server(), interest(mayRead, !connection->requests.empty()), 0});
+      events.push_back({connection->server(), interest(mayRead, connection->wantsServer()), 0});
     }
     const int timeout = pollTimeout();
     guard.unlock();
@@ -224,6 +225,12 @@ void FaultProxy::spoil(ProxyConnection& connection) {
     case Kind::hold:
       pass(connection.replies.size());
       hold(connection);
+      break;
+    case Kind::step:
+      pass(connection.replies.size());
+      if (fired_ > 0 || connection.requests.empty() || requests_ <= fault_.requests) break;
+      connection.isStopped = true;
+      ++fired_;
       break;
     case Kind::flood:
       connection.replies.clear();

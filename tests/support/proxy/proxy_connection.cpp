@@ -63,7 +63,7 @@ void ProxyConnection::readServer() {
 }
 
 void ProxyConnection::write() {
-  writeFrom(server_, requests);
+  if (wantsServer()) writeFrom(server_, requests);
   writeFrom(client_, outgoing);
 }
 

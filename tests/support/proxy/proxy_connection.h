@@ -24,6 +24,9 @@ class ProxyConnection {
   int server() const { return server_; }
   bool ended() const { return client_ < 0; }
 
+  /// There is something to write to the server.
+  bool wantsServer() const { return !isStopped && !requests.empty(); }
+
   void readClient();
   void readServer();
   void write();
@@ -38,6 +41,7 @@ class ProxyConnection {
   std::string replies;       ///< From the server, not yet passed.
   std::string outgoing;      ///< Passed, not yet sent to the client.
   bool isHeld = false;       ///< What the client sends is kept, and does not reach the server.
+  bool isStopped = false;    ///< What the client sends waits until this is false again.
   bool hasSent = false;      ///< The client has sent something since this was last set to false.
   bool wasAnswered = false;  ///< Replies have been passed since the client last sent something.
   std::optional<std::chrono::steady_clock::time_point> notBefore;  ///< When the next replies may pass.

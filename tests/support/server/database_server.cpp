@@ -77,6 +77,14 @@ std::string DatabaseServer::uri(const std::string& database, std::uint16_t port)
   return "mysql://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(port) + "/" + database;
 }
 
+std::string DatabaseServer::refusal(std::uint16_t error) {
+  const std::string text = "#HY000refused";
+  std::string packet = {static_cast<char>(text.size() + 3), 0, 0, 1, '\xff'};
+  packet += static_cast<char>(error & 0xff);
+  packet += static_cast<char>(error >> 8);
+  return packet + text;
+}
+
 std::string DatabaseServer::connectionString(const std::string& database) const {
   return "host=127.0.0.1;port=" + std::to_string(port_) + ";user=auditor;password=auditor;db=" + database;
 }

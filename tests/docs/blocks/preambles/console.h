@@ -4,6 +4,8 @@
 #include <Poco/Net/HTTPServer.h>
 #include <Poco/Net/HTTPServerParams.h>
 #include <Poco/Net/ServerSocket.h>
+#include <lockkeeper/poco/lock_console.h>
+#include <lockkeeper/poco/lock_services.h>
 
 #include "every_page.h"
 
@@ -14,5 +16,9 @@ extern const std::string uri;
 extern std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> application;
 extern const Poco::Net::ServerSocket socket;
 extern const Poco::AutoPtr<Poco::Net::HTTPServerParams> parameters;
+extern const lockkeeper::poco::Settings settings;
+
+// Of the block before.
+extern lockkeeper::poco::ConsoleOptions options;
 
 }  // namespace pages

@@ -36,6 +36,7 @@ struct DriverFactory {
   bool postable = false;
   bool permits = false;
   bool batchable = false;
+  bool batchReleasing = false;
   bool showsWaiters = false;  ///< WaiterBrowsable
 
   /// A lease that ends while a test waits for it: the shortest that the store can keep well.

@@ -21,6 +21,7 @@
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mutex.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/testing/driver_factory.h"
 
 #include <gtest/gtest.h>
@@ -193,6 +194,54 @@ TEST_P(ManagerContract, ALockThatIsNotRenewedIsLostBeforeAnotherCanHaveIt) {
   if (GetParam().fence != FencePromise::none) {
     EXPECT_GT(*next.fence(), *lock.fence());
   }
+}
+
+TEST_P(ManagerContract, AReaderThatIsNotRenewedIsLostAndCountsNoMore) {
+  if (!GetParam().permits) GTEST_SKIP() << "the driver has no Permits";
+  const ms ttl = 2 * GetParam().shortTtl;
+  Lock stands = manager.lockShared(key, {.ttl = ttl, .renew = Renew::manual});
+  Lock reads = manager.lockShared(key);
+  EXPECT_FALSE(other.tryLock(key));
+  EXPECT_TRUE(eventually([&] { return stands.lost().stop_requested(); }));
+  EXPECT_FALSE(other.tryLock(key)) << "somebody else reads";
+  EXPECT_EQ(reads.release(), ReleaseResult::released);
+  const Lock writes = other.lock(key, {.waitFor = std::chrono::minutes{1}});
+  EXPECT_FALSE(stands.valid());
+  EXPECT_THROW(stands.renew(), LockLost);
+  EXPECT_EQ(stands.release(), ReleaseResult::notOwner);
+  EXPECT_TRUE(writes.valid());
+  if (GetParam().fence != FencePromise::none) {
+    EXPECT_GT(*writes.fence(), *stands.fence());
+  }
+}
+
+TEST_P(ManagerContract, AWriterHasItsTurnAlthoughThereAreAlwaysReaders) {
+  if (!GetParam().permits) GTEST_SKIP() << "the driver has no Permits";
+  const LockOptions patient{.waitFor = std::chrono::minutes{1}};
+  std::atomic<int> reads = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 6; ++i) {
+    readers.emplace_back([&, mine = i % 2 == 0 ? &manager : &other] {
+      for (; !over; ++reads) {
+        const Lock lock = mine->lockShared(key, patient);
+        std::this_thread::sleep_for(ms{20});
+      }
+    });
+  }
+  const auto othersRead = [&] {
+    return eventually([&, before = reads.load()] { return reads > before + 10; });
+  };
+  EXPECT_TRUE(othersRead());
+  EXPECT_TRUE(other.tryLock(key, {.waitFor = std::chrono::seconds{20}})) << "the writer starves";
+  EXPECT_TRUE(othersRead());
+  {
+    auto reader = UpgradeableLock::lock(other, key, patient);
+    EXPECT_TRUE(othersRead());
+    EXPECT_TRUE(reader.tryUpgrade(std::chrono::seconds{20})) << "the upgrade starves";
+  }
+  EXPECT_TRUE(othersRead());
+  over = true;
 }
 
 TEST_P(ManagerContract, AHolderLearnsThatItsLockWasBroken) {

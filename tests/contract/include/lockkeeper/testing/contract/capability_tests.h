@@ -14,6 +14,7 @@ TEST_P(DriverContract, HasTheCapabilitiesThatItsFactoryNames) {
   EXPECT_EQ(capability<Permits>(*driver) != nullptr, GetParam().permits);
   EXPECT_EQ(capability<WaiterBrowsable>(*driver) != nullptr, GetParam().showsWaiters);
   EXPECT_EQ(capability<Batchable>(*driver) != nullptr, GetParam().batchable);
+  EXPECT_EQ(capability<BatchReleasing>(*driver) != nullptr, GetParam().batchReleasing);
 }
 
 }  // namespace lockkeeper::testing

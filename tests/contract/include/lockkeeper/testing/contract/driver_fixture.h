@@ -62,6 +62,7 @@ class Waiting {
 class DriverContract : public ::testing::TestWithParam<DriverFactory> {
  protected:
   static constexpr const char* notBatchable = "the driver is not Batchable";
+  static constexpr const char* notBatchReleasing = "the driver is not BatchReleasing";
   static constexpr const char* notBrowsable = "the driver is not Browsable";
   static constexpr const char* notBreakable = "the driver is not Breakable";
   static constexpr const char* noPermits = "the driver has no Permits";

@@ -31,12 +31,14 @@ class RateModel {
       return true;
     }
     if (used(now) == 0) return false;
-    for (std::int64_t left = cost; left > 0 && used(now) > 0;) {
-      const std::int64_t given = std::min(left, uses_.back().units);
+    std::int64_t left = cost;
+    for (Use& use : uses_) {
+      if (use.time < windowStart(now)) continue;
+      const std::int64_t given = std::min(left, use.units);
       left -= given;
-      uses_.back().units -= given;
-      if (uses_.back().units == 0) uses_.pop_back();
+      use.units -= given;
     }
+    std::erase_if(uses_, [](const Use& use) { return use.units == 0; });
     return true;
   }
 

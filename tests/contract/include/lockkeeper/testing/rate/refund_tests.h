@@ -31,6 +31,19 @@ TEST_P(RateContract, ARefundNeverFillsBeyondTheLimit) {
   }
 }
 
+TEST_P(RateContract, ARefundToASlidingWindowGivesBackTheOldestUnit) {
+  const RatePolicy policy = policyOf(RateKind::slidingWindow, "2/366d");
+  const std::string fresh = uniqueKey();
+  ASSERT_EQ(take(*driver, fresh, policy).granted, 1);
+  pass(milliseconds{2});
+  const RateOutcome newest = take(*driver, fresh, policy);
+  ASSERT_EQ(newest.granted, 1);
+  ASSERT_TRUE(driver->refund({.key = fresh, .law = &policy.law()}, deadline()));
+  const RateOutcome left = take(*driver, fresh, policy, 0);
+  EXPECT_EQ(left.remaining, 1);
+  EXPECT_EQ(left.resetAfter.count(), newest.storeTime + policy.law().period - left.storeTime);
+}
+
 TEST_P(RateContract, WhatRanOutCannotBeGivenBack) {
   for (const RateKind kind : {RateKind::tokenBucket, RateKind::slidingWindow, RateKind::fixedWindow}) {
     const RatePolicy policy = policyOf(kind, "5/20ms");

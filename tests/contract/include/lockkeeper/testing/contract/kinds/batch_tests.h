@@ -8,11 +8,17 @@
 
 namespace lockkeeper::testing {
 
-/// Claimants of `key`/0, `key`/1, and so on.
+/// Claimants of `key`/100, `key`/101, and so on: in the order of their bytes.
 inline std::vector<Claimant> claimantsOf(const std::string& key, int count) {
   std::vector<Claimant> made;
-  for (int index = 0; index < count; ++index) made.push_back({key + "/" + std::to_string(index)});
+  for (int index = 0; index < count; ++index) made.push_back({key + "/" + std::to_string(100 + index)});
   return made;
+}
+
+inline std::vector<Claim> claimsOf(const std::vector<Claimant>& claimants) {
+  std::vector<Claim> claims;
+  for (const Claimant& each : claimants) claims.push_back(each.claim());
+  return claims;
 }
 
 inline std::vector<AcquireRequest> requestsOf(const std::vector<Claimant>& claimants,
@@ -73,6 +79,34 @@ TEST_P(DriverContract, SeveralClaimsThatAreSentAgainAreTheSameGrants) {
   if (fence) {
     EXPECT_GT(*fence, *std::get<Granted>(first[1]).fence);
   }
+}
+
+TEST_P(DriverContract, SeveralKeysThatAreHeldAreFreedInOneCall) {
+  auto* const releasing = capability<BatchReleasing>(*driver);
+  if (releasing == nullptr) GTEST_SKIP() << notBatchReleasing;
+  const auto mine = claimantsOf(key, 20);
+  for (const Claimant& each : mine) ASSERT_TRUE(std::holds_alternative<Granted>(ask(each)));
+  EXPECT_EQ(releasing->releaseAll(claimsOf(mine), deadline()),
+            std::vector(mine.size(), ReleaseOutcome::released));
+  for (const Claimant& each : mine) EXPECT_FALSE(holder(each.key));
+  EXPECT_EQ(releasing->releaseAll(claimsOf(mine), deadline()), std::vector(mine.size(), releaseOfNothing()));
+}
+
+TEST_P(DriverContract, OfSeveralReleasesEachFreesWhatItsClaimHoldsAndNothingElse) {
+  auto* const releasing = capability<BatchReleasing>(*driver);
+  if (releasing == nullptr) GTEST_SKIP() << notBatchReleasing;
+  const auto mine = claimantsOf(key, 4);
+  for (const std::size_t index : {3U, 0U}) {
+    ASSERT_TRUE(std::holds_alternative<Granted>(ask(mine[index])));
+  }
+  const Claimant another{mine[2].key};
+  ASSERT_TRUE(std::holds_alternative<Granted>(ask(*otherClient, another)));
+  const auto outcomes = releasing->releaseAll(claimsOf(mine), deadline());
+  EXPECT_EQ(outcomes, (std::vector{ReleaseOutcome::released, releaseOfNothing(), ReleaseOutcome::notOwner,
+                                   ReleaseOutcome::released}));
+  EXPECT_FALSE(holder(mine[0].key));
+  EXPECT_FALSE(holder(mine[1].key)) << "a release makes no lock";
+  EXPECT_EQ(otherClient->release(another.claim(), deadline()), ReleaseOutcome::released);
 }
 
 }  // namespace lockkeeper::testing
