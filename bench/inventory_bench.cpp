@@ -1,6 +1,9 @@
-// Orders for one article through StockService, beside the same statements of the bare client library, in the
-// same run on the same server, which flushes each commit.
+// Orders and reservations of one article through StockService, beside the same statements of the bare client
+// library, in the same run on the same server, which flushes each commit.
 // usage: inventory_bench [SECONDS of each measurement]
+//        inventory_bench --sell URI BEGIN SECONDS  what the sellers do that it starts
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,12 +17,15 @@
 #include <vector>
 
 #include "database_server.h"
+#include "fault_proxy.h"
 #include "line.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/mysql/server_rows.h"
+#include "process.h"
 #include "raw_session.h"
+#include "temp_folder.h"
 
 namespace lockkeeper {
 namespace {
@@ -32,6 +38,9 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int manyCallers = 64;
 constexpr int repetitions = 5;
+constexpr int sellers = 4;  // processes
+constexpr int callersOfSeller = 16;
+constexpr std::size_t buckets = 8;
 
 /// What callers got in some time.
 struct Result {
@@ -75,6 +84,22 @@ Result drive(int threads, Seconds length, const std::function<void(int thread)>&
           .p99 = all[all.size() * 99 / 100]};
 }
 
+double sinceBoot() { return Seconds(SteadyClock::now().time_since_epoch()).count(); }
+
+/// Sells caps from `begin` on, and prints how many orders it got in a second.
+void sell(const std::string& uri, double begin, Seconds length) {
+  LockManager locks(std::make_shared<MemoryDriver>());
+  StockService service(uri, locks, Way::conditionalUpdate);
+  const std::string name = std::to_string(getpid()) + "-";
+  std::atomic<std::int64_t> orders = 0;
+  const auto order = [&](int) {
+    if (service.deduct("cap", 1, name + std::to_string(++orders)) != Deduction::deducted) std::abort();
+  };
+  order(0);  // It connects, and finds out whether the article is split.
+  std::this_thread::sleep_for(Seconds(begin - sinceBoot()));
+  std::printf("%f\n", drive(callersOfSeller, length, order).perSecond);
+}
+
 class InventoryBench {
  public:
   InventoryBench(test::Brand brand, Seconds length)
@@ -88,9 +113,13 @@ class InventoryBench {
 
   void run() {
     many();
+    reservations();
+    refusedReservations();
     one();
     statements();
     soldOut();
+    processes(std::chrono::milliseconds(0));
+    processes(std::chrono::milliseconds(1));
   }
 
  private:
@@ -107,6 +136,17 @@ class InventoryBench {
   void bareBatch(int thread) {
     raw_[static_cast<std::size_t>(thread)]->ask("START TRANSACTION;" + insert(nextId()) + ";" + update() +
                                                 ";COMMIT");
+  }
+
+  void bareReservation(int thread) {
+    const std::string id = nextId();
+    raw_[static_cast<std::size_t>(thread)]->ask(
+        "START TRANSACTION;" + update() +
+        ";INSERT INTO lockkeeper_reservations (reservation_id, line, sku, wanted, quantity, state, "
+        "expires_at) VALUES ('" +
+        id + "',0,'pen',1,1,'held',9000000000000);" +
+        "INSERT INTO lockkeeper_changes (reason, id, sku, amount, attempt) VALUES ('reserve','" + id +
+        "','pen',-1,1);COMMIT");
   }
 
   // As orders were sent before they were combined.
@@ -126,27 +166,33 @@ class InventoryBench {
     if (service_.deduct("pen", 1, nextId()) != Deduction::deducted) std::abort();
   }
 
+  void reserve(int) {
+    const auto state = service_.reserve({{"pen", 1}}, std::chrono::hours(1), nextId()).state;
+    if (state != inventory::ReservationState::held) std::abort();
+  }
+
   /// Two ways in turn, again and again: the ratios of the second one's results to the first one's.
   struct Ratios {
     double perSecond;
     double half;  // Of the best ones: with one caller, the rest is what else the machine does.
     double p99;
   };
-  Ratios compare(int threads, void (InventoryBench::*floor)(int), const char* name) {
+  Ratios compare(int threads, void (InventoryBench::*floor)(int), const char* name,
+                 void (InventoryBench::*ours)(int)) {
     std::vector<double> perSecond, p99;
     double best = 1, bestFloor = 1;
     for (int i = 0; i < repetitions; ++i) {
       const Result bare = drive(threads, length_, [&](int thread) { (this->*floor)(thread); });
-      const Result ours = drive(threads, length_, [&](int thread) { order(thread); });
+      const Result own = drive(threads, length_, [&](int thread) { (this->*ours)(thread); });
       std::printf(
           "%s, %d callers: %s %.0f/s, half %.3f ms, p99 %.2f ms; StockService %.0f/s, half %.3f ms, p99 %.2f "
           "ms\n",
-          test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3,
-          ours.perSecond, ours.half * 1e3, ours.p99 * 1e3);
-      perSecond.push_back(ours.perSecond / bare.perSecond);
-      best = std::min(best, ours.half);
+          test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3, own.perSecond,
+          own.half * 1e3, own.p99 * 1e3);
+      perSecond.push_back(own.perSecond / bare.perSecond);
+      best = std::min(best, own.half);
       bestFloor = std::min(bestFloor, bare.half);
-      p99.push_back(ours.p99 / bare.p99);
+      p99.push_back(own.p99 / bare.p99);
     }
     return {median(perSecond), best / bestFloor, median(p99)};
   }
@@ -161,7 +207,8 @@ class InventoryBench {
   }
 
   void many() {
-    const Ratios ratios = compare(manyCallers, &InventoryBench::bareBatch, "a bare batch");
+    const Ratios ratios =
+        compare(manyCallers, &InventoryBench::bareBatch, "a bare batch", &InventoryBench::order);
     const std::string floor = "a bare batch on 64 connections";
     print("orders/s, 64 callers, one article", floor, "at least 4.00x", bench::figure(ratios.perSecond, "x"),
           ratios.perSecond >= 4);
@@ -169,8 +216,28 @@ class InventoryBench {
           ratios.p99 <= 1);
   }
 
+  void reservations() {
+    const Ratios ratios =
+        compare(manyCallers, &InventoryBench::bareReservation, "a bare batch", &InventoryBench::reserve);
+    print("reservations/s, 64 callers, one article", "a bare batch on 64 connections", "at least 4.00x",
+          bench::figure(ratios.perSecond, "x"), ratios.perSecond >= 4);
+  }
+
+  void refuse(int) {
+    const auto state = service_.reserve({{"cap", 2}}, std::chrono::hours(1), nextId()).state;
+    if (state != inventory::ReservationState::soldOut) std::abort();
+  }
+
+  void refusedReservations() {
+    service_.restock("cap", 1);
+    const Ratios ratios = compare(manyCallers, &InventoryBench::reserve, "held", &InventoryBench::refuse);
+    print("refused reservations/s, 64 callers, too little of one article", "reservations that are held",
+          "at least 0.60x", bench::figure(ratios.perSecond, "x"), ratios.perSecond >= 0.6);
+  }
+
   void one() {
-    const Ratios ratios = compare(1, &InventoryBench::oneByOne, "statements one by one");
+    const Ratios ratios =
+        compare(1, &InventoryBench::oneByOne, "statements one by one", &InventoryBench::order);
     print("time of half of the orders, 1 caller", "insert, update and commit one by one, on ServerRows",
           "at most 1.05x", bench::figure(ratios.half, "x"), ratios.half <= 1.05);
   }
@@ -197,6 +264,50 @@ class InventoryBench {
           bench::figure(refused.perSecond, ""), refused.perSecond >= 200'000);
   }
 
+  /// Orders/s of all sellers together.
+  double sellTogether(const std::string& uri) {
+    // Long enough for all of them to start.
+    const double begin = sinceBoot() + 2;
+    const test::TempFolder folder;
+    std::vector<test::Process> processes;
+    for (int i = 0; i < sellers; ++i) {
+      processes.emplace_back(std::vector<std::string>{"/proc/self/exe", "--sell", uri, std::to_string(begin),
+                                                      std::to_string(length_.count())},
+                             test::ProcessOptions{.standardOutput = folder / std::to_string(i)});
+    }
+    double sum = 0;
+    for (int i = 0; i < sellers; ++i) {
+      if (processes[static_cast<std::size_t>(i)].waitFor(std::chrono::minutes(1)) != 0) std::abort();
+      sum += std::stod(test::readFile(folder / std::to_string(i)));
+    }
+    return sum;
+  }
+
+  /// Sellers so far away that each answer takes so much longer.
+  void processes(std::chrono::milliseconds away) {
+    test::FaultProxy proxy(server_.port());
+    proxy.set({.kind = test::ProxyFault::Kind::delay, .pause = away});
+    const bool near = away.count() == 0;
+    const std::string uri =
+        near ? server_.uri(database_) : test::DatabaseServer::uri(database_, proxy.port());
+    std::vector<double> ratios;
+    for (int i = 0; i < 100; ++i) service_.restock("cap", 1'000'000);
+    for (int i = 0; i < repetitions; ++i) {
+      service_.split("cap", 1);
+      const double whole = sellTogether(uri);
+      service_.split("cap", buckets);
+      const double split = sellTogether(uri);
+      std::printf("%s, %d processes of %d callers, %d ms away: in one row %.0f/s, in %zu buckets %.0f/s\n",
+                  test::nameOf(brand_), sellers, callersOfSeller, static_cast<int>(away.count()), whole,
+                  buckets, split);
+      ratios.push_back(split / whole);
+    }
+    const double ratio = median(ratios);
+    const std::string where = near ? "on this machine" : std::to_string(away.count()) + " ms away";
+    print("orders/s, 4 processes of 16 callers " + where + ", one article in 8 buckets",
+          "the same in one row", "at least 1.00x", bench::figure(ratio, "x"), ratio >= 1);
+  }
+
   const test::Brand brand_;
   const Seconds length_;
   test::DatabaseServer server_;
@@ -213,6 +324,10 @@ class InventoryBench {
 
 int main(int count, char** arguments) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (count == 5 && arguments[1] == std::string("--sell")) {
+    lockkeeper::sell(arguments[2], std::stod(arguments[3]), lockkeeper::Seconds(std::stod(arguments[4])));
+    return 0;
+  }
   double seconds = 2;
   for (int i = 1; i < count; ++i) {
     const std::string given = arguments[i];

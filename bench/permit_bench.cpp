@@ -1,4 +1,5 @@
-// Shared locks and semaphores on one Redis and on etcd, beside a mutex of the same store in the same run.
+// Shared locks and semaphores in memory, on one Redis, on version rows of MariaDB and on etcd, beside a mutex
+// of the same store in the same run.
 
 #include <benchmark/benchmark.h>
 
@@ -6,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "database_server.h"
 #include "etcd_cluster.h"
 #include "lockkeeper/etcd/use.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -26,13 +29,22 @@ class Stores {
     StoreRegistry registry;
     redis::use(registry);
     etcd::use(registry);
+    mysql::use(registry);
+    managers_.emplace("memory", registry.open("memory:"));
+    managers_.emplace("version", registry.open(versionUri()));
     managers_.emplace("redis", registry.open(redis_.uri()));
     managers_.emplace("etcd", registry.open(etcd_.uri()));
   }
   LockManager& on(const std::string& store) { return managers_.at(store); }
 
  private:
+  std::string versionUri() {
+    const std::string uri = mariadb_.uri(mariadb_.newDatabase());
+    return "mysql+version" + uri.substr(uri.find("://")) + "?createTable=true";
+  }
+
   test::RedisServer redis_;
+  test::DatabaseServer mariadb_{test::Brand::mariadb};
   test::EtcdCluster etcd_;
   std::map<std::string, LockManager> managers_;
 };
@@ -80,6 +92,12 @@ BENCHMARK_CAPTURE(mutex, redis, "redis")->Threads(1)->Threads(50)->UseRealTime()
 BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(0)->Threads(1)->Threads(50)->UseRealTime();
 BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(50)->UseRealTime();
 BENCHMARK_CAPTURE(permit, redis, "redis")->Arg(0)->Arg(9)->Arg(99)->Arg(999)->UseRealTime();
+BENCHMARK_CAPTURE(mutex, memory, "memory")->Threads(1)->UseRealTime();
+BENCHMARK_CAPTURE(shared, memory, "memory")->Arg(0)->Arg(50)->UseRealTime();
+BENCHMARK_CAPTURE(permit, memory, "memory")->Arg(9)->Arg(999)->UseRealTime();
+BENCHMARK_CAPTURE(mutex, version, "version")->Threads(1)->UseRealTime();
+BENCHMARK_CAPTURE(shared, version, "version")->Arg(0)->Arg(50)->UseRealTime();
+BENCHMARK_CAPTURE(permit, version, "version")->Arg(9)->Arg(999)->UseRealTime();
 BENCHMARK_CAPTURE(mutex, etcd, "etcd")->Threads(1)->UseRealTime();
 BENCHMARK_CAPTURE(shared, etcd, "etcd")->Arg(0)->Arg(50)->UseRealTime();
 BENCHMARK_CAPTURE(permit, etcd, "etcd")->Arg(9)->Arg(999)->UseRealTime();
@@ -97,6 +115,12 @@ int main(int argc, char** argv) {
        {"permit/redis/0/real_time", "mutex/redis/real_time/threads:1", 1.2},
        {"permit/redis/99/real_time", "permit/redis/9/real_time"},
        {"permit/redis/999/real_time", "permit/redis/99/real_time", 1.5},
+       {"shared/memory/0/real_time", "mutex/memory/real_time/threads:1", 1.2},
+       {"shared/memory/50/real_time", "mutex/memory/real_time/threads:1"},
+       {"permit/memory/999/real_time", "permit/memory/9/real_time"},
+       {"shared/version/0/real_time", "mutex/version/real_time/threads:1"},
+       {"shared/version/50/real_time", "shared/version/0/real_time", 1.5},
+       {"permit/version/999/real_time", "permit/version/9/real_time", 1.5},
        {"shared/etcd/0/real_time", "mutex/etcd/real_time/threads:1", 1.2},
        {"shared/etcd/50/real_time", "mutex/etcd/real_time/threads:1"},
        {"permit/etcd/999/real_time", "permit/etcd/9/real_time", 1.5}});

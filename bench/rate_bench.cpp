@@ -14,7 +14,7 @@
 #include "process.h"
 #include "ratio_report.h"
 #include "redis_server.h"
-#include "temp_folder.h"
+#include "scripts.h"
 
 namespace lockkeeper {
 namespace {
@@ -65,7 +65,7 @@ void oneHotKey(benchmark::State& state) { takeAll(state, onRedis(), "hot", gener
 
 // The script of a take() of one unit from `generous`, on as many keys as distinctKeys has.
 void redisBenchmark(benchmark::State& state) {
-  const std::string sha = server().command({"SCRIPT", "LOAD", test::readFile(RATE_TAKE_SCRIPT)});
+  const std::string sha = server().command({"SCRIPT", "LOAD", std::string(redis::scripts::rate_take)});
   for (auto _ : state) {
     const auto finished = test::runToEnd({"redis-benchmark",
                                           "-p",

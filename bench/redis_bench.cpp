@@ -54,6 +54,16 @@ void raw(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+// As redis-benchmark -c 4 -P 32 would do it, if it could run two scripts.
+void together(benchmark::State& state) {
+  bench::RawRedis redis(server().port());
+  std::vector<std::string> keys;
+  for (int i = 0; i < 16; ++i) keys.push_back(keyOf(state) + ":" + std::to_string(i));
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(keys.size())))
+    redis.pairsTogether(keys);
+  state.SetItemsProcessed(state.iterations());
+}
+
 void pairs(benchmark::State& state, const std::string& parameters) {
   LockManager& locks = manager(parameters);
   const std::string key = keyOf(state);
@@ -150,6 +160,7 @@ void hotKey(benchmark::State& state, const std::string& parameters) {
 }
 
 BENCHMARK(raw)->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK(together)->Threads(4)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK_CAPTURE(posted, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
@@ -177,6 +188,7 @@ int main(int argc, char** argv) {
                                          {"posted/fenced" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/plain" + many, "raw" + many, 0.5},
                                          {"posted/fenced" + many, "raw" + many, 0.5},
+                                         {"posted/fenced" + many, "together/real_time/threads:4", 1.33},
                                          {"hotKey/plain" + hot16, "hotBare" + hot16},
                                          {"hotKey/fenced" + hot16, "hotBare" + hot16, 2.22},
                                          {"hotKey/fenced" + hot64, "hotBare" + hot64, 2.22}});

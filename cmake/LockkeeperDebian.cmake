@@ -1,8 +1,24 @@
 # Debian packages, by cpack: `lockkeeper` holds the command, `liblockkeeperMAJOR.MINOR` the shared libraries, and
 # `lockkeeper-dev` what programs are built with. They are made from shared libraries installed under /usr, as the preset
 # `package` does.
-set(LOCKKEEPER_MAINTAINER "The lockkeeper authors <lockkeeper@lockkeeper.invalid>"
-    CACHE STRING "Who makes the Debian packages, as `Name <address>`")
+set(LOCKKEEPER_MAINTAINER "" CACHE STRING
+    "Who makes the Debian packages, as `Name <address>`; empty: DEBFULLNAME and DEBEMAIL say it, or git does")
+function(lockkeeper_set_maintainer)
+  set(name "$ENV{DEBFULLNAME}")
+  set(email "$ENV{DEBEMAIL}")
+  foreach(part IN ITEMS name email)
+    if(NOT ${part})
+      execute_process(COMMAND git config user.${part} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                      OUTPUT_VARIABLE ${part} OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    endif()
+  endforeach()
+  if(name AND email)
+    set(LOCKKEEPER_MAINTAINER "${name} <${email}>" PARENT_SCOPE)
+  endif()
+endfunction()
+if(NOT LOCKKEEPER_MAINTAINER)
+  lockkeeper_set_maintainer()
+endif()
 set(name_of_runtime lockkeeper)
 set(name_of_libraries liblockkeeper${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(name_of_development lockkeeper-dev)

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "scripts.h"
+
 namespace lockkeeper::bench {
 
 namespace {
@@ -24,14 +26,20 @@ Reply call(redisContext* context, const char* format, Arguments... arguments) {
   return reply;
 }
 
+std::string load(redisContext* context, std::string_view script) {
+  const auto sha = call(context, "SCRIPT LOAD %b", script.data(), script.size());
+  return {sha->str, static_cast<std::size_t>(sha->len)};
+}
+
 }  // namespace
 
 void RawRedis::Free::operator()(redisContext* context) const { redisFree(context); }
 
 RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port)) {
   if (!context_ || context_->err != 0) throw std::runtime_error("hiredis does not connect");
-  const auto sha = call(context_.get(), "SCRIPT LOAD %s", releaseScript);
-  releaseSha_.assign(sha->str, static_cast<std::size_t>(sha->len));
+  releaseSha_ = load(context_.get(), releaseScript);
+  fencedAcquireSha_ = load(context_.get(), redis::scripts::acquire);
+  queueReleaseSha_ = load(context_.get(), redis::scripts::queue);
 }
 
 void RawRedis::pair(const std::string& key) {
@@ -39,6 +47,26 @@ void RawRedis::pair(const std::string& key) {
   const auto freed = call(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
   if (set->type != REDIS_REPLY_STATUS || freed->integer != 1)
     throw std::runtime_error("the raw lock was busy");
+}
+
+void RawRedis::pairsTogether(const std::vector<std::string>& keys) {
+  redisContext* const context = context_.get();
+  for (const std::string& key : keys) {
+    const char* const name = key.c_str();
+    redisAppendCommand(context, "EVALSHA %s 2 %s %s:fence %s 30000 86400000", fencedAcquireSha_.c_str(), name,
+                       name, token);
+    redisAppendCommand(context, "EVALSHA %s 3 %s %s:queue %s:waiters release %s", queueReleaseSha_.c_str(),
+                       name, name, name, token);
+  }
+  for (std::size_t pair = 0; pair < keys.size(); ++pair) {
+    for (const int type : {REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER}) {
+      void* answer = nullptr;
+      redisGetReply(context, &answer);
+      const Reply reply(static_cast<redisReply*>(answer));
+      if (!reply || reply->type != type || (type == REDIS_REPLY_INTEGER && reply->integer != 1))
+        throw std::runtime_error("the raw lock was busy");
+    }
+  }
 }
 
 }  // namespace lockkeeper::bench

@@ -52,15 +52,10 @@ void log(const RateLimitReport& report) {
                    (report.dryRun ? " (dry run)" : "") + '\n';
 }
 
-/// New limits for whoever asks the services, and for the filter.
-void reload(LockServices& services, RateLimitFilter& filter,
-            const std::function<Configuration()>& readConfiguration) {
+/// New limits for the filter and the worker: all of them, or none.
+void reload(LockServices& services, const std::function<Configuration()>& readConfiguration) {
   try {
-    const Configuration configuration = readConfiguration();
-    // Both are checked before the first one changes: all of it or nothing.
-    const RateLimitOptions limits = RateLimitOptions::fromConfiguration(*configuration);
-    services.reload(lockkeeper::poco::readSettings(*configuration));
-    filter.reload(limits);
+    services.reload(lockkeeper::poco::readSettings(*readConfiguration()));
     std::cout << "New limits." << std::endl;
   } catch (const Poco::Exception& error) {
     std::cerr << "sms_gateway: the limits stay as they were: " + error.displayText() + '\n';
@@ -84,6 +79,7 @@ void serve(Parts parts, const std::function<Configuration()>& readConfiguration)
   RateLimitOptions limits = RateLimitOptions::fromConfiguration(*configuration);
   limits.report = log;
   RateLimitFilter filter(services.sharedLimits(), limits);
+  services.follow(filter);
 
   std::optional<Worker> worker;
   if (parts.worker) worker.emplace(settings, services, *queue, outbox);
@@ -99,7 +95,7 @@ void serve(Parts parts, const std::function<Configuration()>& readConfiguration)
   std::cout << "End with Ctrl-C." << std::endl;
   int signal = 0;
   while (::sigwait(&signals, &signal) == 0 && signal == SIGHUP) {
-    reload(services, filter, readConfiguration);
+    reload(services, readConfiguration);
   }
 }
 

@@ -35,10 +35,10 @@ Worker::Worker(const Settings& settings, const lockkeeper::poco::LockServices& s
     : settings_(settings),
       locks_(services.locks()),
       limits_(services.limits()),
-      sending_(services.policy("sending")),
+      sending_(services.livePolicy("sending")),
       queue_(queue),
       outbox_(outbox) {
-  if (sending_.law().kind == lockkeeper::RateKind::leakyQueue) return;
+  if (sending_.now().law().kind == lockkeeper::RateKind::leakyQueue) return;
   throw lockkeeper::ConfigError(
       "lockkeeper.limits.sending.kind must be leaky-queue, since messages wait for their turn");
 }

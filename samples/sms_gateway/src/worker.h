@@ -31,7 +31,7 @@ class Worker {
   const Settings& settings_;
   lockkeeper::LockManager& locks_;
   lockkeeper::RateLimiter& limits_;
-  const lockkeeper::RatePolicy& sending_;  // the rate of all workers together
+  const lockkeeper::poco::LivePolicy sending_;  // the rate of all workers together
   JobQueue& queue_;
   Outbox& outbox_;
   std::string name_;

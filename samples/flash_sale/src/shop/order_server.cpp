@@ -207,6 +207,11 @@ OrderServer::OrderServer(Shop& shop, std::uint16_t port, int threads)
   server_.start();
 }
 
-OrderServer::~OrderServer() { server_.stopAll(true); }
+OrderServer::~OrderServer() {
+  server_.stopAll(true);
+  // A pool that ends before a thread it has started runs would leave what that thread was given, the server's
+  // dispatcher, without an owner.
+  threads_.joinAll();
+}
 
 }  // namespace flash_sale
