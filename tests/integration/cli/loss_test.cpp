@@ -33,7 +33,7 @@ TEST_F(LossOfTheLock, KillsWhatDoesNotEndByItself) {
     SCOPED_TRACE(leader);
     std::filesystem::remove(folder / "child");
     writeFile(folder / "leader", leader + "\nsh " + file("stubborn") + " &\nwhile :; do sleep 0.02; done\n");
-    Process holder = start({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")});
+    Process holder = start({"run", "--ttl", "5s", "--grace", "100ms", "k", "--", "sh", file("leader")});
     ASSERT_TRUE(waitUntil([&] { return !readFile(folder / "child").empty(); }));
     EXPECT_EQ(redis.command({"DEL", "k"}), "1");
     EXPECT_EQ(holder.waitFor(std::chrono::seconds{30}), 76);
@@ -85,8 +85,8 @@ TEST_F(LossOfTheLock, EndsTheCommandThoughNobodyReadsWhatIsSaid) {
   while (::write(pipe, "x", 1) == 1) {
   }
   const std::string script =
-      "trap 'touch " + file("told") + "' TERM; touch " + file("up") + "; while :; do sleep 0.02; done";
-  Process holder = start({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", "-c",
+      "trap ': >" + file("told") + "' TERM; touch " + file("up") + "; while :; do sleep 0.02; done";
+  Process holder = start({"run", "--ttl", "5s", "--grace", "3s", "k", "--", "sh", "-c",
                           "exec 2>/dev/null; echo $$ > " + file("child") + "; " + script});
   ASSERT_TRUE(fileAppears("up"));
   EXPECT_EQ(redis.command({"DEL", "k"}), "1");

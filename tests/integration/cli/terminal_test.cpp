@@ -242,7 +242,7 @@ TEST_F(OnATerminal, WhoReadsTheCommandsOutputMayAskThere) {
 }
 
 TEST_F(OnATerminal, TheCommandDoesNotGoOnWhenTheLeaseIsOver) {
-  loseWhileStopped("1s", [] {});
+  loseWhileStopped("4s", [] {});
 }
 
 TEST_F(OnATerminal, TheCommandDoesNotGoOnWhenTheLockWasTakenMeanwhile) {

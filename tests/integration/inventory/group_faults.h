@@ -16,7 +16,7 @@
 
 namespace lockkeeper::test {
 
-const inventory::StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
+const inventory::StockOptions impatient{.operationTimeout = std::chrono::seconds{4}};
 
 using Answers = std::vector<std::string>;
 

@@ -383,9 +383,11 @@ TEST_P(SplitFaults, AGroupThatTakesFromABucketIsTwoRoundTrips) {
 // What a group of one bucket holds up is that bucket.
 TEST_P(SplitFaults, AGroupThatStopsBeforeItsCommitHoldsUpNobodyElsesBucket) {
   splits.note("pen", 3);
-  book("connect", distant);
+  inventory::Database slow{DatabaseServer::uri(shop.uri().substr(shop.uri().rfind('/') + 1), proxy.port()),
+                           {.operationTimeout = std::chrono::seconds{20}}};
+  book("connect", slow);
   proxy.set({.kind = ProxyFault::Kind::step, .requests = 1});
-  auto stopped = std::async(std::launch::async, [&] { return book("stopped", distant); });
+  auto stopped = std::async(std::launch::async, [&] { return book("stopped", slow); });
   EXPECT_TRUE(waitUntil([&] { return proxy.fired() > 0; }));
   watching << "SET SESSION innodb_lock_wait_timeout = 1", now;
   int others = 0;

@@ -365,10 +365,16 @@ TEST_F(RequestLockTest, AClientThatReadsNothingDoesNotKeepTheLock) {
   const auto serve = [&](HTTPServerRequest&, HTTPServerResponse& response) {
     reply(response, 200, ++served == 1 ? more : "free");
   };
-  AppServer server(locked(), serve, 32, 1s);
+  AppServer server(locked(), serve, 32, 3s);
   const auto client = server.send("PUT /orders/7 HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
   ASSERT_TRUE(waitUntil([&] { return served == 1; }));
-  EXPECT_TRUE(waitUntil([&] { return server.put("/orders/7").body == "free"; }));
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      return server.put("/orders/7").body == "free";
+    } catch (const std::runtime_error&) {  // it has sent nothing for as long as the server waits
+      return false;
+    }
+  }));
   EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; })) << "its thread is free";
 }
 

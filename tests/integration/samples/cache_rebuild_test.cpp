@@ -55,7 +55,7 @@ TEST_F(CacheRebuild, ReadersSeeWholeCachesAndEachRebuildIsDoneOnce) {
   const auto some = start(redis_.uri(), {"read", "20", "10"});
   const auto others = start(redis_.uri(), {"read", "20", "10"});
   for (const auto* each : {&first, &second, &some, &others}) {
-    EXPECT_EQ((*each)->waitFor(seconds{40}), 0) << errors();
+    EXPECT_EQ((*each)->waitFor(seconds{120}), 0) << errors();
   }
   EXPECT_EQ(rebuilds(1) + rebuilds(2), 30);
 }

@@ -21,7 +21,7 @@ inline void expectAPausedReaderToLose(const std::vector<std::string>& command, L
   const auto output = folder / "output";
   Process reader(command, ProcessOptions{.standardOutput = output});
   ASSERT_TRUE(waitUntil([&] { return readFile(output) == "reads\n"; }));
-  EXPECT_FALSE(manager.tryLock("k", {.waitFor = 1500ms})) << "it is renewed";
+  EXPECT_FALSE(manager.tryLock("k", {.waitFor = 4s})) << "it is renewed";
   reader.pause();
   auto writes = manager.tryLock("k", {.waitFor = 20s});
   ASSERT_TRUE(writes) << "it is counted for longer than its lease";

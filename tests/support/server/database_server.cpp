@@ -204,7 +204,7 @@ void DatabaseServer::installInto(const std::filesystem::path& folder) const {
   }
   install.insert(install.begin(),
                  brand_ == Brand::mariadb ? mariadb("mariadb-install-db") : mysqld().string());
-  const Finished finished = runToEnd(install);
+  const Finished finished = runToEnd(install, {}, std::chrono::minutes{5});
   if (finished.exitCode != 0) throw std::runtime_error(install[0] + ": " + finished.output + finished.errors);
   std::filesystem::remove(folder / "data/auto.cnf");  // It names one server.
 }

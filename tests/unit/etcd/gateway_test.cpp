@@ -177,7 +177,7 @@ class EtcdNames : public ::testing::Test {
   static EtcdOptions options() {
     EtcdOptions all;
     all.members = {{.host = "etcd.example", .port = 2379}};
-    all.connectTimeout = all.ioTimeout = 300ms;
+    all.connectTimeout = all.ioTimeout = 2s;
     return all;
   }
   static Instant in(std::chrono::milliseconds time) { return systemClock()->now() + time; }

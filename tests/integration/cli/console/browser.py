@@ -79,7 +79,7 @@ class Page:
             raise RuntimeError(f"{script}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def wait(self, script, what, bound=10):
+    def wait(self, script, what, bound=30):
         """Waits until an expression is true."""
         end = time.monotonic() + bound
         while not self.run(script):

@@ -38,7 +38,8 @@ void work(const std::shared_ptr<LockManager>& locks) {
 }
 
 void refuse(const Environment& environment, const StoreRegistry& stores, const std::string& uri) {
-  RateLimiter limits(stores.openRates(uri, environment), {.environment = environment});
+  RateLimiter limits(stores.openRates(uri, environment),
+                     {.operationTimeout = 10s, .environment = environment});
   const RatePolicy policy = RatePolicy::parse("sms", {{"rate", "1/h"}, {"burst", "1"}});
   for (int i = 0; i < 3; ++i) (void)limits.take("+4912345", policy);
 }

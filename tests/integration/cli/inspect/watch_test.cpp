@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -128,13 +129,16 @@ TEST_F(WatchCommand, StopsLikeAnyJobAndSoDoesServe) {
   for (const auto& words :
        {std::vector<std::string>{"serve", "--listen", "127.0.0.1:0"}, {"watch", "--json"}}) {
     SCOPED_TRACE(words.front());
+    std::filesystem::remove(folder / "child");
     redis.command({"SET", "k", std::string(32, 'a') + "@web:1", "PX", "60000"});
     std::vector<std::string> line{"bash", "-c", shell, "bash"};
     for (const std::string& word : commandLine(words)) line.push_back(word);
     ProcessOptions withOutput = options();
     withOutput.standardOutput = folder / words.front();
     Process job(line, withOutput);
-    ASSERT_TRUE(waitUntil([&] { return readFile(folder / words.front()).ends_with("\n"); }));
+    ASSERT_TRUE(waitUntil([&] {
+      return readFile(folder / words.front()).ends_with("\n") && readFile(folder / "child").ends_with("\n");
+    }));
     const pid_t command = std::stoi(readFile(folder / "child"));
     ::kill(command, SIGTSTP);
     EXPECT_TRUE(waitUntil([&] { return stateOf(command) == "T"; }));

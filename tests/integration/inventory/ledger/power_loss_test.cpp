@@ -75,7 +75,7 @@ class PowerCut : public ::testing::TestWithParam<Brand> {
       for (const char* name : {"a", "b", "c"}) {
         customers.emplace_back([this, name] { shop(name); });
       }
-      EXPECT_TRUE(waitUntil([&] { return answers.count > 60; }));
+      EXPECT_TRUE(waitUntil([&] { return answers.count > 60; }, 2min));
       server.kill();
     }
     power.strike(data);
@@ -86,7 +86,7 @@ class PowerCut : public ::testing::TestWithParam<Brand> {
   DatabaseServer server{GetParam(), {"--innodb-flush-log-at-trx-commit=1"}, power.environment()};
   const std::string database = server.newDatabase();
   LockManager manager{std::make_shared<MemoryDriver>()};
-  StockService service{server.uri(database), manager, Way::conditionalUpdate};
+  StockService service{server.uri(database), manager, Way::conditionalUpdate, {.operationTimeout = 20s}};
   Answers answers;
 };
 

@@ -4,12 +4,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "claimant.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
 #include "replication_group.h"
+#include "succeeds_in_the_end.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -42,20 +44,10 @@ class ReplicationGroupOfThree : public ::testing::Test {
     driver.renew({&renewal, 1}, in(bound));
     return renewal.outcome;
   }
-  /// Until the call succeeds, it throws StoreUnavailable and OutcomeUnknown only.
+  /// A group may be away for as long as a failover takes.
   template <class Call>
   static void succeedsInTheEnd(Call&& call) {
-    EXPECT_TRUE(waitUntil(
-        [&] {
-          try {
-            call();
-            return true;
-          } catch (const Error& error) {
-            EXPECT_NE(error.code(), ErrorCode::config) << error.what();
-            return false;
-          }
-        },
-        failoverBound));
+    test::succeedsInTheEnd(std::forward<Call>(call), failoverBound);
   }
   static std::size_t after(std::size_t index) { return (index + 1) % ReplicationGroup::size; }
 

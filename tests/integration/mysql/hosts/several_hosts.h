@@ -12,6 +12,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
+#include "succeeds_in_the_end.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -46,19 +47,6 @@ class SeveralHosts : public ::testing::Test {
   std::string both() const { return address(first.port()) + "," + address(second.port()); }
   std::string uri(const std::string& scheme, const std::string& hosts, const std::string& query = "") const {
     return scheme + "://clerk:clerk@" + hosts + "/" + database + "?createTable=true" + query;
-  }
-
-  /// Only StoreUnavailable is heard until it succeeds.
-  template <class Call>
-  static void succeedsInTheEnd(Call&& call) {
-    EXPECT_TRUE(waitUntil([&] {
-      try {
-        call();
-        return true;
-      } catch (const StoreUnavailable&) {
-        return false;
-      }
-    }));
   }
 
   DatabaseServer& first = server(0);

@@ -44,7 +44,7 @@ class Resource {
 int takePart(LockManager& manager, const std::string& folder, int rounds,
              const std::vector<std::string_view>& keys) {
   for (int round = 0; rounds == 0 || round < rounds; ++round) {
-    LockSet set = manager.lockAll(keys, {.ttl = std::chrono::seconds{3}, .waitFor = std::chrono::minutes{2}});
+    LockSet set = manager.lockAll(keys, {.ttl = std::chrono::seconds{6}, .waitFor = std::chrono::minutes{2}});
     {
       std::vector<std::unique_ptr<Resource>> used;
       for (const std::string_view key : keys) {

@@ -52,7 +52,7 @@ TEST_F(IdempotencyTest, WhatAnotherServerHasKeptStaysWhenAHandlerThrowsLater) {
   AppServer two(once(), counting());
   poco::IdempotencyOptions given = options();
   given.maxAnswer = 1024;
-  given.routes.front().ttl = 300ms;
+  given.routes.front().ttl = 2s;
   AppServer one(once(given), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
     redis.command({"DEL", std::string(poco::currentLock()->key())});
     EXPECT_EQ(two.post(request.getURI(), "k", "{}").body, "run 1");
@@ -123,7 +123,7 @@ TEST_F(IdempotencyTest, AnAnswerThatCannotBeKeptIsStillSent) {
 }
 
 TEST_F(IdempotencyTest, AClientThatReadsNothingOfALongAnswerDoesNotKeepTheLock) {
-  AppServer server(once(), answeringWith(32U << 20), 32, 1s);
+  AppServer server(once(), answeringWith(32U << 20), 32, 3s);
   const auto client =
       server.send("POST /orders/ HTTP/1.1\r\nHost: x\r\nIdempotency-Key: k\r\nContent-Length: 0\r\n\r\n");
   ASSERT_TRUE(waitUntil([&] { return runs == 1; }));

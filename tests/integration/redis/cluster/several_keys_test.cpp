@@ -71,6 +71,16 @@ TEST_F(MovedSlot, KeysBeforeASlotThatIsOnItsWayAreTakenAndTheRestIsWaitedFor) {
 
 class SpreadKeys : public ClusterFailover {
  protected:
+  // No master fails here, however long it is paused, or the machine is busy.
+  SpreadKeys() {
+    for (std::size_t node = 0; node < cluster().size(); ++node)
+      cluster().node(node).command({"CONFIG", "SET", "cluster-node-timeout", "60000"});
+  }
+  ~SpreadKeys() override {
+    for (std::size_t node = 0; node < cluster().size(); ++node)
+      cluster().node(node).command({"CONFIG", "SET", "cluster-node-timeout", "1000"});
+  }
+
   /// Two of each master, in the order of their bytes: a/…, b/…, and so on.
   static std::vector<Claimant> keysOfAllMasters() {
     std::vector<Claimant> claimants;

@@ -131,7 +131,7 @@ std::vector<std::string> firstCommandIn(const std::string& sent) {
 TEST_F(QueueFault, ALeaveOfTheQueueThatComesLateEndsNoLaterClaim) {
   LockManager manager(direct);
   Lock held = manager.lock("k");
-  Member waits = waitAt(openProxied("ioTimeout=500ms"), 1500ms);
+  Member waits = waitAt(openProxied("ioTimeout=500ms"), 5s);
   ASSERT_TRUE(subscribed(1));
   proxy.set({.kind = ProxyFault::Kind::hold, .text = "\r\nrelease\r\n"});
   ASSERT_TRUE(waitUntil([&] { return proxy.fired() == 1; })) << "the wait is over";
