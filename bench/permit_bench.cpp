@@ -97,7 +97,7 @@ BENCHMARK_CAPTURE(shared, memory, "memory")->Arg(0)->Arg(50)->UseRealTime();
 BENCHMARK_CAPTURE(permit, memory, "memory")->Arg(9)->Arg(999)->UseRealTime();
 BENCHMARK_CAPTURE(mutex, version, "version")->Threads(1)->UseRealTime();
 BENCHMARK_CAPTURE(shared, version, "version")->Arg(0)->Arg(50)->UseRealTime();
-BENCHMARK_CAPTURE(permit, version, "version")->Arg(9)->Arg(999)->UseRealTime();
+BENCHMARK_CAPTURE(permit, version, "version")->Arg(0)->Arg(9)->Arg(999)->UseRealTime();
 BENCHMARK_CAPTURE(mutex, etcd, "etcd")->Threads(1)->UseRealTime();
 BENCHMARK_CAPTURE(shared, etcd, "etcd")->Arg(0)->Arg(50)->UseRealTime();
 BENCHMARK_CAPTURE(permit, etcd, "etcd")->Arg(9)->Arg(999)->UseRealTime();
@@ -118,8 +118,9 @@ int main(int argc, char** argv) {
        {"shared/memory/0/real_time", "mutex/memory/real_time/threads:1", 1.2},
        {"shared/memory/50/real_time", "mutex/memory/real_time/threads:1"},
        {"permit/memory/999/real_time", "permit/memory/9/real_time"},
-       {"shared/version/0/real_time", "mutex/version/real_time/threads:1"},
-       {"shared/version/50/real_time", "shared/version/0/real_time", 1.5},
+       {"shared/version/0/real_time", "mutex/version/real_time/threads:1", 1.2},
+       {"shared/version/50/real_time", "mutex/version/real_time/threads:1"},
+       {"permit/version/0/real_time", "mutex/version/real_time/threads:1", 1.2},
        {"permit/version/999/real_time", "permit/version/9/real_time", 1.5},
        {"shared/etcd/0/real_time", "mutex/etcd/real_time/threads:1", 1.2},
        {"shared/etcd/50/real_time", "mutex/etcd/real_time/threads:1"},

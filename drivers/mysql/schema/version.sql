@@ -13,9 +13,11 @@ CREATE TABLE IF NOT EXISTS `lockkeeper_locks` (
   expires_at DATETIME(6)    NOT NULL
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC;
 
--- For shared locks and semaphores only: one row for each claim that has a share of a key. They count as long as the
--- key's row above says so: its token is then 'shares/', the number of permits and how many of them are taken, such as
--- 'shares/7/3', and its expires_at the end of the longest of their leases. expires_us is in microseconds since 1970, UTC. Nothing is left when all have been released.
+-- For shared locks and semaphores only: one row for each claim that has a share of a key, if there are several. They
+-- count as long as the key's row above says so: its token is then 'shares/', the number of permits and how many of them
+-- are taken, such as 'shares/7/3', and its expires_at the end of the longest of their leases. expires_us is in
+-- microseconds since 1970, UTC. Nothing is left when all have been released. A share without others is in the row
+-- above: its owner is then such as 'web-1:7@1/3@0', for 1 of 3 permits.
 CREATE TABLE IF NOT EXISTS `lockkeeper_locks_shares` (
   lock_key   VARBINARY(512) NOT NULL,
   token      VARBINARY(32)  NOT NULL,

@@ -20,9 +20,29 @@ LockTable::Held heldIn(const Reply::Row& row) {
       .holder = {.owner = row.at(1).value_or(""),
                  .remaining = std::chrono::ceil<std::chrono::milliseconds>(microseconds(numberIn(row.at(3)))),
                  .fence = static_cast<Fence>(numberIn(row.at(2)))},
-      .limit = std::nullopt};
-  if (row.at(4)) found.limit = static_cast<std::uint32_t>(numberIn(row.at(4)));
+      .inShares = row.at(4) == "1"};
+  if (row.at(5)) {
+    found.holder.grantId = *row.at(5);
+    found.holder.share = Share{.weight = static_cast<std::uint32_t>(numberIn(row.at(6))),
+                               .limit = static_cast<std::uint32_t>(numberIn(row.at(7)))};
+  }
   return found;
+}
+
+// What a claim of a share has for an owner in the table of locks; see isLone. Nothing if there is no room for
+// it, and for the mark of a waiter.
+std::string loneOwner(const Claim& claim) {
+  constexpr std::size_t longest = 64;
+  constexpr std::size_t longestMark = 17;
+  const std::string text = std::string(claim.owner) + "@" + std::to_string(claim.share->weight) + "/" +
+                           std::to_string(claim.share->limit);
+  return text.size() + longestMark > longest ? std::string() : text + "@0";
+}
+
+// The fence, or how long the key stays taken.
+std::variant<Fence, microseconds> claimed(const Reply& reply) {
+  if (reply.insertId < busyMark) return Fence{reply.insertId};
+  return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
 }
 
 // "column IN (…)", of what `literalOf` makes of each claim.
@@ -64,8 +84,17 @@ std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chro
                        std::array<Parameter, 7>{claim.key, more, token, claim.owner,
                                                 microseconds(ttl).count(), more, std::int64_t{waits}},
                        deadline_);
-  if (reply.insertId < busyMark) return Fence{reply.insertId};
-  return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
+  return claimed(reply);
+}
+
+std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl) {
+  const std::string owner = loneOwner(claim);
+  if (owner.empty()) return microseconds(0);
+  const std::string token = claim.token.hex();
+  const std::int64_t whole = claim.share->weight == claim.share->limit ? 1 : 0;
+  return claimed(session_.execute(
+      texts_.loneClaim,
+      std::array<Parameter, 6>{claim.key, whole, token, owner, microseconds(ttl).count(), whole}, deadline_));
 }
 
 // Makes and locks the rows, finds the first busy key, and grants those before it.
@@ -125,7 +154,7 @@ std::vector<bool> LockTable::releaseAll(std::span<const Claim> claims, SessionPo
       isOneOf("token", claims, [](const Claim& each) { return literal(each.token.hex()); });
   const Tokens released = tokensIn(transact("SELECT IF(" + ours + ", token, '') FROM " + table + " WHERE " +
                                                 keys + " ORDER BY lock_key FOR UPDATE;UPDATE " + table +
-                                                " SET " + freed + " WHERE " + keys + " AND " + ours,
+                                                " SET " + texts_.freed + " WHERE " + keys + " AND " + ours,
                                             cancelling));
   std::vector<bool> outcomes;
   for (const Claim& each : claims) outcomes.push_back(released.contains(each.token.hex()));
@@ -167,8 +196,9 @@ std::vector<LockTable::Held> LockTable::page(std::string_view prefix, const std:
 }
 
 bool LockTable::breakLock(std::string_view key, std::optional<Fence> version) {
-  return ask("UPDATE " + texts_.table + " AS l SET " + freed + " WHERE lock_key = " + literal(key) + " AND " +
-             isHeld + " AND NOT " + isShared + (version ? " AND version = " + std::to_string(*version) : ""))
+  return ask("UPDATE " + texts_.table + " AS l SET " + texts_.freed + " WHERE lock_key = " + literal(key) +
+             " AND " + isHeld + " AND NOT " + isShared + " AND NOT " + isLone +
+             (version ? " AND version = " + std::to_string(*version) : ""))
              .changed == 1;
 }
 
@@ -186,10 +216,13 @@ std::string LockTable::select(Renewals renewals) const {
   return "SELECT token FROM " + texts_.table + " WHERE expires_at > UTC_TIMESTAMP(6) AND " + anyOf(renewals);
 }
 
+// The columns have names, because else the server would send their texts back.
 std::string LockTable::heldWhere(const std::string& condition) const {
-  return std::string("SELECT lock_key, IF(") + isShared + ", '', owner), version, " + remaining + ", IF(" +
-         isShared + ", " + limitOfShares + ", NULL) FROM " + texts_.table + " AS l WHERE " + condition +
-         " AND " + isHeld;
+  const std::string ifLone = std::string(", IF(") + isLone + ", ";
+  return std::string("SELECT lock_key, IF(") + isShared + ", '', " + nameOfLone + ") AS name, version, " +
+         remaining + " AS remaining, " + isShared + " AS shared" + ifLone +
+         "LEFT(SHA2(token, 256), 16), NULL) AS id" + ifLone + weightOfLone + ", NULL) AS weight" + ifLone +
+         limitOfLone + ", NULL) AS most FROM " + texts_.table + " AS l WHERE " + condition + " AND " + isHeld;
 }
 
 }  // namespace lockkeeper::mysql

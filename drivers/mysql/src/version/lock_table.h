@@ -13,8 +13,9 @@
 
 namespace lockkeeper::mysql {
 
-/// The table of locks: of claims that have all of their keys, and of what tells that others share a key. Each
-/// statement is one round trip and a transaction of its own, except for those on several keys.
+/// The table of locks: of claims that have all of their keys, of shares without others, and of what tells
+/// that several share a key. Each statement is one round trip and a transaction of its own, except for those
+/// on several keys.
 class LockTable final : public LeaseRows {
  public:
   /// Byte strings, no gap locks, short waits for rows and for the table.
@@ -30,7 +31,11 @@ class LockTable final : public LeaseRows {
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
                                                        std::uint32_t fences, bool waits);
 
-  /// The same for several keys, which come in the order of their bytes and have one fence each: until the
+  /// The same for a share, with one fence. How long the key stays taken is 0 when it has to be shared, which
+  /// is up to the table of shares.
+  std::variant<Fence, std::chrono::microseconds> claimLone(const Claim& claim, std::chrono::milliseconds ttl);
+
+  /// As claim(), for several keys, which come in the order of their bytes and have one fence each: until the
   /// first one that is busy. The rows are locked in that order, as all who lock several do. One transaction,
   /// which is sent as a whole: a client that stands still keeps no row. `cancelling` ends it when somebody
   /// else keeps a row for too long.
@@ -43,11 +48,13 @@ class LockTable final : public LeaseRows {
   /// The same for several, which differ in their keys and in their tokens, in one transaction as above.
   std::vector<bool> releaseAll(std::span<const Claim> claims, SessionPool& cancelling);
 
-  /// A key that is held, with its holder; one that is shared, only with its limit.
+  /// A key that is held, with its holder, unless all of its holders are in the table of shares.
   struct Held {
     std::string key;
     Holder holder;
-    std::optional<std::uint32_t> limit;
+    bool inShares = false;
+
+    bool shared() const { return inShares || holder.share; }
   };
   std::optional<Held> held(std::string_view key);
 

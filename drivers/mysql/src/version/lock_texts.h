@@ -20,9 +20,17 @@ struct LockTexts {
 
   const std::string table;   ///< Of the locks: its name, quoted.
   const std::string shares;  ///< The table of the shares.
-  const std::string
-      waiterMark;  ///< What one that waits for those who share the key writes instead of an owner.
+  /// What one that waits for those who share the key writes where the row has its owner: "@" and a time in
+  /// microseconds. No new share is granted until then.
+  const std::string waiterMark;
+  /// For so many microseconds none is. A mark that is much further ahead than a waiter sets one is from
+  /// before the server's clock was set back; one that is a little further ahead is from while this statement
+  /// waited for the row.
+  const std::string closedFor;
+  const std::string keptMark;  ///< What is left of the owner when nobody has the row any more.
+  const std::string freed;     ///< The assignments that free a row.
   const std::string claim;
+  const std::string loneClaim;
   const std::string release;
   const std::string sharesSchema;  ///< What makes that one.
 };
@@ -34,25 +42,37 @@ std::string schemaOf(const std::string& table, bool ofShares);
 // at which the statement began: a statement that waited for a row grants a shorter lease, never a longer one.
 inline constexpr const char* remaining = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)";
 inline constexpr const char* isHeld = "token <> '' AND expires_at > UTC_TIMESTAMP(6)";
-inline constexpr const char* freed = "token = '', owner = '', expires_at = UTC_TIMESTAMP(6)";
 
 /// Tells how long a key stays taken from a fence, in the one number that the server returns with a claim.
 inline constexpr std::uint64_t busyMark = std::uint64_t{1} << 62U;
 
-/// The row is that of a key which is shared: its token has the limit and the sum of the weights,
-/// "shares/7/3". Instead of an owner, it may have "@" and a time in microseconds: a claim of the whole key
-/// waits, and no new share is granted until then.
+/// The row is that of a key whose shares are in their table: its token has the limit and the sum of the
+/// weights, "shares/7/3". Instead of an owner, it may have the mark of a waiter.
 inline constexpr const char* isShared = "(l.token LIKE 'shares/%' AND l.expires_at > UTC_TIMESTAMP(6))";
-
-/// For so many microseconds no new share is granted after a claim of the whole key, or an upgrade, has found
-/// the key shared. One that waits asks more often.
-inline constexpr const char* priority = "1000000";
 
 /// Where it `isShared`:
 /// @{
 inline constexpr const char* limitOfShares = "CAST(SUBSTRING_INDEX(SUBSTRING(l.token, 8), '/', 1) AS SIGNED)";
 inline constexpr const char* takenByShares = "CAST(SUBSTRING_INDEX(l.token, '/', -1) AS SIGNED)";
 /// @}
+
+/// The row is that of a share without others. It has the token of its claim, as for a claim of the whole key,
+/// and differs from that in its owner, "web-1:7@2/3@0": the name, the weight and the limit, and the mark of a
+/// waiter or 0. Names contain no '@'.
+/// @{
+inline constexpr const char* isLoneOwner = "owner LIKE '%@%/%'";
+inline constexpr const char* isLone =
+    "(l.owner LIKE '%@%/%' AND l.token <> '' AND l.expires_at > UTC_TIMESTAMP(6))";
+inline constexpr const char* nameOfLone = "SUBSTRING_INDEX(l.owner, '@', 1)";
+inline constexpr const char* weightOfLone =
+    "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', -2), '/', 1) AS SIGNED)";
+inline constexpr const char* limitOfLone =
+    "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', 2), '@', -1), '/', -1) AS SIGNED)";
+/// @}
+
+/// For so many microseconds no new share is granted after a claim of the whole key, or an upgrade, has found
+/// the key shared. One that waits asks more often.
+inline constexpr const char* priority = "1000000";
 
 inline std::string literal(std::string_view bytes) {
   std::string text;

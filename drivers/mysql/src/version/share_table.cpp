@@ -20,23 +20,33 @@ constexpr std::uint64_t freshMark = std::uint64_t{1} << 61U;
 // The statements have names in braces for what differs: {key}, {token}, … as literals, {which} a condition on
 // the columns of a share, {renewed} on those of several.
 
+// Keeps the row of the key from others. A share that is alone in it moves to the table of shares.
+constexpr const char* movedLone = R"sql(
+SELECT lock_key INTO @lk_key FROM {locks} WHERE lock_key = {key} FOR UPDATE{orNot};
+DELETE FROM {shares} WHERE lock_key = {key} AND (SELECT {lone} FROM {locks} AS l WHERE l.lock_key = {key});
+INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
+  SELECT l.lock_key, l.token, {nameOfLone}, {weightOfLone}, l.version,
+      TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', l.expires_at)
+    FROM {locks} AS l WHERE l.lock_key = {key} AND {lone};
+UPDATE {locks} AS l SET token = CONCAT('shares/', {limitOfLone}, '/', {weightOfLone}), owner = {keptMark}
+  WHERE l.lock_key = {key} AND {lone};)sql";
+
 // Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
 // the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
 // not count, by their ends; how long no new share is granted.
-constexpr const char* lockedRow = R"sql(
+constexpr const char* lockedRow = R"sql({movedLone}
 SELECT {now}, l.version, IF({shared}, {limitOfRow}, NULL), IF({shared}, {takenOfRow}, 0),
     IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807), {closedFor}
   INTO @lk_now, @lk_version, @lk_limit, @lk_taken, @lk_whole, @lk_until, @lk_closed
-  FROM {locks} AS l WHERE l.lock_key = {key} FOR UPDATE{orNot};)sql";
+  FROM {locks} AS l WHERE l.lock_key = {key};)sql";
 
-// What most claims find: nobody has the key, or there is room beside all shares that the row counts, though
+// What most claims find: there is room beside all shares that the row counts, or nobody has the key, though
 // some of their leases may have ended. The owner '@', which no claim has, tells the assignments behind it
 // that the claim fits; they are made from left to right. The insert id is the fence, and {fresh} more where
 // the key was not shared: then no share that is left of it counts. It is {busy} when the claim does not fit,
-// or has its share already; that is for `claimed`. The table of shares is read first, so that it is told of
-// when it is not there, and not the right that one has not on it.
+// or has its share already; that is for `claimed`.
 constexpr const char* claimedAtOnce = R"sql(START TRANSACTION;
-SET @lk_now = {now} + (SELECT COUNT(*) FROM {shares} WHERE FALSE);
+SET @lk_now = {now};
 INSERT INTO {locks} (lock_key, version, token, owner, expires_at)
   VALUES ({key}, LAST_INSERT_ID(@lk_now + ({weight} = {limit}) + {fresh}) - {fresh}, 'shares/{limit}/{weight}', '@',
     DATE'1970-01-01' + INTERVAL @lk_now + {ttl} MICROSECOND)
@@ -124,18 +134,20 @@ constexpr const char* ended =
 constexpr const char* lastEnd =
     "(SELECT DATE'1970-01-01' + INTERVAL MAX(expires_us) MICROSECOND FROM {shares} WHERE lock_key = {key})";
 
-// In microseconds. A mark that is much further ahead than a writer sets one is from before the server's clock
-// was set back; one that is a little further ahead is from while this statement waited for the row.
-constexpr const char* closedFor =
-    "IF(owner LIKE '@_%' AND {markAhead} BETWEEN 1 AND 2 * {priority}, {markAhead}, 0)";
-constexpr const char* markAhead = "CAST(SUBSTRING(owner, 2) AS SIGNED) - {now}";
-// The time that it may be stays; so it does when all shares have been given back.
+// A mark stays; so it does when all shares have been given back.
 constexpr const char* keptOwner = "IF(owner = '@', '', owner)";
 
 // The insert id says that there was such a row, also when it has that limit already.
-constexpr const char* resized = R"sql(
+constexpr const char* resized = R"sql(START TRANSACTION;{movedLone}
 UPDATE {locks} AS l SET version = LAST_INSERT_ID(version), token = CONCAT('shares/{limit}/', {takenOfRow})
-  WHERE l.lock_key = {key} AND {shared})sql";
+  WHERE l.lock_key = {key} AND {shared};
+COMMIT)sql";
+
+// Asks for the table and for each right on it.
+constexpr const char* tried = R"sql(SELECT 1 FROM {shares} LIMIT 0;
+INSERT INTO {shares} SELECT * FROM {shares} WHERE FALSE;
+UPDATE {shares} SET weight = weight WHERE FALSE;
+DELETE FROM {shares} WHERE FALSE)sql";
 
 constexpr const char* endedKeys = R"sql(
 SELECT DISTINCT lock_key FROM {shares} WHERE expires_us <= {now} LIMIT {most})sql";
@@ -209,7 +221,6 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "locks") return texts_.table;
   if (name == "shares") return texts_.shares;
   if (name == "now") return microsecondsNow;
-  if (name == "priority") return priority;
   if (name == "held") return isHeld;
   if (name == "remaining") return remaining;
   if (name == "shared") return isShared;
@@ -218,17 +229,23 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "lockedRow") return lockedRow;
   if (name == "ended") return ended;
   if (name == "lastEnd") return lastEnd;
-  if (name == "closedFor") return closedFor;
-  if (name == "markAhead") return markAhead;
+  if (name == "movedLone") return movedLone;
+  if (name == "lone") return isLone;
+  if (name == "nameOfLone") return nameOfLone;
+  if (name == "weightOfLone") return weightOfLone;
+  if (name == "limitOfLone") return limitOfLone;
+  if (name == "closedFor") return texts_.closedFor;
+  if (name == "keptMark") return texts_.keptMark;
   if (name == "waiterMark") return texts_.waiterMark;
   return keptOwner;
 }
 
-void ShareTable::make() {
+void ShareTable::prepare(bool create) {
   // When several make it at the same moment, MySQL calls that a deadlock.
   try {
-    ask("SELECT 1 FROM " + texts_.shares + " LIMIT 0");
+    ask(filled(tried, {}));
   } catch (const NoSuchTable&) {
+    if (!create) throw;
     try {
       ask(texts_.sharesSchema);
     } catch (const Contention&) {
@@ -282,7 +299,8 @@ bool ShareTable::breakShare(std::string_view key, std::string_view grantId) {
 }
 
 bool ShareTable::resize(std::string_view key, std::uint32_t limit) {
-  return ask(filled(resized, {{"key", literal(key)}, {"limit", std::to_string(limit)}})).insertId != 0;
+  return ask(filled(resized, {{"key", literal(key)}, {"limit", std::to_string(limit)}, {"orNot", ""}}))
+             .insertId != 0;
 }
 
 void ShareTable::clearEnded(Instant until) {

@@ -14,17 +14,19 @@
 
 namespace lockkeeper::mysql {
 
-/// The table of shares. A share counts as long as the row of its key, in the table of locks, says that the
-/// key is shared. So that row looks held to all who know nothing of shares, until the longest lease of a
-/// share ends; and all that changes shares of a key locks it first. Each call that changes shares is one
-/// transaction that is sent as a whole, so that a client which vanishes keeps no row.
+/// The table of shares: of those that are not alone, see LockTable::claimLone(). A share counts as long as
+/// the row of its key, in the table of locks, says that the key is shared. So that row looks held to all who
+/// know nothing of shares, until the longest lease of a share ends; and all that changes shares of a key
+/// locks it first. Each call that changes shares is one transaction that is sent as a whole, so that a client
+/// which vanishes keeps no row. It moves a share that was alone here.
 class ShareTable final : public LeaseRows {
  public:
   using LeaseRows::LeaseRows;
 
-  /// Makes the table where it does not exist. Not beside a claim: a transaction that has found no table is in
-  /// the way of those who make it.
-  void make();
+  /// Sees that the table is there and may be used: most shares do not need it, and a mistake of the
+  /// configuration is to be found with the first of them. `create` makes it where it does not exist. Not
+  /// beside a claim: a transaction that has found no table is in the way of those who make it.
+  void prepare(bool create);
 
   /// What came of a claim.
   struct Answer {

@@ -48,7 +48,6 @@ class VersionDriver::Impl {
                  .readTable = LockTable::read(options.table),
                  .tells = true},
                 environment),
-        makesShares_(options.createTable),
         pool_(opener_, options.connections),
         cancelling_(opener_, 1) {}
 
@@ -69,14 +68,15 @@ class VersionDriver::Impl {
   auto onTables(Instant deadline, Call call);
 
   AcquireResult acquireShare(const AcquireRequest& request);
-  /// Makes the table of shares if it is wanted and no other thread makes it.
-  void makeShares(Tables& tables);
+  /// Sees that the table of shares can be used, unless that is known or another thread looks.
+  void prepareShares(Tables& tables);
 
   /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
   /// more. What goes wrong then is none of the caller's business.
   void clearEndedShares(Instant deadline) noexcept;
 
-  /// Renews leases in one of the tables, and writes the outcome of each.
+  /// Renews leases in one of the tables, and writes the outcome of each: `unavailable` of those about which
+  /// nothing was heard.
   template <class Table>
   void renew(std::span<Renewal* const> renewals, Table Tables::*table, Instant deadline);
 
@@ -85,7 +85,7 @@ class VersionDriver::Impl {
  private:
   const LockTexts texts_;
   SessionOpener opener_;
-  std::atomic<bool> makesShares_;  // the first claim of a share looks whether their table is there
+  std::atomic<bool> sharesArePrepared_ = false;
   SessionPool pool_;
   SessionPool cancelling_;
   std::atomic<Instant> nextClearing_{Instant::min()};
@@ -103,27 +103,34 @@ auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
 }
 
 // Two that make it at the same time could end the claim of a third one.
-void VersionDriver::Impl::makeShares(Tables& tables) {
-  if (!makesShares_.exchange(false)) return;
+void VersionDriver::Impl::prepareShares(Tables& tables) {
+  if (sharesArePrepared_.exchange(true)) return;
   try {
-    tables.shares.make();
+    tables.shares.prepare(opener_.options().createTable);
   } catch (...) {
-    makesShares_ = true;
+    sharesArePrepared_ = false;
     throw;
   }
 }
 
 AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
   Instant leasedFrom{};
-  const ShareTable::Answer answer = onTables(request.deadline, [&](Tables& tables) {
-    makeShares(tables);
+  const ShareTable::Answer answer = onTables(request.deadline, [&](Tables& tables) -> ShareTable::Answer {
+    prepareShares(tables);
     leasedFrom = clock().now();
+    // One that is ahead has a share of the key already.
+    if (!request.ahead) {
+      const auto lone = tables.locks.claimLone(request.claim, request.ttl);
+      if (const auto* fence = std::get_if<Fence>(&lone)) return {.granted = true, .fence = *fence};
+      const auto wait = std::get<std::chrono::microseconds>(lone);
+      if (wait.count() > 0) return {.wait = wait};
+    }
     try {
       return tables.shares.claim(request);
     } catch (const NoSuchTable&) {
+      sharesArePrepared_ = false;
       if (!opener_.options().createTable) throw;
     }
-    makesShares_ = true;
     throw StoreUnavailable(opener_.display() + ": the table of shares is not there yet");
   });
   if (answer.granted) return Granted{leasedFrom, request.ttl, answer.fence};
@@ -148,6 +155,7 @@ void VersionDriver::Impl::clearEndedShares(Instant deadline) noexcept {
 
 template <class Table>
 void VersionDriver::Impl::renew(std::span<Renewal* const> renewals, Table Tables::*table, Instant deadline) {
+  for (Renewal* each : renewals) each->outcome = RenewOutcome::unavailable;
   for (auto rest = renewals; !rest.empty();) {
     const auto batch = rest.first(std::min(rest.size(), LeaseRows::renewalsAtOnce));
     rest = rest.subspan(batch.size());
@@ -204,17 +212,17 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   std::vector<Renewal*> whole;
   std::vector<Renewal*> shares;
   whole.reserve(renewals.size());
-  for (Renewal& each : renewals) {
-    each.outcome = RenewOutcome::unavailable;
-    (each.claim.share ? shares : whole).push_back(&each);
-  }
+  for (Renewal& each : renewals) (each.claim.share ? shares : whole).push_back(&each);
   impl_->renew(whole, &Impl::Tables::locks, deadline);
+  // First those that are alone.
+  impl_->renew(shares, &Impl::Tables::locks, deadline);
+  std::erase_if(shares, [](const Renewal* each) { return each->outcome != RenewOutcome::notOwner; });
   impl_->renew(shares, &Impl::Tables::shares, deadline);
 }
 
 ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {
   const bool released = impl_->onTables(deadline, [&](Impl::Tables& tables) {
-    return claim.share ? tables.shares.release(claim) : tables.locks.release(claim);
+    return tables.locks.release(claim) || (claim.share && tables.shares.release(claim));
   });
   if (claim.share) impl_->clearEndedShares(deadline);
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
@@ -233,7 +241,7 @@ std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadli
   return impl_->onTables(deadline, [&](Impl::Tables& tables) -> std::optional<Holder> {
     const auto held = tables.locks.held(key);
     if (!held) return std::nullopt;
-    if (!held->limit) return held->holder;
+    if (!held->inShares) return held->holder;
     // Nobody has it when it was freed meanwhile.
     auto holders = tables.shares.longest({key});
     return holders.empty() ? std::nullopt : std::optional(std::move(holders.begin()->second));
@@ -256,7 +264,7 @@ void VersionDriver::list(std::string_view prefix,
       auto found = tables.locks.page(prefix, last);
       std::set<std::string_view> shared;
       for (const LockTable::Held& each : found) {
-        if (each.limit) shared.insert(each.key);
+        if (each.inShares) shared.insert(each.key);
       }
       if (shared.empty()) return found;
       const auto holders = tables.shares.longest(shared);
@@ -279,7 +287,7 @@ bool VersionDriver::breakLock(std::string_view key, Instant deadline, const Hold
     if (tables.locks.breakLock(key, shown == nullptr ? std::nullopt : shown->fence)) return true;
     if (shown != nullptr) return false;
     const auto held = tables.locks.held(key);
-    return held && held->limit && tables.shares.breakAll(key);
+    return held && held->shared() && tables.shares.breakAll(key);
   });
 }
 
@@ -287,12 +295,16 @@ std::vector<Holder> VersionDriver::shareHolders(std::string_view key, Instant de
   return impl_->onTables(deadline, [&](Impl::Tables& tables) {
     // The table of shares may not exist where nobody uses it.
     const auto held = tables.locks.held(key);
-    return held && held->limit ? tables.shares.holders(key) : std::vector<Holder>();
+    if (!held || !held->shared()) return std::vector<Holder>();
+    return held->inShares ? tables.shares.holders(key) : std::vector<Holder>{held->holder};
   });
 }
 
 bool VersionDriver::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
-  return impl_->onTables(deadline, [&](Impl::Tables& tables) { return tables.shares.resize(key, limit); });
+  return impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    const auto held = tables.locks.held(key);
+    return held && held->shared() && tables.shares.resize(key, limit);
+  });
 }
 
 }  // namespace lockkeeper::mysql

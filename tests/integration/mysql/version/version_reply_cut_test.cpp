@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "cut_greeting.h"
 #include "operation.h"
@@ -11,18 +16,19 @@ namespace {
 /// Replies are cut again and again, each time a little later: no cut may pass for an answer.
 class CutVersionReplies : public ::testing::TestWithParam<std::tuple<Brand, Operation>> {
  protected:
-  void cutAgainAndAgain(const std::optional<Share>& share, std::size_t step);
+  /// `beside`: another one has a share of the key, too.
+  void cutAgainAndAgain(const std::optional<Share>& share, std::size_t step, bool beside = false);
 
   VersionStore store{std::get<Brand>(GetParam())};
 };
 
-void CutVersionReplies::cutAgainAndAgain(const std::optional<Share>& share, std::size_t step) {
+void CutVersionReplies::cutAgainAndAgain(const std::optional<Share>& share, std::size_t step, bool beside) {
   const Operation& operation = std::get<Operation>(GetParam());
   const auto driver = store.openProxied();
   const std::string unknown = std::string("error: ") + toString(ErrorCode::outcomeUnknown);
   constexpr std::size_t longestReply = 2000;
   if (share) {
-    // Makes the table, and clears it once.
+    // Makes the table, clears it once, and prepares the statements.
     Claimant first;
     first.share = share;
     ASSERT_TRUE(granted(driver->acquire(first.request())));
@@ -33,6 +39,12 @@ void CutVersionReplies::cutAgainAndAgain(const std::optional<Share>& share, std:
     SCOPED_TRACE("cut after " + std::to_string(bytes) + " bytes");
     Claimant who;
     who.share = share;
+    if (beside) {
+      Claimant other;
+      other.key = who.key;
+      other.share = share;
+      ASSERT_TRUE(granted(store.direct->acquire(other.request())));
+    }
     operation.prepare(*store.direct, who);
     ASSERT_NO_THROW((void)driver->holder("connects again", soon()));
     store.proxy.cutReplies(bytes, cuts % 2 == 0 ? Ending::fin : Ending::rst);
@@ -55,16 +67,37 @@ void CutVersionReplies::cutAgainAndAgain(const std::optional<Share>& share, std:
 
 TEST_P(CutVersionReplies, AreNeverTakenForAnswers) { cutAgainAndAgain({}, 1); }
 
-// Several results each, of which any may be the last one that arrives.
 TEST_P(CutVersionReplies, OfSharesAreNeverTakenForAnswers) { cutAgainAndAgain(Share{1, 2}, 5); }
+
+/// Several results each, of which any may be the last one that arrives.
+class CutRepliesOfSeveralShares : public CutVersionReplies {
+ public:
+  /// Those that somebody else's share leaves possible.
+  static std::vector<Operation> possible() {
+    const std::set<std::string> names{"AcquireFree",  "RenewHeld", "ReleaseHeld",
+                                      "HolderOfHeld", "List",      "Break"};
+    std::vector<Operation> found;
+    std::copy_if(operations().begin(), operations().end(), std::back_inserter(found),
+                 [&](const Operation& each) { return names.contains(each.name); });
+    EXPECT_EQ(found.size(), names.size());
+    return found;
+  }
+};
+
+TEST_P(CutRepliesOfSeveralShares, AreNeverTakenForAnswers) { cutAgainAndAgain(Share{1, 2}, 5, true); }
+
+std::string nameOfTest(const ::testing::TestParamInfo<CutVersionReplies::ParamType>& each) {
+  return std::string(nameOf(std::get<Brand>(each.param))) + std::get<Operation>(each.param).name;
+}
 
 INSTANTIATE_TEST_SUITE_P(Operations, CutVersionReplies,
                          ::testing::Combine(::testing::ValuesIn(allBrands),
                                             ::testing::ValuesIn(operations())),
-                         [](const auto& each) {
-                           return std::string(nameOf(std::get<Brand>(each.param))) +
-                                  std::get<Operation>(each.param).name;
-                         });
+                         nameOfTest);
+INSTANTIATE_TEST_SUITE_P(Operations, CutRepliesOfSeveralShares,
+                         ::testing::Combine(::testing::ValuesIn(allBrands),
+                                            ::testing::ValuesIn(CutRepliesOfSeveralShares::possible())),
+                         nameOfTest);
 
 /// The log-in, the checks and the making of the table are cut.
 class CutVersionGreeting : public VersionTest {};

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "held_shares.h"
@@ -14,6 +15,7 @@
 #include "lockkeeper/permit/semaphore.h"
 #include "paused_reader.h"
 #include "process.h"
+#include "succeeds_in_the_end.h"
 #include "version_fixture.h"
 
 namespace lockkeeper::test {
@@ -109,13 +111,62 @@ TEST_P(VersionShareFault, ARestartOfTheServerKeepsSharesAndTheirCount) {
 
 TEST_P(VersionShareFault, ALostReplyIsAskedForAgainAndCountedOnce) {
   const auto driver = store.openProxied();
-  const auto all = sharers(2, 1);
-  ASSERT_TRUE(granted(driver->acquire(all[0].request()))) << "connects";
-  store.proxy.cutReplies(1, Ending::fin);
-  EXPECT_THROW((void)driver->acquire(all[1].request()), OutcomeUnknown);
-  EXPECT_EQ(store.proxy.fired(), 1U);
-  EXPECT_TRUE(granted(driver->acquire(all[1].request(soon(), true))));
-  EXPECT_EQ(capability<Permits>(*store.direct)->shareHolders("k0", soon()).size(), 2U);
+  const auto all = sharers(3, 1);
+  const auto shown = [&] { return capability<Permits>(*store.direct)->shareHolders("k0", soon()).size(); };
+  const auto claimWithALostReply = [&](const Claimant& who) {
+    store.proxy.cutReplies(1, Ending::fin);
+    EXPECT_THROW((void)driver->acquire(who.request()), OutcomeUnknown);
+    EXPECT_EQ(store.proxy.fired(), 1U);
+    EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
+  };
+  Claimant before = all[0];
+  before.key = "prepares the statement";
+  ASSERT_TRUE(granted(driver->acquire(before.request())));
+  claimWithALostReply(all[0]);
+  EXPECT_EQ(shown(), 1U);
+  ASSERT_TRUE(granted(store.direct->acquire(all[1].request())));
+  claimWithALostReply(all[2]);
+  EXPECT_EQ(shown(), 3U);
+  // What was granted while the share was alone is found again where it is now.
+  EXPECT_TRUE(granted(driver->acquire(all[0].request(soon(), true))));
+  EXPECT_EQ(shown(), 3U);
+  for (const Claimant& each : all) EXPECT_EQ(driver->release(each.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_EQ(shown(), 0U);
+}
+
+// Others make a share that was alone move, while its holder renews it, gives it back and takes it again.
+TEST_P(VersionShareFault, AShareThatMovesIsNeitherLostNorCountedTwice) {
+  std::atomic<bool> over = false;
+  std::atomic<int> together = 0;
+  const auto use = [&](const Claimant& pattern) {
+    while (!over) {
+      Claimant who;
+      who.key = pattern.key;
+      who.share = pattern.share;
+      bool resend = false;
+      succeedsInTheEnd([&] {
+        EXPECT_TRUE(granted(store.direct->acquire(who.request(soon(), std::exchange(resend, true)))));
+      });
+      succeedsInTheEnd([&] {
+        if (capability<Permits>(*store.direct)->shareHolders(who.key, soon()).size() > 1) ++together;
+      });
+      Renewal renewal{.claim = who.claim(), .ttl = longTtl};
+      store.direct->renew({&renewal, 1}, soon());
+      EXPECT_NE(renewal.outcome, RenewOutcome::notOwner);
+      succeedsInTheEnd(
+          [&] { EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released); });
+    }
+  };
+  Claimant pattern;
+  pattern.share = Share{1, 3};
+  {
+    std::vector<std::jthread> threads;
+    for (int number = 0; number < 3; ++number) threads.emplace_back(use, pattern);
+    EXPECT_TRUE(waitUntil([&] { return together > 100 || HasFailure(); }));
+    over = true;
+  }
+  EXPECT_TRUE(store.isFree(pattern.key));
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks_shares"), "0");
 }
 
 TEST_P(VersionShareFault, RenewalsOfManyKeysAndClaimsOfEachMakeNoDeadlock) {
@@ -181,6 +232,21 @@ TEST_P(VersionShareFault, ARowThatSomebodyKeepsHoldsUpNoOtherRenewal) {
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks_shares WHERE expires_us > "
                       "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6)) + 900000000"),
             "4");
+}
+
+// The share is not in the row of the key; whether it is in the other table is not known.
+TEST_P(VersionShareFault, ARenewalThatIsHeldUpInTheTableOfSharesIsNoLoss) {
+  const auto held = sharers(2, 1);
+  for (const Claimant& each : held) ASSERT_TRUE(granted(store.direct->acquire(each.request())));
+  Renewal renewal{.claim = held[0].claim(), .ttl = longTtl};
+  Poco::Data::Session sql = store.session();
+  sql.begin();
+  sql << "SELECT 1 FROM lockkeeper_locks_shares FOR UPDATE", Poco::Data::Keywords::now;
+  store.direct->renew({&renewal, 1}, in(3s));
+  sql.rollback();
+  EXPECT_EQ(renewal.outcome, RenewOutcome::unavailable) << renewal.cause;
+  store.direct->renew({&renewal, 1}, soon());
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed) << renewal.cause;
 }
 
 TEST_P(VersionShareFault, MoreThanOneCallTakesAreRenewedEachForItsTtl) {
