@@ -38,11 +38,15 @@ void LocalLimits::charge(RateDriver& driver, std::string_view key, Instant deadl
   }
 }
 
-void LocalLimits::chargeSome(RateDriver& driver, Instant deadline) {
-  const std::unique_lock alone(charging_, std::try_to_lock);
-  if (!alone) return;
+void LocalLimits::chargeSome(RateDriver& driver, std::span<const RateCharge> first, Instant deadline) {
   const Instant now = clock_->now();
   const Instant latest = now + (deadline - now) / 2;
+  for (const RateCharge& each : first) {
+    if (clock_->now() >= latest) return;
+    charge(driver, each.key, deadline);
+  }
+  const std::unique_lock alone(charging_, std::try_to_lock);
+  if (!alone) return;
   for (int count = 0; count < chargedAtATime && hasUncharged() && clock_->now() < latest; ++count) {
     std::string key;
     {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,9 @@ class LocalLimits {
   /// key alone, or when the answer is lost, for which it may have been charged.
   void charge(RateDriver& driver, std::string_view key, Instant deadline);
 
-  /// The same for some other keys, unless another thread is at it. Begins none after half of the time.
-  void chargeSome(RateDriver& driver, Instant deadline);
+  /// The same for the keys of `first`, and then for some others, unless another thread is at those. Begins
+  /// none after half of the time.
+  void chargeSome(RateDriver& driver, std::span<const RateCharge> first, Instant deadline);
 
   /// The key was reset: nothing is used of it.
   void forget(std::string_view key, RateKind kind);

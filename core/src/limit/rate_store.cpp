@@ -13,20 +13,24 @@ namespace {
 constexpr microseconds pauseAfterError = std::chrono::seconds{1};
 }  // namespace
 
-void RateStore::chargeUse(std::span<const RateCharge> charges, Instant deadline) {
-  if (!localLimits_.hasUncharged()) return;
+// So that the answer counts what was used. A slow store is asked first: otherwise it would have no time left
+// to answer, count as down again, and find new use to be charged at the next try.
+void RateStore::chargeUseBefore(std::span<const RateCharge> charges, Instant deadline) {
+  if (!localLimits_.hasUncharged() || isSlow_) return;
   for (const RateCharge& each : charges) localLimits_.charge(*driver_, each.key, deadline);
 }
 
-void RateStore::chargeUseOfOthers(Instant deadline) {
-  if (!localLimits_.hasUncharged()) return;
-  const Instant started = now();
-  try {
-    localLimits_.chargeSome(*driver_, deadline);
-  } catch (const Error& error) {
-    // The store has just answered. Should it be down now, the next caller will see.
-    tellFailed(error, "", started);
+void RateStore::chargeUseAfter(std::span<const RateCharge> charges, Instant deadline) {
+  if (localLimits_.hasUncharged()) {
+    const Instant started = now();
+    try {
+      localLimits_.chargeSome(*driver_, charges, deadline);
+    } catch (const Error& error) {
+      // The store has just answered. Should it be down now, the next caller will see.
+      tellFailed(error, "", started);
+    }
   }
+  if (isSlow_ && !localLimits_.hasUncharged()) isSlow_ = false;
 }
 
 void RateStore::tellFailed(const Error& error, std::string_view key, Instant started) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -46,8 +47,8 @@ class RateStore {
   Instant now() const noexcept { return environment_.clock->now(); }
 
  private:
-  void chargeUse(std::span<const RateCharge> charges, Instant deadline);
-  void chargeUseOfOthers(Instant deadline);
+  void chargeUseBefore(std::span<const RateCharge> charges, Instant deadline);
+  void chargeUseAfter(std::span<const RateCharge> charges, Instant deadline);
   StoreHealth& healthOf(std::string_view key) {
     return health_[driver_->partOf(key) % RateDriver::mostParts];
   }
@@ -61,6 +62,8 @@ class RateStore {
   const std::shared_ptr<RateDriver> driver_;
   std::deque<StoreHealth> health_;  // of each part
   LocalLimits localLimits_;
+  // Whether one call may be too short to charge the store and to ask it; until nothing is to be charged.
+  std::atomic<bool> isSlow_ = false;
 };
 
 template <class Question>
@@ -73,12 +76,13 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
     failure = health.lastFailure();
   } else {
     try {
-      chargeUse(charges, deadline);
+      chargeUseBefore(charges, deadline);
       question(deadline);
       health.succeeded();
     } catch (const ForkedError&) {
       throw;
     } catch (const Error& error) {
+      if (now() - started > operationTimeout_ / 2) isSlow_ = true;
       failed(error, charges.front().key, started);
       failure = {error.code(), error.what()};
     }
@@ -86,7 +90,7 @@ RateStore::Failure RateStore::ask(std::span<RateCharge> charges, Policies polici
   if (failure) {
     answerOutage(charges, policies);
   } else {
-    chargeUseOfOthers(deadline);
+    chargeUseAfter(charges, deadline);
   }
   return failure;
 }

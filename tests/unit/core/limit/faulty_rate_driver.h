@@ -35,6 +35,7 @@ class FaultyRateDriver final : public RateDriver {
       wait(guard, holdsAnswers_);
     }
     answer();
+    if (clock_->now() > deadline) throw OutcomeUnknown("the answer came too late");
   }
   void peek(std::span<RateCharge> charges, Instant deadline) override {
     pass("peek");

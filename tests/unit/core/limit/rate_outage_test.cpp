@@ -156,6 +156,35 @@ TEST_F(RateOutage, ADebtIsKeptUntilItIsPaid) {
   EXPECT_EQ(limiter.take("k", sms).remaining, 10 - 5 - 1);
 }
 
+// One call is in time, two calls one after the other are not.
+TEST_F(RateOutage, EndsAlsoWhenTheStoreIsTooSlowToBeChargedAndAskedInOneCall) {
+  const RatePolicy sms = limit("10/366d", {.outage = Outage::local}),
+                   mail("mail", {.rate = {10, 24h * 366}, .outage = Outage::local});
+  ASSERT_TRUE(other.take("full", sms, 8));
+  network->fail();
+  for (int count = 0; count < 3; ++count) {
+    EXPECT_TRUE(limiter.take({{"k", &sms}, {"k", &mail}}));
+    EXPECT_TRUE(limiter.take("full", sms));
+  }
+  network->recover();
+  network->onTake([&] { clock->advance(operationTimeout * 3 / 5); });
+  const auto takesUntilItEnds = [&](const auto& take) {
+    int takes = 1;
+    for (; take().outage && takes < 10; ++takes) clock->advance(2s);
+    return takes;
+  };
+  clock->advance(2s);
+  EXPECT_LE(takesUntilItEnds([&] { return limiter.take("full", sms); }), 2) << "the debt does not fit";
+  EXPECT_EQ(takesUntilItEnds([&] { return limiter.take({{"k", &sms}, {"k", &mail}}); }), 1);
+  for (int count = 0; count < 5; ++count) EXPECT_FALSE(limiter.take("k", sms).outage);
+  network->onTake([] {});
+  network->fail();
+  EXPECT_TRUE(limiter.take("quick", sms));
+  network->recover();
+  clock->advance(2s);
+  EXPECT_EQ(limiter.take("quick", sms).remaining, 8) << "charged before it is asked, as nothing was left";
+}
+
 TEST_F(RateOutage, SeveralLimitsFollowTheStrictestOfTheirSettings) {
   const RatePolicy open("open", {.rate = {5, 1h}, .outage = Outage::open}),
       local("local", {.rate = {2, 1h}, .outage = Outage::local}), closed("closed", {.rate = {5, 1h}});
