@@ -1,12 +1,19 @@
 #include "limit/unit_watch.h"
 
+#include <system_error>
+
 namespace lockkeeper::detail {
 
 void UnitWatch::watch(std::string_view key, Instant at) {
   const std::lock_guard guard(mutex_);
   const auto added = looks_.emplace(at, key);
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
   if (added == looks_.begin()) wakeUp_.notify_one();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    // The next key tries again.
+  }
 }
 
 void UnitWatch::close() {
@@ -15,7 +22,11 @@ void UnitWatch::close() {
     closing_ = true;
     wakeUp_.notify_one();
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else {
+    run();  // which now is only the last look
+  }
 }
 
 void UnitWatch::run() {

@@ -15,7 +15,7 @@
 namespace lockkeeper::detail {
 
 /// Has keys looked at when their prefetched units may lie idle, on a thread that starts with the first of
-/// them. Thread-safe.
+/// them. When no thread can be started, the next key tries again. Thread-safe.
 class UnitWatch {
  public:
   /// Called on the thread for keys whose time has come and, when `closing`, once for all that are left. May

@@ -1,5 +1,6 @@
 // What a limiter saves: questions whose answer is known, and questions that others ask at the same moment.
 
+#include "no_threads.h"
 #include "rate_fixture.h"
 
 namespace lockkeeper::testing {
@@ -270,6 +271,24 @@ TEST_F(Prefetch, IsLookedAfterUntilNothingLiesIdle) {
   clock->advance(600ms);
   ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
   EXPECT_EQ(other.peek("k", sms).remaining, 98);
+}
+
+TEST_F(Prefetch, WorksAlthoughNoThreadCanBeStarted) {
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
+  const auto withoutThread = [&](RateLimiter& asked, const char* key) {
+    const test::NoThreads none;
+    return asked.take(key, sms);
+  };
+  EXPECT_TRUE(withoutThread(limiter, "k"));
+  EXPECT_TRUE(limiter.take("l", sms)) << "starts the thread";
+  clock->advance(1s);
+  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
+  EXPECT_EQ(other.peek("k", sms).remaining, 24);
+  {
+    RateLimiter brief(network, options());
+    EXPECT_TRUE(withoutThread(brief, "m"));
+  }
+  EXPECT_EQ(other.peek("m", sms).remaining, 24) << "all goes back with the limiter";
 }
 
 TEST_F(Prefetch, IsForgottenWithAReset) {
