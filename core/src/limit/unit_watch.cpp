@@ -16,6 +16,11 @@ void UnitWatch::watch(std::string_view key, Instant at) {
   }
 }
 
+bool UnitWatch::isFull() const {
+  const std::lock_guard guard(mutex_);
+  return looks_.size() + beingLookedAt_ >= mostKeys;
+}
+
 void UnitWatch::close() {
   {
     const std::lock_guard guard(mutex_);
@@ -37,9 +42,11 @@ void UnitWatch::run() {
       clock_->wait(held, wakeUp_, looks_.empty() ? Instant::max() : looks_.begin()->first);
       continue;
     }
+    beingLookedAt_ = due.size();
     held.unlock();
     look_(due, false);
     held.lock();
+    beingLookedAt_ = 0;
   }
   const auto rest = takeDue(Instant::max());
   held.unlock();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,17 +28,23 @@ class UnitWatch {
   /// Has `key` looked at once, at `at`.
   void watch(std::string_view key, Instant at);
 
+  /// Whether so many keys are watched that the thread may fall behind: watch no new ones then.
+  bool isFull() const;
+
   /// Ends the thread after its last look.
   void close();
 
  private:
+  static constexpr std::size_t mostKeys = 4096;
+
   void run();
   std::vector<std::string> takeDue(Instant now);
 
   const std::shared_ptr<Clock> clock_;
   const Look look_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::multimap<Instant, std::string> looks_;
+  std::size_t beingLookedAt_ = 0;
   bool closing_ = false;
   std::condition_variable wakeUp_;
   std::thread thread_;

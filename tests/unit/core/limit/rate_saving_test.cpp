@@ -273,6 +273,28 @@ TEST_F(Prefetch, IsLookedAfterUntilNothingLiesIdle) {
   EXPECT_EQ(other.peek("k", sms).remaining, 98);
 }
 
+TEST_F(Prefetch, IsForABoundedNumberOfKeysSoThatIdleUnitsGoBackInTime) {
+  constexpr int mostKeys = 4096;
+  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
+  for (int key = 0; key < mostKeys; ++key) {
+    ASSERT_TRUE(limiter.take(std::to_string(key), sms));
+    ASSERT_EQ(network->times().back(), 10) << key;
+  }
+  ASSERT_TRUE(limiter.take("new", sms));
+  EXPECT_EQ(network->times().back(), 1);
+  network->hold();
+  clock->advance(1s);
+  ASSERT_TRUE(network->awaitHeld(1)) << "the first units go back";
+  auto asking = background([&] { return limiter.take("new", sms); });
+  ASSERT_TRUE(network->awaitHeld(2));
+  EXPECT_EQ(network->times().back(), 1) << "the others are still to go back";
+  network->release();
+  EXPECT_TRUE(asking.get());
+  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
+  ASSERT_TRUE(limiter.take("new", sms));
+  EXPECT_EQ(network->times().back(), 10);
+}
+
 TEST_F(Prefetch, WorksAlthoughNoThreadCanBeStarted) {
   const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
   const auto withoutThread = [&](RateLimiter& asked, const char* key) {
