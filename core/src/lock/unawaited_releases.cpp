@@ -67,6 +67,7 @@ void UnawaitedReleases::ended() noexcept {
 }
 
 void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
+  if (claims_.size() >= most) dropEnded();
   if (claims_.size() >= most) {
     forgotten_ = true;
     return;
@@ -78,6 +79,14 @@ void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
     return;  // what the store has granted ends by itself
   }
   wakeUpAt_(due());
+}
+
+// Those that a store without an answer keeps from being tried. Not for each caller: that takes a while.
+void UnawaitedReleases::dropEnded() noexcept {
+  const Instant now = environment_.clock->now();
+  if (now < dropAt_) return;
+  dropAt_ = now + retryPause_;
+  std::erase_if(claims_, [&](const Abandoned& claim) { return claim.until <= now; });
 }
 
 Instant UnawaitedReleases::due() const {

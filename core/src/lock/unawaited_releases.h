@@ -30,8 +30,8 @@ class UnawaitedReleases {
   bool post(const Claim& claim, std::shared_ptr<PostListener> listener) noexcept;
   void ended() noexcept;
 
-  /// To be released until `until`, when its lease has ended at the latest. Of more than 65,536 claims, the
-  /// rest is left to end by itself, of which the listener hears (EventKind::noted).
+  /// To be released until `until`, when its lease has ended at the latest. Of more than 65,536 claims that
+  /// have not ended, the rest is left to end by itself, of which the listener hears (EventKind::noted).
   void abandon(const Claim& claim, Instant until) noexcept;
 
   /// When there is something to do; Instant::max() when there is not, or somebody is doing it.
@@ -56,6 +56,7 @@ class UnawaitedReleases {
 
   void readPosted(std::unique_lock<std::mutex>& held);
   void readLater();
+  void dropEnded() noexcept;
   void releaseAbandoned(std::unique_lock<std::mutex>& held);
   void tellForgotten(std::unique_lock<std::mutex>& held);
   Claim claimOf(const Abandoned& claim) const { return {claim.key, claim.token, owner_, claim.share}; }
@@ -83,6 +84,7 @@ class UnawaitedReleases {
   bool forgotten_ = false;  // claims, of which the listener has not heard
   bool releasing_ = false;
   Instant tryAt_{};
+  Instant dropAt_{};
 };
 
 }  // namespace lockkeeper::detail

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "contract_drivers.h"
+#include "lock/unawaited_releases.h"
 #include "manager_fixture.h"
 
 // Many locks on a slow store, slow callbacks, and what is left behind in an outage.
@@ -366,6 +367,23 @@ TEST_F(LeaseKeeperTest, ThatTooManyAreLeftBehindIsTold) {
   EXPECT_EQ(text.get(),
             "more than 65536 releases wait for the store to answer, or memory is short: some keys stay busy "
             "until their leases end");
+}
+
+TEST_F(LeaseKeeperTest, WhatHasEndedInAnOutageKeepsNoPlaceFromWhatIsLeftBehindNow) {
+  std::mutex mutex;
+  const ManagerOptions made = options();
+  detail::UnawaitedReleases releases(network, made.environment, made.owner, 2s, 250ms, mutex, [](Instant) {});
+  std::unique_lock held(mutex);
+  const Claim early{"early", Token::generate(*made.environment.random), made.owner};
+  for (int i = 0; i < 65'536; ++i) releases.abandon(early, start + 10s);
+  clock->advance(10s);
+  const Claim late{"late", Token::generate(*made.environment.random), made.owner};
+  ASSERT_TRUE(std::holds_alternative<Granted>(store->acquire({late, 1h, {}})));
+  releases.abandon(late, clock->now() + 1h);
+  releases.work(held);
+  EXPECT_FALSE(store->holder("late", {}));
+  EXPECT_EQ(network->calls(Call::release), 1);
+  EXPECT_TRUE(listener->heard().empty()) << "no place was missing";
 }
 
 TEST_F(LeaseKeeperTest, ANewAbandonedClaimDoesNotCutThePauseOfAnOutageShort) {
