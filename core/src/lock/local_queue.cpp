@@ -93,6 +93,19 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, Instant until, Instant answe
           .otherwise = waiter.answer.value_or(Answer::taken)};
 }
 
+void LocalQueue::noteStoreWait(Hash hash, Instant now) noexcept {
+  Shard& shard = shardOf(hash);
+  const std::lock_guard held(shard.mutex);
+  shard.storeWaitOf(hash) = {hash, now + storeWaitsKept};
+}
+
+bool LocalQueue::hasLatelyWaited(Hash hash, Instant now) const noexcept {
+  Shard& shard = shardOf(hash);
+  const std::lock_guard held(shard.mutex);
+  const StoreWait& last = shard.storeWaitOf(hash);
+  return last.hash == hash && now < last.countsUntil;
+}
+
 void LocalQueue::Turn::leave() noexcept {
   if (shard_ == nullptr) return;
   Shard& shard = *shard_;

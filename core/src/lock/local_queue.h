@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -70,13 +69,10 @@ class LocalQueue {
   Entered enter(Lease& lease, Instant until, Instant answerBy, const std::stop_token& stop);
 
   /// A caller of this process has stood in the store's queue for the key of that hash, until `now`: who asks
-  /// for it within a second does well to get in line there at once. A hint: one key may be taken for another.
-  void noteStoreWait(Hash hash, Instant now) noexcept {
-    storeWaits_[hash % storeWaits_.size()].store(now + storeWaitsKept, std::memory_order_relaxed);
-  }
-  bool hasLatelyWaited(Hash hash, Instant now) const noexcept {
-    return now < storeWaits_[hash % storeWaits_.size()].load(std::memory_order_relaxed);
-  }
+  /// for it within a second does well to get in line there at once. A hint: the queue remembers the latest
+  /// keys only.
+  void noteStoreWait(Hash hash, Instant now) noexcept;
+  bool hasLatelyWaited(Hash hash, Instant now) const noexcept;
 
  private:
   struct Waiter {
@@ -97,6 +93,11 @@ class LocalQueue {
 
     Waiter& takeFirst();
   };
+  /// One for a key of that hash.
+  struct StoreWait {
+    Hash hash = 0;
+    Instant countsUntil{};
+  };
   struct Shard;
 
   static constexpr int shardBits = 4;
@@ -107,7 +108,6 @@ class LocalQueue {
 
   const std::shared_ptr<Clock> clock_;
   const std::unique_ptr<Shard[]> shards_;
-  std::array<std::atomic<Instant>, 64> storeWaits_{};  // until when they count
 };
 
 /// Being first in line for a key. A lease has one; it leaves the line when it is destroyed. The queue must
@@ -168,8 +168,10 @@ struct LocalQueue::Shard {
   std::mutex mutex;
   HashChains<Turn, &Turn::next_, &Turn::hash> turns;
   WakerPool wakers;  // in use by callers of the engine, which they keep alive, in a forked child too
+  std::array<StoreWait, 16> storeWaits{};  // the latest, each in the place that its hash chooses
 
   Turn* find(std::string_view key, Hash hash) const;
+  StoreWait& storeWaitOf(Hash hash) { return storeWaits[hash % storeWaits.size()]; }
 };
 
 // The chains go by the lowest bits.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "contract_drivers.h"
+#include "lock/local_queue.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -95,6 +96,7 @@ class ShortQueue final : public Decorator, public Waitable {
   using Decorator::Decorator;
   AcquireResult acquire(const AcquireRequest& request) override {
     ++asked;
+    if (onAsk) onAsk();
     return Decorator::acquire(request);
   }
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds /*waitFor*/,
@@ -106,6 +108,7 @@ class ShortQueue final : public Decorator, public Waitable {
 
   int asked = 0;
   int waited = 0;
+  std::function<void()> onAsk;
   std::function<void()> onWait;
 
  private:
@@ -133,6 +136,39 @@ TEST_F(LockManagerTest, WhoHasLatelyWaitedForAKeyGetsInLineAtOnce) {
   { const Lock later = waits.lock("order"); }
   EXPECT_EQ(queue->asked, 4) << "that was long ago";
   EXPECT_EQ(queue->waited, 2);
+}
+
+/// Another key whose hash begins and ends as that of `key`.
+std::string keyWithHashLike(const std::string& key) {
+  const auto differing = [&](const std::string& each) {
+    return detail::LocalQueue::hashOf(each) ^ detail::LocalQueue::hashOf(key);
+  };
+  std::string found;
+  for (int i = 0; found.empty() || (differing(found) & 0xF000'003F) != 0; ++i) found = std::to_string(i);
+  return found;
+}
+
+TEST_F(LockManagerTest, AWaitForOneKeyMakesNoOtherBusy) {
+  const auto queue = std::make_shared<ShortQueue>(store);
+  LockManager waits(queue, options(seed + 2));
+  std::optional<Lock> held = other.lock("order");
+  queue->onWait = [&] { held.reset(); };
+  { const Lock after = waits.lock("order"); }
+
+  std::promise<void> entered, leave;
+  queue->onAsk = queue->onWait = [&] {
+    entered.set_value();
+    leave.get_future().wait();
+  };
+  const std::string another = keyWithHashLike("order");
+  auto ahead = std::async(std::launch::async, [&] { return waits.tryLock(another, {.waitFor = 10s}); });
+  entered.get_future().wait();
+  auto behind = std::async(std::launch::async, [&] { return waits.tryLock(another); });
+  EXPECT_TRUE(clock->awaitWakeUpAt(clock->now() + 2s)) << "the store has said nothing of this key";
+  clock->advance(2s);
+  EXPECT_THROW(behind.get(), StoreUnavailable);
+  leave.set_value();
+  EXPECT_TRUE(ahead.get());
 }
 
 /// A store whose queue takes the first claim and does not answer in time.
