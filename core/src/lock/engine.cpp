@@ -115,7 +115,6 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   refuseInherited();
   if (terms.share) (void)permits();
   std::string full = fullKey(key);
-  keeper_->start();
 
   const Instant began = now();
   const EitherStop stop(terms.stop, stop_.get_token());
@@ -172,13 +171,13 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
   Claimed claimed;
   // Shares are claimed one by one.
   if (batchable_ == nullptr || terms.share || stopped()) return claimed;
-  keeper_->start();
   Call call{terms, terms.stop, now(), until, 0};
   const auto leases = enterFree(keys, terms);
   if (leases.size() < 2) return claimed;  // one key is claimed in the usual way
   claimed.locks.reserve(leases.size());
   std::vector<AcquireResult> results;
   try {
+    keeper_->start();
     results = claimInOrder(leases, call);
   } catch (const Error& error) {
     if (worthRetrying(error.code()) && now() < until) return claimed;
@@ -358,6 +357,7 @@ bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
   for (;; began = now()) {
     std::optional<std::chrono::milliseconds> retryAfter;
     try {
+      keeper_->start();
       const Instant deadline = std::min(began + options_.operationTimeout, latest);
       ++call.attempts;
       const AcquireRequest request{

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::detail {
 
@@ -99,15 +102,26 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
 }
 
 void LeaseKeeper::start() {
-  std::call_once(started_, [this] {
-    if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
-    if (doubts_ != nullptr) doubts_->addDoubtListener(inbox_);
-    const std::lock_guard held(mutex_);
-    if (doubts_ != nullptr) lookEvery_ = doubts_->lookEvery();
-    if (lookEvery_) freed_.resize(mostFreed);
+  if (started_) return;
+  const std::lock_guard starting(startMutex_);
+  if (started_) return;
+  startThreads();
+  // After what may fail: the driver would keep one for each try.
+  if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
+  if (doubts_ != nullptr) doubts_->addDoubtListener(inbox_);
+  started_ = true;
+}
+
+void LeaseKeeper::startThreads() {
+  const std::lock_guard held(mutex_);
+  if (doubts_ != nullptr) lookEvery_ = doubts_->lookEvery();
+  if (lookEvery_) freed_.resize(mostFreed);
+  try {
     expiryThreads_.start(shared_from_this());
     renewers_.start(shared_from_this());
-  });
+  } catch (const std::system_error& error) {
+    throw StoreUnavailable(store_ + ": no thread to keep leases with: " + error.what());
+  }
 }
 
 // All at once, so that neither this nor a renewal can fail in the midst.

@@ -34,6 +34,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
               std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause);
 
   /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.
+  /// Throws StoreUnavailable when there are none to be had; the next call tries again.
   void start();
 
   /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet. When
@@ -126,6 +127,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   Shard& shardOf(const Token& token) {
     return shards_[hashOf(token) >> (std::numeric_limits<std::size_t>::digits - shardBits)];
   }
+  void startThreads();
   Instant firstRenewal();
   Instant firstEnd();
   bool keepsAny() { return firstEnd() != Instant::max(); }
@@ -161,6 +163,9 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   std::array<Shard, std::size_t{1} << shardBits> shards_;
   std::atomic<Instant> lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
 
+  std::mutex startMutex_;  // one call of start() at a time
+  std::atomic<bool> started_ = false;
+
   std::mutex mutex_;                           // of all that follows
   std::size_t firstShard_ = 0;                 // of the next group of renewals
   std::deque<std::shared_ptr<Lease>> untold_;  // lost ones
@@ -171,7 +176,6 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   Instant nextLook_ = Instant::max();
   bool looking_ = false;
   const std::shared_ptr<LossInbox> inbox_;
-  std::once_flag started_;
   Relay expiryThreads_;
   Relay renewers_;
 };

@@ -8,6 +8,7 @@
 #include "contract_drivers.h"
 #include "lock/unawaited_releases.h"
 #include "manager_fixture.h"
+#include "no_threads.h"
 
 // Many locks on a slow store, slow callbacks, and what is left behind in an outage.
 
@@ -161,12 +162,16 @@ TEST_F(LeaseKeeperTest, CallbacksOfALossRunOnTheManagersThreadsWhoeverFindsIt) {
 class TellsLosses final : public Decorator, public LossReporting {
  public:
   using Decorator::Decorator;
-  void addLossListener(std::weak_ptr<LossListener> listener) override { listeners.add(std::move(listener)); }
+  void addLossListener(std::weak_ptr<LossListener> listener) override {
+    ++added;
+    listeners.add(std::move(listener));
+  }
   AcquireResult acquire(const AcquireRequest& request) override {
     tokens.push_back(request.claim.token);
     return inner_->acquire(request);
   }
 
+  int added = 0;
   LossListeners listeners;
   std::vector<Token> tokens;
 
@@ -188,6 +193,21 @@ TEST_F(LeaseKeeperTest, OfManyLocksExactlyThoseAreLostThatTheStoreNames) {
   for (std::size_t i = 0; i < held.size(); i += 3) lost.push_back(telling->tokens[i]);
   telling->listeners.tell(lost);
   for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].valid(), i % 3 != 0) << i;
+}
+
+TEST_F(LeaseKeeperTest, WithoutAThreadToKeepLeasesTheStoreIsUnavailableAndHearsOfNoListener) {
+  const auto telling = std::make_shared<TellsLosses>(store);
+  LockManager late(telling, options(seed + 2));
+  {
+    const test::NoThreads none;
+    for (int i = 0; i < 2; ++i) EXPECT_THROW((void)late.tryLock("order"), StoreUnavailable);
+    EXPECT_THROW((void)other.tryLockAll({"order", "another"}), StoreUnavailable) << "two keys in one request";
+  }
+  EXPECT_EQ(telling->added, 0);
+  EXPECT_TRUE(telling->tokens.empty()) << "what could not be kept is not asked for";
+  EXPECT_TRUE(late.tryLock("order"));
+  EXPECT_TRUE(late.tryLock("another"));
+  EXPECT_EQ(telling->added, 1);
 }
 
 TEST_F(LeaseKeeperTest, ALossIsToldThoughItsLockAndItsManagerEndAtOnce) {
