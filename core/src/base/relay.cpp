@@ -1,9 +1,18 @@
 #include "base/relay.h"
 
-#include <system_error>
+#include <chrono>
+#include <exception>
+#include <new>
 #include <utility>
 
 namespace lockkeeper::detail {
+
+namespace {
+
+// Until work is tried again for which there was no memory.
+constexpr std::chrono::milliseconds shortagePause{100};
+
+}  // namespace
 
 Relay::Relay(std::mutex& mutex, Clock& clock, std::size_t mostThreads, Work work)
     : mutex_(mutex), clock_(clock), mostThreads_(mostThreads), work_(std::move(work)) {}
@@ -27,6 +36,7 @@ void Relay::stop() {
   stopping_ = true;
   wakeUp_.notify_all();
   placeFree_.notify_all();
+  pauseOver_.notify_all();
 }
 
 void Relay::join(std::unique_lock<std::mutex>& held, Instant until) {
@@ -55,11 +65,16 @@ void Relay::run() {
     } else if (running_ < mostThreads_) {
       try {
         addThread();
-      } catch (const std::system_error&) {
-        // Then this one takes its place again when it has done its work.
+      } catch (const std::exception&) {
+        // No thread or no memory: this one takes its place again when it has done its work.
       }
     }
-    work_.doIt(held);
+    try {
+      work_.doIt(held);
+    } catch (const std::bad_alloc&) {
+      if (!held.owns_lock()) held.lock();
+      if (!stopping_) clock_.wait(held, pauseOver_, clock_.now() + shortagePause);
+    }
     wakeUpAt(work_.due());
   }
   if (!std::exchange(lastDone_, true)) work_.last(held);

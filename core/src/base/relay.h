@@ -20,9 +20,13 @@ namespace lockkeeper::detail {
 class Relay {
  public:
   struct Work {
-    std::function<Instant()> due;                                  ///< When there is something to do.
-    std::function<void(std::unique_lock<std::mutex>& held)> doIt;  ///< Lets go of the mutex while it blocks.
-    std::function<void(std::unique_lock<std::mutex>& held)> last;  ///< Once, when all has stopped.
+    /// When there is something to do.
+    std::function<Instant()> due;
+    /// Lets go of the mutex while it blocks. When there is no memory, it may throw std::bad_alloc, and is
+    /// called again after a pause, if something is due then.
+    std::function<void(std::unique_lock<std::mutex>& held)> doIt;
+    /// Once, when all has stopped.
+    std::function<void(std::unique_lock<std::mutex>& held)> last;
   };
 
   Relay(std::mutex& mutex, Clock& clock, std::size_t mostThreads, Work work);
@@ -64,6 +68,7 @@ class Relay {
   std::atomic<Instant> sleepsUntil_ = Instant::max();  // the latest, while due() is not known
   std::condition_variable wakeUp_;                     // of the one that waits for what falls due
   std::condition_variable placeFree_;                  // of those that wait to be that one
+  std::condition_variable pauseOver_;                  // of those that memory was too short for
   std::condition_variable ended_;
 };
 

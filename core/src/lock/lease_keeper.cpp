@@ -165,6 +165,15 @@ Instant LeaseKeeper::firstEnd() {
   return first;
 }
 
+std::size_t LeaseKeeper::plannedRenewals() {
+  std::size_t count = 0;
+  for (Shard& shard : shards_) {
+    const std::lock_guard held(shard.mutex);
+    count += shard.renewals.size();
+  }
+  return count;
+}
+
 LeaseKeeper::Due LeaseKeeper::dueOf(const Lease& lease) {
   return {lease.renewAt, lease.validUntil.load(std::memory_order_relaxed)};
 }
@@ -544,24 +553,26 @@ void LeaseKeeper::shutDown(Instant until) {
 
 Instant LeaseKeeper::nextLoss() { return untold_.empty() ? firstEnd() : Instant::min(); }
 
-// The one whose end comes first, if that has come.
-void LeaseKeeper::loseNext() {
+// The one whose end comes first, if that has come and its loss is to be told.
+std::shared_ptr<Lease> LeaseKeeper::loseNext() {
   const Instant end = firstEnd();
-  if (environment_.clock->now() < end) return;
+  if (environment_.clock->now() < end) return nullptr;
   for (Shard& shard : shards_) {
     const std::lock_guard held(shard.mutex);
-    if (shard.ends.firstTime() > end) continue;
-    if (auto lost = lose(shard, shard.ends.first(), LossReason::leaseEnded))
-      untold_.push_back(std::move(lost));
-    return;
+    if (shard.ends.firstTime() <= end) return lose(shard, shard.ends.first(), LossReason::leaseEnded);
   }
+  return nullptr;
 }
 
 void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
-  if (untold_.empty()) loseNext();
-  if (untold_.empty()) return;
-  auto lease = std::move(untold_.front());
-  untold_.pop_front();
+  std::shared_ptr<Lease> lease;
+  if (untold_.empty()) {
+    lease = loseNext();
+  } else {
+    lease = std::move(untold_.front());
+    untold_.pop_front();
+  }
+  if (lease == nullptr) return;
   held.unlock();
   fireLost(*lease);
   environment_.tell({.kind = EventKind::lost,
@@ -585,13 +596,18 @@ void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   const Instant now = environment_.clock->now();
   if (nextLook_ <= now) return look(held);
   if (now < firstRenewal()) return unawaited_.work(held);
+  // All memory before a lease is taken out, so that without it they are still due.
+  const std::size_t room = std::min(plannedRenewals(), largestGroup);
   std::vector<std::shared_ptr<Lease>> leases;
   std::vector<Renewal> renewals;
+  std::vector<bool> told(room);
+  leases.reserve(room);
+  renewals.reserve(room);
   Instant lastEnd = now;
   for (std::size_t each = 0; each < shards_.size(); ++each) {
     Shard& shard = shards_[(firstShard_ + each) % shards_.size()];
     const std::lock_guard heldToo(shard.mutex);
-    while (!shard.renewals.empty() && leases.size() < largestGroup) {
+    while (!shard.renewals.empty() && leases.size() < room) {
       Lease& lease = shard.renewals.first();
       // Those due soon come along: one round trip for all.
       if (lease.renewAt - lease.length / 30 > now) break;
@@ -605,7 +621,6 @@ void LeaseKeeper::renewDue(std::unique_lock<std::mutex>& held) {
   ++firstShard_;
   held.unlock();
 
-  std::vector<bool> told(leases.size());
   const auto tell = [&](std::size_t index, const Renewal& renewal) {
     if (!told[index]) renewed(*leases[index], renewal, now);
     told[index] = true;

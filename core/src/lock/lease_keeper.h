@@ -130,13 +130,14 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void startThreads();
   Instant firstRenewal();
   Instant firstEnd();
+  std::size_t plannedRenewals();
   bool keepsAny() { return firstEnd() != Instant::max(); }
   static Due dueOf(const Lease& lease);
   void wakeUpFor(const Due& due);
   void wakeUpAt(Relay& relay, Instant when);
 
   Instant nextLoss();
-  void loseNext();
+  std::shared_ptr<Lease> loseNext();
   void tellNextLoss(std::unique_lock<std::mutex>& held);
   void renewDue(std::unique_lock<std::mutex>& held);
   void endInTime(const Lease& lease, RenewOutcome outcome);

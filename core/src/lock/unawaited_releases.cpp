@@ -123,8 +123,9 @@ void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
   bool hasFailed = false;
   int failures = 0;  // in a row
   for (std::size_t left = claims_.size(); left > 0 && !claims_.empty() && failures < mostFailures; --left) {
-    Abandoned claim = std::move(claims_.front());
-    claims_.pop_front();
+    std::list<Abandoned> taken;
+    taken.splice(taken.begin(), claims_, claims_.begin());
+    const Abandoned& claim = taken.front();
     const Instant now = environment_.clock->now();
     if (claim.until <= now) continue;
     held.unlock();
@@ -138,7 +139,7 @@ void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
     }
     failures = done ? 0 : failures + 1;
     if (done) continue;
-    claims_.push_back(std::move(claim));
+    claims_.splice(claims_.end(), taken);
     hasFailed = true;
   }
   if (hasFailed) tryAt_ = environment_.clock->now() + retryPause_;
@@ -169,7 +170,7 @@ void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
       environment_.clock->wait(held, allEnded_, deadline);
     }
   }
-  const std::deque<Abandoned> claims = std::move(claims_);
+  const std::list<Abandoned> claims = std::move(claims_);
   claims_.clear();
   tellForgotten(held);
   held.unlock();

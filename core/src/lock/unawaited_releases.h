@@ -3,8 +3,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -80,8 +80,8 @@ class UnawaitedReleases {
   Instant readAt_ = Instant::max();
   std::uint64_t readUpTo_ = 0;  // what others have not read by then, of posted_
 
-  std::deque<Abandoned> claims_;
-  bool forgotten_ = false;  // claims, of which the listener has not heard
+  std::list<Abandoned> claims_;  // moving one needs no memory
+  bool forgotten_ = false;       // claims, of which the listener has not heard
   bool releasing_ = false;
   Instant tryAt_{};
   Instant dropAt_{};

@@ -3,10 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "../lock/faulty_driver.h"
 #include "each_allocation.h"
@@ -82,6 +89,70 @@ TEST_F(LockShortage, AReleaseInAnOutageEndsNoProcess) {
                        held = far.tryLock(key, {.ttl = 1h});
                        network->failAlways(Call::release, Fault::unavailable);
                      });
+}
+
+/// A clock on which each thread but the test's own, once it has waited, finds that one of its next
+/// allocations fails: not always the same one.
+class ShortAfterWaiting final : public Clock {
+ public:
+  explicit ShortAfterWaiting(std::shared_ptr<FakeClock> inner) : inner_(std::move(inner)) {}
+
+  Instant now() const noexcept override { return inner_->now(); }
+  WallTime wallNow() const noexcept override { return inner_->wallNow(); }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    thread_local std::optional<FailingAllocation> failing;
+    if (failing && FailingAllocation::happened()) ++failures;
+    failing.reset();
+    inner_->wait(held, wakeUp, until);
+    if (std::this_thread::get_id() != tester_) failing.emplace(waits_++ % (mostSucceeding + 1));
+  }
+
+  std::atomic<std::size_t> mostSucceeding = 5;
+  std::atomic<int> failures = 0;
+
+ private:
+  const std::shared_ptr<FakeClock> inner_;
+  const std::thread::id tester_ = std::this_thread::get_id();
+  std::atomic<std::size_t> waits_ = 0;
+};
+
+class KeeperShortage : public LockShortage {
+ protected:
+  const std::shared_ptr<FakeClock> time = std::make_shared<FakeClock>();
+  const std::shared_ptr<ShortAfterWaiting> clock = std::make_shared<ShortAfterWaiting>(time);
+  const std::shared_ptr<FaultyDriver> network =
+      std::make_shared<FaultyDriver>(std::make_shared<MemoryDriver>(time));
+  std::optional<LockManager> keeps{std::in_place, network, ManagerOptions{.environment = {.clock = clock}}};
+};
+
+TEST_F(KeeperShortage, ARenewalForWhichThereIsNoMemoryIsMadeUpFor) {
+  const auto held = keeps->lock(key, {.ttl = 30s});
+  for (int renewals = 1; renewals <= 18; ++renewals) {
+    time->advance(10s);
+    for (int i = 0; i < 20'000 && network->calls(Call::renew) < renewals; ++i) {
+      if (time->awaitWakeUpAt(time->now() + 100ms, 1ms)) time->advance(100ms);  // it pauses
+    }
+    ASSERT_EQ(network->calls(Call::renew), renewals);
+  }
+  EXPECT_TRUE(held.valid());
+  EXPECT_GT(clock->failures, 0);
+}
+
+TEST_F(KeeperShortage, EachLossIsTold) {
+  clock->mostSucceeding = 0;
+  std::vector<Lock> held;
+  std::vector<std::stop_token> lost;
+  for (int i = 0; i < 200; ++i) {
+    held.push_back(keeps->lock(std::to_string(i), {.ttl = 1s + i * 1s, .renew = Renew::manual}));
+    lost.push_back(held.back().lost());
+  }
+  for (int i = 0; i < 200; ++i) {
+    time->advance(1s);
+    ASSERT_TRUE(time->awaitWaiters(2));
+  }
+  keeps.reset();
+  held.clear();  // with the last one, the threads end
+  EXPECT_TRUE(std::ranges::all_of(lost, &std::stop_token::stop_requested));
 }
 
 TEST_F(LockShortage, AReleaseServesTheNextOrTellsItThatThereWasNoMemory) {
