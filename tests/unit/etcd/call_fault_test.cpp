@@ -36,6 +36,9 @@ TEST(EtcdCallFault, ToldApartByWhatMayHaveBeenDone) {
   EXPECT_EQ(kindOf(400, error(3, "etcdserver: revision of auth store is old")), Kind::logIn);
   EXPECT_EQ(kindOf(403, error(7, "etcdserver: permission denied")), Kind::setUp);
   EXPECT_EQ(kindOf(412, error(9, "etcdserver: authentication is not enabled")), Kind::setUp);
+  EXPECT_EQ(kindOf(412, error(9, "etcdserver: not capable")), Kind::notApplied) << "etcd 3.6";
+  EXPECT_EQ(kindOf(503, error(14, "etcdserver: not capable")), Kind::notApplied) << "etcd 3.5";
+  EXPECT_EQ(kindOf(412, error(9, "etcdserver: not leader")), Kind::notApplied);
 }
 
 TEST(EtcdCallFault, KnowsTheErrorsOfStreamsAndOfLaterGateways) {

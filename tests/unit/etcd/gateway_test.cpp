@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
+#include "lockkeeper/testing/fake_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -27,11 +28,15 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view leftPath = "/left";
 
-/// Answers every request but those to `leftPath`.
+/// Answers every request but those to `leftPath`. The next `refusals` calls hear that their log-in has ended.
 class Member {
  public:
   std::uint16_t port() const { return listener_.address().port(); }
   bool hasLeft() const { return left_; }
+
+  std::atomic<int> refusals = 0;
+  std::atomic<bool> refusesLogIns = false;
+  std::size_t logIns() const { return logIns_; }
 
   /// Ends all connections on which a reply was left.
   void endLeft() {
@@ -43,6 +48,7 @@ class Member {
   struct Peer {
     Poco::Net::StreamSocket socket;
     bool left = false;
+    bool logsIn = false;
   };
 
   void run(const std::stop_token& stop) {
@@ -59,24 +65,42 @@ class Member {
   }
 
   bool answer(Peer& peer) {
+    if (std::exchange(peer.logsIn, false)) {
+      return refusesLogIns ? reply(peer, "400 Bad Request", R"({"code":3,"message":"wrong password"})")
+                           : reply(peer, "200 OK", R"({"token":"t"})");
+    }
     if (!peer.socket.poll({}, Poco::Net::Socket::SELECT_READ)) return true;
     std::array<char, 4096> bytes{};
     const int count = peer.socket.receiveBytes(bytes.data(), static_cast<int>(bytes.size()));
     if (count <= 0) return false;
-    if (std::string_view(bytes.data(), static_cast<std::size_t>(count)).find(leftPath) !=
-        std::string_view::npos) {
+    const std::string_view request(bytes.data(), static_cast<std::size_t>(count));
+    if (request.find(leftPath) != std::string_view::npos) {
       peer.left = left_ = true;
       return true;
     }
-    constexpr std::string_view reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
-    peer.socket.sendBytes(reply.data(), static_cast<int>(reply.size()));
-    return true;
+    if (request.find("/v3/auth/authenticate") != std::string_view::npos) {
+      ++logIns_;
+      peer.logsIn = true;
+      return true;
+    }
+    if (refusals > 0) {
+      --refusals;
+      return reply(peer, "401 Unauthorized", R"({"code":16,"message":"invalid auth token"})");
+    }
+    return reply(peer, "200 OK", "{}");
+  }
+
+  static bool reply(Peer& peer, const std::string& status, const std::string& body) {
+    const std::string text =
+        "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    return peer.socket.sendBytes(text.data(), static_cast<int>(text.size())) > 0;
   }
 
   Poco::Net::ServerSocket listener_{Poco::Net::SocketAddress("127.0.0.1", 0)};
   std::vector<Peer> peers_;
   std::atomic<bool> left_ = false;
   std::atomic<bool> ended_ = false;
+  std::atomic<std::size_t> logIns_ = 0;
   std::jthread thread_{[this](const std::stop_token& stop) { run(stop); }};
 };
 
@@ -137,6 +161,47 @@ TEST(EtcdGateway, CallsThatAreMadeTogetherAreMadeWhenAKeptConnectionEnds) {
     gateway.callAll("/next", calls, deadline);
     for (const BatchedCall& each : calls) EXPECT_TRUE(each.answer) << each.cause;
   });
+}
+
+/// One member, and callers with a user, whose time the test lets pass.
+class EtcdLogIn : public ::testing::Test {
+ protected:
+  EtcdOptions options(std::string user) const {
+    EtcdOptions all;
+    all.members = {{.host = "127.0.0.1", .port = member.port()}};
+    all.connectTimeout = all.ioTimeout = 5s;
+    all.user = std::move(user);
+    return all;
+  }
+  Environment environment() const {
+    Environment all;
+    all.clock = clock;
+    return all;
+  }
+  void call(std::chrono::milliseconds time = 10s) {
+    (void)gateway.call("/path", "{}", clock->now() + time, Effect::perhaps);
+  }
+
+  Member member;
+  const std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
+  Gateway gateway{options("shop"), environment()};
+};
+
+TEST_F(EtcdLogIn, IsRepeatedOnceInACallAndASecondRefusalIsAnOutage) {
+  member.refusals = 1;
+  EXPECT_NO_THROW(call());
+  EXPECT_EQ(member.logIns(), 2U);
+  member.refusals = 2;
+  EXPECT_THROW(call(), StoreUnavailable);
+  EXPECT_NO_THROW(call());
+}
+
+TEST_F(EtcdLogIn, ThatIsRefusedIsAWrongConfiguration) {
+  member.refusesLogIns = true;
+  EXPECT_THROW(call(), ConfigError);
+  Gateway nobodys(options(""), environment());
+  member.refusals = 2;
+  EXPECT_THROW((void)nobodys.call("/path", "{}", clock->now() + 10s, Effect::none), ConfigError);
 }
 
 /// A resolver that hangs when it is told to, as long as this object lives.

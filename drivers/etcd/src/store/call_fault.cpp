@@ -30,6 +30,12 @@ std::string shown(std::string text) {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
+// By a member that is not ready. One that has just joined does not know its cluster's version yet: it is
+// "not capable".
+bool refusedForNow(const std::string& text) {
+  return has(text, "no leader") || has(text, "not leader") || has(text, "not capable");
+}
+
 Kind kindOf(int code, const std::string& text) {
   switch (code) {
     case unauthenticated:
@@ -42,8 +48,9 @@ Kind kindOf(int code, const std::string& text) {
     case unimplemented:
       return Kind::memberSetUp;
     case permissionDenied:
-    case failedPrecondition:
       return Kind::setUp;
+    case failedPrecondition:
+      return refusedForNow(text) ? Kind::notApplied : Kind::setUp;
     case resourceExhausted:
       // Refused before it is proposed to the cluster. Any other text is not proof of that: "database space
       // exceeded" is also what the member says that has applied a write which has filled the database, and a
@@ -51,7 +58,7 @@ Kind kindOf(int code, const std::string& text) {
       return has(text, "too many requests") ? Kind::notApplied : Kind::unknown;
     case unavailable:
       // Any other text may also be that of a request which timed out on its way through the cluster.
-      return has(text, "no leader") ? Kind::notApplied : Kind::unknown;
+      return refusedForNow(text) ? Kind::notApplied : Kind::unknown;
     default:
       return Kind::unknown;
   }

@@ -63,12 +63,13 @@ Answer Gateway::call(std::string_view path, std::string_view body, Instant deadl
   Vain vain;
   while (true) {
     const std::string token = this->token(deadline);
-    const Attempt last = attempt(path, body, token, deadline);
+    Attempt last = attempt(path, body, token, deadline);
     if (last.answer) return *last.answer;
-    if (last.fault.kind == Kind::logIn) {
+    if (last.fault.kind == Kind::logIn && !token.empty()) {
       forgetToken(token);
-      if (std::exchange(loggedInAgain, true)) fail(last, effect);
-      continue;
+      if (!std::exchange(loggedInAgain, true)) continue;
+      last.fault.kind = Kind::notApplied;  // the rights have changed again
+      fail(last, effect);
     }
     goOn(vain, last, effect, deadline);
   }
@@ -76,7 +77,8 @@ Answer Gateway::call(std::string_view path, std::string_view body, Instant deadl
 
 // The next member is asked from now on; throws when there is nobody, or no time, left to ask.
 void Gateway::goOn(Vain& vain, Attempt last, Effect effect, Instant deadline) {
-  if (last.fault.kind == Kind::setUp) fail(last, effect);  // another member would say the same
+  // Another member would say the same.
+  if (last.fault.kind == Kind::setUp || last.fault.kind == Kind::logIn) fail(last, effect);
   if (last.suspicious) suspect(last.member);
   if (last.fault.kind == Kind::memberSetUp) {
     vain.wronglySetUp.insert(last.member);
@@ -196,7 +198,6 @@ std::string Gateway::token(Instant deadline) {
       const std::lock_guard guard(mutex_);
       return token_ = made;
     }
-    if (last.fault.kind == Kind::logIn) fail(last, Effect::none);
     goOn(vain, last, Effect::none, deadline);
   }
 }
