@@ -18,6 +18,7 @@
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/testing/fake_clock.h"
+#include "wait_until.h"
 
 #include <gtest/gtest.h>
 
@@ -36,6 +37,7 @@ class Member {
 
   std::atomic<int> refusals = 0;
   std::atomic<bool> refusesLogIns = false;
+  std::atomic<bool> holdsLogIns = false;  // no log-in is answered meanwhile
   std::size_t logIns() const { return logIns_; }
 
   /// Ends all connections on which a reply was left.
@@ -65,7 +67,10 @@ class Member {
   }
 
   bool answer(Peer& peer) {
-    if (std::exchange(peer.logsIn, false)) {
+    if (peer.logsIn) {
+      const bool hasGivenUp = peer.socket.poll({}, Poco::Net::Socket::SELECT_READ);
+      if (hasGivenUp || holdsLogIns) return !hasGivenUp;
+      peer.logsIn = false;
       return refusesLogIns ? reply(peer, "400 Bad Request", R"({"code":3,"message":"wrong password"})")
                            : reply(peer, "200 OK", R"({"token":"t"})");
     }
@@ -181,6 +186,15 @@ class EtcdLogIn : public ::testing::Test {
   void call(std::chrono::milliseconds time = 10s) {
     (void)gateway.call("/path", "{}", clock->now() + time, Effect::perhaps);
   }
+  /// `count` calls, of which none gets a token before all need one.
+  template <class Call>
+  void callTogether(std::size_t count, Call&& each) {
+    member.holdsLogIns = true;
+    std::vector<std::jthread> callers;
+    for (std::size_t i = 0; i < count; ++i) callers.emplace_back(each);
+    EXPECT_TRUE(test::waitUntil([&] { return member.logIns() + clock->waiters() == count; }));
+    member.holdsLogIns = false;
+  }
 
   Member member;
   const std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
@@ -202,6 +216,39 @@ TEST_F(EtcdLogIn, ThatIsRefusedIsAWrongConfiguration) {
   Gateway nobodys(options(""), environment());
   member.refusals = 2;
   EXPECT_THROW((void)nobodys.call("/path", "{}", clock->now() + 10s, Effect::none), ConfigError);
+}
+
+TEST_F(EtcdLogIn, ServesAllWhoNeedATokenMeanwhile) {
+  callTogether(16, [&] { EXPECT_NO_THROW(call()); });
+  EXPECT_EQ(member.logIns(), 1U);
+}
+
+TEST_F(EtcdLogIn, IsRefusedToAllWhoNeedATokenMeanwhile) {
+  member.refusesLogIns = true;
+  callTogether(16, [&] { EXPECT_THROW(call(), ConfigError); });
+  EXPECT_EQ(member.logIns(), 1U);
+}
+
+TEST_F(EtcdLogIn, IsTakenOverWhenTheTimeOfItsCallerIsOver) {
+  member.holdsLogIns = true;
+  std::jthread first([&] { EXPECT_THROW(call(20ms), StoreUnavailable); });
+  EXPECT_TRUE(test::waitUntil([&] { return member.logIns() == 1; }));
+  std::jthread second([&] { EXPECT_NO_THROW(call()); });
+  EXPECT_TRUE(clock->awaitWaiters(1));
+  clock->advance(20ms);
+  EXPECT_TRUE(test::waitUntil([&] { return member.logIns() == 2; }));
+  member.holdsLogIns = false;
+}
+
+TEST_F(EtcdLogIn, IsAwaitedNoLongerThanTheCallMayTake) {
+  member.holdsLogIns = true;
+  std::jthread first([&] { EXPECT_NO_THROW(call()); });
+  EXPECT_TRUE(test::waitUntil([&] { return member.logIns() == 1; }));
+  std::jthread second([&] { EXPECT_THROW(call(20ms), StoreUnavailable); });
+  EXPECT_TRUE(clock->awaitWaiters(1));
+  clock->advance(20ms);
+  second.join();
+  member.holdsLogIns = false;
 }
 
 /// A resolver that hangs when it is told to, as long as this object lives.

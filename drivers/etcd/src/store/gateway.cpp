@@ -37,6 +37,13 @@ struct Gateway::Attempt {
   CallFault fault{Kind::notApplied, {}};
 };
 
+/// A log-in, and what comes of it for those who wait for it.
+struct Gateway::LogIn {
+  bool over = false;
+  bool refused = false;
+  std::string failure{};
+};
+
 /// The attempts of one call that were in vain.
 struct Gateway::Vain {
   std::size_t tries = 0;
@@ -183,20 +190,59 @@ std::string Gateway::fieldsFor(std::size_t member, const std::string& token) con
   return fields;
 }
 
+// One logs in for all who need a token meanwhile. If its time is over first, another one does.
 std::string Gateway::token(Instant deadline) {
   if (options_.user.empty()) return {};
-  if (std::string known = knownToken(); !known.empty()) return known;
+  std::unique_lock lock(mutex_);
+  while (token_.empty()) {
+    if (!logIn_) return logInForAll(lock, deadline);
+    const auto others = logIn_;
+    while (!others->over) {
+      if (clock().now() >= deadline) throw StoreUnavailable(name_ + ": the time for the call is over");
+      clock().wait(lock, loggedIn_, deadline);
+    }
+    if (others->refused) throw ConfigError(others->failure);
+    if (!others->failure.empty()) throw StoreUnavailable(others->failure);
+  }
+  return token_;
+}
+
+// Lets go of the mutex meanwhile.
+std::string Gateway::logInForAll(std::unique_lock<std::mutex>& lock, Instant deadline) {
+  const auto own = logIn_ = std::make_shared<LogIn>();
+  const auto end = [&] {
+    lock.lock();
+    own->over = true;
+    logIn_.reset();
+    loggedIn_.notify_all();
+  };
+  lock.unlock();
+  std::string made;
+  try {
+    made = logIn(deadline);
+  } catch (const std::exception& error) {
+    end();
+    if (clock().now() < deadline) {
+      own->refused = dynamic_cast<const ConfigError*>(&error) != nullptr;
+      own->failure = error.what();
+    }
+    throw;
+  }
+  end();
+  return token_ = std::move(made);
+}
+
+std::string Gateway::logIn(Instant deadline) {
   const std::string body =
       R"({"name":)" + jsonText(options_.user) + R"(,"password":)" + jsonText(options_.password) + "}";
   Vain vain;
   while (true) {
     const Attempt last = attempt("/v3/auth/authenticate", body, {}, deadline);
     if (last.answer && last.answer->json) {
-      const auto made = last.answer->json->optValue<std::string>("token", "");
+      auto made = last.answer->json->optValue<std::string>("token", "");
       const bool plain = std::all_of(made.begin(), made.end(), [](char c) { return c > ' ' && c <= '~'; });
       if (made.empty() || !plain) throw ConfigError(name_ + ": the log-in gave no token");
-      const std::lock_guard guard(mutex_);
-      return token_ = made;
+      return made;
     }
     goOn(vain, last, Effect::none, deadline);
   }

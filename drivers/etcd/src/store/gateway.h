@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -77,6 +78,7 @@ class Gateway {
   friend class Batch;
   struct Attempt;
   struct Vain;
+  struct LogIn;
 
   /// One that was kept, or a new one.
   std::unique_ptr<Connection> connection(std::size_t member);
@@ -92,6 +94,8 @@ class Gateway {
   void exchange(Connection& connection, Instant deadline) const;
   std::string fieldsFor(std::size_t member, const std::string& token) const;
   std::string token(Instant deadline);
+  std::string logInForAll(std::unique_lock<std::mutex>& lock, Instant deadline);
+  std::string logIn(Instant deadline);
   std::string knownToken();
   /// The reply that has come; otherwise `fault` says what it means.
   static std::optional<Answer> answerOn(Connection& connection, CallFault& fault);
@@ -108,6 +112,8 @@ class Gateway {
   std::mutex mutex_;
   std::vector<std::unique_ptr<Connection>> idle_;
   std::string token_;
+  std::shared_ptr<LogIn> logIn_;  // that is under way
+  std::condition_variable loggedIn_;
 };
 
 }  // namespace lockkeeper::etcd
