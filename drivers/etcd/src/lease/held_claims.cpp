@@ -9,24 +9,26 @@ namespace {
 
 constexpr std::size_t fewHeld = 256;
 
-// A new leader lets a lease begin anew.
-constexpr std::chrono::hours longest{24};
+// A new leader of the cluster lets a lease begin anew, perhaps just before its end.
+Instant afterAll(Instant from, std::chrono::milliseconds length) {
+  return saturatingAdd(saturatingAdd(from, length), length);
+}
 
 }  // namespace
 
 void HeldClaims::add(const std::string& key, const Token& token, std::int64_t created, Instant now,
-                     Instant until) {
+                     std::chrono::milliseconds length) {
   const std::lock_guard guard(mutex_);
-  held_.insert_or_assign(key, Held{token, created, until});
+  held_.insert_or_assign(key, Held{token, created, afterAll(now, length)});
   if (held_.size() <= mostHeld_) return;
-  std::erase_if(held_, [&](const auto& each) { return saturatingAdd(each.second.until, longest) < now; });
+  std::erase_if(held_, [&](const auto& each) { return each.second.forgetAt < now; });
   mostHeld_ = std::max(fewHeld, 2 * held_.size());
 }
 
-void HeldClaims::keptUntil(const std::string& key, Instant until) {
+void HeldClaims::kept(const std::string& key, Instant from, std::chrono::milliseconds length) {
   const std::lock_guard guard(mutex_);
   const auto found = held_.find(key);
-  if (found != held_.end()) found->second.until = until;
+  if (found != held_.end()) found->second.forgetAt = afterAll(from, length);
 }
 
 std::optional<std::int64_t> HeldClaims::createdAt(const std::string& key) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,11 +20,12 @@ class HeldClaims {
  public:
   void addListener(std::weak_ptr<LossListener> listener) { listeners_.add(std::move(listener)); }
 
-  /// `now` is the present; it is forgotten some time after `until` unless keptUntil() comes.
-  void add(const std::string& key, const Token& token, std::int64_t created, Instant now, Instant until);
+  /// Its lease runs from now on, for `length`. It is forgotten some time after the end unless kept() comes.
+  void add(const std::string& key, const Token& token, std::int64_t created, Instant now,
+           std::chrono::milliseconds length);
 
-  /// Its lease runs until then.
-  void keptUntil(const std::string& key, Instant until);
+  /// Its lease runs from then on, for `length`.
+  void kept(const std::string& key, Instant from, std::chrono::milliseconds length);
 
   /// The claim's create revision, if it is here.
   std::optional<std::int64_t> createdAt(const std::string& key) const;
@@ -39,7 +41,7 @@ class HeldClaims {
   struct Held {
     Token token;
     std::int64_t created;
-    Instant until;
+    Instant forgetAt;
   };
   mutable std::mutex mutex_;
   std::map<std::string, Held, std::less<>> held_;

@@ -156,7 +156,7 @@ AcquireResult EtcdDriver::Impl::claim(const AcquireRequest& request) {
 
 void EtcdDriver::Impl::hold(const std::string& key, const Token& token, const Granted& granted) {
   held.add(key, token, static_cast<std::int64_t>(granted.fence.value_or(0)), granted.leasedFrom,
-           saturatingAdd(granted.leasedFrom, granted.leasedFor));
+           granted.leasedFor);
 }
 
 // The claim has the lock already: it moves to the new lease.

@@ -62,7 +62,7 @@ void RenewalRound::renewSome(std::span<Renewal> renewals, std::span<Look> looks,
   for (std::size_t i = 0; i < renewals.size(); ++i) {
     if (renewals[i].outcome == RenewOutcome::notOwner) held_.remove(looks[i].key);
     if (renewals[i].outcome == RenewOutcome::renewed) {
-      held_.keptUntil(looks[i].key, saturatingAdd(renewals[i].leasedFrom, renewals[i].leasedFor));
+      held_.kept(looks[i].key, renewals[i].leasedFrom, renewals[i].leasedFor);
     }
     if (renewals[i].told) renewals[i].told(renewals[i]);
   }
