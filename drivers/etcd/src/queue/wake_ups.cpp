@@ -19,6 +19,12 @@ using std::chrono::milliseconds;
 
 constexpr Backoff firstBackoff(milliseconds{20}, milliseconds{500});
 
+// That are read at a time, of 16 KB each.
+constexpr int mostPieces = 16;
+
+// A stream that is not read to its end for so long is dropped: the next one begins with the present.
+constexpr milliseconds longestBehind{1000};
+
 std::string rootOf(const std::string& claim) { return claim.substr(0, claim.rfind('/') + 1); }
 
 std::string watchOf(const KeyRange& keys) {
@@ -101,14 +107,9 @@ void WakeUps::lookAll() {
 }
 
 void WakeUps::takeIn() {
-  Lock lock(mutex_, std::try_to_lock);
+  const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || leading_ || !connection_) return;
-  try {
-    const bool ended = connection_->advance(store_.clock(), Instant::min());
-    if (!readLines() || ended) drop();
-  } catch (const std::exception&) {
-    drop();
-  }
+  if (!readOn()) drop();
   passOn();
 }
 
@@ -118,13 +119,11 @@ void WakeUps::attend(Lock& lock, Instant until, Instant end) {
   if (connection_ && connection_->member() != store_.current()) drop();
   lock.unlock();
   bool broken = false;
-  bool ended = false;
   bool leaseKept = true;
   try {
     leaseKept = keepLease(end);
     if (!connection_ && store_.clock().now() >= nextDial_) dial(end);
     serve(until);
-    if (connection_) ended = connection_->advance(store_.clock(), Instant::min());
   } catch (const std::exception&) {
     broken = true;  // what is wrong with the server, its callers hear by their own requests
   }
@@ -132,7 +131,7 @@ void WakeUps::attend(Lock& lock, Instant until, Instant end) {
   leading_ = false;
   if (!leaseKept) tellAll();
   const bool silent = connection_ && !live_ && store_.clock().now() >= answerBy_;
-  if (!broken && connection_ && (!readLines() || ended)) broken = true;
+  if (!broken && connection_ && !readOn()) broken = true;
   if (silent && !live_) store_.suspect(connection_->member());
   if (broken || (silent && !live_)) drop();
 }
@@ -147,6 +146,7 @@ void WakeUps::dial(Instant end) {
   answerBy_ = saturatingAdd(now, store_.options().connectTimeout + store_.options().ioTimeout);
   connection_ = store_.stream("/v3/watch", request_, std::min(answerBy_, end));
   connection_->advance(store_.clock(), Instant::min());
+  behindSince_.reset();
 }
 
 // Blocks until there is something to do.
@@ -167,7 +167,24 @@ Instant WakeUps::untilNeeded(Instant until) const {
   return live_ ? until : std::min(until, answerBy_);
 }
 
-// False when the stream is of no use any more.
+// Takes in what has come, as far as a caller may be kept. False when the stream is of no use any more.
+bool WakeUps::readOn() noexcept {
+  try {
+    for (int pieces = 0; pieces < mostPieces; ++pieces) {
+      const bool ended = connection_->advance(store_.clock(), Instant::min());
+      if (!readLines() || ended) return false;
+      if (connection_->hasMore()) continue;
+      behindSince_.reset();
+      return true;
+    }
+    const Instant now = store_.clock().now();
+    if (!behindSince_) behindSince_ = now;
+    return now < saturatingAdd(*behindSince_, longestBehind);
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 bool WakeUps::readLines() noexcept {
   if (connection_->reply().status() != 0 && connection_->reply().status() != 200) return false;
   try {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ namespace lockkeeper::etcd {
 /// wait, and again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait,
 /// one reads it for all, and keeps the lease on which they wait.
 ///
-/// A gateway may drop the stream, so nobody waits for it without an end. Thread-safe.
+/// A stream that tells more than is read is dropped: who waits would hear of what happened long ago. A
+/// gateway may drop it, too, so nobody waits for it without an end. Thread-safe.
 class WakeUps {
  public:
   /// What a waiter has heard.
@@ -92,6 +94,7 @@ class WakeUps {
   bool keepLease(Instant end);
   void dial(Instant end);
   Instant untilNeeded(Instant until) const;
+  bool readOn() noexcept;
   bool readLines() noexcept;
   bool accept(const std::string& line);
   void deliver(const std::string& claim, std::int64_t revision);
@@ -116,6 +119,7 @@ class WakeUps {
   std::unique_ptr<Connection> connection_;
   Instant answerBy_{};
   Instant nextDial_ = Instant::min();
+  std::optional<Instant> behindSince_{};  // more has come than was read
   Backoff backoff_;
 };
 
