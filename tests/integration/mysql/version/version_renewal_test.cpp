@@ -30,7 +30,7 @@ TEST_P(VersionRenewal, AServerThatAnswersLateIsWaitedForOnceForAWholeGroup) {
     renewals.push_back({.claim = held[i].claim(), .ttl = i % 3 == 0 ? longTtl : 2 * longTtl});
   }
   store.proxy.set({.kind = ProxyFault::Kind::delay, .pause = 500ms});
-  driver->renew(renewals, in(2s));
+  driver->renew(renewals, in(20s));
   EXPECT_EQ(store.proxy.requests(), 1U);
   EXPECT_GT(store.proxy.fired(), 0U);
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;

@@ -120,10 +120,13 @@ TEST_P(VersionSeveralKeys, AsManyOfTheLongestKeysAsCoreAsksForAreTakenAndFreed) 
     all[number].key = std::to_string(1000 + number);
     all[number].key.resize(maxKeyBytes, 'x');
   }
-  const auto results = take(*store.direct, all);
+  std::vector<AcquireRequest> requests;
+  for (const Claimant& each : all) requests.push_back(each.request(in(1min)));
+  const auto results = capability<Batchable>(*store.direct)->acquireInOrder(requests);
   ASSERT_EQ(results.size(), all.size());
   for (const AcquireResult& each : results) ASSERT_TRUE(granted(each));
-  for (const ReleaseOutcome each : release(*store.direct, all)) ASSERT_EQ(each, ReleaseOutcome::released);
+  const auto released = capability<BatchReleasing>(*store.direct)->releaseAll(claimsOf(all), in(1min));
+  for (const ReleaseOutcome each : released) ASSERT_EQ(each, ReleaseOutcome::released);
 }
 
 TEST_P(VersionSeveralKeys, AReplyToAClaimThatIsCutAnywhereLeavesAllHeldOrAllFree) {
