@@ -85,7 +85,7 @@ TEST_F(EtcdShares, ManyWhoWaitForAFewPermitsAreAllServed) {
   std::atomic<int> tooMany{0};
   for (std::size_t i = 0; i < waiters; ++i) {
     waiting.push_back(std::async(std::launch::async, [&, who = sharer(1, 2)]() -> Fence {
-      const AcquireResult result = capability<Waitable>(*driver)->acquireWaiting(who.request(), 1min, {});
+      const AcquireResult result = capability<Waitable>(*driver)->acquireWaiting(who.request(), 3min, {});
       if (!granted(result)) return 0;
       if (taken.fetch_add(1) >= 2) ++tooMany;
       taken.fetch_sub(1);

@@ -41,12 +41,19 @@ TEST_P(RateContract, NoStretchOfTimeAdmitsMoreThanBurstAndRate) {
 
 TEST_P(RateContract, NoWindowAdmitsMoreThanItsLimit) {
   for (const RateKind kind : {RateKind::slidingWindow, RateKind::fixedWindow}) {
-    const RatePolicy policy = policyOf(kind, "10/5ms");
-    const Instant end = deadline() + std::chrono::minutes{10};
-    const auto admissions =
-        randomAdmissions(*driver, policy, GetParam().arrivals, 150, GetParam().advance, end);
-    EXPECT_LE(fullestWindow(policy.law(), admissions), policy.limit()) << toString(kind);
-    EXPECT_EQ(fullestWindow(policy.law(), admissions), policy.limit()) << "not even full: nothing was tested";
+    bool full = false;
+    // A slow store fills long windows only.
+    for (const char* rate : {"10/5ms", "10/50ms", "10/500ms"}) {
+      const RatePolicy policy = policyOf(kind, rate);
+      const Instant end = deadline() + std::chrono::minutes{10};
+      const auto admissions =
+          randomAdmissions(*driver, policy, GetParam().arrivals, 150, GetParam().advance, end);
+      const auto fullest = fullestWindow(policy.law(), admissions);
+      EXPECT_LE(fullest, policy.limit()) << toString(kind);
+      full = fullest == policy.limit();
+      if (full) break;
+    }
+    EXPECT_TRUE(full) << "not even full: nothing was tested";
   }
 }
 
