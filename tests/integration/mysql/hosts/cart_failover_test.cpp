@@ -75,11 +75,13 @@ TEST_F(StockOfAGroup, IsThereAfterItsPrimaryWasKilled) {
   answers.stop = true;
   customers.clear();
 
-  for (const auto& [id, state] : answers.carts) {
-    succeedsInTheEnd([&] { EXPECT_EQ(service.reserve({{"pen", 1}}, 1h, id).state, state) << id; });
+  for (const auto& cart : answers.carts) {
+    const std::string& id = cart.first;
+    succeedsInTheEnd([&] { EXPECT_EQ(service.reserve({{"pen", 1}}, 1h, id).state, cart.second) << id; });
   }
-  for (const auto& [id, ordered] : answers.orders) {
-    EXPECT_EQ(ordered, Deduction::deducted) << id;
+  for (const auto& order : answers.orders) {
+    const std::string& id = order.first;
+    EXPECT_EQ(order.second, Deduction::deducted) << id;
     succeedsInTheEnd([&] { EXPECT_EQ(service.deduct("pen", 1, id), Deduction::duplicate) << id; });
   }
   succeedsInTheEnd([&] { EXPECT_THAT(service.checkLedger(), ::testing::IsEmpty()); });
