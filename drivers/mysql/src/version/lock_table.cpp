@@ -40,7 +40,7 @@ std::string loneOwner(const Claim& claim) {
 }
 
 // The fence, or how long the key stays taken.
-std::variant<Fence, microseconds> claimed(const Reply& reply) {
+std::variant<Fence, microseconds> fenceOrWait(const Reply& reply) {
   if (reply.insertId < busyMark) return Fence{reply.insertId};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
 }
@@ -84,7 +84,7 @@ std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chro
                        std::array<Parameter, 7>{claim.key, more, token, claim.owner,
                                                 microseconds(ttl).count(), more, std::int64_t{waits}},
                        deadline_);
-  return claimed(reply);
+  return fenceOrWait(reply);
 }
 
 std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl) {
@@ -92,7 +92,7 @@ std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::
   if (owner.empty()) return microseconds(0);
   const std::string token = claim.token.hex();
   const std::int64_t whole = claim.share->weight == claim.share->limit ? 1 : 0;
-  return claimed(session_.execute(
+  return fenceOrWait(session_.execute(
       texts_.loneClaim,
       std::array<Parameter, 6>{claim.key, whole, token, owner, microseconds(ttl).count(), whole}, deadline_));
 }

@@ -121,9 +121,10 @@ AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
     // One that is ahead has a share of the key already.
     if (!request.ahead) {
       const auto lone = tables.locks.claimLone(request.claim, request.ttl);
-      if (const auto* fence = std::get_if<Fence>(&lone)) return {.granted = true, .fence = *fence};
+      if (const auto* fence = std::get_if<Fence>(&lone))
+        return {.granted = true, .fence = *fence, .limit = {}};
       const auto wait = std::get<std::chrono::microseconds>(lone);
-      if (wait.count() > 0) return {.wait = wait};
+      if (wait.count() > 0) return {.limit = {}, .wait = wait};
     }
     try {
       return tables.shares.claim(request);
