@@ -286,7 +286,7 @@ void ClaimQueue::takeInLine(Place& place, std::vector<Entry> before, Instant dea
                                 place.ahead, deadline);
   place.otherLimit = line.otherLimit(*place.claim.share);
   place.obstacles = place.ahead ? line.beforeAhead(*place.claim.share) : line.before(*place.claim.share);
-  if (place.ahead) place.toSendBack = line.waiting();
+  if (place.ahead && place.obstacles.needed == 0) place.toSendBack = line.waiting();
 }
 
 // From the last one on: as long as one waits before them, none of those behind it has its turn. Who comes to

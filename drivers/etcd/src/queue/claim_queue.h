@@ -18,9 +18,8 @@ namespace lockkeeper::etcd {
 /// when its turn comes it moves to one of its own, for the ttl that was asked for. A turn that has come
 /// stays: what is before a claim only becomes less.
 ///
-/// A share that goes ahead of those who wait (AcquireRequest::ahead) enters behind them, and sends them back:
-/// their claims are removed and they enter again, so that none of them comes in meanwhile, and fences stay in
-/// order.
+/// A share that goes ahead of those who wait (AcquireRequest::ahead) enters behind them, and sends them back
+/// when it has room: their claims are removed and they enter again, so that fences stay in order.
 ///
 /// Who stops waiting without an answer leaves its claim behind, so that a call with the same token finds its
 /// place. When none comes within a second, all others move to another lease, and the claim ends with the old

@@ -148,34 +148,6 @@ TEST_F(EtcdShares, WhoWaitedIsGrantedAfterAnUpgradeWithAHigherFence) {
   EXPECT_TRUE(nothingStored());
 }
 
-TEST_F(EtcdShares, WhoWaitedBehindAWriterThatDiesIsGrantedAfterAnUpgrade) {
-  LockManager manager(open());
-  auto held = UpgradeableLock::lock(manager, key);
-  const Claimant reads = sharer(readerShare.weight, readerShare.limit);
-  ASSERT_TRUE(granted(direct->acquire(reads.request())));
-  ASSERT_NE(cluster().request("/v3/lease/grant", R"({"TTL":"600","ID":"4715"})").find("4715"),
-            std::string::npos);
-  cluster().put("/lockkeeper/locks/" + key + "/writer", std::string(32, 'a') + "@web:1", 4715);
-  ASSERT_TRUE(queued(1));
-  const Claimant next = sharer(readerShare.weight, readerShare.limit);
-  Result waiting = wait(open(), next);
-  ASSERT_TRUE(queued(2));
-  auto upgrading = std::async(std::launch::async, [&] { return held.tryUpgrade(20s); });
-  EXPECT_TRUE(waitUntil([&] {
-    const std::string lease = cluster().request("/v3/lease/timetolive", R"({"ID":"4715","keys":true})");
-    return lease.find(R"("keys")") == std::string::npos;
-  })) << "the upgrade sends back who waits while others still read";
-  (void)cluster().request("/v3/lease/revoke", R"({"ID":"4715"})");
-  EXPECT_EQ(direct->release(reads.claim(), soon()), ReleaseOutcome::released);
-  EXPECT_TRUE(upgrading.get());
-  const Fence fence = held.fence().value_or(0);
-  EXPECT_EQ(held.release(), ReleaseResult::released);
-  const AcquireResult result = waiting.get();
-  ASSERT_TRUE(granted(result));
-  EXPECT_GT(std::get<Granted>(result).fence.value_or(0), fence);
-  EXPECT_EQ(direct->release(next.claim(), soon()), ReleaseOutcome::released);
-}
-
 TEST_F(EtcdShares, WhatIsNoClaimIsWaitedForAndLeftAlone) {
   Claimant reads = sharer(upgradeableShare.weight, upgradeableShare.limit);
   ASSERT_TRUE(granted(direct->acquire(reads.request())));
