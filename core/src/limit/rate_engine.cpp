@@ -141,7 +141,7 @@ Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
   const Instant started = store_.now();
   if (charge.cost == 1 && options.prefetch > 0) {
     if (records_->takeUnit(charge, started)) return {};
-    if (!watch_->isFull()) prefetch = {options.prefetch - 1, options.prefetchIdle};
+    prefetch = {options.prefetch - 1, options.prefetchIdle, !watch_->isFull()};
   }
   if (records_->isRefused(charge, started)) return {};
   return store_.ask({&charge, 1}, policies, [&](Instant deadline) {

@@ -192,11 +192,12 @@ bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant dead
     std::erase(record.line, batch);  // nobody joins any more
   }
   ++record.underWay;
+  const std::int64_t more = prefetch.newKeys || record.units.watched ? prefetch.units : 0;
   held.unlock();
 
   RateCharge question = charge;
   const std::int64_t callers = batch ? batch->callers : 1;
-  question.times = callers + prefetch.units;
+  question.times = callers + more;
   const Generation asked = generation();
   const Instant sent = clock_->now();
   const std::exception_ptr failure = send(question, deadline);

@@ -27,6 +27,7 @@ class RateRecords {
   struct Prefetch {
     std::int64_t units = 0;
     std::chrono::nanoseconds idle{};
+    bool newKeys = true;  ///< For keys, too, whose units nobody looks after yet.
   };
 
   /// Units of a key that nobody has used for their time, taken out of its record.

@@ -8,17 +8,22 @@ void UnitWatch::watch(std::string_view key, Instant at) {
   const std::lock_guard guard(mutex_);
   const auto added = looks_.emplace(at, key);
   if (added == looks_.begin()) wakeUp_.notify_one();
+  startThread();
+}
+
+bool UnitWatch::isFull() {
+  const std::lock_guard guard(mutex_);
+  if (!looks_.empty()) startThread();
+  return looks_.size() + beingLookedAt_ >= mostKeys;
+}
+
+void UnitWatch::startThread() {
   if (thread_.joinable()) return;
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    // The next key tries again.
+    // The next call tries again.
   }
-}
-
-bool UnitWatch::isFull() const {
-  const std::lock_guard guard(mutex_);
-  return looks_.size() + beingLookedAt_ >= mostKeys;
 }
 
 void UnitWatch::close() {

@@ -16,7 +16,7 @@
 namespace lockkeeper::detail {
 
 /// Has keys looked at when their prefetched units may lie idle, on a thread that starts with the first of
-/// them. When no thread can be started, the next key tries again. Thread-safe.
+/// them. When no thread can be started, the next call tries again. Thread-safe.
 class UnitWatch {
  public:
   /// Called on the thread for keys whose time has come and, when `closing`, once for all that are left. May
@@ -29,7 +29,7 @@ class UnitWatch {
   void watch(std::string_view key, Instant at);
 
   /// Whether so many keys are watched that the thread may fall behind: watch no new ones then.
-  bool isFull() const;
+  bool isFull();
 
   /// Ends the thread after its last look.
   void close();
@@ -37,12 +37,13 @@ class UnitWatch {
  private:
   static constexpr std::size_t mostKeys = 4096;
 
+  void startThread();
   void run();
   std::vector<std::string> takeDue(Instant now);
 
   const std::shared_ptr<Clock> clock_;
   const Look look_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::multimap<Instant, std::string> looks_;
   std::size_t beingLookedAt_ = 0;
   bool closing_ = false;

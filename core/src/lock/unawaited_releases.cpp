@@ -31,6 +31,7 @@ UnawaitedReleases::UnawaitedReleases(std::shared_ptr<LockDriver> driver, Environ
                                      std::chrono::nanoseconds retryPause, std::mutex& mutex,
                                      std::function<void(Instant)> wakeUpAt)
     : driver_(std::move(driver)),
+      store_(driver_->name()),
       postable_(capability<Postable>(*driver_)),
       environment_(std::move(environment)),
       owner_(std::move(owner)),
@@ -150,11 +151,8 @@ void UnawaitedReleases::tellForgotten(std::unique_lock<std::mutex>& held) {
   if (!std::exchange(forgotten_, false)) return;
   held.unlock();
   const Instant now = environment_.clock->now();
-  environment_.tell({.kind = EventKind::noted,
-                     .store = driver_->name(),
-                     .began = now,
-                     .ended = now,
-                     .text = forgottenText});
+  environment_.tell(
+      {.kind = EventKind::noted, .store = store_, .began = now, .ended = now, .text = forgottenText});
   held.lock();
 }
 
@@ -201,7 +199,7 @@ bool UnawaitedReleases::answered(const Abandoned& claim, Instant deadline) noexc
   } catch (const Error& error) {
     environment_.tell({.kind = EventKind::attemptFailed,
                        .key = claim.key,
-                       .store = driver_->name(),
+                       .store = store_,
                        .began = began,
                        .ended = environment_.clock->now(),
                        .error = error.code(),

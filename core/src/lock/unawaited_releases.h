@@ -64,6 +64,7 @@ class UnawaitedReleases {
   bool answered(const Abandoned& claim, Instant deadline) noexcept;
 
   const std::shared_ptr<LockDriver> driver_;
+  const std::string store_;   // its name in events
   Postable* const postable_;  // null when the driver cannot
   const Environment environment_;
   const std::string owner_;

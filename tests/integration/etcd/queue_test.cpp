@@ -36,7 +36,7 @@ TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
   ASSERT_EQ(holding->release(holder.claim(), soon()), ReleaseOutcome::released);
   ASSERT_TRUE(done(results[0]));
   EXPECT_TRUE(granted(results[0].get()));
-  const std::size_t looks = count * static_cast<std::size_t>((now() - released) / 3s);
+  const auto looks = static_cast<std::size_t>(count * (now() - released) / 3s);
   EXPECT_LT(cluster().requests() - before, count + looks)
       << "a release, a confirmation, and now and then a look of one of them";
   for (std::size_t i = 0; i + 1 < count; ++i) {

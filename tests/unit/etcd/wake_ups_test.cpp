@@ -70,7 +70,7 @@ class TalkativeMember {
 };
 
 TEST(EtcdWakeUps, AStreamThatTellsMoreThanIsReadIsDroppedAndTheNextOneMade) {
-  const TalkativeMember member;
+  TalkativeMember member;
   const auto clock = std::make_shared<testing::FakeClock>();
   Environment environment;
   environment.clock = clock;

@@ -227,6 +227,9 @@ std::string Gateway::logInForAll(std::unique_lock<std::mutex>& lock, Instant dea
       own->failure = error.what();
     }
     throw;
+  } catch (...) {
+    end();
+    throw;
   }
   end();
   return token_ = std::move(made);

@@ -29,7 +29,7 @@ struct ServerOptions;
 /// What came back for a batch of statements.
 struct Reply {
   /// At least so many columns, whatever the server sends; those it has not sent are NULL.
-  static constexpr std::size_t leastColumns = 6;
+  static constexpr std::size_t leastColumns = 8;
   using Row = std::vector<std::optional<std::string>>;
   enum class Type { text, integer, floating };
 

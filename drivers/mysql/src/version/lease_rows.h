@@ -31,8 +31,9 @@ class LeaseRows {
   /// their statement has 1.2 MB; servers take 16 MB and more by default.
   static constexpr std::size_t renewalsAtOnce = 1024;
 
- protected:
   using Tokens = std::set<std::string>;
+
+ protected:
   using Renewals = std::span<Renewal* const>;
 
   /// Renews them together, and returns the tokens of those that hold what they claim; nothing when all do.

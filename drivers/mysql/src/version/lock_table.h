@@ -42,6 +42,9 @@ class LockTable final : public LeaseRows {
   std::vector<std::variant<Fence, std::chrono::microseconds>> claimInOrder(
       std::span<const AcquireRequest> requests, SessionPool& cancelling);
 
+  /// The tokens of those that are held in this table now. Waits for no row.
+  Tokens heldOf(std::span<Renewal* const> renewals) { return tokensIn(ask(select(renewals))); }
+
   /// False when the claim does not hold the key.
   bool release(const Claim& claim);
 

@@ -26,8 +26,8 @@ std::string claimText(const LockTexts& texts) {
          "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
 }
 
-// It is free only if no claim of the whole key waits, either. The version counts up if the share is all of
-// the key. The insert id is busyMark alone if others share the key.
+// The key counts as taken also while a claim of the whole key waits. The version counts up if the share is
+// all of the key. The insert id is busyMark alone if others share the key.
 std::string loneClaimText(const LockTexts& texts) {
   const std::string held = isHeld;
   const std::string taken = "(" + held + " OR " + texts.closedFor + " > 0)";

@@ -58,11 +58,12 @@ inline constexpr const char* takenByShares = "CAST(SUBSTRING_INDEX(l.token, '/',
 
 /// The row is that of a share without others. It has the token of its claim, as for a claim of the whole key,
 /// and differs from that in its owner, "web-1:7@2/3@0": the name, the weight and the limit, and the mark of a
-/// waiter or 0. Names contain no '@'.
+/// waiter or 0. Names contain no '@'. An older version may leave such an owner in a row that is shared.
 /// @{
 inline constexpr const char* isLoneOwner = "owner LIKE '%@%/%'";
 inline constexpr const char* isLone =
-    "(l.owner LIKE '%@%/%' AND l.token <> '' AND l.expires_at > UTC_TIMESTAMP(6))";
+    "(l.owner LIKE '%@%/%' AND l.token <> '' AND l.token NOT LIKE 'shares/%' AND l.expires_at > "
+    "UTC_TIMESTAMP(6))";
 inline constexpr const char* nameOfLone = "SUBSTRING_INDEX(l.owner, '@', 1)";
 inline constexpr const char* weightOfLone =
     "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', -2), '/', 1) AS SIGNED)";

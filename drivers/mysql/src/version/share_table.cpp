@@ -20,16 +20,18 @@ constexpr std::uint64_t freshMark = std::uint64_t{1} << 61U;
 // The statements have names in braces for what differs: {key}, {token}, … as literals, {which} a condition on
 // the columns of a share, {renewed} on those of several.
 
-// Keeps the row of the key from others. A share that is alone in it moves to the table of shares.
+// Keeps the row of the key from others, if there is one. A share that is alone in it moves to the table of
+// shares.
 constexpr const char* movedLone = R"sql(
+SET @lk_key = NULL;
 SELECT lock_key INTO @lk_key FROM {locks} WHERE lock_key = {key} FOR UPDATE{orNot};
-DELETE FROM {shares} WHERE lock_key = {key} AND (SELECT {lone} FROM {locks} AS l WHERE l.lock_key = {key});
+DELETE FROM {shares} WHERE lock_key = {key} AND (SELECT {lone} FROM {locks} AS l WHERE l.lock_key = @lk_key);
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT l.lock_key, l.token, {nameOfLone}, {weightOfLone}, l.version,
       TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', l.expires_at)
-    FROM {locks} AS l WHERE l.lock_key = {key} AND {lone};
+    FROM {locks} AS l WHERE l.lock_key = @lk_key AND {lone};
 UPDATE {locks} AS l SET token = CONCAT('shares/', {limitOfLone}, '/', {weightOfLone}), owner = {keptMark}
-  WHERE l.lock_key = {key} AND {lone};)sql";
+  WHERE l.lock_key = @lk_key AND {lone};)sql";
 
 // Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
 // the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
@@ -53,7 +55,7 @@ INSERT INTO {locks} (lock_key, version, token, owner, expires_at)
   ON DUPLICATE KEY UPDATE
     owner = IF((NOT ({held}) OR (token LIKE 'shares/{limit}/%' AND SUBSTRING_INDEX(token, '/', -1) + {weight} <= {limit}))
         AND ({ahead} OR {closedFor} = 0), '@',
-      IF({closes} AND token LIKE 'shares/%', {waiterMark}, {keptOwner})),
+      IF({closes} AND token LIKE 'shares/%', {waiterMark}, IF(owner = '@', '', owner))),
     version = IF(owner <> '@', version + 0 * LAST_INSERT_ID({busy}),
       IF({held}, LAST_INSERT_ID(version + (SUBSTRING_INDEX(token, '/', -1) + {weight} >= {limit})),
         LAST_INSERT_ID(version + ({weight} = {limit}) + {fresh}) - {fresh})),
@@ -89,7 +91,7 @@ DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT {key}, {token}, {owner}, {weight}, @lk_fence, @lk_now + {ttl} FROM DUAL WHERE @lk_fits
   ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us);
-UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = {keptOwner},
+UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = {keptMark},
     token = CONCAT('shares/', COALESCE(@lk_limit, {limit}), '/', @lk_others + IF(@lk_fits AND @lk_mine IS NULL, {weight}, 0)),
     expires_at = COALESCE({lastEnd}, expires_at)
   WHERE lock_key = {key} AND (@lk_fits OR (@lk_left_over > 0 AND @lk_limit IS NOT NULL));
@@ -108,7 +110,7 @@ SELECT (SELECT COUNT(*) FROM {shares} WHERE lock_key = {key} AND {which} AND exp
   INTO @lk_found, @lk_others, @lk_left_over;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_found > 0 AND {which};
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_now;
-UPDATE {locks} SET owner = {keptOwner}, token = IF({lastEnd} IS NULL, '', CONCAT('shares/', @lk_limit, '/', @lk_others)),
+UPDATE {locks} SET owner = {keptMark}, token = IF({lastEnd} IS NULL, '', CONCAT('shares/', @lk_limit, '/', @lk_others)),
     expires_at = COALESCE({lastEnd}, UTC_TIMESTAMP(6))
   WHERE lock_key = {key} AND @lk_limit IS NOT NULL AND @lk_found + @lk_left_over > 0;
 SELECT @lk_found;
@@ -120,7 +122,7 @@ constexpr const char* released = R"sql(START TRANSACTION;
 SELECT lock_key INTO @lk_key FROM {locks} WHERE lock_key = {key} FOR UPDATE;
 DELETE FROM {shares} WHERE lock_key = {key} AND token = {token} AND expires_us > {now};
 UPDATE {locks} AS l SET version = LAST_INSERT_ID(version),
-    owner = {keptOwner},
+    owner = {keptMark},
     expires_at = IF({takenOfRow} <= {weight}, UTC_TIMESTAMP(6), COALESCE({lastEnd}, UTC_TIMESTAMP(6))),
     token = IF({takenOfRow} <= {weight}, '', CONCAT('shares/', {limitOfRow}, '/', {takenOfRow} - {weight}))
   WHERE l.lock_key = {key} AND ROW_COUNT() = 1 AND {shared};
@@ -134,9 +136,6 @@ constexpr const char* ended =
 constexpr const char* lastEnd =
     "(SELECT DATE'1970-01-01' + INTERVAL MAX(expires_us) MICROSECOND FROM {shares} WHERE lock_key = {key})";
 
-// A mark stays; so it does when all shares have been given back.
-constexpr const char* keptOwner = "IF(owner = '@', '', owner)";
-
 // The insert id says that there was such a row, also when it has that limit already.
 constexpr const char* resized = R"sql(START TRANSACTION;{movedLone}
 UPDATE {locks} AS l SET version = LAST_INSERT_ID(version), token = CONCAT('shares/{limit}/', {takenOfRow})
@@ -146,8 +145,8 @@ COMMIT)sql";
 // Asks for the table and for each right on it.
 constexpr const char* tried = R"sql(SELECT 1 FROM {shares} LIMIT 0;
 INSERT INTO {shares} SELECT * FROM {shares} WHERE FALSE;
-UPDATE {shares} SET weight = weight WHERE FALSE;
-DELETE FROM {shares} WHERE FALSE)sql";
+UPDATE {shares} SET weight = weight WHERE lock_key = '';
+DELETE FROM {shares} WHERE lock_key = '')sql";
 
 constexpr const char* endedKeys = R"sql(
 SELECT DISTINCT lock_key FROM {shares} WHERE expires_us <= {now} LIMIT {most})sql";
@@ -236,21 +235,21 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "limitOfLone") return limitOfLone;
   if (name == "closedFor") return texts_.closedFor;
   if (name == "keptMark") return texts_.keptMark;
-  if (name == "waiterMark") return texts_.waiterMark;
-  return keptOwner;
+  return texts_.waiterMark;
 }
 
-void ShareTable::prepare(bool create) {
+bool ShareTable::prepare(bool create) {
   // When several make it at the same moment, MySQL calls that a deadlock.
   try {
-    ask(filled(tried, {}));
-  } catch (const NoSuchTable&) {
-    if (!create) throw;
     try {
+      ask(filled(tried, {}));
+    } catch (const NoSuchTable&) {
+      if (!create) throw;
       ask(texts_.sharesSchema);
-    } catch (const Contention&) {
     }
+    return true;
   } catch (const Contention&) {
+    return false;
   }
 }
 

@@ -23,10 +23,11 @@ class ShareTable final : public LeaseRows {
  public:
   using LeaseRows::LeaseRows;
 
-  /// Sees that the table is there and may be used: most shares do not need it, and a mistake of the
+  /// Checks that the table is there and may be used: most shares do not need it, and a mistake of the
   /// configuration is to be found with the first of them. `create` makes it where it does not exist. Not
-  /// beside a claim: a transaction that has found no table is in the way of those who make it.
-  void prepare(bool create);
+  /// beside a claim: a transaction that has found no table is in the way of those who make it. False when
+  /// others were in the way.
+  bool prepare(bool create);
 
   /// What came of a claim.
   struct Answer {

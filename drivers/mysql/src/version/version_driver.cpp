@@ -68,7 +68,7 @@ class VersionDriver::Impl {
   auto onTables(Instant deadline, Call call);
 
   AcquireResult acquireShare(const AcquireRequest& request);
-  /// Sees that the table of shares can be used, unless that is known or another thread looks.
+  /// Checks that the table of shares can be used, unless that is known.
   void prepareShares(Tables& tables);
 
   /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
@@ -79,6 +79,8 @@ class VersionDriver::Impl {
   /// nothing was heard.
   template <class Table>
   void renew(std::span<Renewal* const> renewals, Table Tables::*table, Instant deadline);
+  /// The same for shares, each in the table where it is.
+  void renewShares(std::span<Renewal* const> renewals, Instant deadline);
 
   const ForkGuard forkGuard;
 
@@ -86,6 +88,7 @@ class VersionDriver::Impl {
   const LockTexts texts_;
   SessionOpener opener_;
   std::atomic<bool> sharesArePrepared_ = false;
+  std::atomic<bool> makesShares_ = false;  // one thread at a time
   SessionPool pool_;
   SessionPool cancelling_;
   std::atomic<Instant> nextClearing_{Instant::min()};
@@ -104,13 +107,16 @@ auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
 
 // Two that make it at the same time could end the claim of a third one.
 void VersionDriver::Impl::prepareShares(Tables& tables) {
-  if (sharesArePrepared_.exchange(true)) return;
+  if (sharesArePrepared_) return;
+  const bool create = opener_.options().createTable;
+  if (create && makesShares_.exchange(true)) return;
   try {
-    tables.shares.prepare(opener_.options().createTable);
+    sharesArePrepared_ = tables.shares.prepare(create);
   } catch (...) {
-    sharesArePrepared_ = false;
+    makesShares_ = false;
     throw;
   }
+  makesShares_ = false;
 }
 
 AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
@@ -179,6 +185,32 @@ void VersionDriver::Impl::renew(std::span<Renewal* const> renewals, Table Tables
   }
 }
 
+// Those that are alone are looked up first: an update of the table of locks would wait for rows of the
+// others.
+void VersionDriver::Impl::renewShares(std::span<Renewal* const> renewals, Instant deadline) {
+  for (auto rest = renewals; !rest.empty();) {
+    const auto batch = rest.first(std::min(rest.size(), LeaseRows::renewalsAtOnce));
+    rest = rest.subspan(batch.size());
+    std::vector<Renewal*> alone;
+    std::vector<Renewal*> others;
+    try {
+      const auto tokens = onTables(deadline, [&](Tables& tables) { return tables.locks.heldOf(batch); });
+      for (Renewal* each : batch) (tokens.contains(each->claim.token.hex()) ? alone : others).push_back(each);
+    } catch (const Error& error) {
+      for (Renewal* each : batch) {
+        each->outcome = RenewOutcome::unavailable;
+        each->cause = error.what();
+      }
+    }
+    renew(alone, &Tables::locks, deadline);
+    // Some may have moved since; none moves back.
+    for (Renewal* each : alone) {
+      if (each->outcome == RenewOutcome::notOwner) others.push_back(each);
+    }
+    renew(others, &Tables::shares, deadline);
+  }
+}
+
 VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
     : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
 
@@ -215,10 +247,7 @@ void VersionDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   whole.reserve(renewals.size());
   for (Renewal& each : renewals) (each.claim.share ? shares : whole).push_back(&each);
   impl_->renew(whole, &Impl::Tables::locks, deadline);
-  // First those that are alone.
-  impl_->renew(shares, &Impl::Tables::locks, deadline);
-  std::erase_if(shares, [](const Renewal* each) { return each->outcome != RenewOutcome::notOwner; });
-  impl_->renew(shares, &Impl::Tables::shares, deadline);
+  impl_->renewShares(shares, deadline);
 }
 
 ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {

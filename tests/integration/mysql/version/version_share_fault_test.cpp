@@ -219,6 +219,10 @@ TEST_P(VersionShareFault, ARowThatSomebodyKeepsHoldsUpNoOtherRenewal) {
   for (const Claimant& each : held) ASSERT_TRUE(granted(store.direct->acquire(each.request())));
   std::vector<Renewal> renewals;
   for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = 2 * longTtl});
+  Claimant alone;
+  alone.share = Share{1, Share::most};
+  ASSERT_TRUE(granted(store.direct->acquire(alone.request())));
+  renewals.push_back({.claim = alone.claim(), .ttl = 2 * longTtl});
   Poco::Data::Session sql = store.session();
   sql.begin();
   sql << "SELECT 1 FROM lockkeeper_locks WHERE lock_key = 'k1' FOR UPDATE", Poco::Data::Keywords::now;

@@ -129,6 +129,25 @@ TEST_P(VersionShare, AnOwnerForWhomTheRowHasNoRoomSharesAllTheSame) {
   EXPECT_EQ(store.direct->release(claim, soon()), ReleaseOutcome::released);
 }
 
+TEST_P(VersionShare, NothingIsLeftInTheRowOfOneThatWasAloneAndHasDied) {
+  grantForAMoment(sharer("k", 1, 3));
+  ASSERT_TRUE(waitUntil([&] { return store.isFree("k"); }));
+  const Claimant who = sharer("k", 3, 3);
+  const std::string longest(64, 'o');
+  Claim claim = who.claim();
+  claim.owner = longest;
+  ASSERT_TRUE(
+      granted(store.direct->acquire({.claim = claim, .ttl = longTtl, .deadline = soon(), .resend = true})));
+  EXPECT_EQ(store.ask("SELECT owner FROM lockkeeper_locks"), "");
+  EXPECT_FALSE(grants(sharer("k", 1, 3)));
+  // As a version that knows of no share in the row of its key would have left it.
+  store.server.execute("UPDATE " + store.database + ".lockkeeper_locks SET owner = 'test:1@1/3@0'");
+  EXPECT_FALSE(grants(sharer("k", 1, 3)));
+  Renewal renewal{.claim = claim, .ttl = longTtl};
+  store.direct->renew({&renewal, 1}, soon());
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+}
+
 TEST_P(VersionShare, OneThatIsBrokenOrResizedMayBeAlone) {
   const Claimant first = sharer("k", 1, 3);
   ASSERT_TRUE(grants(first));
