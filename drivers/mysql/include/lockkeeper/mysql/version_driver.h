@@ -23,8 +23,8 @@ namespace lockkeeper::mysql {
 /// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
 /// the version is the fence. Claims of several keys, and their releases, are one transaction. Leases end on
 /// the server's clock, in microseconds. Rows stay, so that versions go on; schema/version.sql says how to
-/// purge them. Claims of shares stand in a table beside it, whose name has
-/// "_shares" behind; nobody waits in a queue for them.
+/// purge them. Several shares of one key are rows of a second table, whose
+/// name has "_shares" behind; nobody waits in a queue for them.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
 /// `connections` (8: the most open at once, 1 to 256; one more ends renewals that wait for a row), and those
