@@ -2,7 +2,8 @@
 -- VARBINARY, so that they compare byte by byte. InnoDB, because a claim must be whole and survive a crash.
 --
 -- A lock is free when token is empty or expires_at (UTC, on the server's own clock) has passed. version counts up with
--- each grant, but for shares that leave room for others, and is its fence, so rows stay when locks are released. To purge rows that nobody uses any more:
+-- each grant, except for shares that leave room for others, and is its fence. So rows stay when locks are released. To
+-- purge rows that nobody uses any more:
 --   DELETE FROM lockkeeper_locks WHERE expires_at < UTC_TIMESTAMP(6) - INTERVAL 7 DAY;
 -- A row that comes back begins with the time in microseconds as its version, above all that it had before.
 CREATE TABLE IF NOT EXISTS `lockkeeper_locks` (
