@@ -26,18 +26,21 @@ TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
     results.push_back(wait(drivers.back(), waiters.back()));
     ASSERT_TRUE(queued(i + 1));
   }
+  // Each looks now and then.
+  const auto looksSince = [&](Instant from) { return static_cast<std::size_t>(count * (now() - from) / 3s); };
   // Their streams are there by now, and each has looked once more.
+  Instant asked = now();
   std::size_t before = cluster().requests();
   ASSERT_TRUE(waitUntil([&] {
+    const Instant from = std::exchange(asked, now());
     const std::size_t last = std::exchange(before, cluster().requests());
-    return before - last < 3;
+    return before - last < 3 + looksSince(from);
   }));
   const Instant released = now();
   ASSERT_EQ(holding->release(holder.claim(), soon()), ReleaseOutcome::released);
   ASSERT_TRUE(done(results[0]));
   EXPECT_TRUE(granted(results[0].get()));
-  const auto looks = static_cast<std::size_t>(count * (now() - released) / 3s);
-  EXPECT_LT(cluster().requests() - before, count + looks)
+  EXPECT_LT(cluster().requests() - before, count + looksSince(released))
       << "a release, a confirmation, and now and then a look of one of them";
   for (std::size_t i = 0; i + 1 < count; ++i) {
     ASSERT_EQ(drivers[i]->release(waiters[i].claim(), soon()), ReleaseOutcome::released);
