@@ -85,7 +85,7 @@ void freezeBeforeAClaim(const FreezableStore& store) {
   ManagerOptions options;
   options.operationTimeout = attemptTime;
   LockManager manager(store.open(), options);
-  ASSERT_TRUE(manager.tryLock(key)) << "connects, and prepares what a claim takes";
+  ASSERT_TRUE(manager.tryLock(key, {.waitFor = 20s})) << "connects, and prepares what a claim takes";
   store.freeze();
   EXPECT_THROW((void)manager.tryLock(key, {.ttl = longTtl}), Error);
   store.thaw();

@@ -40,7 +40,7 @@ TEST_P(VersionRenewal, MoreThanAGroupAreRenewedAsWell) {
   const auto held = acquired(*store.direct, group + 10);
   std::vector<Renewal> renewals;
   for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
-  store.direct->renew(renewals, soon());
+  store.direct->renew(renewals, in(1min));
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
 }
 
@@ -69,7 +69,7 @@ TEST_P(VersionRenewal, AGroupOfTheLongestKeysIsRenewed) {
     ASSERT_TRUE(granted(store.direct->acquire(each.request())));
     renewals.push_back({.claim = each.claim(), .ttl = longTtl});
   }
-  store.direct->renew(renewals, soon());
+  store.direct->renew(renewals, in(1min));
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
 }
 
