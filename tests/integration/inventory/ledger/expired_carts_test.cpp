@@ -49,7 +49,7 @@ class ExpiredCarts : public testing::TestWithParam<Backend> {
 // To put all of it back takes longer than a transaction may, and perhaps longer than the caller waits.
 TEST_P(ExpiredCarts, AreForSaleToACartThatNeedsAllOfThem) {
   const std::int64_t many = GetParam() == Backend::sqlite ? 2'000 : 60'000;
-  constexpr int mostCalls = 20;
+  constexpr int mostCalls = 100;
   patient.restock("pen", 0);
   shop.addExpired("pen", many);
   StockService hasty = service(1s);
