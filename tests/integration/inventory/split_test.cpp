@@ -256,7 +256,7 @@ TEST_P(Split, NoPieceIsLostOrRefusedWhileItIsSplitAnew) {
   std::vector<StockService> sellers;
   for (int i = 0; i < services; ++i) {
     sellers.push_back(
-        shop.service(Way::conditionalUpdate, {.operationTimeout = 20s, .rememberSoldOut = 0ms}));
+        shop.service(Way::conditionalUpdate, {.operationTimeout = 1min, .rememberSoldOut = 0ms}));
   }
   std::atomic<std::int64_t> sold = 0;
   std::atomic<bool> over = false;
