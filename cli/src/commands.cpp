@@ -45,7 +45,7 @@ OptionSet storeOptions() {
       Option(
           "config", "c",
           "the application's .properties, .json or .xml file, for its settings lockkeeper.*; options of the "
-          "command line win. With --store, locks are in that store alone, also if the file has a migration "
+          "command line win. With --store, only that store is used, even if the file configures a migration "
           "(for migrate status and advance, --store is the new store)")
           .argument("FILE"));
   options.addOption(
@@ -83,9 +83,8 @@ OptionSet serveOptions() {
   options.addOption(
       Option("host", "H", "the host name of a proxy in front of it, without a port").argument("NAME"));
   options.addOption(Option("break-password", "b",
-                           "a file whose first line is a password of at least 16 characters: whoever enters "
-                           "it on the page may "
-                           "break locks; without this option, nobody may")
+                           "a file whose first line is a password of at least 16 characters: with it, "
+                           "operators may break locks on the page; without this option, nobody may")
                         .argument("FILE"));
   return options;
 }
@@ -160,22 +159,24 @@ int printCompletion(const CommandLine& line) {
 
 constexpr const char* storeNote =
     "\nLOCKKEEPER_STORE in the environment can also name the store.\n"
-    "Exit: 0 done, 64 wrong usage, 69 store not reachable, 78 wrong configuration.";
+    "Exit: 0 done, 64 wrong usage, 69 store not reachable, 70 internal error, or output that could not be "
+    "written, 78 wrong configuration.";
 
 const Command all[] = {
     {"run", "run a command while holding a lock", "[options] KEY -- COMMAND [ARG...]",
      "Takes the lock KEY (with --permits, one of N permits of KEY), runs COMMAND, renews the lock as long "
      "as COMMAND runs, and releases it.\n"
      "COMMAND finds the key in LOCKKEEPER_KEY and the fence in LOCKKEEPER_FENCE (empty if the store has "
-     "none): a number that grows with each grant, so that resources can refuse late writers. When the lock "
-     "is lost, COMMAND and its whole process group get SIGTERM, and SIGKILL after the grace time. Signals "
-     "are passed on to COMMAND. Ctrl-Z also stops lockkeeper, and then the lock is not renewed: after fg, "
-     "COMMAND continues only if the lock is still held. Where no shell could continue it, as under ssh -t "
-     "HOST lockkeeper run, Ctrl-Z stops nothing. If lockkeeper itself is killed (kill -9, out of memory), "
-     "COMMAND gets SIGTERM, but processes that it has started may work on after the lock's lease: let "
-     "COMMAND end them then, or run lockkeeper in a unit or container that ends as a whole. A lockkeeper run "
-     "inside COMMAND that asks for the same lock gets it at once, and the outer one releases it. That does "
-     "not work if a program in between, such as sudo, closes the descriptors that LOCKKEEPER_OWNER_FD names.",
+     "none): a number that grows with each grant, so that resources can refuse late writers. When the "
+     "lock is lost, COMMAND and its whole process group get SIGTERM, and SIGKILL after the grace time. "
+     "Signals are passed on to COMMAND. Ctrl-Z also stops lockkeeper, and then the lock is not renewed: "
+     "after fg, COMMAND continues only if the lock is still held. Ctrl-Z does nothing where no shell "
+     "could resume the job, for example under ssh -t HOST lockkeeper run. If lockkeeper itself is killed "
+     "(kill -9, out of memory), COMMAND gets SIGTERM, but processes that it has started may work on after "
+     "the lock's lease: let COMMAND end them then, or run lockkeeper in a unit or container that ends as "
+     "a whole. A lockkeeper run inside COMMAND that asks for the same lock gets it at once, and the outer "
+     "one releases it. That does not work if a program in between, such as sudo, closes the descriptors "
+     "that LOCKKEEPER_OWNER_FD names.",
      "\nTIME is a number and a unit: 250ms, 30s, 5m, 1h.\n\n"
      "Examples:\n"
      "  lockkeeper run --store redis://127.0.0.1 --wait 10s nightly -- ./report --all\n"
@@ -184,6 +185,7 @@ const Command all[] = {
      "Exit: COMMAND's own code, or\n"
      "  64   wrong usage\n"
      "  69   the store was not reached\n"
+     "  70   internal error\n"
      "  75   the key stayed busy until the time of --wait was over: COMMAND was not started\n"
      "  76   the lock was lost while COMMAND ran\n"
      "  78   wrong configuration\n"
@@ -205,18 +207,18 @@ const Command all[] = {
      storeNote, lookOptions, listKeys},
     {"watch", "show live which keys are held", "[options] [PREFIX]",
      "Lists the held keys that start with PREFIX again and again, until you press q: who holds them, for "
-     "how long (> means since before the watch began), how long the lease lasts if nobody renews it, the "
-     "fence, how often the key changed hands while you watched, and how many wait for it. s sorts by "
-     "the next column, / sets a filter. Without a terminal, it prints a line for each change: held (at the "
-     "start), taken, passed (to another holder), freed, or failed (the store could not be asked). It asks "
-     "the store as often as --interval says, as lockkeeper list does: if a Redis has many other keys, "
-     "choose a longer interval.",
+     "how long (> means longer: it was already held when watch started), how long the lease lasts if "
+     "nobody renews it, the fence, how often the key changed hands while you watched, and how many wait "
+     "for it. s sorts by the next column, / sets a filter. Without a terminal, it prints a line for each "
+     "change: held (at the start), taken, passed (to another holder), freed, or failed (the store could "
+     "not be asked). It asks the store as often as --interval says, as lockkeeper list does: if a Redis "
+     "has many other keys, choose a longer interval.",
      "\nTIME is a number and a unit, 100ms to 1h. --sort and --filter are for a terminal.\n\n"
      "Examples:\n"
      "  lockkeeper watch --store redis://127.0.0.1 order: --sort turns\n"
      "  lockkeeper watch --config shop.properties --json | tee locks.jsonl\n\n"
-     "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first request, 78 wrong "
-     "configuration, 128+n signal n ended it.",
+     "Exit: 0 you pressed q, 64 wrong usage, 69 store not reachable at the first request, 70 internal "
+     "error, or output that could not be written, 78 wrong configuration, 128+n signal n ended it.",
      watchOptions, watchKeys},
     {"serve", "show live in a browser which keys are held", "[options] [PREFIX]",
      "Serves a web page that shows live which keys that start with PREFIX are held: who holds them, since "
@@ -229,15 +231,15 @@ const Command all[] = {
      "  lockkeeper serve --store redis://127.0.0.1 order:\n"
      "  lockkeeper serve --config shop.properties --listen 127.0.0.1:9000 --break-password "
      "/etc/locks.password\n\n"
-     "Exit: 64 wrong usage, 78 wrong configuration, 128+n signal n ended it.",
+     "Exit: 64 wrong usage, 70 internal error, 78 wrong configuration, 128+n signal n ended it.",
      serveOptions, serveConsole},
     {"break", "take a lock from its holder", "[options] KEY",
      "Shows who holds KEY, asks for confirmation, and frees it if that holder still has it. If KEY is "
      "shared, it frees all shares that were shown. The holder finds out at its next renewal and continues "
      "to work until then, so two may be at work for a while: make sure first that the holder is gone.",
      "\nLOCKKEEPER_STORE in the environment can also name the store.\n"
-     "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 75 you said no or somebody "
-     "else holds it now, 78 wrong configuration.",
+     "Exit: 0 done or nothing to do, 64 wrong usage, 69 store not reachable, 70 internal error, or output "
+     "that could not be written, 75 you said no or somebody else holds it now, 78 wrong configuration.",
      breakOptions, breakKey},
     {"limit", "limit how often something happens", "[options] KEY",
      "Charges the limit of KEY and says whether it is allowed. All programs that use the same store, "
@@ -245,9 +247,8 @@ const Command all[] = {
      "\nExamples:\n"
      "  lockkeeper limit --store redis://127.0.0.1 --rate 2/s --burst 10 sms:+49170123 && ./send\n"
      "  lockkeeper limit --config shop.properties --name sms --wait 10s +49170123\n\n"
-     "Exit: 0 allowed (or, with --peek, it would be), 75 refused, 64 wrong usage, 69 store not reachable, 78 "
-     "wrong "
-     "configuration.",
+     "Exit: 0 allowed (or, with --peek, it would be), 64 wrong usage, 69 store not reachable, 70 internal "
+     "error, or output that could not be written, 75 refused, 78 wrong configuration.",
      limitOptions, limitKey},
     {"migrate", "move a live fleet to another store", "audit [PREFIX] | status | advance RULE [options]",
      "Moves locks from the store in lockkeeper.migration.from to lockkeeper.store while the processes that "
@@ -262,15 +263,17 @@ const Command all[] = {
      "  lockkeeper migrate audit --store 'redis+legacy://127.0.0.1:6379/0?keyPrefix=lock:'\n"
      "  lockkeeper migrate status --config shop.properties\n"
      "  lockkeeper migrate advance '25% = both' --dry-run --config shop.properties\n\n"
-     "Exit: 0 done or nothing to do, 64 wrong usage or a rule that skips a phase, 69 store not reachable, 75 "
-     "somebody else has changed the rules meanwhile, 78 wrong configuration.",
+     "Exit: 0 done or nothing to do, 64 wrong usage or a rule that skips a phase, 69 store not reachable, "
+     "70 internal error, or output that could not be written, 75 somebody else has changed the rules "
+     "meanwhile, 78 wrong configuration.",
      migrateOptions, migrate},
     {"completion", "print the completion script of a shell", "bash | fish | zsh",
      "Prints a script that completes lockkeeper's command lines.",
      "\nExamples:\n"
      "  source <(lockkeeper completion bash)     # in ~/.bashrc\n"
      "  lockkeeper completion fish | source      # in ~/.config/fish/config.fish\n"
-     "  source <(lockkeeper completion zsh)      # in ~/.zshrc, after compinit",
+     "  source <(lockkeeper completion zsh)      # in ~/.zshrc, after compinit\n\n"
+     "Exit: 0 done, 64 wrong usage, 70 internal error, or output that could not be written.",
      helpOnly, printCompletion},
 };
 
