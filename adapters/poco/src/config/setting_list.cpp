@@ -41,8 +41,8 @@ lockkeeper.limits.sms.burst = 10
 - A password in a URI may be `${NAME}`, the environment variable of that name, or be in a file:
   `?passwordFile=/run/secrets/store` ([drivers](drivers/)). Poco replaces references to other settings, such as
   `${shop.redisHost}` or `${system.env.HOST}`. Unlike `${NAME}`, these are inserted as they are, without percent-encoding.
-- `*` stands for a name that you choose. The name may contain dots. Of two limits of one route, no name may be the beginning of the
-  other, as `sms` is of `sms.perDay`.
+- `*` stands for a name that you choose. The name may contain dots. If a route has two limits, neither name may be a prefix of the
+  other: `sms` and `sms.perDay` are refused.
 - The defaults are those of the library's options.
 )";
 

@@ -111,8 +111,7 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
                                              std::string& what) const {
   if (!allowed()) return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This console only shows locks."};
   if (!sameOrigin(request) || !equal(request.get("X-Console-Token", ""), secret_)) {
-    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden",
-            "The request does not come from the present state of this console's page: reload the page."};
+    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This page is out of date: reload it."};
   }
   const std::string user = operatorOf_(request);
   if (user.empty()) {

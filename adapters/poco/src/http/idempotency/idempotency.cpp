@@ -100,8 +100,9 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     } catch (const std::exception& error) {  // also that the store cannot give the lease
       report(call, IdempotencyEvent::storeDown, error.what());
       refused(call, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
-      return refuseForNow(call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-                          "It cannot be checked at present whether the request was carried out before.");
+      return refuseForNow(
+          call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
+          "The store cannot be reached, so it is unknown whether this request was already processed.");
     }
     if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);

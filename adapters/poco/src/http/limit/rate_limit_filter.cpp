@@ -41,7 +41,7 @@ Problem outage(const std::string& seconds) {
   return {.status = HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
           .type = registry + std::string("temporary-reduced-capacity"),
           .title = "Request cannot be satisfied due to temporary server capacity constraints",
-          .detail = "The request's limits cannot be checked at present. Try again in " + seconds + " s."};
+          .detail = "The request's limits cannot be checked right now. Try again in " + seconds + " s."};
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
       report(request, route, key, RequestLockFault::storeDown, error.what());
       tellRefused(state_->manager().environment(), route.name, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       refuseForNow(request, response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-                   "The resource cannot be locked at present.");
+                   "The resource cannot be locked right now.");
       return std::nullopt;
     }
     if (hungUp.stop_requested()) {
