@@ -110,7 +110,11 @@ void BreakRequests::log(const HTTPServerRequest& request, const std::string& who
 BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::string& who,
                                              std::string& what) const {
   if (!allowed()) return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This console only shows locks."};
-  if (!sameOrigin(request) || !equal(request.get("X-Console-Token", ""), secret_)) {
+  if (!sameOrigin(request)) {
+    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden",
+            "The request does not come from this console's own page."};
+  }
+  if (!equal(request.get("X-Console-Token", ""), secret_)) {
     return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This page is out of date: reload it."};
   }
   const std::string user = operatorOf_(request);

@@ -102,7 +102,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
       refused(call, HTTPResponse::HTTP_SERVICE_UNAVAILABLE);
       return refuseForNow(
           call.request, call.response, HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
-          "The store cannot be reached, so it is unknown whether this request was already processed.");
+          "The store cannot be used right now, so it is unknown whether this request was already processed.");
     }
     if (kept) return replay(call, *kept);
     if (lock) return run(call, *lock);
