@@ -1,3 +1,4 @@
+#include <Poco/Logger.h>
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/StreamSocket.h>
 #include <Poco/URI.h>
@@ -6,9 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "captured_log.h"
 #include "limited_server.h"
 #include "lockkeeper/poco/metrics.h"
 #include "prometheus_text.h"
@@ -266,6 +269,69 @@ TEST(RateLimitFilter, ADryRunOnlyReports) {
   }
   const std::lock_guard guard(mutex);
   EXPECT_EQ(reports, std::vector<std::string>(2, "all perAddress refused dry"));
+}
+
+TEST(RateLimitFilter, ADryRunSaysWhomItWouldRefuse) {
+  std::mutex mutex;
+  std::set<std::string> whom;
+  const LimitedServer server("memory:",
+                             "lockkeeper.http.dryRun = on\n"
+                             "lockkeeper.limits.perPhone.rate = 1/h\n"
+                             "lockkeeper.limits.total.rate = 5/h\n"
+                             "lockkeeper.http.routes.sms.match = POST /sms\n"
+                             "lockkeeper.http.routes.sms.limits.perPhone = json phone | e164\n"
+                             "lockkeeper.http.routes.sms.limits.total = all\n",
+                             {.report = [&](const poco::RateLimitReport& report) {
+                               const std::lock_guard guard(mutex);
+                               whom.insert(report.decision.policy + ": " + std::string(report.source) +
+                                           " is " + std::string(report.key));
+                             }});
+  for (const char* phone : {"+49 171 1", "+491711", "+491712", "nobody", "nowhere", "+491713"}) {
+    server.post("/sms", R"({"phone":")" + std::string(phone) + R"("})");
+  }
+  const std::lock_guard guard(mutex);
+  EXPECT_EQ(whom,
+            (std::set<std::string>{"perPhone: json phone is +491711", "perPhone: json phone is #none"}));
+}
+
+TEST(RateLimitFilter, AReportIsPrintableWhateverAClientSends) {
+  std::mutex mutex;
+  std::vector<std::string> keys;
+  const LimitedServer server("memory:", perUser("query name"), {.report = [&](const auto& report) {
+                               const std::lock_guard guard(mutex);
+                               keys.emplace_back(report.key);
+                             }});
+  for (const std::string& name : {std::string("a%0ab%C3%A9"), std::string(5000, 'x')}) {
+    for (int i = 0; i < 2; ++i) server.get("/?name=" + name);
+  }
+  const std::lock_guard guard(mutex);
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys.front(), R"(a\x0ab\xc3\xa9)");
+  EXPECT_TRUE(keys.back().starts_with("#")) << keys.back();
+  EXPECT_EQ(keys.back().size(), 33U);
+}
+
+TEST(RateLimitFilter, TheLogOfADryRunSaysWhom) {
+  const CapturedLog log("lockkeeper.http");
+  Poco::Logger::get("lockkeeper.http").setLevel("debug");
+  const auto logged = [&](const std::string& source, const std::vector<std::string>& arguments,
+                          const std::string& more = "lockkeeper.http.dryRun = on\n") {
+    const std::size_t before = log.text().size();
+    const LimitedServer server("memory:", perUser(source) + more);
+    for (int i = 0; i < 2; ++i) server.get("/", arguments);
+    return log.text().substr(before);
+  };
+  const std::string would = "route all: limit perUser refuses (dry run), ";
+  EXPECT_EQ(logged("address", {}), would + "address '127.0.0.1'\n");
+  EXPECT_EQ(logged("json phone", {"--data", R"({"phone":"+491711"})"}), would + "json phone '+491711'\n");
+  EXPECT_EQ(logged("json phone", {}), would + "json phone '#none'\n");
+  EXPECT_EQ(logged("all", {}), would + "all\n");
+  // May be credentials.
+  EXPECT_EQ(logged("header X-Api-Key", {"--header", "X-Api-Key: abcdefgh"}),
+            would + "header X-Api-Key 'ab...'\n");
+  EXPECT_EQ(logged("cookie session", {"--cookie", "session=" + std::string(40, 'a')}),
+            would + "cookie session 'aaaa...'\n");
+  EXPECT_EQ(logged("address", {}, ""), "route all: limit perUser refuses\n") << "the client was told";
 }
 
 TEST(RateLimitFilter, RefusalsAreCountedByRouteAlsoThoseOfADryRun) {

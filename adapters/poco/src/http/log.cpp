@@ -2,6 +2,7 @@
 
 #include <Poco/Logger.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
@@ -38,6 +39,19 @@ void warn(const Report& report, const char* kind, const std::string& what, std::
   if (leftOut) logger().warning(textOf(report, what, why) + leftOutText(*leftOut));
 }
 
+/// Headers and cookies may be credentials, of which only the beginning is shown. What begins with # is none.
+std::string shownKey(const RateLimitReport& report) {
+  const bool isSecret = report.source.starts_with("header ") || report.source.starts_with("cookie ");
+  if (!isSecret || report.key.starts_with('#')) return std::string(report.key);
+  return std::string(report.key.substr(0, std::min<std::size_t>(report.key.size() / 4, 4))) + "...";
+}
+
+/// Whom a limit would refuse, as ", address '192.0.2.7'".
+std::string whom(const RateLimitReport& report) {
+  const std::string source = ", " + std::string(report.source);
+  return report.source == "all" ? source : source + " '" + shownKey(report) + "'";
+}
+
 }  // namespace
 
 void log(const RateLimitReport& report) {
@@ -46,7 +60,8 @@ void log(const RateLimitReport& report) {
   if (decision.outage) what += " without its store";
   if (report.dryRun) what += " (dry run)";
   if (decision.outage) return warn(report, "limit", what, decision.outageReason);
-  debug(report, what, decision.outageReason);
+  if (report.dryRun) what += whom(report);  // otherwise the client itself was told
+  debug(report, what);
 }
 
 void log(const RequestLockReport& report) {

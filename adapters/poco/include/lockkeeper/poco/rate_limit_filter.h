@@ -45,6 +45,14 @@ struct RateLimitReport {
   const Decision& decision;  ///< Of the limit that decided; its `policy` names it.
   bool dryRun = false;       ///< The request was let through whatever the decision.
   std::string_view trace{};  ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
+
+  /// What that limit counts by, as the route says it but without forms: "address" or "json phone".
+  std::string_view source{};
+
+  /// The value that it has counted, in printable ASCII: "#all" for all requests together, "#none" for a
+  /// request without the value, "#" and 32 hexadecimal digits for a value of more than 64 bytes. It may be
+  /// personal, such as a telephone number, or secret, such as a session's cookie.
+  std::string_view key{};
 };
 
 /// How a RateLimitFilter works. Values that are not allowed are refused by its constructor.

@@ -9,6 +9,7 @@
 #include "http/problem.h"
 #include "http/request_body.h"
 #include "http/request_steps.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
 namespace {
@@ -106,10 +107,7 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
       takes.push_back({.key = keys.back(), .policy = limit.policy});
     }
     const Decision decision = state_->limiter().take(takes);
-    if (!decision.allowed || decision.outage) {
-      tell(rules_->options().report,
-           {.route = route.name, .decision = decision, .dryRun = route.dryRun, .trace = traceOf(request)});
-    }
+    if (!decision.allowed || decision.outage) report(route, takes, decision, traceOf(request));
     if (!decision.allowed) {
       tellRefused(state_->limiter().environment(), route.name, statusOf(takes), route.dryRun);
     }
@@ -119,6 +117,20 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
     if (!field.empty()) response.set("RateLimit", field);
     if (!decision.allowed) refuse(takes, request, response);
     return decision.allowed;
+  }
+
+  void report(const LimitRoute& route, std::span<const RateTake> takes, const Decision& decision,
+              std::string_view trace) const {
+    const auto decided =
+        std::ranges::find(takes, decision.policy, [](const RateTake& take) { return take.policy->name(); });
+    const auto index = static_cast<std::size_t>(decided - takes.begin());
+    const std::string key = printable(decided->key, decided->key.size());
+    tell(rules_->options().report, {.route = route.name,
+                                    .decision = decision,
+                                    .dryRun = route.dryRun,
+                                    .trace = trace,
+                                    .source = route.limits[index].source.text(),
+                                    .key = key});
   }
 
   static void refuse(std::span<const RateTake> takes, Request& request, Response& response) {

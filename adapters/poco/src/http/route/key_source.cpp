@@ -88,6 +88,7 @@ KeySource KeySource::parse(const std::string& what, const std::string& written, 
   }
   KeySource source;
   source.kind_ = kind->second;
+  source.text_ = text;
   if (hasName) source.name_ = text.substr(space + 1);
   if (bar != written.npos) {
     if (!hasName) {

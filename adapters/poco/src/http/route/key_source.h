@@ -33,6 +33,9 @@ class KeySource {
   static KeySource parse(const std::string& what, const std::string& text, const RoutePattern& pattern,
                          const UserOf& user);
 
+  /// As it was written, without forms: "json phone".
+  const std::string& text() const { return text_; }
+
   bool needsBody() const { return kind_ == Kind::json; }
 
   /// The limit's key for a request: 1 to 64 bytes. What is long or could pass for something else is hashed.
@@ -46,6 +49,7 @@ class KeySource {
   std::optional<std::string> valueIn(const RequestFacts& facts) const;
 
   Kind kind_ = Kind::all;
+  std::string text_;
   std::string name_;
   NormalForm form_;
   std::size_t position_ = 0;  // of the path's segment
