@@ -12,27 +12,23 @@
 #include <iostream>
 #include <memory>
 
+using namespace lockkeeper;
 using namespace Poco::Net;
 
 struct Hello : HTTPRequestHandler {
-  void handleRequest(HTTPServerRequest&, HTTPServerResponse& response) override {
-    response.send() << "hello\n";
-  }
+  void handleRequest(HTTPServerRequest&, HTTPServerResponse& answer) override { answer.send() << "hello\n"; }
 };
 struct Handlers : HTTPRequestHandlerFactory {
   HTTPRequestHandler* createRequestHandler(const HTTPServerRequest&) override { return new Hello; }
 };
 
 int main(int argc, char** argv) {
-  lockkeeper::StoreRegistry stores;
-  lockkeeper::redis::use(stores);
-  const auto limits =
-      std::make_shared<lockkeeper::RateLimiter>(stores.openRates(argc > 1 ? argv[1] : "memory:"));
-  lockkeeper::poco::RateLimitOptions options;
-  options.policies.emplace("perAddress",
-                           lockkeeper::RatePolicy::parse("perAddress", {{"rate", "2/s"}, {"burst", "2"}}));
-  options.routes.push_back({.name = "hello", .match = "GET /hello", .limits = {{"perAddress", "address"}}});
-  lockkeeper::poco::RateLimitFilter filter(limits, options);
+  StoreRegistry stores;
+  redis::use(stores);
+  const auto limits = std::make_shared<RateLimiter>(stores.openRates(argc > 1 ? argv[1] : "memory:"));
+  poco::RateLimitFilter filter(
+      limits, {.policies = {{"perAddress", RatePolicy::parse("perAddress", {{"rate", "2/s"}})}},
+               .routes = {{.name = "hello", .match = "GET /hello", .limits = {{"perAddress", "address"}}}}});
 
   HTTPServer server(filter.wrap(std::make_unique<Handlers>()).release(),
                     ServerSocket(SocketAddress("127.0.0.1", 0)), new HTTPServerParams);

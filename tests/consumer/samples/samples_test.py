@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """samples_test.py SAMPLE PROGRAM: runs a sample that one copies, with a redis-server of its own, and looks at what it does."""
 
+import pathlib
 import queue
 import re
 import socket
@@ -70,6 +71,12 @@ class Sample(unittest.TestCase):
         self.assertEqual(refused.exception.code, 429)
         self.assertEqual(refused.exception.headers["Retry-After"], "1")
         refused.exception.close()
+
+    @unittest.skipUnless(SAMPLE == "http_limits", "another sample")
+    def test_http_limits_has_at_most_25_lines_of_code(self):
+        source = pathlib.Path(__file__).parents[3] / "samples/http_limits/http_limits.cpp"
+        code = [line for line in source.read_text().splitlines() if line and not line.startswith(("//", "#include"))]
+        self.assertLessEqual(len(code), 25)
 
     @unittest.skipUnless(SAMPLE == "idempotent_payment", "another sample")
     def test_idempotent_payment_is_charged_once(self):
