@@ -67,7 +67,7 @@ OptionSet watchOptions() {
   OptionSet options = lookOptions();
   options.addOption(Option("interval", "i", "how often to ask the store (1s)").argument("TIME"));
   options.addOption(
-      Option("sort", "o", "by key (the default), owner, age, remaining or turns").argument("ORDER"));
+      Option("sort", "o", "by key (the default), owner, age, remaining, turns or waiting").argument("ORDER"));
   options.addOption(
       Option("filter", "f", "show only keys and owners that have TEXT in them").argument("TEXT"));
   return options;

@@ -49,13 +49,15 @@ constexpr std::array orders{
     Order{"owner", [](const Key& one, const Key& other) { return one.holder.owner < other.holder.owner; }},
     Order{"age", [](const Key& one, const Key& other) { return one.since < other.since; }},
     Order{"remaining", [](const Key& one, const Key& other) { return remaining(one) < remaining(other); }},
-    Order{"turns", [](const Key& one, const Key& other) { return one.turns > other.turns; }}};
+    Order{"turns", [](const Key& one, const Key& other) { return one.turns > other.turns; }},
+    Order{"waiting", [](const Key& one, const Key& other) { return one.waiting > other.waiting; }}};
 
 std::size_t orderOf(const CommandLine& line) {
   const std::string name = line.option("sort").value_or(orders.front().name);
   const auto found = std::ranges::find(orders, name, &Order::name);
   if (found == orders.end()) {
-    throw UsageError("--sort is " + quoted(name) + ": it must be key, owner, age, remaining or turns");
+    throw UsageError("--sort is " + quoted(name) +
+                     ": it must be key, owner, age, remaining, turns or waiting");
   }
   return static_cast<std::size_t>(found - orders.begin());
 }

@@ -46,6 +46,7 @@ TEST(Completion, OffersCommandsOptionsAndWhatComesAfterTheDashes) {
   EXPECT_EQ(byBash("break --y"), "--yes\n");
   EXPECT_EQ(byBash("show --yes"), "\n");
   EXPECT_EQ(byBash("watch --sort t"), "turns\n");
+  EXPECT_EQ(byBash("watch --sort w"), "waiting\n");
   EXPECT_EQ(byBash("migrate a"), "audit advance\n");
   EXPECT_EQ(byBash("run --store redi"),
             "redis:// rediss:// redis+unix:/// redis+sentinel:// redis+cluster:// redis+legacy://\n");

@@ -266,6 +266,20 @@ TEST_F(LiveWatch, ShowsWhoHoldsWhatUntilQIsPressed) {
   EXPECT_EQ(modes(), before);
 }
 
+TEST_F(LiveWatch, SortsByWaitersMostFirst) {
+  hold("a", "web:1");
+  hold("b", "web:2");
+  const Process waiter = start({"run", "--wait", "1h", "b", "--", "true"});
+  Process process = watch({"--sort", "waiting"});
+  ASSERT_TRUE(shows("2 of 2 keys, by waiting")) << readFile(folder / "errors");
+  EXPECT_TRUE(waitUntil([&] {
+    const std::string screen = lastScreen();
+    return screen.find("\nb ") < screen.find("\na ");
+  })) << lastScreen();
+  type("q");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0);
+}
+
 TEST_F(LiveWatch, SortsByTurnsAndFilters) {
   hold("a", "web:1");
   hold("b", "web:1");
@@ -282,6 +296,8 @@ TEST_F(LiveWatch, SortsByTurnsAndFilters) {
   EXPECT_TRUE(shows("1 of 2 keys, by turns, with 'web:1'", "web:2")) << lastScreen();
   type("/\x1b");
   EXPECT_TRUE(shows("2 of 2 keys"));
+  type("s");
+  EXPECT_TRUE(shows("by waiting"));
   type("s");
   EXPECT_TRUE(shows("by key"));
   redis.kill();
