@@ -30,7 +30,8 @@ void printOverview(std::ostream& out) {
     out << "  " << std::left << std::setw(commandColumn) << command.name << command.summary << "\n";
   }
   out << "\nlockkeeper COMMAND --help explains a command, with examples. lockkeeper --version tells the "
-         "version.\n";
+         "version.\n"
+         "Commands that print data print JSON with --json: all but run, serve and completion.\n";
 }
 
 void printHelp(const Command& command) {

@@ -79,5 +79,16 @@ TEST_F(JsonOutput, LimitTellsWhatIsLeftAndWhenToComeBack) {
   EXPECT_LE(refused->getValue<int>("retryAfterMs"), 30'000);
 }
 
+TEST_F(JsonOutput, TheHelpSaysWhichCommandsHaveNone) {
+  const std::string overview = lockkeeper({"--help"}).output;
+  EXPECT_NE(overview.find("--json: all but run, serve and completion"), std::string::npos) << overview;
+  for (const std::string command :
+       {"run", "show", "list", "watch", "serve", "break", "limit", "migrate", "completion"}) {
+    const bool printsData = command != "run" && command != "serve" && command != "completion";
+    const std::string help = lockkeeper({command, "--help"}).output;
+    EXPECT_EQ(help.find("--json") != std::string::npos, printsData) << help;
+  }
+}
+
 }  // namespace
 }  // namespace lockkeeper::test
