@@ -9,6 +9,8 @@ import time
 
 
 class Page:
+    KEYS = {"Tab": (9, ""), "Enter": (13, "\r"), "Escape": (27, ""), "PageDown": (34, ""), "End": (35, "")}
+
     def __init__(self, url, size=(1000, 800)):
         self.home = tempfile.TemporaryDirectory(prefix="lockkeeper_browser_", ignore_cleanup_errors=True)
         to_us, from_browser = os.pipe()
@@ -86,6 +88,13 @@ class Page:
             if time.monotonic() > end:
                 raise AssertionError(f"{what}: not after {bound} s; the page: {str(self.run('document.body?.innerText'))[:2000]}")
             time.sleep(0.05)
+
+    def press(self, key):
+        """A key of the keyboard, wherever the focus is."""
+        number, text = self.KEYS.get(key, (ord(key[0].upper()), key))
+        parameters = {"key": key, "code": key if key in self.KEYS else "", "windowsVirtualKeyCode": number}
+        self.ask("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **parameters)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **parameters)
 
     def complaints(self):
         """What the page threw or the browser refused it, such as for its Content-Security-Policy."""

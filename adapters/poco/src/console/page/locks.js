@@ -100,13 +100,21 @@ function space() {
 const above = space(), below = space();
 $("rows").append(above, below);
 
-// Only what can be seen is in the table.
+// Only what can be seen is in the table, and the row that has the focus, or gets it back from the dialog.
 function draw() {
   const first = Math.max(0, Math.floor($("scroll").scrollTop / rowHeight) - 5);
   const last = Math.min(view.length, first + Math.ceil($("scroll").clientHeight / rowHeight) + 10);
   const wanted = view.slice(first, last);
   const ids = new Set(wanted.map(lock => lock.id));
+  const focused = document.activeElement;
+  const at = view.findIndex(({id}) => drawn.has(id) && (id === opened?.id || drawn.get(id).contains(focused)));
+  const isAbove = at >= 0 && at < first, isBelow = at >= last;
+  const kept = isAbove || isBelow ? drawn.get(view[at].id) : null;
+  if (kept) ids.add(view[at].id);
   for (const [id, row] of drawn) if (!ids.has(id)) { row.remove(); drawn.delete(id); }
+  kept?.setAttribute("aria-rowindex", at + 2);
+  if (isAbove && kept.nextSibling !== above) above.before(kept);
+  if (isBelow && kept.previousSibling !== below) below.after(kept);
   let next = above.nextSibling;
   wanted.forEach((lock, i) => {
     let row = drawn.get(lock.id);
@@ -115,8 +123,9 @@ function draw() {
     tell(row, lock);
     if (row === next) next = next.nextSibling; else $("rows").insertBefore(row, next);
   });
-  above.firstChild.style.height = `${first * rowHeight}px`;
-  below.firstChild.style.height = `${(view.length - last) * rowHeight}px`;
+  above.firstChild.style.height = `${(first - isAbove) * rowHeight}px`;
+  below.firstChild.style.height = `${(view.length - last - isBelow) * rowHeight}px`;
+  if (focused !== document.activeElement && focused.isConnected) focused.focus({preventScroll: true});
   const sample = wanted.length && drawn.get(wanted[0].id).getBoundingClientRect().height;
   if (sample && Math.abs(sample - rowHeight) > .5) { rowHeight = sample; draw(); }
 }
