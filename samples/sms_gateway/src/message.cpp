@@ -5,11 +5,12 @@
 #include <Poco/UUIDGenerator.h>
 
 #include <sstream>
+#include <string_view>
 
 namespace sms_gateway {
 namespace {
 
-constexpr std::size_t longestPhone = 20;
+constexpr std::size_t longestPhone = 40;
 constexpr std::size_t longestText = 640;
 constexpr std::size_t deepestJson = 4;
 
@@ -24,12 +25,14 @@ std::string field(const Poco::JSON::Object& object, const std::string& name, std
   return text;
 }
 
-/// A number has one spelling here, since the limit per phone number counts what is written.
+/// In the one spelling that the limit per phone number counts: as the setting "json phone | e164" makes it.
 std::string phoneNumber(const Poco::JSON::Object& object) {
   static const Poco::RegularExpression international(R"(^\+[1-9][0-9]{1,14}$)");
   std::string phone = field(object, "phone", longestPhone);
+  std::erase_if(phone, [](char c) { return std::string_view(" -./()").find(c) != std::string_view::npos; });
+  if (phone.starts_with("00")) phone.replace(0, 2, "+");
   if (international.match(phone)) return phone;
-  throw BadRequest("phone is not a number in international form: + and 2 to 15 digits, such as +4930123456");
+  throw BadRequest("phone is not a number in international form, such as +49 30 123456 or 004930123456");
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void log(const RateLimitReport& report) {
   std::cerr << "sms_gateway: " + std::string(report.route) + ": limit " + report.decision.policy +
                    (report.decision.allowed ? " allows" : " refuses") +
                    (report.decision.outage ? " without its store" : "") +
-                   (report.dryRun ? " (dry run)" : "") + '\n';
+                   (report.dryRun ? " " + std::string(report.key) + " (dry run)" : "") + '\n';
 }
 
 /// New limits for the filter and the worker: all of them, or none.

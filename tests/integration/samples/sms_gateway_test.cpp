@@ -37,7 +37,7 @@ class SmsGateway : public ::testing::Test {
   static constexpr const char* limits =
       "lockkeeper.limits.perPhone.rate = 2/h\n"
       "lockkeeper.http.routes.sms.match = POST /sms\n"
-      "lockkeeper.http.routes.sms.limits.perPhone = json phone\n";
+      "lockkeeper.http.routes.sms.limits.perPhone = json phone | e164\n";
 
   /// How often a message was sent, without and with the mark of a redelivery.
   struct Sent {
@@ -140,13 +140,25 @@ TEST_F(SmsGateway, SendsWhatItAcceptsAndAcceptsWhatTheLimitsAllow) {
   EXPECT_EQ(sent().size(), ids.size());
 }
 
+TEST_F(SmsGateway, AllSpellingsOfANumberShareALimit) {
+  configure(limits);
+  const auto gateway = start("memory:", {});
+  EXPECT_EQ(send("+49 171 2345678").status, 202);
+  EXPECT_EQ(send("+491712345678").status, 202);
+  EXPECT_EQ(send("0049 (171) 234-5678").status, 429);
+  EXPECT_TRUE(waitUntil([&] { return sent().size() == 2; }));
+  const std::string outbox = output("outbox");
+  const std::string number = R"("phone":"+491712345678")";
+  EXPECT_NE(outbox.find(number, outbox.find(number) + 1), std::string::npos) << "once in each: " << outbox;
+}
+
 TEST_F(SmsGateway, NamesWhatIsWrongWithAMessage) {
   configure("");
   const auto gateway = start("memory:", {});
   for (const char* body : {"", "{", "[]", R"({"phone":"1"})", R"({"text":"a"})", R"({"phone":1,"text":"a"})",
                            R"({"phone":"","text":"a"})", R"({"phone":"123456789012345678901","text":"a"})",
-                           R"({"phone":"+49 1","text":"a"})", R"({"phone":"00491","text":"a"})",
-                           R"({"phone":"+49-1","text":"a"})", R"({"phone":"+491\n","text":"a"})"}) {
+                           R"({"phone":"030 1","text":"a"})", R"({"phone":"00 0491","text":"a"})",
+                           R"({"phone":"+49x1","text":"a"})", R"({"phone":"+491\n","text":"a"})"}) {
     const CurlAnswer answer = post(body);
     EXPECT_EQ(answer.status, 400) << body;
     EXPECT_NE(answer.body.find("\"error\""), std::string::npos) << answer.body;
