@@ -34,8 +34,8 @@ std::string address(const DatabaseServer& server) { return "127.0.0.1:" + std::t
 
 /// MariaDB is one of two hosts, MySQL the only one.
 std::function<std::shared_ptr<LockDriver>()> opener(std::shared_ptr<Servers> servers, Brand brand,
-                                                    std::string scheme) {
-  return [servers = std::move(servers), brand, scheme = std::move(scheme)] {
+                                                    std::string scheme, std::string options = "") {
+  return [servers = std::move(servers), brand, scheme = std::move(scheme), options = std::move(options)] {
     if (!servers->writable) {
       servers->writable = start(brand);
       if (brand == Brand::mariadb) {
@@ -47,19 +47,32 @@ std::function<std::shared_ptr<LockDriver>()> opener(std::shared_ptr<Servers> ser
     mysql::use(registry);
     return registry.open(scheme + "://keeper:let-me-in@" +
                          (servers->readOnly ? address(*servers->readOnly) + "," : "") +
-                         address(*servers->writable) + "/locks?createTable=true");
+                         address(*servers->writable) + "/locks?createTable=true" + options);
   };
 }
 
+/// Those who have left a mark in a row, and those behind the first one of its queue.
+std::size_t waitingForRows(const DatabaseServer& server) {
+  const std::string marked = server.ask(
+      "SELECT COALESCE(SUM((owner LIKE '%@@%') + (IS_USED_LOCK(CONCAT('queue:lockkeeper:', LEFT(SHA2("
+      "CONCAT('locks\\n`lockkeeper_locks`\\n', lock_key), 256), 32))) IS NOT NULL)), 0) "
+      "FROM locks.lockkeeper_locks WHERE owner LIKE '%@_%' AND SUBSTRING_INDEX(owner, '@', -1) > "
+      "TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))");
+  return std::stoul(marked) + server.waitingFor("queue%").size();
+}
+
 DriverFactory version(const char* name, Brand brand) {
+  const auto servers = std::make_shared<Servers>();
   return {.name = name,
-          .open = opener(std::make_shared<Servers>(), brand, "mysql+version"),
+          .open = opener(servers, brand, "mysql+version", "&connections=24"),  // so that as many can wait
           .fence = FencePromise::whileStoreKeepsWrites,
+          .waitable = true,
           .browsable = true,
           .breakable = true,
           .permits = true,
           .batchable = true,
-          .batchReleasing = true};
+          .batchReleasing = true,
+          .queued = [servers] { return waitingForRows(*servers->writable); }};
 }
 
 DriverFactory getLock(const char* name, Brand brand) {

@@ -1,4 +1,4 @@
-#include "getlock/session/lock_name.h"
+#include "session/lock_name.h"
 
 #include <algorithm>
 #include <set>

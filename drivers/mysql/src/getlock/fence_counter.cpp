@@ -1,11 +1,11 @@
 #include "getlock/fence_counter.h"
 
 #include "getlock/session/getlock_statements.h"
-#include "getlock/session/lock_name.h"
 #include "hosts/session_opener.h"
 #include "hosts/session_pool.h"
 #include "lockkeeper/error.h"
 #include "schema.h"
+#include "session/lock_name.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "getlock/session/getlock_statements.h"
-#include "getlock/session/lock_name.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "schema.h"
+#include "session/lock_name.h"
 #include "session/reply_fault.h"
 #include "session/server_check.h"
 

@@ -7,10 +7,10 @@
 
 #include "getlock/getlock_impl.h"
 #include "getlock/session/getlock_statements.h"
-#include "getlock/session/lock_name.h"
-#include "getlock/session/wake_up.h"
 #include "lockkeeper/error.h"
+#include "session/lock_name.h"
 #include "session/reply_fault.h"
+#include "session/wake_up.h"
 
 namespace lockkeeper::mysql {
 

@@ -36,7 +36,7 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline, Instant freeB
     return opener_.open(deadline);
   } catch (const StoreUnavailable&) {
     putBack(nullptr);
-    if (auto other = takeReturned(deadline)) return other;
+    if (auto other = takeReturned(std::min(deadline, freeBy))) return other;
     throw;
   } catch (...) {
     putBack(nullptr);
@@ -87,7 +87,7 @@ SessionPool::Use::Use(SessionPool& pool, Instant deadline, Instant freeBy)
     : pool_(pool), session_(pool.take(deadline, freeBy)) {}
 
 SessionPool::Use::~Use() {
-  if (!keep_ || mayBeHit_) session_.reset();
+  if (!keep_ || close_ || mayBeHit_) session_.reset();
   pool_.putBack(std::move(session_));
 }
 
@@ -99,6 +99,10 @@ const Reply& SessionPool::Use::execute(const std::string& statement,
                                        std::span<const ServerSession::Parameter> parameters,
                                        Instant deadline) {
   return checked(session_->execute(statement, parameters, deadline), statement, deadline);
+}
+
+const Reply& SessionPool::Use::receive(std::string_view statements, Instant deadline) {
+  return checked(session_->receive(deadline), statements, deadline);
 }
 
 const Reply& SessionPool::Use::askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,

@@ -45,6 +45,12 @@ class SessionPool {
     /// The session is sound, no reply is due and no transaction open.
     void keep() { keep_ = true; }
 
+    /// Close it in any case.
+    void close() { close_ = true; }
+
+    /// False when the server takes no writes any more, as far as is known.
+    bool isCurrent() const { return pool_.opener_.isCurrent(*session_); }
+
     /// Sends the statements and reads the reply. Throws what throwFault() says for an error; then a
     /// transaction is rolled back and the session kept, unless it is lost. One that found its server a
     /// replica is closed, and so are all idle ones, so that the next callers look for the primary.
@@ -53,6 +59,9 @@ class SessionPool {
     /// As ask(), for one statement without a result that is used again and again.
     const Reply& execute(const std::string& statement, std::span<const ServerSession::Parameter> parameters,
                          Instant deadline);
+
+    /// As ask(), but reads the reply to what has been sent to session().
+    const Reply& receive(std::string_view statements, Instant deadline);
 
     /// As ask(), but ends statements that have no answer at `cancelAt`, by a session of `cancelling`: a
     /// server whose client has left goes on waiting for a row on his behalf, and others queue behind. The
@@ -67,6 +76,7 @@ class SessionPool {
     SessionPool& pool_;
     std::unique_ptr<ServerSession> session_;
     bool keep_ = false;
+    bool close_ = false;
     bool mayBeHit_ = false;
   };
 

@@ -29,8 +29,8 @@ LockTable::Held heldIn(const Reply::Row& row) {
   return found;
 }
 
-// What a claim of a share has for an owner in the table of locks; see isLone. Nothing if there is no room for
-// it, and for the mark of a waiter.
+// What a claim of a share has for an owner in the table of locks; see isLoneOwner. Nothing if there is no
+// room for it, and for the mark of a waiter.
 std::string loneOwner(const Claim& claim) {
   constexpr std::size_t longest = 64;
   constexpr std::size_t longestMark = 17;
@@ -76,24 +76,24 @@ const char* const LockTable::setUp =
 std::string LockTable::read(const std::string& table) { return "SELECT 1 FROM `" + table + "` LIMIT 0"; }
 
 std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                   std::uint32_t fences, bool waits) {
+                                                   std::uint32_t fences, LockTexts::Standing standing) {
   const std::string token = claim.token.hex();
   const std::int64_t more = std::int64_t{fences} - 1;
-  const Reply& reply =
-      session_.execute(texts_.claim,
-                       std::array<Parameter, 7>{claim.key, more, token, claim.owner,
-                                                microseconds(ttl).count(), more, std::int64_t{waits}},
-                       deadline_);
+  const Reply& reply = session_.execute(
+      texts_.as(standing).claim,
+      std::array<Parameter, 6>{claim.key, more, token, claim.owner, microseconds(ttl).count(), more},
+      deadline_);
   return fenceOrWait(reply);
 }
 
-std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl) {
+std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl,
+                                                       LockTexts::Standing standing) {
   const std::string owner = loneOwner(claim);
   if (owner.empty()) return microseconds(0);
   const std::string token = claim.token.hex();
   const std::int64_t whole = claim.share->weight == claim.share->limit ? 1 : 0;
   return fenceOrWait(session_.execute(
-      texts_.loneClaim,
+      texts_.as(standing).loneClaim,
       std::array<Parameter, 6>{claim.key, whole, token, owner, microseconds(ttl).count(), whole}, deadline_));
 }
 
@@ -108,8 +108,9 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
   const std::string granted = "COALESCE(lock_key < @lk_busy, TRUE)";
   const Reply& reply = transact(
       insert + rowsOf(requests, [&](const AcquireRequest&) { return none; }) + "lock_key = lock_key;" +
-          "SELECT MIN(lock_key) INTO @lk_busy" + from + " AND " + isHeld + " AND NOT " +
-          isOneOf("token", requests, tokenOf) + ";" + insert +
+          "SELECT MIN(lock_key) INTO @lk_busy" + from + " AND (" + isHeld + " AND NOT " +
+          isOneOf("token", requests, tokenOf) + " OR NOT (" + isHeld + ") AND " + texts_.closedFor +
+          " > 0);" + insert +
           rowsOf(requests,
                  [&](const AcquireRequest& each) {
                    return "0," + tokenOf(each) + "," + literal(each.claim.owner) +
@@ -119,8 +120,8 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
           "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +  //
           "token = IF(" + granted + ", VALUES(token), token), " +               //
           "owner = IF(" + granted + ", VALUES(owner), owner), " +               //
-          "expires_at = IF(" + granted + ", VALUES(expires_at), expires_at);" + "SELECT version, " +
-          remaining + ", lock_key = @lk_busy" + from +
+          "expires_at = IF(" + granted + ", VALUES(expires_at), expires_at);" + "SELECT version, IF(" +
+          isHeld + ", " + remaining + ", " + texts_.closedFor + "), lock_key = @lk_busy" + from +
           " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
       cancelling);
   std::vector<std::variant<Fence, microseconds>> claimed;
@@ -142,6 +143,22 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
 bool LockTable::release(const Claim& claim) {
   const std::string token = claim.token.hex();
   return session_.execute(texts_.release, std::array<Parameter, 2>{claim.key, token}, deadline_).changed == 1;
+}
+
+std::string LockTable::look(std::string_view key) {
+  try {
+    const Reply& reply = ask(std::string("SELECT IF(") + isHeld + ", token, ''), version FROM " +
+                             texts_.table + " WHERE lock_key = " + literal(key));
+    return reply.text(0) + "/" + reply.text(1);
+  } catch (const OutcomeUnknown& lost) {
+    throw StoreUnavailable(lost.what());  // it has asked for nothing
+  }
+}
+
+void LockTable::unmark(std::string_view key, LockTexts::Standing standing) {
+  const bool first = standing == LockTexts::Standing::first;
+  ask("UPDATE " + texts_.table + " SET owner = " + texts_.unmarked + " WHERE lock_key = " + literal(key) +
+      " AND " + texts_.closedFor + " > 0 AND owner " + (first ? "NOT LIKE" : "LIKE") + " '%@@%'");
 }
 
 // All rows stay locked, also those that are not ours, and the update looks at no others: it must not wait for
@@ -197,7 +214,7 @@ std::vector<LockTable::Held> LockTable::page(std::string_view prefix, const std:
 
 bool LockTable::breakLock(std::string_view key, std::optional<Fence> version) {
   return ask("UPDATE " + texts_.table + " AS l SET " + texts_.freed + " WHERE lock_key = " + literal(key) +
-             " AND " + isHeld + " AND NOT " + isShared + " AND NOT " + isLone +
+             " AND " + isHeld + " AND NOT " + isShared + " AND NOT " + texts_.isLone +
              (version ? " AND version = " + std::to_string(*version) : ""))
              .changed == 1;
 }
@@ -218,7 +235,7 @@ std::string LockTable::select(Renewals renewals) const {
 
 // The columns have names, because else the server would send their texts back.
 std::string LockTable::heldWhere(const std::string& condition) const {
-  const std::string ifLone = std::string(", IF(") + isLone + ", ";
+  const std::string ifLone = ", IF(" + texts_.isLone + ", ";
   return std::string("SELECT lock_key, IF(") + isShared + ", '', " + nameOfLone + ") AS name, version, " +
          remaining + " AS remaining, " + isShared + " AS shared" + ifLone +
          "LEFT(SHA2(token, 256), 16), NULL) AS id" + ifLone + weightOfLone + ", NULL) AS weight" + ifLone +

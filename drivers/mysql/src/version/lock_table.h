@@ -26,14 +26,22 @@ class LockTable final : public LeaseRows {
   using LeaseRows::LeaseRows;
 
   /// The first of so many fences in a row, when the claim holds the key now; else how long the present lease
-  /// goes on. A claim that has held it before gets its last fence, and no more of them. One that `waits` goes
-  /// before new shares of the key.
+  /// goes on, or how long the key is kept for one that waits. A claim that has held it before gets its last
+  /// fence, and no more of them.
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                       std::uint32_t fences, bool waits);
+                                                       std::uint32_t fences, LockTexts::Standing standing);
 
   /// The same for a share, with one fence. How long the key stays taken is 0 when it has to be shared, which
   /// is up to the table of shares.
-  std::variant<Fence, std::chrono::microseconds> claimLone(const Claim& claim, std::chrono::milliseconds ttl);
+  std::variant<Fence, std::chrono::microseconds> claimLone(const Claim& claim, std::chrono::milliseconds ttl,
+                                                           LockTexts::Standing standing);
+
+  /// What changes when somebody gets the key, or lets go of it or of a share of it, whose lease has not
+  /// ended. Waits for no row.
+  std::string look(std::string_view key);
+
+  /// Takes the mark of a waiter from the row that has written one as `standing`.
+  void unmark(std::string_view key, LockTexts::Standing standing);
 
   /// As claim(), for several keys, which come in the order of their bytes and have one fence each: until the
   /// first one that is busy. The rows are locked in that order, as all who lock several do. One transaction,

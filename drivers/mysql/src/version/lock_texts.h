@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,19 +22,40 @@ struct LockTexts {
 
   const std::string table;   ///< Of the locks: its name, quoted.
   const std::string shares;  ///< The table of the shares.
-  /// What one that waits for those who share the key writes where the row has its owner: "@" and a time in
-  /// microseconds. No new share is granted until then.
-  const std::string waiterMark;
-  /// For so many microseconds none is. A mark that is much further ahead than a waiter sets one is from
-  /// before the server's clock was set back; one that is a little further ahead is from while this statement
-  /// waited for the row.
+  /// For so many microseconds, a key that is free is kept for the one that waits for it: see Standing. A mark
+  /// that is much further ahead than a waiter sets one is from before the server's clock was set back; one
+  /// that is a little further ahead is from while this statement waited for the row.
   const std::string closedFor;
   const std::string keptMark;  ///< What is left of the owner when nobody has the row any more.
+  const std::string isLone;    ///< The row is held by a share without others: see isLoneOwner.
+  const std::string unmarked;  ///< The owner without the mark of a waiter.
   const std::string freed;     ///< The assignments that free a row.
-  const std::string claim;
-  const std::string loneClaim;
   const std::string release;
-  const std::string sharesSchema;  ///< What makes that one.
+  const std::string sharesSchema;  ///< What makes the table of shares.
+
+  /// As what a claim asks for a key. One that waits writes a mark behind the owner of the row, "@" and a time
+  /// in microseconds, until which the key is closed to newcomers. Who is ahead of all others writes "@@".
+  enum class Standing {
+    newcomer,      ///< Leaves a key alone that somebody waits for.
+    first,         ///< The first in the queue, or one that has found no place in it: waits only for one
+                   ///< that is ahead.
+    ahead,         ///< Has a share of the key, for which the others wait.
+    aheadAndWaits  ///< The same; will ask again.
+  };
+
+  /// What of it makes the statements differ.
+  struct ByStanding {
+    ByStanding(const LockTexts& texts, Standing standing);
+
+    const std::string closed;  ///< For so many microseconds the key is closed to the claim.
+    const std::string marked;  ///< The owner of a row that the claim has not got.
+    const std::string claim;
+    const std::string loneClaim;
+  };
+  const ByStanding& as(Standing standing) const { return byStanding_[static_cast<std::size_t>(standing)]; }
+
+ private:
+  const std::array<ByStanding, 4> byStanding_;
 };
 
 /// What makes the table of locks, or of shares, of this name.
@@ -60,20 +83,17 @@ inline constexpr const char* takenByShares = "CAST(SUBSTRING_INDEX(l.token, '/',
 /// and differs from that in its owner, "web-1:7@2/3@0": the name, the weight and the limit, and the mark of a
 /// waiter or 0. Names contain no '@'. An older version may leave such an owner in a row that is shared.
 /// @{
-inline constexpr const char* isLoneOwner = "owner LIKE '%@%/%'";
-inline constexpr const char* isLone =
-    "(l.owner LIKE '%@%/%' AND l.token <> '' AND l.token NOT LIKE 'shares/%' AND l.expires_at > "
-    "UTC_TIMESTAMP(6))";
+inline constexpr const char* isLoneOwner = "owner LIKE '%@%/%@%'";
 inline constexpr const char* nameOfLone = "SUBSTRING_INDEX(l.owner, '@', 1)";
 inline constexpr const char* weightOfLone =
-    "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', -2), '/', 1) AS SIGNED)";
+    "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', 2), '@', -1), '/', 1) AS SIGNED)";
 inline constexpr const char* limitOfLone =
     "CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(l.owner, '@', 2), '@', -1), '/', -1) AS SIGNED)";
 /// @}
 
-/// For so many microseconds no new share is granted after a claim of the whole key, or an upgrade, has found
-/// the key shared. One that waits asks more often.
-inline constexpr const char* priority = "1000000";
+/// For so many microseconds a key is closed to newcomers after one that waits has asked for it. One that
+/// waits asks more often.
+inline constexpr std::chrono::microseconds priority = std::chrono::seconds{1};
 
 inline std::string literal(std::string_view bytes) {
   std::string text;
@@ -81,9 +101,7 @@ inline std::string literal(std::string_view bytes) {
   return text;
 }
 
-inline std::string inMicroseconds(std::chrono::milliseconds ttl) {
-  return std::to_string(std::chrono::microseconds(ttl).count());
-}
+inline std::string inMicroseconds(std::chrono::microseconds length) { return std::to_string(length.count()); }
 
 inline std::int64_t numberIn(const std::optional<std::string>& field) {
   return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;

@@ -35,10 +35,10 @@ UPDATE {locks} AS l SET token = CONCAT('shares/', {limitOfLone}, '/', {weightOfL
 
 // Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
 // the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
-// not count, by their ends; how long no new share is granted.
+// not count, by their ends; how long it is closed to the claim.
 constexpr const char* lockedRow = R"sql({movedLone}
 SELECT {now}, l.version, IF({shared}, {limitOfRow}, NULL), IF({shared}, {takenOfRow}, 0),
-    IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807), {closedFor}
+    IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807), {closed}
   INTO @lk_now, @lk_version, @lk_limit, @lk_taken, @lk_whole, @lk_until, @lk_closed
   FROM {locks} AS l WHERE l.lock_key = {key};)sql";
 
@@ -54,8 +54,7 @@ INSERT INTO {locks} (lock_key, version, token, owner, expires_at)
     DATE'1970-01-01' + INTERVAL @lk_now + {ttl} MICROSECOND)
   ON DUPLICATE KEY UPDATE
     owner = IF((NOT ({held}) OR (token LIKE 'shares/{limit}/%' AND SUBSTRING_INDEX(token, '/', -1) + {weight} <= {limit}))
-        AND ({ahead} OR {closedFor} = 0), '@',
-      IF({closes} AND token LIKE 'shares/%', {waiterMark}, IF(owner = '@', '', owner))),
+        AND {closed} = 0, '@', COALESCE(NULLIF({marked}, '@'), '')),
     version = IF(owner <> '@', version + 0 * LAST_INSERT_ID({busy}),
       IF({held}, LAST_INSERT_ID(version + (SUBSTRING_INDEX(token, '/', -1) + {weight} >= {limit})),
         LAST_INSERT_ID(version + ({weight} = {limit}) + {fresh}) - {fresh})),
@@ -84,14 +83,14 @@ SELECT (SELECT fence FROM {shares} WHERE lock_key = {key} AND token = {token} AN
   INTO @lk_mine, @lk_others, @lk_left_over;
 SELECT @lk_mine IS NOT NULL
       OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND @lk_others + {weight} <= {limit}
-        AND ({ahead} OR @lk_closed = 0)),
+        AND @lk_closed = 0),
     COALESCE(@lk_mine, @lk_version + (@lk_others + {weight} >= {limit}))
   INTO @lk_fits, @lk_fence;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_until;
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT {key}, {token}, {owner}, {weight}, @lk_fence, @lk_now + {ttl} FROM DUAL WHERE @lk_fits
   ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us);
-UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = {keptMark},
+UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = IF(@lk_fits, '', {keptMark}),
     token = CONCAT('shares/', COALESCE(@lk_limit, {limit}), '/', @lk_others + IF(@lk_fits AND @lk_mine IS NULL, {weight}, 0)),
     expires_at = COALESCE({lastEnd}, expires_at)
   WHERE lock_key = {key} AND (@lk_fits OR (@lk_left_over > 0 AND @lk_limit IS NOT NULL));
@@ -229,13 +228,12 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "ended") return ended;
   if (name == "lastEnd") return lastEnd;
   if (name == "movedLone") return movedLone;
-  if (name == "lone") return isLone;
+  if (name == "lone") return texts_.isLone;
   if (name == "nameOfLone") return nameOfLone;
   if (name == "weightOfLone") return weightOfLone;
   if (name == "limitOfLone") return limitOfLone;
-  if (name == "closedFor") return texts_.closedFor;
-  if (name == "keptMark") return texts_.keptMark;
-  return texts_.waiterMark;
+  if (name == "closed") return texts_.closedFor;
+  return texts_.keptMark;
 }
 
 bool ShareTable::prepare(bool create) {
@@ -253,7 +251,7 @@ bool ShareTable::prepare(bool create) {
   }
 }
 
-ShareTable::Answer ShareTable::claim(const AcquireRequest& request) {
+ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::Standing standing) {
   const Claim& claim = request.claim;
   const Values values{{"key", literal(claim.key)},
                       {"token", literal(claim.token.hex())},
@@ -261,8 +259,8 @@ ShareTable::Answer ShareTable::claim(const AcquireRequest& request) {
                       {"weight", std::to_string(claim.share->weight)},
                       {"limit", std::to_string(claim.share->limit)},
                       {"ttl", inMicroseconds(request.ttl)},
-                      {"ahead", request.ahead ? "TRUE" : "FALSE"},
-                      {"closes", request.ahead && request.waits ? "TRUE" : "FALSE"},
+                      {"closed", texts_.as(standing).closed},
+                      {"marked", texts_.as(standing).marked},
                       {"orNot", ""},
                       {"fresh", std::to_string(freshMark)},
                       {"busy", std::to_string(busyMark)}};

@@ -36,9 +36,8 @@ class ShareTable final : public LeaseRows {
     std::optional<std::uint32_t> limit;  ///< That others who share the key have named.
     std::chrono::microseconds wait{0};   ///< Until a lease ends.
   };
-  /// Grants the claim its share if it has been granted before, or fits, and no claim of the whole key waits
-  /// or it is ahead of that.
-  Answer claim(const AcquireRequest& request);
+  /// Grants the claim its share if it has been granted before, or fits and the key is not closed to it.
+  Answer claim(const AcquireRequest& request, LockTexts::Standing standing);
 
   /// False when the claim has no share.
   bool release(const Claim& claim);

@@ -13,8 +13,10 @@
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
+#include "session/wake_up.h"
 #include "version/lock_table.h"
 #include "version/lock_texts.h"
+#include "version/queue_place.h"
 #include "version/share_table.h"
 #include "version/version_options.h"
 
@@ -26,6 +28,14 @@ constexpr std::chrono::minutes clearEvery{1};
 // of a slow server.
 constexpr std::chrono::milliseconds clearingTime{100};
 constexpr std::chrono::milliseconds longestClearing{500};
+
+// The first in a queue looks whether the key has changed hands: soon after it has come to be the first, since
+// most keys are held for a short time.
+constexpr std::chrono::milliseconds shortestPause{2};
+constexpr std::chrono::milliseconds longestPause{50};
+// It has to write its mark before that ends.
+constexpr std::chrono::milliseconds markEvery{400};
+static_assert(2 * markEvery < priority);
 
 AcquireResult resultOf(const AcquireRequest& request,
                        const std::variant<Fence, std::chrono::microseconds>& answer, Instant leasedFrom,
@@ -49,6 +59,7 @@ class VersionDriver::Impl {
                  .tells = true},
                 environment),
         pool_(opener_, options.connections),
+        waiting_(opener_, options.connections),
         cancelling_(opener_, 1) {}
 
   Clock& clock() { return opener_.clock(); }
@@ -67,7 +78,13 @@ class VersionDriver::Impl {
   template <class Call>
   auto onTables(Instant deadline, Call call);
 
-  AcquireResult acquireShare(const AcquireRequest& request);
+  /// One attempt. With `Tables`, whose deadline it is.
+  AcquireResult acquire(Tables& tables, const AcquireRequest& request, LockTexts::Standing standing);
+  AcquireResult acquire(const AcquireRequest& request, LockTexts::Standing standing);
+  /// In the queue of the key, on a session of its own.
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               const std::stop_token& stop);
+
   /// Checks that the table of shares can be used, unless that is known.
   void prepareShares(Tables& tables);
 
@@ -85,11 +102,18 @@ class VersionDriver::Impl {
   const ForkGuard forkGuard;
 
  private:
+  AcquireResult acquireShare(Tables& tables, const AcquireRequest& request, LockTexts::Standing standing);
+  /// Asks for the key, as the first in its queue or ahead of it, until it is granted or the wait is over.
+  AcquireResult askUntilGranted(SessionPool::Use& session, const QueuePlace& place, AcquireRequest request,
+                                LockTexts::Standing standing, Instant until, const std::stop_token& stop,
+                                const WakeUp& wakeUp);
+
   const LockTexts texts_;
   SessionOpener opener_;
   std::atomic<bool> sharesArePrepared_ = false;
   std::atomic<bool> makesShares_ = false;  // one thread at a time
   SessionPool pool_;
+  SessionPool waiting_;
   SessionPool cancelling_;
   std::atomic<Instant> nextClearing_{Instant::min()};
 };
@@ -119,32 +143,124 @@ void VersionDriver::Impl::prepareShares(Tables& tables) {
   makesShares_ = false;
 }
 
-AcquireResult VersionDriver::Impl::acquireShare(const AcquireRequest& request) {
-  Instant leasedFrom{};
-  const ShareTable::Answer answer = onTables(request.deadline, [&](Tables& tables) -> ShareTable::Answer {
-    prepareShares(tables);
-    leasedFrom = clock().now();
-    // One that is ahead has a share of the key already.
-    if (!request.ahead) {
-      const auto lone = tables.locks.claimLone(request.claim, request.ttl);
-      if (const auto* fence = std::get_if<Fence>(&lone))
-        return {.granted = true, .fence = *fence, .limit = {}};
-      const auto wait = std::get<std::chrono::microseconds>(lone);
-      if (wait.count() > 0) return {.limit = {}, .wait = wait};
-    }
-    try {
-      return tables.shares.claim(request);
-    } catch (const NoSuchTable&) {
-      sharesArePrepared_ = false;
-      if (!opener_.options().createTable) throw;
-    }
-    throw StoreUnavailable(opener_.display() + ": the table of shares is not there yet");
-  });
-  if (answer.granted) return Granted{leasedFrom, request.ttl, answer.fence};
+AcquireResult VersionDriver::Impl::acquire(Tables& tables, const AcquireRequest& request,
+                                           LockTexts::Standing standing) {
+  if (request.claim.share) return acquireShare(tables, request, standing);
+  const Instant leasedFrom = clock().now();
+  // A claim that was sent before may have its fence already, and no others.
+  const std::uint32_t turns = request.resend ? 1 : request.turns;
+  return resultOf(request, tables.locks.claim(request.claim, request.ttl, turns, standing), leasedFrom,
+                  turns);
+}
+
+AcquireResult VersionDriver::Impl::acquire(const AcquireRequest& request, LockTexts::Standing standing) {
+  return onTables(request.deadline, [&](Tables& tables) { return acquire(tables, request, standing); });
+}
+
+AcquireResult VersionDriver::Impl::acquireShare(Tables& tables, const AcquireRequest& request,
+                                                LockTexts::Standing standing) {
+  prepareShares(tables);
+  const Instant leasedFrom = clock().now();
   const Claim& claim = request.claim;
-  if (answer.limit && *answer.limit != claim.share->limit)
-    throwLimitsDisagree(claim.key, *claim.share, *answer.limit);
-  return Busy{std::chrono::ceil<std::chrono::milliseconds>(answer.wait)};
+  // One that is ahead has a share of the key already.
+  if (!request.ahead) {
+    const auto lone = tables.locks.claimLone(claim, request.ttl, standing);
+    if (const auto* fence = std::get_if<Fence>(&lone)) return Granted{leasedFrom, request.ttl, *fence};
+    const auto wait = std::get<std::chrono::microseconds>(lone);
+    if (wait.count() > 0) return Busy{std::chrono::ceil<std::chrono::milliseconds>(wait)};
+  }
+  try {
+    const ShareTable::Answer answer = tables.shares.claim(request, standing);
+    if (answer.granted) return Granted{leasedFrom, request.ttl, answer.fence};
+    if (answer.limit && *answer.limit != claim.share->limit)
+      throwLimitsDisagree(claim.key, *claim.share, *answer.limit);
+    return Busy{std::chrono::ceil<std::chrono::milliseconds>(answer.wait)};
+  } catch (const NoSuchTable&) {
+    sharesArePrepared_ = false;
+    if (!opener_.options().createTable) throw;
+  }
+  throw StoreUnavailable(opener_.display() + ": the table of shares is not there yet");
+}
+
+AcquireResult VersionDriver::Impl::acquireWaiting(const AcquireRequest& request,
+                                                  std::chrono::nanoseconds waitFor,
+                                                  const std::stop_token& stop) {
+  using enum LockTexts::Standing;
+  const Instant until = saturatingAdd(clock().now(), waitFor);
+  // Most keys that others have waited for lately are free by now.
+  AcquireResult result = acquire(request, request.ahead ? ahead : newcomer);
+  if (std::holds_alternative<Granted>(result) || stop.stop_requested() || clock().now() >= until) {
+    return result;
+  }
+  const auto standing = request.ahead ? aheadAndWaits : first;
+  std::optional<SessionPool::Use> session;
+  try {
+    session.emplace(waiting_, request.deadline, clock().now());
+  } catch (const StoreUnavailable&) {
+    return acquire(request, standing);
+  }
+  const WakeUp wakeUp(stop);
+  QueuePlace place(
+      *session, cancelling_, queueName(opener_.options().database, texts_.table, request.claim.key),
+      opener_.options().ioTimeout, opener_.options().hosts.size() > 1 || session->session().inGroup());
+  if (!request.ahead && !place.enter(request.deadline, until, stop, wakeUp)) return Busy{};
+  const auto leave = [&] {
+    place.leave();
+    session->keep();
+  };
+  try {
+    result = askUntilGranted(*session, place, request, standing, until, stop, wakeUp);
+    leave();
+    return result;
+  } catch (const ConfigError&) {
+    leave();  // The server is well.
+    throw;
+  }
+}
+
+// Looks rather than claims: a claim keeps the row from others, and with its mark it is a commit.
+AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, const QueuePlace& place,
+                                                   AcquireRequest request, LockTexts::Standing standing,
+                                                   Instant until, const std::stop_token& stop,
+                                                   const WakeUp& wakeUp) {
+  const std::string_view key = request.claim.key;
+  std::string seen;
+  Instant askAgain = Instant::min();
+  for (auto pause = shortestPause;; pause = std::min(2 * pause, longestPause)) {
+    place.checkServer();
+    const Instant deadline = clock().now() + opener_.options().ioTimeout;
+    Tables tables{{session, texts_, deadline}, {session, texts_, deadline}};
+    const auto unmark = [&] {
+      try {
+        tables.locks.unmark(key, standing);
+      } catch (const Error&) {
+        session.close();  // The mark ends by itself.
+      }
+    };
+    std::string present = tables.locks.look(key);
+    if (present != seen || clock().now() >= askAgain) {
+      seen = std::move(present);
+      std::chrono::milliseconds wait = markEvery;
+      try {
+        const AcquireResult result = acquire(tables, request, standing);
+        const auto* const busy = std::get_if<Busy>(&result);
+        if (busy == nullptr) return result;
+        wait = std::clamp(busy->retryAfter.value_or(markEvery), shortestPause, markEvery);
+        request.resend = false;
+      } catch (const Contention&) {
+        // Somebody keeps the row from others.
+      } catch (const ConfigError&) {
+        unmark();
+        throw;
+      }
+      askAgain = clock().now() + wait;
+    }
+    if (clock().now() >= until || stop.stop_requested()) {
+      unmark();
+      return Busy{};
+    }
+    session.session().await(std::min({until, askAgain, clock().now() + pause}), wakeUp.file());
+  }
 }
 
 void VersionDriver::Impl::clearEndedShares(Instant deadline) noexcept {
@@ -220,14 +336,13 @@ VersionDriver::~VersionDriver() {
 }
 
 AcquireResult VersionDriver::acquire(const AcquireRequest& request) {
-  if (request.claim.share) return impl_->acquireShare(request);
-  return impl_->onTables(request.deadline, [&](Impl::Tables& tables) {
-    const Instant leasedFrom = impl_->clock().now();
-    // A claim that was sent before may have its fence already, and no others.
-    const std::uint32_t turns = request.resend ? 1 : request.turns;
-    return resultOf(request, tables.locks.claim(request.claim, request.ttl, turns, request.waits), leasedFrom,
-                    turns);
-  });
+  using enum LockTexts::Standing;
+  return impl_->acquire(request, request.ahead ? ahead : newcomer);
+}
+
+AcquireResult VersionDriver::acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                                            std::stop_token stop) {
+  return impl_->acquireWaiting(request, waitFor, stop);
 }
 
 std::vector<AcquireResult> VersionDriver::acquireInOrder(std::span<const AcquireRequest> requests) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,12 @@ namespace lockkeeper::mysql {
 /// the version is the fence. Claims of several keys, and their releases, are one transaction. Leases end on
 /// the server's clock, in microseconds. Rows stay, so that versions go on; schema/version.sql says how to
 /// purge them. Several shares of one key are rows of a second table, whose
-/// name has "_shares" behind; nobody waits in a queue for them.
+/// name has "_shares" behind. Those who wait for a key wait in the server's queue for a name (GET_LOCK), and
+/// the first of them looks after the row.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
-/// `connections` (8: the most open at once, 1 to 256; one more ends renewals that wait for a row), and those
-/// of mysql+getlock for the connection.
+/// `connections` (8: the most open at once, 1 to 256; as many more for claims that wait, and one that ends
+/// what waits for too long), and those of mysql+getlock for the connection.
 ///
 /// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
 /// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed; with
@@ -37,6 +39,7 @@ namespace lockkeeper::mysql {
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
+                                                    public Waitable,
                                                     public Batchable,
                                                     public BatchReleasing,
                                                     public Browsable,
@@ -51,6 +54,8 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   ~VersionDriver() override;
 
   AcquireResult acquire(const AcquireRequest& request) override;
+  AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
+                               std::stop_token stop) override;
   std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
@@ -61,7 +66,8 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   Promises promises() const override;
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override {
-    return capabilityOf<Batchable, BatchReleasing, Browsable, Breakable, Permits, RateDriver>(*this, type);
+    return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, Breakable, Permits, RateDriver>(*this,
+                                                                                                        type);
   }
 
   void list(std::string_view prefix,

@@ -2,7 +2,7 @@
 
 #include <Poco/SHA2Engine.h>
 
-#include "getlock/session/lock_name.h"
+#include "session/lock_name.h"
 #include "session/sql_text.h"
 
 namespace lockkeeper::mysql::statements {

@@ -13,7 +13,7 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/store_registry.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -171,53 +171,6 @@ TEST_P(VersionShare, OneThatIsBrokenOrResizedMayBeAlone) {
   EXPECT_EQ(rowsOfShares(), "0");
 }
 
-TEST_P(VersionShare, AWaitingWriterGoesBeforeNewReadersForASecond) {
-  const Claimant first = sharer("k", 1, 3);
-  ASSERT_TRUE(grants(first));
-  Claimant writer;
-  writer.key = "k";
-  EXPECT_FALSE(grants(writer));
-  const Claimant second = sharer("k", 1, 3);
-  EXPECT_TRUE(grants(second)) << "that one did not wait";
-  AcquireRequest waiting = writer.request();
-  waiting.waits = true;
-  const auto refused = [&] {
-    const Instant asked = now();
-    EXPECT_FALSE(granted(store.direct->acquire(waiting)));
-    Claimant who = sharer("k", 1, 3);
-    const AcquireResult result = store.direct->acquire(who.request());
-    // Nothing is kept for him for longer.
-    if (granted(result) && now() - asked > 1s) return releases(who);
-    return !granted(result) && std::get<Busy>(result).retryAfter > 0ms &&
-           std::get<Busy>(result).retryAfter <= 1s;
-  };
-  EXPECT_TRUE(refused());
-  AcquireRequest again = second.request();
-  again.resend = true;
-  EXPECT_TRUE(granted(store.direct->acquire(again))) << "it has its share already";
-  EXPECT_EQ(renewalOf(first), RenewOutcome::renewed);
-  EXPECT_TRUE(releases(first));
-  EXPECT_TRUE(refused()) << "one is left, who is alone in the table of shares";
-  EXPECT_TRUE(releases(second));
-  const Claimant third = sharer("k", 1, 3);
-  ASSERT_TRUE(waitUntil([&] { return grants(third); })) << "the writer has died";
-  EXPECT_TRUE(refused()) << "one is alone in the row of the key";
-
-  // The key is free, for the writer alone.
-  const Instant asked = now();
-  EXPECT_FALSE(granted(store.direct->acquire(waiting)));
-  EXPECT_EQ(store.direct->holder("k", soon()).value().owner, third.claim().owner);
-  EXPECT_TRUE(releases(third));
-  const Claimant reader = sharer("k", 1, 3);
-  if (grants(reader)) {
-    EXPECT_GT(now() - asked, 1s);
-    EXPECT_TRUE(releases(reader));
-  }
-  EXPECT_FALSE(store.direct->holder("k", soon()));
-  EXPECT_TRUE(grants(writer));
-  EXPECT_TRUE(releases(writer));
-}
-
 TEST_P(VersionShare, AWriterFromBeforeTheClockWasSetBackHoldsUpNobody) {
   const auto markFarAhead = [&](const std::string& before) {
     store.server.execute("UPDATE " + store.database + ".lockkeeper_locks SET owner = CONCAT('" + before +
@@ -232,20 +185,6 @@ TEST_P(VersionShare, AWriterFromBeforeTheClockWasSetBackHoldsUpNobody) {
   again.resend = true;
   EXPECT_TRUE(granted(store.direct->acquire(again))) << "it looks at all that there is";
   EXPECT_TRUE(grants(sharer("k", 1, 4)));
-}
-
-TEST_P(VersionShare, AnUpgradeIsNotHeldUpByAWaitingWriter) {
-  LockManager locks(store.direct);
-  auto upgradeable = UpgradeableLock::lock(locks, "k");
-  Claimant writer;
-  writer.key = "k";
-  AcquireRequest waiting = writer.request();
-  waiting.waits = true;
-  const std::jthread persistent([&](const std::stop_token& over) {
-    while (!over.stop_requested()) EXPECT_FALSE(granted(store.direct->acquire(waiting)));
-  });
-  upgradeable.upgrade();
-  EXPECT_TRUE(upgradeable.valid());
 }
 
 // As a version of lockkeeper that knows of no shares does it, and an operator.

@@ -11,4 +11,7 @@ namespace lockkeeper::mysql {
 /// `readable:lockkeeper:hash`, with the first 128 bits of its SHA-256.
 std::string lockName(std::string_view key);
 
+/// A name that no key is locked under: what can be read of it, and a hash.
+std::string hashedName(std::string_view readable, std::string_view hashed);
+
 }  // namespace lockkeeper::mysql

@@ -16,7 +16,7 @@
 #include "paused_reader.h"
 #include "process.h"
 #include "succeeds_in_the_end.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "getlock/session/lock_name.h"
+#include "session/lock_name.h"
 
 #include <Poco/SHA2Engine.h>
 
@@ -26,14 +26,18 @@ std::string hashOf(std::string_view key) {
 
 }  // namespace
 
+std::string hashedName(std::string_view readable, std::string_view hashed) {
+  std::string name(readable.substr(0, readableBytes));
+  std::ranges::replace_if(
+      name, [](char c) { return !isPlain(c); }, '_');
+  return name.append(reservedMark).append(hashOf(hashed));
+}
+
 std::string lockName(std::string_view key) {
   const bool fits = !key.empty() && key.size() <= longestName && std::ranges::all_of(key, isPlain);
   // No hashed name can be taken for a key's own one: they alone have the mark.
   if (fits && key.find(reservedMark) == std::string_view::npos) return std::string(key);
-  std::string name(key.substr(0, readableBytes));
-  std::ranges::replace_if(
-      name, [](char c) { return !isPlain(c); }, '_');
-  return name.append(reservedMark).append(hashOf(key));
+  return hashedName(key, key);
 }
 
 }  // namespace lockkeeper::mysql

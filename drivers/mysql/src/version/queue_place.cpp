@@ -1,0 +1,108 @@
+#include "version/queue_place.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockkeeper/error.h"
+#include "session/lock_name.h"
+#include "session/reply_fault.h"
+#include "session/sql_text.h"
+
+namespace lockkeeper::mysql {
+namespace {
+
+using std::chrono::seconds;
+
+// How long a place may be one in the queue of a server that another one has replaced, if nobody else of the
+// driver finds out.
+constexpr seconds lookEvery{5};
+
+// How long the name stays with a host that has vanished, or with a process that stands still. The first asks
+// much more often.
+constexpr seconds longestSilence{1};
+
+// What a server that is well needs to let a name go. A grant does not wait longer for that.
+constexpr std::chrono::milliseconds longestLeave{500};
+
+}  // namespace
+
+QueuePlace::QueuePlace(SessionPool::Use& session, SessionPool& cancelling, std::string name,
+                       std::chrono::milliseconds ioTimeout, bool isReplaceable)
+    : session_(session),
+      cancelling_(cancelling),
+      name_(std::move(name)),
+      ioTimeout_(ioTimeout),
+      isReplaceable_(isReplaceable) {}
+
+QueuePlace::~QueuePlace() {
+  if (mayHaveName_) session_.close();
+}
+
+bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp) {
+  try {
+    std::string prepared;
+    addIdleTimeout(prepared, longestSilence);
+    session_.ask(prepared + "/*M!100100 ,max_statement_time=0*//*!50708 ,max_execution_time=0*/", deadline);
+    return getName(until, stop, wakeUp);
+  } catch (const ConfigError&) {
+    return true;  // What stands between us and the server knows no names: then all are first.
+  } catch (const OutcomeUnknown& lost) {
+    throw StoreUnavailable(lost.what());  // the key has not been asked for
+  }
+}
+
+bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp) {
+  const Clock& clock = session_.clock();
+  // The server counts whole seconds: it must not give up before we do.
+  const seconds wait = std::chrono::ceil<seconds>(std::max(until - clock.now(), Instant::duration{0}));
+  const std::string statement = "SELECT GET_LOCK('" + name_ + "'," + std::to_string(wait.count() + 1) + ")";
+  mayHaveName_ = true;
+  session_.session().send(statement);
+  for (;;) {
+    const Instant next = isReplaceable_ ? std::min(until, clock.now() + lookEvery) : until;
+    if (session_.session().await(next, wakeUp.file())) break;
+    bool answers = true;
+    if (next != until && !stop.stop_requested()) {
+      answers = lookAfterServer(std::min(until, clock.now() + ioTimeout_));
+      checkServer();
+    }
+    if (clock.now() >= until || stop.stop_requested()) {
+      if (answers) cancelling_.cancel(session_.session(), clock.now() + ioTimeout_);
+      return false;
+    }
+  }
+  return session_.receive(statement, clock.now() + ioTimeout_).number(0) == 1U;
+}
+
+void QueuePlace::checkServer() const {
+  if (session_.isCurrent()) return;
+  throw StoreUnavailable(cancelling_.display() + ": another server takes the writes now");
+}
+
+void QueuePlace::leave() noexcept {
+  if (!mayHaveName_) return;
+  try {
+    const Reply& reply = session_.ask("SELECT RELEASE_LOCK('" + name_ + "');SET SESSION wait_timeout=DEFAULT",
+                                      session_.clock().now() + std::min(ioTimeout_, longestLeave));
+    // Behind a proxy it may have been another session that was asked.
+    mayHaveName_ = reply.number(0) != 1U;
+  } catch (const std::exception&) {
+    // The session is closed, which lets the name go.
+  }
+}
+
+// A new session, because a server is judged when one is opened.
+bool QueuePlace::lookAfterServer(Instant end) {
+  try {
+    SessionPool::Use(cancelling_, end).close();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string queueName(const std::string& database, const std::string& table, std::string_view key) {
+  return hashedName("queue", database + '\n' + table + '\n' + std::string(key));
+}
+
+}  // namespace lockkeeper::mysql

@@ -1,0 +1,241 @@
+// Those who wait for a key: who comes next, and what is left of one who has died or given up.
+
+#include <atomic>
+#include <future>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
+#include "version_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class VersionQueue : public VersionTest {
+ protected:
+  using Result = std::future<AcquireResult>;
+
+  /// Waits on a thread of its own; `who` must outlive the result.
+  static Result waitAs(const Claimant& who, const std::shared_ptr<LockDriver>& driver,
+                       std::chrono::milliseconds length = 1min) {
+    return std::async(std::launch::async, [driver, length, request = who.request()] {
+      return capability<Waitable>(*driver)->acquireWaiting(request, length, {});
+    });
+  }
+  bool isMarked() {
+    return store.ask(
+               "SELECT COUNT(*) FROM lockkeeper_locks WHERE owner LIKE '%@_%' AND SUBSTRING_INDEX(owner, "
+               "'@', -1) > TIMESTAMPDIFF(MICROSECOND, DATE'1970-01-01', UTC_TIMESTAMP(6))") != "0";
+  }
+  bool releases(const Claimant& who) {
+    return store.direct->release(who.claim(), soon()) == ReleaseOutcome::released;
+  }
+  bool grants(const Claimant& who) { return granted(store.direct->acquire(who.request())); }
+
+  static Claimant claimant(std::optional<Share> share = {}) {
+    Claimant who;
+    who.key = "k";
+    who.share = share;
+    return who;
+  }
+
+  const std::shared_ptr<LockDriver> other = store.open();
+};
+
+TEST_P(VersionQueue, WhoOnlyTriesDoesNotGetAKeyThatSomebodyWaitsFor) {
+  const Claimant holds = claimant();
+  const Claimant waits = claimant();
+  for (int round = 0; round < 10; ++round) {
+    ASSERT_TRUE(grants(holds));
+    Result result = waitAs(waits, other);
+    ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+    EXPECT_EQ(store.direct->holder("k", soon()).value().owner, "test:1") << "without the mark";
+    ASSERT_TRUE(releases(holds));
+    do {
+      for (const auto& share :
+           {std::optional<Share>(), std::optional(Share{1, 3}), std::optional(Share{3, 3})}) {
+        ASSERT_FALSE(grants(claimant(share)));
+      }
+      const Claimant first = claimant();
+      Claimant second;
+      second.key = "l";
+      const std::vector<AcquireRequest> both{first.request(), second.request()};
+      ASSERT_FALSE(granted(capability<Batchable>(*store.direct)->acquireInOrder(both).front()));
+    } while (result.wait_for(0s) != std::future_status::ready);
+    ASSERT_TRUE(granted(result.get()));
+    ASSERT_TRUE(releases(waits));
+    EXPECT_FALSE(isMarked());
+  }
+}
+
+TEST_P(VersionQueue, WhoGivesUpKeepsNobodyOut) {
+  for (const auto& share : {std::optional<Share>(), std::optional(Share{1, 3})}) {
+    const Claimant holds = claimant(share);
+    ASSERT_TRUE(grants(holds));
+    for (const auto& waiting : {std::optional<Share>(), std::optional(Share{3, 3})}) {
+      const Claimant waits = claimant(waiting);
+      EXPECT_FALSE(granted(waitAs(waits, other, 50ms).get()));
+      EXPECT_FALSE(isMarked());
+    }
+    ASSERT_TRUE(releases(holds));
+    const Claimant next = claimant();
+    EXPECT_TRUE(grants(next));
+    EXPECT_TRUE(releases(next));
+  }
+}
+
+TEST_P(VersionQueue, AFirstWaiterThatDiesHoldsUpTheOthersForASecondAtMost) {
+  const Claimant holds = claimant();
+  const Claimant dies = claimant();
+  const Claimant next = claimant();
+  ASSERT_TRUE(grants(holds));
+  Result dead = waitAs(dies, store.openProxied());
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  Result result = waitAs(next, other);
+  ASSERT_TRUE(waitUntil([&] { return !store.server.waitingFor("queue%").empty(); }));
+  store.proxy.endConnections(Ending::rst);
+  EXPECT_THROW((void)dead.get(), Error);
+  ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor("queue%").empty(); }))
+      << "the next is the first";
+  ASSERT_TRUE(releases(holds));
+  EXPECT_TRUE(granted(result.get()));
+  ASSERT_TRUE(releases(next));
+  // And now one that has left nobody behind.
+  ASSERT_TRUE(grants(holds));
+  Result last = waitAs(dies, store.openProxied());
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  store.proxy.endConnections(Ending::rst);
+  EXPECT_THROW((void)last.get(), Error);
+  ASSERT_TRUE(releases(holds));
+  const Instant released = now();
+  EXPECT_TRUE(waitUntil([&] { return grants(next); }));
+  EXPECT_LE(now() - released, 1s + schedulingSlack);
+  EXPECT_TRUE(releases(next));
+}
+
+// A claim for several permits waits for its turn, and those who want one come behind it.
+TEST_P(VersionQueue, ClaimsOfSeveralPermitsAreNotPassedByThoseOfOne) {
+  LockManager locks(store.direct);
+  Semaphore permits(locks, "k", 3);
+  std::vector<std::jthread> users;
+  for (int number = 0; number < 6; ++number) {
+    users.emplace_back([&](const std::stop_token& over) {
+      while (!over.stop_requested()) {
+        const auto held = permits.acquire();
+        std::this_thread::sleep_for(2ms);
+      }
+    });
+  }
+  for (int round = 0; round < 5; ++round) EXPECT_TRUE(permits.tryAcquire(3, 20s));
+}
+
+TEST_P(VersionQueue, WithoutASessionToWaitOnAClaimIsMadeNowAndThen) {
+  const auto narrow = store.open("connections=1");
+  LockManager locks(narrow);
+  std::vector<std::jthread> users;
+  std::atomic<int> turns = 0;
+  for (const char* key : {"a", "a", "b", "b", "c", "c"}) {
+    users.emplace_back([&, key] {
+      for (int round = 0; round < 5; ++round) {
+        if (locks.tryLock(key, {.waitFor = 20s})) ++turns;
+      }
+    });
+  }
+  users.clear();
+  EXPECT_EQ(turns, 30);
+}
+
+TEST_P(VersionQueue, WaitsGoOnWhenTheServerHasEndedTheirSessions) {
+  LockManager locks(store.direct);
+  LockManager others(other);
+  auto held = locks.lock("k");
+  auto first = std::async(std::launch::async, [&] { return others.tryLock("k", {.waitFor = 1min}); });
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  ASSERT_GT(store.server.killSessions(), 0);
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(first.get());
+}
+
+TEST_P(VersionQueue, AnUpgradeIsNotHeldUpByThoseWhoWait) {
+  LockManager locks(store.direct);
+  auto upgradeable = UpgradeableLock::lock(locks, "k");
+  auto reading = locks.lockShared("k");
+  const Claimant writer = claimant();
+  Result writing = waitAs(writer, other);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  auto upgraded = std::async(std::launch::async, [&] { upgradeable.upgrade(); });
+  ASSERT_TRUE(waitUntil(
+      [&] { return store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE owner LIKE '%@@%'") == "1"; }));
+  EXPECT_EQ(reading.release(), ReleaseResult::released);
+  upgraded.get();
+  EXPECT_TRUE(upgradeable.valid());
+  EXPECT_EQ(writing.wait_for(0s), std::future_status::timeout);
+  EXPECT_EQ(upgradeable.release(), ReleaseResult::released);
+  EXPECT_TRUE(granted(writing.get()));
+}
+
+TEST_P(VersionQueue, ReadersThatWaitDoNotKeepAnUpgradeOut) {
+  LockManager locks(store.direct);
+  auto upgradeable = UpgradeableLock::lock(locks, "k");
+  auto reading = locks.lockShared("k");
+  auto upgraded = std::async(std::launch::async, [&] { upgradeable.upgrade(); });
+  ASSERT_TRUE(waitUntil(
+      [&] { return store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE owner LIKE '%@@%'") == "1"; }));
+  const Claimant reader = claimant(readerShare);
+  EXPECT_FALSE(granted(waitAs(reader, other, 300ms).get()));
+  EXPECT_EQ(reading.release(), ReleaseResult::released);
+  upgraded.get();
+  EXPECT_TRUE(upgradeable.valid());
+}
+
+TEST_P(VersionQueue, AnUpgradeThatNobodyHoldsUpKeepsNobodyOut) {
+  LockManager locks(store.direct);
+  auto upgradeable = UpgradeableLock::lock(locks, "k");
+  upgradeable.upgrade();
+  EXPECT_FALSE(isMarked());
+  EXPECT_EQ(upgradeable.release(), ReleaseResult::released);
+  EXPECT_TRUE(grants(claimant()));
+}
+
+// The label of a holder leaves no room for a mark behind it.
+TEST_P(VersionQueue, ALongOwnerIsShortenedForTheMark) {
+  AcquireRequest longOwner = claimant().request();
+  const Claimant holds = claimant();
+  const std::string owner(64, 'o');
+  longOwner.claim = {holds.key, holds.token, owner, {}};
+  ASSERT_TRUE(granted(store.direct->acquire(longOwner)));
+  const Claimant waits = claimant();
+  Result result = waitAs(waits, other);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  EXPECT_EQ(store.direct->holder("k", soon()).value().owner, owner.substr(0, 46));
+  EXPECT_TRUE(releases(holds));
+  EXPECT_TRUE(granted(result.get()));
+}
+
+// Written by hand, or by a program that knows nothing of marks.
+TEST_P(VersionQueue, AForeignOwnerWithAnAtSignIsNoMark) {
+  const Claimant holds = claimant();
+  for (const char* owner : {"dba@host", "dba@", "@", "@@", "dba@17e3", "dba@9223372036854775808"}) {
+    ASSERT_TRUE(grants(holds));
+    store.server.execute("UPDATE " + store.database + ".lockkeeper_locks SET owner = '" + owner + "'");
+    const Claimant waits = claimant();
+    EXPECT_FALSE(granted(waitAs(waits, other, 50ms).get()));
+    ASSERT_TRUE(releases(holds));
+    const Claimant reader = claimant(Share{1, 3});
+    EXPECT_TRUE(grants(reader)) << owner;
+    EXPECT_TRUE(releases(reader));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, VersionQueue, ::testing::ValuesIn(allBrands), brandName);
+
+}  // namespace
+}  // namespace lockkeeper::test
