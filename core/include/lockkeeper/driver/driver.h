@@ -45,8 +45,8 @@ struct AcquireRequest {
   /// Only for a driver that has Permits. Its caller has another share of the key, and who waits for the key
   /// waits for that one: this claim is not held up by those who wait, and waits in front of them.
   bool ahead = false;
-  /// The caller waits for a key that is busy, and will ask again. Of several keys that are claimed together, a
-  /// driver may claim those behind the busy one, too, if it has given them back when it returns.
+  /// The caller waits for a key that is busy, and will ask again. Of several keys that are claimed together,
+  /// a driver may claim those behind the busy one, too, if it has given them back when it returns.
   bool waits = false;
 };
 
