@@ -3,26 +3,25 @@
 #include <gtest/gtest.h>
 
 #include "lockkeeper/error.h"
+#include "refusal.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
-ClusterOptions parse(const std::string& uri) { return ClusterOptions::fromUri(StoreUri::parse(uri)); }
+ClusterOptions clusterOptions(const std::string& uri) {
+  return ClusterOptions::fromUri(StoreUri::parse(uri));
+}
 
-std::string faultOf(const std::string& uri) {
-  try {
-    parse(uri);
-  } catch (const ConfigError& fault) {
-    return fault.what();
-  }
-  return "accepted";
+std::string clusterFault(const std::string& uri) {
+  return refusalOf<ConfigError>([&] { clusterOptions(uri); });
 }
 
 TEST(ClusterOptions, OneLoginAndSettingsForAllNodes) {
   const ClusterOptions options =
-      parse("redis+cluster://ann:s3cr3t@a,b:7000,[::1]:7001/0?minReplicas=1&ioTimeout=3s&fence=off");
+      clusterOptions("redis+cluster://ann:s3cr3t@a,b:7000,[::1]:7001/0?minReplicas=1&ioTimeout=3s&fence=off");
   ASSERT_EQ(options.seeds.size(), 3U);
   EXPECT_EQ(options.seeds[0].host, "a");
   EXPECT_EQ(options.seeds[0].port, 6379);
@@ -38,7 +37,7 @@ TEST(ClusterOptions, OneLoginAndSettingsForAllNodes) {
 
 TEST(ClusterOptions, RefusesWhatAClusterCannotHave) {
   const auto says = [](const std::string& uri, const std::string& part) {
-    const std::string fault = faultOf(uri);
+    const std::string fault = clusterFault(uri);
     EXPECT_NE(fault.find(part), std::string::npos) << uri << ": " << fault;
     EXPECT_EQ(fault.find("s3cr3t"), std::string::npos) << fault;
   };
@@ -50,8 +49,8 @@ TEST(ClusterOptions, RefusesWhatAClusterCannotHave) {
   says("redis+cluster://:s3cr3t@a?caFile=/etc/ssl/certs/ca-certificates.crt", "tls");
   says("redis+cluster://a?db=1", "db");
   says("redis+cluster://ann@a", "no password");
-  EXPECT_EQ(faultOf("redis+cluster://a"), "accepted");
-  EXPECT_EQ(faultOf("redis+cluster://a/"), "accepted");
+  EXPECT_EQ(clusterFault("redis+cluster://a"), "accepted");
+  EXPECT_EQ(clusterFault("redis+cluster://a/"), "accepted");
 }
 
 }  // namespace

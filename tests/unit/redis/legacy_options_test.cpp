@@ -6,25 +6,18 @@
 #include "lockkeeper/redis/legacy_driver.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "refusal.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
-LegacyOptions optionsOf(const std::string& uri) { return LegacyOptions::fromUri(StoreUri::parse(uri)); }
-
-std::string faultOf(const std::string& uri) {
-  try {
-    optionsOf(uri);
-  } catch (const ConfigError& fault) {
-    return fault.what();
-  }
-  return "accepted";
-}
+LegacyOptions legacyOptions(const std::string& uri) { return LegacyOptions::fromUri(StoreUri::parse(uri)); }
 
 TEST(LegacyOptions, AHostIsEnough) {
-  const LegacyOptions options = optionsOf("redis+legacy://cache.example");
+  const LegacyOptions options = legacyOptions("redis+legacy://cache.example");
   EXPECT_EQ(options.redis.host, "cache.example");
   EXPECT_EQ(options.keyPrefix, "");
   EXPECT_EQ(options.skewAllowance, 1s);
@@ -32,7 +25,7 @@ TEST(LegacyOptions, AHostIsEnough) {
 }
 
 TEST(LegacyOptions, EverythingCanBeSaid) {
-  const LegacyOptions options = optionsOf(
+  const LegacyOptions options = legacyOptions(
       "redis+legacy://bob:secret@cache:6380/3?keyPrefix=shop%3Alock%3A&skewAllowance=5s&pure=true"
       "&allowEviction=on&connectTimeout=1s&ioTimeout=500ms&clientName=shop");
   EXPECT_EQ(options.redis.user, "bob");
@@ -50,7 +43,7 @@ TEST(LegacyOptions, EverythingCanBeSaid) {
 
 TEST(LegacyOptions, WhatIsWrongIsNamed) {
   const auto names = [](const std::string& uri, const std::string& named) {
-    const std::string fault = faultOf("redis+legacy://" + uri);
+    const std::string fault = refusalOf<ConfigError>([&] { legacyOptions("redis+legacy://" + uri); });
     EXPECT_NE(fault.find(named), std::string::npos) << fault;
     EXPECT_EQ(fault.find("s3cr3t"), std::string::npos) << fault;
   };

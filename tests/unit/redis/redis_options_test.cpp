@@ -13,30 +13,22 @@
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/redis/value_store.h"
 #include "lockkeeper/store_registry.h"
+#include "refusal.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
 RedisOptions optionsOf(const std::string& uri) { return RedisOptions::fromUri(StoreUri::parse(uri)); }
 
 std::string faultOf(const std::string& uri) {
-  try {
-    optionsOf(uri);
-  } catch (const ConfigError& fault) {
-    return fault.what();
-  }
-  return "accepted";
+  return refusalOf<ConfigError>([&] { optionsOf(uri); });
 }
 
 std::string faultOf(const RedisOptions& options) {
-  try {
-    options.check();
-  } catch (const std::invalid_argument& fault) {
-    return fault.what();
-  }
-  return "accepted";
+  return refusalOf([&] { options.check(); });
 }
 
 class RedisOptionsTest : public ::testing::Test {
@@ -111,7 +103,8 @@ TEST_F(RedisOptionsTest, AHostIsEnough) {
 
 TEST_F(RedisOptionsTest, EverythingCanBeSaid) {
   const RedisOptions options = optionsOf(
-      "redis://ann:s%40cret@[::1]:7000/3?fence=off&fenceKept=2h&allowEviction=true&minReplicas=2&replicaTimeout=250ms"
+      "redis://ann:s%40cret@[::1]:7000/"
+      "3?fence=off&fenceKept=2h&allowEviction=true&minReplicas=2&replicaTimeout=250ms"
       "&connectTimeout=1s&ioTimeout=500ms&clientName=shop");
   EXPECT_EQ(options.host, "::1");
   EXPECT_EQ(options.port, 7000);

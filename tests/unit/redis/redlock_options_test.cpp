@@ -4,25 +4,24 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redlock_driver.h"
+#include "refusal.h"
 
 namespace lockkeeper::redis {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
-RedlockOptions parse(const std::string& uri) { return RedlockOptions::fromUri(StoreUri::parse(uri)); }
+RedlockOptions redlockOptions(const std::string& uri) {
+  return RedlockOptions::fromUri(StoreUri::parse(uri));
+}
 
-std::string faultOf(const std::string& uri) {
-  try {
-    parse(uri);
-  } catch (const ConfigError& fault) {
-    return fault.what();
-  }
-  return "accepted";
+std::string redlockFault(const std::string& uri) {
+  return refusalOf<ConfigError>([&] { redlockOptions(uri); });
 }
 
 TEST(RedlockOptions, EachNodeHasItsAddressAndCredentials) {
-  const RedlockOptions options = parse("redlock://a,ann:p%2Cw@b:7000,:q@[::1]:7001/2");
+  const RedlockOptions options = redlockOptions("redlock://a,ann:p%2Cw@b:7000,:q@[::1]:7001/2");
   ASSERT_EQ(options.nodes.size(), 3U);
   EXPECT_EQ(options.nodes[0].host, "a");
   EXPECT_EQ(options.nodes[0].port, 6379);
@@ -39,20 +38,21 @@ TEST(RedlockOptions, EachNodeHasItsAddressAndCredentials) {
 }
 
 TEST(RedlockOptions, EachNodeMayHaveItsOwnDatabaseAndTls) {
-  const RedlockOptions options = parse("redlock://a,b,c/0,3,1?tls=off,on,off");
+  const RedlockOptions options = redlockOptions("redlock://a,b,c/0,3,1?tls=off,on,off");
   ASSERT_EQ(options.nodes.size(), 3U);
   EXPECT_EQ(options.nodes[0].display(), "redis://a:6379/0");
   EXPECT_EQ(options.nodes[1].display(), "rediss://b:6379/3");
   EXPECT_EQ(options.nodes[2].display(), "redis://c:6379/1");
-  EXPECT_NE(faultOf("redlock://a,b,c/0,1").find("one for each of 3"), std::string::npos);
-  EXPECT_NE(faultOf("redlock://a,b,c/0,,1").find("''"), std::string::npos);
-  EXPECT_NE(faultOf("redlock://a,b,c?tls=on,off").find("'on,off'"), std::string::npos);
-  EXPECT_NE(faultOf("redlock://a,b,c?tls=on,off,no").find("'no'"), std::string::npos);
-  EXPECT_NE(faultOf("redlock://a,b,c?tls=off,off,off&caFile=/dev/null").find("tls=on"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a,b,c/0,1").find("one for each of 3"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a,b,c/0,,1").find("''"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a,b,c?tls=on,off").find("'on,off'"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a,b,c?tls=on,off,no").find("'no'"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a,b,c?tls=off,off,off&caFile=/dev/null").find("tls=on"),
+            std::string::npos);
 }
 
 TEST(RedlockOptions, HasTheDefaultsThatTheAlgorithmAsksFor) {
-  const RedlockOptions options = parse("redlock://a,b,c");
+  const RedlockOptions options = redlockOptions("redlock://a,b,c");
   EXPECT_EQ(options.restartGuard, 60s);
   EXPECT_FALSE(options.appendFsyncAlways);
   EXPECT_EQ(options.drift, 1U);
@@ -61,7 +61,7 @@ TEST(RedlockOptions, HasTheDefaultsThatTheAlgorithmAsksFor) {
 }
 
 TEST(RedlockOptions, ReadsEveryParameter) {
-  const RedlockOptions options = parse(
+  const RedlockOptions options = redlockOptions(
       "redlock://a,b,c?restartGuard=2m&appendfsync=always&drift=5&minValidity=70&nodeTimeout=80ms&tls=on"
       "&connectTimeout=1s&ioTimeout=3s&clientName=shop&allowEviction=on");
   EXPECT_EQ(options.restartGuard, 2min);
@@ -76,18 +76,18 @@ TEST(RedlockOptions, ReadsEveryParameter) {
     EXPECT_EQ(node.clientName, "shop");
     EXPECT_TRUE(node.allowEviction);
   }
-  EXPECT_FALSE(parse("redlock://a,b,c?restartGuard=off").restartGuard);
+  EXPECT_FALSE(redlockOptions("redlock://a,b,c?restartGuard=off").restartGuard);
 }
 
 TEST(RedlockOptions, RefusesWhatMakesNoQuorum) {
-  EXPECT_NE(faultOf("redlock://a").find("1 node:"), std::string::npos) << faultOf("redlock://a");
-  EXPECT_NE(faultOf("redlock://a,b").find("2 nodes"), std::string::npos);
-  EXPECT_EQ(faultOf("redlock://a,b,c,d"), "accepted");
-  EXPECT_NE(faultOf("redlock://a,b,:s3cr3t@a").find("a:6379 twice"), std::string::npos);
-  EXPECT_EQ(faultOf("redlock://a,b,:s3cr3t@a").find("s3cr3t"), std::string::npos);
+  EXPECT_NE(redlockFault("redlock://a").find("1 node:"), std::string::npos) << redlockFault("redlock://a");
+  EXPECT_NE(redlockFault("redlock://a,b").find("2 nodes"), std::string::npos);
+  EXPECT_EQ(redlockFault("redlock://a,b,c,d"), "accepted");
+  EXPECT_NE(redlockFault("redlock://a,b,:s3cr3t@a").find("a:6379 twice"), std::string::npos);
+  EXPECT_EQ(redlockFault("redlock://a,b,:s3cr3t@a").find("s3cr3t"), std::string::npos);
   std::string many = "redlock://a0";
   for (int i = 1; i < 32; ++i) many += ",a" + std::to_string(i);
-  EXPECT_NE(faultOf(many).find("32 nodes"), std::string::npos);
+  EXPECT_NE(redlockFault(many).find("32 nodes"), std::string::npos);
 }
 
 TEST(RedlockOptions, NamesTheParameterThatIsWrong) {
@@ -97,22 +97,22 @@ TEST(RedlockOptions, NamesTheParameterThatIsWrong) {
         std::pair{"appendfsync=no", "always"}, std::pair{"drift=0", "drift"}, std::pair{"drift=26", "25"},
         std::pair{"minValidity=91", "90"}, std::pair{"nodeTimeout=0ms", "nodeTimeout"},
         std::pair{"caFile=/x", "tls=on"}, std::pair{"fence=off", "fence"}, std::pair{"tls=maybe", "maybe"}}) {
-    const std::string text = faultOf(std::string("redlock://a,b,c?") + query);
+    const std::string text = redlockFault(std::string("redlock://a,b,c?") + query);
     EXPECT_NE(text.find(named), std::string::npos) << text;
   }
 }
 
 TEST(RedlockOptions, AreCheckedAlsoWhenNoUriWasRead) {
-  RedlockOptions options = parse("redlock://a,b,c");
+  RedlockOptions options = redlockOptions("redlock://a,b,c");
   options.drift = 0;
   EXPECT_THROW(options.check(), std::invalid_argument);
-  options = parse("redlock://a,b,c");
+  options = redlockOptions("redlock://a,b,c");
   options.restartGuard = 10ms;
   EXPECT_THROW(options.check(), std::invalid_argument);
-  options = parse("redlock://a,b,c");
+  options = redlockOptions("redlock://a,b,c");
   options.nodes.pop_back();
   EXPECT_THROW(options.check(), std::invalid_argument);
-  options = parse("redlock://a,b,c");
+  options = redlockOptions("redlock://a,b,c");
   options.nodes.back().ioTimeout = std::chrono::milliseconds::max();
   EXPECT_THROW(options.check(), std::invalid_argument);
 }
@@ -131,15 +131,9 @@ TEST(RedlockOptions, ANodeTimeoutOutOfRangeMakesNoDriver) {
            Case{1ms, "accepted"},
            Case{1h, "accepted"},
        }) {
-    RedlockOptions options = parse("redlock://a,b,c");
+    RedlockOptions options = redlockOptions("redlock://a,b,c");
     options.nodeTimeout = each.nodeTimeout;
-    std::string fault = "accepted";
-    try {
-      const RedlockDriver driver(options);
-    } catch (const std::invalid_argument& error) {
-      fault = error.what();
-    }
-    EXPECT_EQ(fault, each.fault);
+    EXPECT_EQ(refusalOf([&] { const RedlockDriver driver(options); }), each.fault);
   }
 }
 

@@ -4,21 +4,13 @@
 #include <limits>
 
 #include "rate_fixture.h"
+#include "refusal.h"
 
 namespace lockkeeper::testing {
 namespace {
 
 using RateLimiterTest = RateFixture;
-
-template <class Exception, class Call>
-std::string messageOf(Call&& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using test::refusalOf;
 
 TEST_F(RateLimiterTest, ADecisionTellsAllThatACallerAsks) {
   const RatePolicy sms = limit("2/s", {.burst = 10});
@@ -40,34 +32,26 @@ TEST_F(RateLimiterTest, ADecisionTellsAllThatACallerAsks) {
 
 TEST_F(RateLimiterTest, ACostBeyondTheBurstIsAnErrorAndNotAWait) {
   const RatePolicy sms = limit("2/s", {.burst = 10});
-  EXPECT_EQ(messageOf<std::invalid_argument>([&] { (void)limiter.take("k", sms, 11); }),
+  EXPECT_EQ(refusalOf([&] { (void)limiter.take("k", sms, 11); }),
             "the cost 11 can never be allowed by the limit 'sms': 0 to 10 are possible");
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take("k", sms, -1); }).find("-1"),
-            std::string::npos);
-  EXPECT_NE(
-      messageOf<std::invalid_argument>([&] { (void)limiter.takeOrWait("k", sms, {.waitFor = 1h}, 11); }),
-      "nothing was thrown");
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take("", sms); }).find("empty"),
-            std::string::npos);
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.reserve("k", sms); }).find("leaky-queue"),
-            std::string::npos);
+  EXPECT_NE(refusalOf([&] { (void)limiter.take("k", sms, -1); }).find("-1"), std::string::npos);
+  EXPECT_NE(refusalOf([&] { (void)limiter.takeOrWait("k", sms, {.waitFor = 1h}, 11); }), "accepted");
+  EXPECT_NE(refusalOf([&] { (void)limiter.take("", sms); }).find("empty"), std::string::npos);
+  EXPECT_NE(refusalOf([&] { (void)limiter.reserve("k", sms); }).find("leaky-queue"), std::string::npos);
   const RatePolicy queue = limit("2/s", {.kind = RateKind::leakyQueue});
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.refund("k", queue); }).find("slot"),
-            std::string::npos);
+  EXPECT_NE(refusalOf([&] { (void)limiter.refund("k", queue); }).find("slot"), std::string::npos);
   EXPECT_EQ(network->calls(), 0);
 }
 
 TEST_F(RateLimiterTest, BadOptionsMakeNoLimiter) {
-  EXPECT_NE(messageOf<std::invalid_argument>([] { RateLimiter made(nullptr); }).find("driver"),
-            std::string::npos);
+  EXPECT_NE(refusalOf([] { RateLimiter made(nullptr); }).find("driver"), std::string::npos);
   RateLimiterOptions bad = options();
   bad.operationTimeout = 0ms;
-  EXPECT_EQ(messageOf<std::invalid_argument>([&] { RateLimiter made(network, bad); }),
+  EXPECT_EQ(refusalOf([&] { RateLimiter made(network, bad); }),
             "operationTimeout is 0s: it must be 1ms to 1h");
   bad = options();
   bad.keyNamespace = "a:b";
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { RateLimiter made(network, bad); }).find("a:b"),
-            std::string::npos);
+  EXPECT_NE(refusalOf([&] { RateLimiter made(network, bad); }).find("a:b"), std::string::npos);
 }
 
 TEST_F(RateLimiterTest, SeveralLimitsNameTheOneThatRefuses) {
@@ -114,14 +98,13 @@ TEST_F(RateLimiterTest, OfSeveralThatRefuseTheOneThatLastsLongestIsNamed) {
 
 TEST_F(RateLimiterTest, SeveralLimitsMustBeDifferentAndNotTooMany) {
   const RatePolicy sms = limit("5/h"), mail("mail", sms.options());
-  EXPECT_NE(messageOf<std::invalid_argument>([&] {
+  EXPECT_NE(refusalOf([&] {
               (void)limiter.take({{"k", &sms}, {"k", &sms}});
             }).find("twice"),
             std::string::npos);
   EXPECT_TRUE(limiter.take({{"k", &sms}, {"k", &mail}}));
   std::vector<RateTake> many(17, RateTake{"k", &sms});
-  EXPECT_NE(messageOf<std::invalid_argument>([&] { (void)limiter.take(many); }).find("17"),
-            std::string::npos);
+  EXPECT_NE(refusalOf([&] { (void)limiter.take(many); }).find("17"), std::string::npos);
   EXPECT_THROW((void)limiter.take(std::span<RateTake>{}), std::invalid_argument);
   EXPECT_EQ(network->calls(), 1);
 }

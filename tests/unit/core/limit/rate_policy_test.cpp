@@ -2,22 +2,14 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/rate_policy.h"
+#include "refusal.h"
 
 namespace lockkeeper::testing {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 using Settings = std::map<std::string, std::string>;
-
-template <class Exception = std::invalid_argument, class Make>
-std::string refusalOf(Make&& make) {
-  try {
-    make();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "accepted";
-}
 
 std::string refusal(const Settings& settings) {
   return refusalOf<ConfigError>([&] { (void)RatePolicy::parse("sms", settings); });

@@ -3,24 +3,17 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/fake_fences.h"
+#include "refusal.h"
 
 namespace lockkeeper::testing {
 namespace {
 
-template <class Exception, class Fn>
-std::string messageOf(Fn&& fn) {
-  try {
-    fn();
-  } catch (const Exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
+using test::refusalOf;
 
 class BadInputTest : public ManagerFixture {
  protected:
   std::string refusal(std::string_view key, const LockOptions& lockOptions) {
-    const auto message = messageOf<std::invalid_argument>([&] { (void)manager.tryLock(key, lockOptions); });
+    const auto message = refusalOf([&] { (void)manager.tryLock(key, lockOptions); });
     EXPECT_EQ(network->calls(Call::acquire), 0) << "something was sent";
     return message;
   }
@@ -48,14 +41,14 @@ TEST_F(BadInputTest, ManagersWithBadOptionsAreNotMade) {
   const auto made = [&](auto change) {
     auto bad = options();
     change(bad);
-    return messageOf<std::invalid_argument>([&] { LockManager(store, bad); });
+    return refusalOf([&] { LockManager(store, bad); });
   };
   EXPECT_EQ(made([](auto& o) { o.keyNamespace = "a b"; }),
             "the namespace is 'a b': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
   EXPECT_EQ(made([](auto& o) { o.owner = "me@home"; }),
             "the owner 'me@home' is not 1 to 64 printable characters without '@'");
   EXPECT_EQ(made([](auto& o) { o.operationTimeout = 0ms; }), "operationTimeout is 0s: it must be 1ms to 1h");
-  EXPECT_EQ(messageOf<std::invalid_argument>([&] {
+  EXPECT_EQ(refusalOf([&] {
               auto bad = options();
               bad.lock.ttl = 25h;
               LockManager(store, bad);
@@ -105,7 +98,7 @@ TEST(Duration, ReadsWhatItWritesAndNamesWhatItDoesNot) {
   }
   for (const auto* text :
        {"", "5", "s", "5 s", "-5s", "5.5s", "5d", "5sx", "99999999999999999999s", "9223372036854775807h"}) {
-    EXPECT_EQ(messageOf<ConfigError>([&] { parseDuration("lock.ttl", text); }),
+    EXPECT_EQ(refusalOf<ConfigError>([&] { parseDuration("lock.ttl", text); }),
               "lock.ttl: " + quoted(text) +
                   " is not a duration: a whole number with a unit is, such as 250ms, 30s, 5m or 1h");
   }
@@ -116,11 +109,11 @@ TEST(StoreRegistry, OpensRegisteredSchemesAndNamesThemOtherwise) {
   EXPECT_TRUE(registry.open("memory:"));
   EXPECT_TRUE(registry.knows("memory"));
   EXPECT_FALSE(registry.knows("zookeeper"));
-  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("zookeeper://host"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("zookeeper://host"); }),
             "no driver is registered for the scheme 'zookeeper': this program knows memory");
-  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory:?size=3"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("memory:?size=3"); }),
             "the store's parameter 'size' is unknown: memory knows none");
-  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("memory://host"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("memory://host"); }),
             "the store 'memory:' takes no host and no path");
   EXPECT_THROW(registry.add("memory", nullptr), std::invalid_argument);
 }
@@ -137,7 +130,7 @@ TEST(StoreRegistry, LetsAStoreOpenItsParts) {
       });
   EXPECT_TRUE(registry.open("mirror:?fenceStore=counter:"));
   EXPECT_EQ(opened, fences);
-  EXPECT_EQ(messageOf<ConfigError>([&] { registry.open("mirror:?fenceStore=memory:"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("mirror:?fenceStore=memory:"); }),
             "no source of fences is registered for the scheme 'memory': this program knows counter");
   EXPECT_THROW(registry.addComposition("memory", nullptr), std::invalid_argument);
   EXPECT_THROW(registry.addFences("counter", nullptr), std::invalid_argument);

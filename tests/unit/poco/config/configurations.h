@@ -8,8 +8,6 @@
 #include <sstream>
 #include <string>
 
-#include "lockkeeper/error.h"
-
 namespace lockkeeper::poco {
 
 using Configuration = Poco::AutoPtr<Poco::Util::AbstractConfiguration>;
@@ -25,16 +23,5 @@ inline Configuration properties(const std::string& text) {
 }
 inline Configuration json(const std::string& text) { return parsed<Poco::Util::JSONConfiguration>(text); }
 inline Configuration xml(const std::string& text) { return parsed<Poco::Util::XMLConfiguration>(text); }
-
-/// The message of the ConfigError that `fn` throws.
-template <class Fn>
-std::string refusal(Fn&& fn) {
-  try {
-    fn();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "nothing was refused";
-}
 
 }  // namespace lockkeeper::poco

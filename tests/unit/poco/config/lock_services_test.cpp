@@ -13,19 +13,22 @@
 
 #include "captured_log.h"
 #include "configurations.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
+#include "refusal.h"
 
 namespace lockkeeper::poco {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
 LockServices services(const std::string& text, const StoreRegistry& stores = {}) {
   return fromConfiguration(*properties(text), stores);
 }
 
 std::string refused(const std::string& text, const StoreRegistry& stores = {}) {
-  return refusal([&] { services(text, stores); });
+  return refusalOf<ConfigError>([&] { services(text, stores); });
 }
 
 /// A store of somebody else, which keeps locks and nothing more.
@@ -136,9 +139,9 @@ TEST(LockServices, MigratesBetweenTwoStores) {
 TEST(LockServices, ALimitThatIsNotThereNamesTheNearest) {
   const LockServices shop = services(
       "lockkeeper.store = memory:\nlockkeeper.limits.sms.rate = 1/s\nlockkeeper.limits.mail.rate = 1/s\n");
-  EXPECT_EQ(refusal([&] { (void)shop.policy("smss"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.policy("smss"); }),
             "lockkeeper.limits.smss.rate is missing: did you mean the limit 'sms'?");
-  EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").policy("sms"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([] { (void)services("lockkeeper.store = memory:\n").policy("sms"); }),
             "lockkeeper.limits.sms.rate is missing: no limit is configured");
 }
 
@@ -152,7 +155,8 @@ TEST(LockServices, AfterAReloadPoliciesAreThoseOfTheFilters) {
   EXPECT_EQ(shop.policy("sms").limit(), 2);
   EXPECT_EQ(shop.task("t").ttl, 9s);
   EXPECT_EQ(before.limit(), 1) << "what was given out stays";
-  EXPECT_EQ(refusal([&] { shop.reload(readSettings(*properties("lockkeeper.limits.sms.burst = 2\n"))); }),
+  EXPECT_EQ(refusalOf<ConfigError>(
+                [&] { shop.reload(readSettings(*properties("lockkeeper.limits.sms.burst = 2\n"))); }),
             "limit 'sms': rate is missing, such as rate = 2/s");
   EXPECT_EQ(shop.policy("sms").limit(), 2);
 }
@@ -173,13 +177,13 @@ TEST(LockServices, AReloadReachesWhoeverKeepsALimit) {
   EXPECT_EQ(before.limit(), 1) << "what was given out stays";
 
   const auto without = readSettings(*properties("lockkeeper.limits.mail.rate = 9/h\n"));
-  EXPECT_EQ(refusal([&] { shop.reload(without); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { shop.reload(without); }),
             "lockkeeper.limits.sms.rate is missing: did you mean the limit 'mail'?");
   EXPECT_EQ(sms.now().limit(), 3);
-  EXPECT_EQ(refusal([&] { (void)shop.policy("mail"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.policy("mail"); }),
             "lockkeeper.limits.mail.rate is missing: did you mean the limit 'sms'?")
       << "nothing of a wrong configuration counts";
-  EXPECT_EQ(refusal([&] { (void)shop.livePolicy("smss"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.livePolicy("smss"); }),
             "lockkeeper.limits.smss.rate is missing: did you mean the limit 'sms'?");
 }
 
@@ -232,7 +236,7 @@ TEST(LockServices, AReloadChangesAllFiltersOrNothing) {
   // Each wrong for one of them alone; the limit itself is right.
   const auto refusedWith = [&](const std::string& text) {
     const Settings settings = readSettings(*properties(good + "lockkeeper.limits.sms.rate = 7/h\n" + text));
-    const std::string message = refusal([&] { shop.reload(settings); });
+    const std::string message = refusalOf<ConfigError>([&] { shop.reload(settings); });
     EXPECT_EQ(shop.policy("sms").limit(), 1) << text;
     return message;
   };
@@ -274,7 +278,8 @@ TEST(LockServices, WhoCannotGoByTheOptionsDoesNotFollow) {
   const FollowingFilter filter([&] {
     if (!fits) throw std::invalid_argument("lockkeeper.http.routes.sms.limits.sms needs a user");
   });
-  EXPECT_EQ(refusal([&] { shop.follow(filter); }), "lockkeeper.http.routes.sms.limits.sms needs a user");
+  EXPECT_EQ(refusalOf<ConfigError>([&] { shop.follow(filter); }),
+            "lockkeeper.http.routes.sms.limits.sms needs a user");
   shop.reload(readSettings(*properties("lockkeeper.limits.sms.rate = 2/h\n")));
   EXPECT_EQ(filter.limit(), 0);
   fits = true;
@@ -323,7 +328,7 @@ TEST(LockServices, KeepsAnswersInAStoreOfTheirOwn) {
   EXPECT_NE(services("lockkeeper.store = memory:\n" + shared + route).sharedAnswers(), nullptr);
   EXPECT_NE(refused(other + shared + route, stores).find("lockkeeper.http.idempotency.store: "),
             std::string::npos);
-  EXPECT_EQ(refusal([&] { (void)services(other, stores).sharedAnswers(); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)services(other, stores).sharedAnswers(); }),
             "lockkeeper.http.idempotency.store is missing, where answers are kept");
   EXPECT_NE(refused(other + "lockkeeper.http.idempotency.store = redis://h\n", stores)
                 .find("lockkeeper.http.idempotency.store: this program has no driver"),
@@ -359,9 +364,9 @@ TEST(LockServices, RunsTasksAsConfigured) {
   EXPECT_EQ(report.run(), TaskOutcome::skipped) << "within atLeast";
   EXPECT_TRUE(shop.locks().isLocked("report"));
   EXPECT_EQ(shop.task("clean-up").atMost, TaskOptions{}.atMost);
-  EXPECT_EQ(refusal([&] { (void)shop.task("reprot"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.task("reprot"); }),
             "lockkeeper.tasks.reprot.atMost is missing: did you mean the task 'report'?");
-  EXPECT_EQ(refusal([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
+  EXPECT_EQ(refusalOf<ConfigError>([] { (void)services("lockkeeper.store = memory:\n").task("report"); }),
             "lockkeeper.tasks.report.atMost is missing: no task is configured");
 }
 
@@ -382,9 +387,9 @@ TEST(LockServices, SchedulesTasksAsConfigured) {
   EXPECT_EQ(ran.get_future().wait_for(20s), std::future_status::ready) << "the last full hour, at once";
   often = shop.schedule("nightly", [](const Lock&, const std::stop_token&) {});
   EXPECT_EQ(shop.task("often").atMost, 9s);
-  EXPECT_EQ(refusal([&] { (void)shop.schedule("nihgtly", once); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.schedule("nihgtly", once); }),
             "lockkeeper.tasks.nihgtly.cron is missing: did you mean the task 'nightly'?");
-  EXPECT_EQ(refusal([&] { (void)shop.schedule("unplanned", once); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)shop.schedule("unplanned", once); }),
             "lockkeeper.tasks.unplanned.cron is missing: did you mean the task 'nightly'?");
 }
 
@@ -427,7 +432,7 @@ TEST(LockServices, AScheduleThatWasMadeInCodeNeedsItsTask) {
   Settings settings;
   settings.store = "memory:";
   settings.schedules["t"].cron = "@daily";
-  EXPECT_EQ(refusal([&] { LockServices(settings, StoreRegistry()); }),
+  EXPECT_EQ(refusalOf<ConfigError>([&] { LockServices(settings, StoreRegistry()); }),
             "lockkeeper.tasks.t has a schedule, but is no task");
 }
 
@@ -442,7 +447,7 @@ TEST(LockServices, AStoreWithoutLimitsIsToldWhereLimitsAreUsed) {
       "lockkeeper.store: the store other: keeps no rate limits: name one that does in "
       "lockkeeper.limiter.store";
   const LockServices locksOnly = services("lockkeeper.store = other:\n", stores);
-  EXPECT_EQ(refusal([&] { (void)locksOnly.limits(); }), none);
+  EXPECT_EQ(refusalOf<ConfigError>([&] { (void)locksOnly.limits(); }), none);
   const std::string limit = "lockkeeper.store = other:\nlockkeeper.limits.sms.rate = 1/s\n";
   EXPECT_EQ(refused(limit, stores), none);
   EXPECT_EQ(refused("lockkeeper.store = memory:\nlockkeeper.limiter.store = other:\n", stores),

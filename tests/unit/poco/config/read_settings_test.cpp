@@ -6,15 +6,18 @@
 #include <cstdlib>
 
 #include "configurations.h"
+#include "lockkeeper/error.h"
 #include "lockkeeper/poco/settings.h"
+#include "refusal.h"
 
 namespace lockkeeper::poco {
 namespace {
 
 using namespace std::chrono_literals;
+using test::refusalOf;
 
-std::string refused(const std::string& text) {
-  return refusal([&] { readSettings(*properties(text)); });
+std::string settingsRefusal(const std::string& text) {
+  return refusalOf<ConfigError>([&] { readSettings(*properties(text)); });
 }
 
 void expectShop(const Settings& settings) {
@@ -93,7 +96,7 @@ TEST(ReadSettings, FollowsReferencesAndLeavesPasswordsToTheStore) {
                          "redis://:${REDIS_PASSWORD}@${system.env.LOCKKEEPER_TEST_HOST}/${shop.db}\n"),
               1);
   EXPECT_EQ(readSettings(*layers).store, "redis://:${REDIS_PASSWORD}@10.0.0.5/3");
-  EXPECT_EQ(refused("lockkeeper.lock.ttl = ${lockkeeper.lock.ttl}\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.lock.ttl = ${lockkeeper.lock.ttl}\n"),
             "lockkeeper.lock.ttl cannot be read: Too many property references encountered");
 }
 
@@ -108,7 +111,7 @@ TEST(ReadSettings, AnEmptyValueIsAsGoodAsNone) {
 
 TEST(ReadSettings, NamesTheNearestKnownSetting) {
   const auto unknown = [](const std::string& name) {
-    const std::string message = refused("lockkeeper." + name + " = 1\n");
+    const std::string message = settingsRefusal("lockkeeper." + name + " = 1\n");
     const std::string head = "the setting 'lockkeeper." + name + "' is unknown: did you mean lockkeeper.";
     EXPECT_EQ(message.substr(0, head.size()), head);
     return message.substr(std::min(head.size(), message.size()));
@@ -128,11 +131,13 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(unknown("migration.board"), "migration.stateStore?") << "as it was called once";
   EXPECT_EQ(unknown("http.routes.sms.mach"), "http.routes.sms.match?");
   EXPECT_EQ(unknown("http.route.sms.limits.total"), "http.routes.sms.limits.total?");
-  EXPECT_EQ(refusal([] { readSettings(*json(R"({"lockkeeper": {"lock": {"ttl": "9s", "tlt": null}}})")); }),
+  EXPECT_EQ(refusalOf<ConfigError>(
+                [] { readSettings(*json(R"({"lockkeeper": {"lock": {"ttl": "9s", "tlt": null}}})")); }),
             "the setting 'lockkeeper.lock.tlt' is unknown: did you mean lockkeeper.lock.ttl?");
-  EXPECT_EQ(refusal([] { readSettings(*xml("<c><lockkeeper><lock><ttL>9s</ttL></lock></lockkeeper></c>")); }),
+  EXPECT_EQ(refusalOf<ConfigError>(
+                [] { readSettings(*xml("<c><lockkeeper><lock><ttL>9s</ttL></lock></lockkeeper></c>")); }),
             "the setting 'lockkeeper.lock.ttL' is unknown: did you mean lockkeeper.lock.ttl?");
-  EXPECT_EQ(refused("lockkeeperr.store = x\nshop.limits = 3\n"), "nothing was refused") << "not ours";
+  EXPECT_EQ(settingsRefusal("lockkeeperr.store = x\nshop.limits = 3\n"), "accepted") << "not ours";
 }
 
 TEST(ReadSettings, NamesMayHaveDots) {
@@ -148,7 +153,7 @@ TEST(ReadSettings, NamesMayHaveDots) {
 
 TEST(ReadSettings, NamesTheValueThatIsWrong) {
   const auto noDuration = [](const std::string& setting, const std::string& text) {
-    EXPECT_EQ(refused(setting + " = " + text + "\n"),
+    EXPECT_EQ(settingsRefusal(setting + " = " + text + "\n"),
               setting + ": '" + text +
                   "' is not a duration: a whole number with a unit is, such as 250ms, 30s, 5m or 1h");
   };
@@ -156,23 +161,24 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
   noDuration("lockkeeper.lock.maxHold", "1.5s");
   noDuration("lockkeeper.migration.lease", "15 s");
   noDuration("lockkeeper.tasks.report.atMost", "20");
-  EXPECT_EQ(refused("lockkeeper.namespace = my shop\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.namespace = my shop\n"),
             "lockkeeper.namespace is 'my shop': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
-  EXPECT_EQ(refused("lockkeeper.migration.name = a/b\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.migration.name = a/b\n"),
             "lockkeeper.migration.name is 'a/b': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
-  EXPECT_EQ(refused("lockkeeper.lock.renew = always\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.lock.renew = always\n"),
             "lockkeeper.lock.renew is 'always': automatic and manual are allowed");
   EXPECT_EQ(
-      refused("lockkeeper.migration.phase = order:* 101% = both\n"),
+      settingsRefusal("lockkeeper.migration.phase = order:* 101% = both\n"),
       "lockkeeper.migration.phase: the rule 'order:* 101% = both' has the percentage '101%': 0% to 100%, in "
       "whole numbers, are allowed");
-  EXPECT_EQ(refused("lockkeeper.migration.maxTtl = 25h\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.migration.maxTtl = 25h\n"),
             "lockkeeper.migration.maxTtl is 25h: it must be 10ms to 24h");
-  EXPECT_EQ(refused("lockkeeper.lock.ttl = 25h\n"), "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
-  EXPECT_EQ(refused("lockkeeper.lock.operationTimeout = 2h\n"),
+  EXPECT_EQ(settingsRefusal("lockkeeper.lock.ttl = 25h\n"),
+            "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
+  EXPECT_EQ(settingsRefusal("lockkeeper.lock.operationTimeout = 2h\n"),
             "lockkeeper.lock: operationTimeout is 2h: it must be 1ms to 1h");
   const auto limit = [](const std::string& text) {
-    return refusal([&] { readSettings(*properties(text)).policies(); });
+    return refusalOf<ConfigError>([&] { readSettings(*properties(text)).policies(); });
   };
   EXPECT_EQ(limit("lockkeeper.limits.sms.burst = 3\n"), "limit 'sms': rate is missing, such as rate = 2/s");
   EXPECT_EQ(limit("lockkeeper.limits.sms.rate = 5\n"),

@@ -4,10 +4,13 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "refusal.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
 namespace {
+
+using test::refusalOf;
 
 TEST(ServerChecks, TakesTheFactsFromInfo) {
   const ServerFacts facts = parseInfo(
@@ -22,12 +25,7 @@ TEST(ServerChecks, TakesTheFactsFromInfo) {
 }
 
 std::string faultOf(const ServerFacts& facts, const RedisOptions& options = {}) {
-  try {
-    checkServer("the store", facts, options);
-  } catch (const Error& fault) {
-    return fault.what();
-  }
-  return "accepted";
+  return refusalOf<Error>([&] { checkServer("the store", facts, options); });
 }
 
 const ServerFacts good = {.role = "master", .version = "6.0.1", .evictionPolicy = "noeviction"};

@@ -13,6 +13,7 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/store_registry.h"
+#include "refusal.h"
 #include "version/version_fixture.h"
 
 namespace lockkeeper::test {
@@ -27,16 +28,6 @@ Claimant sharer(const std::string& key, std::uint32_t weight, std::uint32_t limi
   who.key = key;
   who.share = Share{weight, limit};
   return who;
-}
-
-template <class Call>
-std::string refusalOf(Call call) {
-  try {
-    call();
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 class VersionShare : public VersionTest {
@@ -153,7 +144,8 @@ TEST_P(VersionShare, OneThatIsBrokenOrResizedMayBeAlone) {
   ASSERT_TRUE(grants(first));
   Permits& permits = *capability<Permits>(*store.direct);
   ASSERT_TRUE(permits.resize("k", 2, soon()));
-  EXPECT_THAT(refusalOf([&] { (void)store.direct->acquire(sharer("k", 1, 3).request()); }), HasSubstr("2"));
+  EXPECT_THAT(refusalOf<ConfigError>([&] { (void)store.direct->acquire(sharer("k", 1, 3).request()); }),
+              HasSubstr("2"));
   EXPECT_EQ(permits.shareHolders("k", soon()).at(0).share, (Share{1, 2}));
   EXPECT_TRUE(releases(first));
 
@@ -307,7 +299,7 @@ TEST_P(VersionShareRights, LocksNeedNoTableOfShares) {
   EXPECT_FALSE(capability<Permits>(*driver)->resize(whole.key, 3, soon()));
   EXPECT_TRUE(capability<Breakable>(*driver)->breakLock(whole.key, soon()));
   EXPECT_FALSE(capability<Breakable>(*driver)->breakLock(whole.key, soon()));
-  EXPECT_THAT(refusalOf([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
+  EXPECT_THAT(refusalOf<ConfigError>([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
               AllOf(HasSubstr("lockkeeper_locks_shares' doesn't exist"), HasSubstr("version.sql"),
                     HasSubstr("createTable=true")));
   Claimant next;
@@ -327,7 +319,7 @@ TEST_P(VersionShareRights, TheFirstShareMakesItsTableWhereThatIsWanted) {
 TEST_P(VersionShareRights, AMissingRightIsNamed) {
   ASSERT_TRUE(grants(sharer("makes both tables", 1, 3)));
   const auto driver = open({"SELECT, INSERT, UPDATE ON " + store.database + ".*"}, "");
-  EXPECT_THAT(refusalOf([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
+  EXPECT_THAT(refusalOf<ConfigError>([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
               AllOf(HasSubstr("DELETE command denied"), HasSubstr("lockkeeper_locks_shares")));
   EXPECT_TRUE(grants(sharer("k", 2, 2))) << "nothing was taken";
 }
