@@ -14,8 +14,8 @@ using test::RedisCluster;
 
 constexpr std::size_t masters = 3;
 
-// As in redis_stores.cpp, of one key.
-constexpr const char* addWaiter =
+// As in redis_stores.cpp.
+constexpr const char* addWaiterOfOneKey =
     "redis.call('ZADD', KEYS[1], 1, 'dead') "
     "redis.call('HSET', KEYS[2], 'dead', string.format('%.0f 1 ', redis.call('TIME')[1] * 1000 + 4000)) "
     "return 1";
@@ -70,8 +70,8 @@ std::vector<DriverFactory> clusterStores() {
   factory.requests = [sum] { return sum(requestsOf); };
   factory.addDeadWaiter = [cluster](const std::string& key) {
     const std::size_t node = RedisCluster::slotOf(key) * masters / RedisCluster::slots;
-    cluster().node(node).command(
-        {"EVAL", addWaiter, "2", "{" + key + "}:lockkeeper:queue", "{" + key + "}:lockkeeper:waiters"});
+    cluster().node(node).command({"EVAL", addWaiterOfOneKey, "2", "{" + key + "}:lockkeeper:queue",
+                                  "{" + key + "}:lockkeeper:waiters"});
   };
   factory.endWakeUps = [cluster] {
     for (std::size_t node = 0; node < masters; ++node) {

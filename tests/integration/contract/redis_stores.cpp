@@ -34,7 +34,7 @@ Server serverWith(RedisOptions options) {
   };
 }
 
-DriverFactory redisStore(const char* name, RedisUri* uri, FencePromise fence, const Server& server) {
+DriverFactory storeOnServer(const char* name, RedisUri* uri, FencePromise fence, const Server& server) {
   const auto open = [uri, server] {
     StoreRegistry registry;
     redis::use(registry);
@@ -85,7 +85,7 @@ DriverFactory withQueues(DriverFactory factory, const Server& server) {
 DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
                          FencePromise fence = FencePromise::whileStoreKeepsWrites) {
   const Server server = serverWith(std::move(options));
-  return withQueues(redisStore(name, uri, fence, server), server);
+  return withQueues(storeOnServer(name, uri, fence, server), server);
 }
 
 // A master alone: what replicas are for is tested elsewhere.
@@ -114,7 +114,7 @@ DriverFactory sentinelStore() {
 std::string addressOf(const RedisServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
 
 DriverFactory redisStore(const char* name, RedisOptions options, RedisUri* uri, FencePromise fence) {
-  return redisStore(name, uri, fence, serverWith(std::move(options)));
+  return storeOnServer(name, uri, fence, serverWith(std::move(options)));
 }
 
 std::vector<DriverFactory> redisStores() {

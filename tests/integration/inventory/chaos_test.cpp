@@ -37,7 +37,7 @@ std::vector<std::string> onlyIn(const std::set<std::string>& these, const std::s
   return difference;
 }
 
-class Chaos : public testing::TestWithParam<std::tuple<Backend, Way>> {
+class Chaos : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Chaos() {
     StockService service = shop.service(Way::conditionalUpdate);
@@ -181,7 +181,7 @@ TEST_P(Chaos, TheBooksBalance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Chaos,
-                         testing::Combine(testing::ValuesIn(allServers), testing::ValuesIn(allWays)),
+                         ::testing::Combine(::testing::ValuesIn(allServers), ::testing::ValuesIn(allWays)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });
@@ -205,8 +205,8 @@ TEST_P(ChaosOfCrashes, WhatWasToldOnceIsSoAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ChaosOfCrashes,
-                         testing::Combine(testing::ValuesIn(allServers),
-                                          testing::Values(Way::conditionalUpdate, Way::optimistic)),
+                         ::testing::Combine(::testing::ValuesIn(allServers),
+                                            ::testing::Values(Way::conditionalUpdate, Way::optimistic)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });

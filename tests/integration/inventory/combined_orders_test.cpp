@@ -35,7 +35,7 @@ constexpr const char* skus[] = {"pen", "ink"};
 constexpr std::int64_t stock = 150;
 constexpr std::int64_t restocked = 50;
 
-class CombinedOrders : public testing::TestWithParam<Backend> {
+class CombinedOrders : public ::testing::TestWithParam<Backend> {
  protected:
   struct Answer {
     Deduction deduction;
@@ -148,7 +148,7 @@ TEST_P(CombinedOrders, OfAForkedChildAreRefused) {
   EXPECT_EQ(service.deduct("pen", 1, "later"), Deduction::deducted);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CombinedOrders, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, CombinedOrders, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

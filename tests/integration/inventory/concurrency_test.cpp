@@ -23,8 +23,8 @@ using Poco::Data::Keywords::bind;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
-constexpr int threadCount = 8;
-constexpr int ordersOfThread = 12;
+constexpr int rushThreads = 8;
+constexpr int ordersOfRushThread = 12;
 
 struct Counts {
   std::mutex mutex;
@@ -42,12 +42,12 @@ struct Counts {
 
 using Deduct = std::function<Deduction(int thread, int order)>;
 
-/// Sends threadCount * ordersOfThread orders; busy and conflicting ones again until they are neither.
+/// Sends rushThreads * ordersOfRushThread orders; busy and conflicting ones again until they are neither.
 void rush(const Deduct& deduct, Counts& counts) {
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < threadCount; ++thread) {
+  for (int thread = 0; thread < rushThreads; ++thread) {
     threads.emplace_back([&, thread] {
-      for (int order = 0; order < ordersOfThread; ++order) {
+      for (int order = 0; order < ordersOfRushThread; ++order) {
         Deduction deduction = Deduction::conflict;
         do {
           deduction = deduct(thread, order);
@@ -61,7 +61,7 @@ void rush(const Deduct& deduct, Counts& counts) {
 
 std::string orderId(int thread, int order) { return std::to_string(thread) + "-" + std::to_string(order); }
 
-class ConcurrencyTest : public testing::TestWithParam<std::tuple<Backend, Way>> {
+class ConcurrencyTest : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Shop shop{std::get<Backend>(GetParam())};
   Way way = std::get<Way>(GetParam());
@@ -84,14 +84,14 @@ TEST_P(ConcurrencyTest, BooksConcurrentDuplicatesOnce) {
   constexpr int stock = 1000;
   service.restock("pen", stock);
   rush([&](int, int order) { return service.deduct("pen", 2, orderId(0, order)); }, counts);
-  EXPECT_EQ(counts[Deduction::deducted], ordersOfThread);
-  EXPECT_EQ(counts[Deduction::duplicate], (threadCount - 1) * ordersOfThread);
-  EXPECT_EQ(shop.sold("pen"), 2 * ordersOfThread);
-  EXPECT_EQ(shop.level("pen"), stock - 2 * ordersOfThread);
+  EXPECT_EQ(counts[Deduction::deducted], ordersOfRushThread);
+  EXPECT_EQ(counts[Deduction::duplicate], (rushThreads - 1) * ordersOfRushThread);
+  EXPECT_EQ(shop.sold("pen"), 2 * ordersOfRushThread);
+  EXPECT_EQ(shop.level("pen"), stock - 2 * ordersOfRushThread);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ConcurrencyTest,
-                         testing::Combine(testing::ValuesIn(allBackends), testing::ValuesIn(allWays)),
+                         ::testing::Combine(::testing::ValuesIn(allBackends), ::testing::ValuesIn(allWays)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });
@@ -128,8 +128,8 @@ TEST_P(BrokenLocksTest, BalancesTheBooksWhileLocksAreTakenAway) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BrokenLocksTest,
-                         testing::Combine(testing::ValuesIn(allBackends),
-                                          testing::Values(Way::fencedRow, Way::lockedOptimistic)),
+                         ::testing::Combine(::testing::ValuesIn(allBackends),
+                                            ::testing::Values(Way::fencedRow, Way::lockedOptimistic)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });
@@ -146,7 +146,7 @@ Deduction naiveDeduct(const Shop& shop, const std::string& id) {
   return Deduction::deducted;
 }
 
-class NaiveShopTest : public testing::TestWithParam<Backend> {};
+class NaiveShopTest : public ::testing::TestWithParam<Backend> {};
 
 // Proves that the tests above would see an oversell.
 TEST_P(NaiveShopTest, OversellsInTheSameRush) {
@@ -165,7 +165,7 @@ TEST_P(NaiveShopTest, OversellsInTheSameRush) {
   FAIL() << "fifty rounds without an oversell: the rush is no rush";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NaiveShopTest, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, NaiveShopTest, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

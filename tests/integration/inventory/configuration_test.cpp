@@ -19,8 +19,8 @@ namespace {
 using inventory::Deduction;
 using inventory::StockService;
 using inventory::Way;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LockManager& anyManager() {
   static LockManager manager(std::make_shared<MemoryDriver>());
@@ -92,7 +92,7 @@ TEST(SqliteDatabase, SaysWhatIsWrongWithTheFile) {
   EXPECT_THAT(failure(folder / "new.db"), HasSubstr("no such table: lockkeeper_stock"));
 }
 
-class ServerDatabase : public testing::TestWithParam<Backend> {
+class ServerDatabase : public ::testing::TestWithParam<Backend> {
  protected:
   DatabaseServer& server = serverOf(GetParam());
 };
@@ -134,7 +134,7 @@ TEST_P(ServerDatabase, LogsInWithAPasswordFromAFile) {
   EXPECT_THAT(refusalOf("mysql://shop:secret@h/shop?passwordFile=" + file), Not(HasSubstr("no error")));
 }
 
-class FormerTables : public testing::TestWithParam<Backend> {
+class FormerTables : public ::testing::TestWithParam<Backend> {
  protected:
   FormerTables() {
     shop.session() << "DROP INDEX lockkeeper_orders_sku ON lockkeeper_orders", Poco::Data::Keywords::now;
@@ -189,10 +189,10 @@ TEST_P(FormerTables, AreLeftAloneByWhoMayNotMendThem) {
   EXPECT_FALSE(hasIndex());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FormerTables, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, FormerTables, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, ServerDatabase, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 TEST(NoDatabase, IsUnavailableWhenNobodyListens) {

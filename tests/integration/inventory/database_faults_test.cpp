@@ -26,21 +26,21 @@ using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
 
-const StockOptions impatient{.operationTimeout = std::chrono::seconds{1}};
+const StockOptions veryImpatient{.operationTimeout = std::chrono::seconds{1}};
 
-class DatabaseFaults : public testing::TestWithParam<Backend> {
+class DatabaseFaults : public ::testing::TestWithParam<Backend> {
  protected:
   DatabaseServer& server = serverOf(GetParam());
   Shop shop{GetParam()};
-  StockService service = shop.service(Way::conditionalUpdate, impatient);
+  StockService service = shop.service(Way::conditionalUpdate, veryImpatient);
 };
 
 // The cut may hit any statement, or the answer to COMMIT: in the end the answer and the books must agree.
 void endInTheTruth(DatabaseServer& server, Shop& shop, Way way) {
   FaultProxy proxy(server.port());
   const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
-  StockService service = shop.service(way, impatient);
-  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), way, impatient);
+  StockService service = shop.service(way, veryImpatient);
+  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), way, veryImpatient);
   constexpr int stock = 1'000'000;
   service.restock("pen", stock);
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
@@ -72,7 +72,7 @@ TEST_P(DatabaseFaults, AnErrorInPlaceOfAReplyEndsInTheTruth) {
   FaultProxy proxy(server.port());
   const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
   StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
-                       impatient);
+                       veryImpatient);
   service.restock("pen", 10);
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
   int left = 9;
@@ -272,13 +272,13 @@ TEST_P(DatabaseFaults, ATableThatStaysLockedFillsNoServerAndSellsToNobody) {
 
 TEST_P(DatabaseFaults, ATransactionForWhichNoTimeIsLeftCostsNoSession) {
   service.restock("pen", 1);
-  inventory::Database database(shop.uri(), impatient);
+  inventory::Database database(shop.uri(), veryImpatient);
   const auto session = [&] {
     inventory::Transaction transaction = database.begin();
     return transaction.select("SELECT CONNECTION_ID()", {}).value().front();
   };
   const mysql::SqlValue before = session();
-  const Instant passed = impatient.environment.clock->now();
+  const Instant passed = veryImpatient.environment.clock->now();
   EXPECT_THROW((void)database.begin(inventory::Access::write, passed).select("SELECT 1", {}),
                StoreUnavailable);
   EXPECT_EQ(session(), before);
@@ -300,14 +300,14 @@ TEST_P(DatabaseFaults, CallersWaitForASessionOnlyForSoLong) {
   EXPECT_NO_THROW((void)rows.begin()) << "the holder has given his back";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HeldCommits, testing::Values(Backend::mariadb),
+INSTANTIATE_TEST_SUITE_P(All, HeldCommits, ::testing::Values(Backend::mariadb),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, DatabaseFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, DatabaseFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 TEST(SqliteFaults, ADatabaseThatStaysLockedIsAConflict) {
   Shop shop(Backend::sqlite);
-  StockService service = shop.service(Way::conditionalUpdate, impatient);
+  StockService service = shop.service(Way::conditionalUpdate, veryImpatient);
   service.restock("pen", 10);
   Poco::Data::Session blocker = shop.session();
   blocker << "BEGIN IMMEDIATE", now;

@@ -27,8 +27,8 @@ using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// Orders in the order in which they came.
 class Group {
@@ -66,7 +66,7 @@ class Group {
   std::deque<PlacedOrder> orders_;
 };
 
-class GroupBookingTest : public testing::TestWithParam<Backend> {
+class GroupBookingTest : public ::testing::TestWithParam<Backend> {
  protected:
   Shop shop{GetParam()};
   StockService service = shop.service(Way::conditionalUpdate, impatient);
@@ -122,21 +122,21 @@ TEST_P(GroupBookingTest, HundredsOfOrdersAreOneTransaction) {
   service.restock("pen", 511);
   Group group;
   for (int order = 0; order < 512; ++order) group.add(std::string(50, '\xff') + std::to_string(order));
-  EXPECT_THAT(group.book(database).answers(), testing::Contains("sold out").Times(1));
+  EXPECT_THAT(group.book(database).answers(), ::testing::Contains("sold out").Times(1));
   EXPECT_EQ(group.answers().back(), "sold out");
   EXPECT_EQ(shop.level("pen"), 0);
   EXPECT_EQ(shop.orders("pen"), 511);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupBookingTest, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingTest, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 /// Two can be booked, two never.
-Group mixed(const std::string& name) {
+Group mixedGroup(const std::string& name) {
   return Group().add(name + "a").add("old").add(name + "big", 1'000'000).add(name + "b", 2);
 }
 
-Group plain(const std::string& name) { return Group().add(name + "a").add(name + "b", 2); }
+Group plainGroup(const std::string& name) { return Group().add(name + "a").add(name + "b", 2); }
 
 class GroupBookingFaults : public GroupFaults {
  protected:
@@ -153,14 +153,16 @@ class GroupBookingFaults : public GroupFaults {
   }
 };
 
-TEST_P(GroupBookingFaults, EveryCutReplyEndsInTheTruth) { expectTruth(plain, 1); }
+TEST_P(GroupBookingFaults, EveryCutReplyEndsInTheTruth) { expectTruth(plainGroup, 1); }
 
-TEST_P(GroupBookingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) { expectTruth(mixed, 7); }
+TEST_P(GroupBookingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) {
+  expectTruth(mixedGroup, 7);
+}
 
 TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
-  plain("connect").book(distant);
+  plainGroup("connect").book(distant);
   proxy.passThrough();
-  EXPECT_THAT(plain("measure").book(distant).answers(), ElementsAre("deducted", "deducted"));
+  EXPECT_THAT(plainGroup("measure").book(distant).answers(), ElementsAre("deducted", "deducted"));
   // The first request is not after a reply of this transaction.
   EXPECT_EQ(proxy.requests(), 2U);
 }
@@ -168,7 +170,7 @@ TEST_P(GroupBookingFaults, AGroupIsTwoRoundTrips) {
 TEST_P(GroupBookingFaults, AGroupOf32IsFourStatements) {
   Group group;
   for (int order = 0; order < 32; ++order) group.add(std::to_string(order));
-  plain("connect").book(near);
+  plainGroup("connect").book(near);
   const auto statements = [&] {
     std::string name, count;
     watching << "SHOW GLOBAL STATUS LIKE 'Questions'", into(name), into(count), now;
@@ -181,39 +183,39 @@ TEST_P(GroupBookingFaults, AGroupOf32IsFourStatements) {
 }
 
 TEST_P(GroupBookingFaults, AConnectionThatIsLostBeforeCommitBooksNothing) {
-  plain("connect").book(distant);
+  plainGroup("connect").book(distant);
   proxy.leadTo(freePort());
   proxy.cutReplies(0, Ending::rst);
-  EXPECT_THAT(plain("order").book(distant).answers(), ElementsAre("unavailable", "unavailable"));
+  EXPECT_THAT(plainGroup("order").book(distant).answers(), ElementsAre("unavailable", "unavailable"));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_FALSE(shop.booked("ordera") || shop.booked("orderb"));
 }
 
 TEST_P(GroupBookingFaults, ACommitThatDoesNotArriveIsDoneAgain) {
-  plain("connect").book(distant);
+  plainGroup("connect").book(distant);
   proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
-  EXPECT_THAT(plain("order").book(distant).answers(), ElementsAre("deducted", "deducted"));
+  EXPECT_THAT(plainGroup("order").book(distant).answers(), ElementsAre("deducted", "deducted"));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_TRUE(shop.booked("ordera") && shop.booked("orderb"));
   EXPECT_EQ(shop.level("pen") + shop.sold("pen"), 1'000'000);
 }
 
 TEST_P(GroupBookingFaults, OnlyThoseThatMayBeBookedAreInDoubt) {
-  mixed("connect").book(distant);
+  mixedGroup("connect").book(distant);
   proxy.passThrough();
-  mixed("measure").book(distant);
+  mixedGroup("measure").book(distant);
   const std::size_t allButTheEnd = proxy.replyBytes() - 1;
   proxy.leadTo(freePort());
   proxy.cutReplies(allButTheEnd, Ending::rst);
   // "old" is no new order, but who asks again had better be told the same by all.
-  EXPECT_THAT(mixed("order").book(distant).answers(),
+  EXPECT_THAT(mixedGroup("order").book(distant).answers(),
               ElementsAre("unknown", "unknown", "unavailable", "unknown"));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_TRUE(shop.booked("ordera") && shop.booked("orderb")) << "the server had committed";
   EXPECT_FALSE(shop.booked("orderbig"));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupBookingFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

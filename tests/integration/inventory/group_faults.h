@@ -35,7 +35,7 @@ inline std::string nameOf(const std::exception_ptr& failure) {
 
 /// A server beside which groups of calls are written as the service does it, without the threads, through a
 /// proxy that fails.
-class GroupFaults : public testing::TestWithParam<Backend> {
+class GroupFaults : public ::testing::TestWithParam<Backend> {
  protected:
   /// Writes a group whose ids begin with the name.
   using Write = std::function<Answers(const std::string& name, inventory::Database& database)>;

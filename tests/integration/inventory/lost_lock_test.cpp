@@ -48,7 +48,7 @@ class PausedHolderDriver final : public LockDriver {
   MemoryDriver& store_;
 };
 
-class LostLockTest : public testing::TestWithParam<Backend> {
+class LostLockTest : public ::testing::TestWithParam<Backend> {
  protected:
   Shop shop{GetParam()};
   std::shared_ptr<PausedHolderDriver> pausing = std::make_shared<PausedHolderDriver>(shop.locks());
@@ -124,12 +124,12 @@ TEST_P(LostLockTest, ALockStoreThatIsDownMeansNothingWasBooked) {
   EXPECT_EQ(shop.level("pen"), 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LostLockTest, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, LostLockTest, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 /// On a server the next holder may write between the former one's read and its write: the transaction goes on
 /// with what it has read. (SQLite lets nobody in between.)
-class OvertakenTest : public testing::TestWithParam<std::tuple<Backend, Way>> {
+class OvertakenTest : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   const Way way = std::get<Way>(GetParam());
 
@@ -160,7 +160,7 @@ TEST_P(OvertakenTest, WritesNothingThatWasReadTooEarly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OvertakenTest,
-                         testing::Combine(testing::ValuesIn(allServers), testing::ValuesIn(allWays)),
+                         ::testing::Combine(::testing::ValuesIn(allServers), ::testing::ValuesIn(allWays)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });

@@ -36,10 +36,10 @@ using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class Split : public testing::TestWithParam<Backend> {
+class Split : public ::testing::TestWithParam<Backend> {
  protected:
   std::int64_t number(const std::string& query) const {
     std::int64_t value = 0;
@@ -196,7 +196,7 @@ TEST_P(Split, EntriesOfTheLedgerHaveNoLevelUntilItIsJoined) {
   for (const auto& each : service.ledger("pen")) {
     entries.push_back(each.id + (each.levelAfter ? " " + std::to_string(*each.levelAfter) : ""));
   }
-  EXPECT_THAT(entries, testing::UnorderedElementsAre("r1 40", "o1", "o2", "c1", "c1", "r2", "o3 19"));
+  EXPECT_THAT(entries, ::testing::UnorderedElementsAre("r1 40", "o1", "o2", "c1", "c1", "r2", "o3 19"));
 }
 
 TEST_P(Split, OtherWaysRefuseToSellAndNameTheArticle) {
@@ -307,7 +307,7 @@ TEST_P(Split, NoPieceIsLostOrRefusedWhileItIsSplitAnew) {
   expectBalance("ink", stocked);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Split, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, Split, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 /// On a server whose connections break.
@@ -375,7 +375,7 @@ TEST_P(SplitFaults, CutRepliesToASplitEndInTheTruth) {
 TEST_P(SplitFaults, AGroupThatTakesFromABucketIsTwoRoundTrips) {
   book("connect", distant);
   proxy.passThrough();
-  EXPECT_THAT(book("measure", distant), testing::ElementsAre("deducted", "deducted"));
+  EXPECT_THAT(book("measure", distant), ::testing::ElementsAre("deducted", "deducted"));
   // The first request is not after a reply of this transaction.
   EXPECT_EQ(proxy.requests(), 2U);
 }
@@ -404,7 +404,7 @@ TEST_P(SplitFaults, AGroupThatStopsBeforeItsCommitHoldsUpNobodyElsesBucket) {
   watching << "UPDATE lockkeeper_stock SET level = level WHERE sku = 'pen'", now;
   EXPECT_EQ(others, 2);
   proxy.passThrough();
-  EXPECT_THAT(stopped.get(), testing::ElementsAre("deducted", "deducted"));
+  EXPECT_THAT(stopped.get(), ::testing::ElementsAre("deducted", "deducted"));
 }
 
 // Or a process that has the row and waits for the bucket would wait in a circle.
@@ -452,10 +452,10 @@ TEST_P(SplitUnderSnapshotIsolation, FindsTheLastPieces) {
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SplitFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, SplitFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
-INSTANTIATE_TEST_SUITE_P(All, SplitUnderSnapshotIsolation, testing::Values(Backend::mariadb),
+INSTANTIATE_TEST_SUITE_P(All, SplitUnderSnapshotIsolation, ::testing::Values(Backend::mariadb),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -14,7 +14,7 @@ using inventory::Deduction;
 using inventory::StockService;
 using inventory::Way;
 
-class StockServiceTest : public testing::TestWithParam<std::tuple<Backend, Way>> {
+class StockServiceTest : public ::testing::TestWithParam<std::tuple<Backend, Way>> {
  protected:
   Shop shop{std::get<Backend>(GetParam())};
   StockService service = shop.service(std::get<Way>(GetParam()));
@@ -71,9 +71,9 @@ TEST_P(StockServiceTest, KeepsNamesApartByteByByte) {
   for (const auto& name : names) service.restock(name, ++quantity);
   quantity = 0;
   for (const auto& name : names) {
-    EXPECT_EQ(service.level(name), ++quantity) << testing::PrintToString(name);
-    EXPECT_EQ(service.deduct(name, quantity, name), Deduction::deducted) << testing::PrintToString(name);
-    EXPECT_EQ(service.deduct(name, quantity, name), Deduction::duplicate) << testing::PrintToString(name);
+    EXPECT_EQ(service.level(name), ++quantity) << ::testing::PrintToString(name);
+    EXPECT_EQ(service.deduct(name, quantity, name), Deduction::deducted) << ::testing::PrintToString(name);
+    EXPECT_EQ(service.deduct(name, quantity, name), Deduction::duplicate) << ::testing::PrintToString(name);
   }
 }
 
@@ -99,12 +99,12 @@ TEST_P(StockServiceTest, RefusesBadInputByName) {
   };
   EXPECT_EQ(message([&] { (void)service.deduct("", 1, "o"); }),
             "sku is '' (0 bytes): 1 to 64 bytes are allowed");
-  EXPECT_THAT(message([&] { (void)service.deduct(tooLong, 1, "o"); }), testing::HasSubstr("sku is 'xxx"));
+  EXPECT_THAT(message([&] { (void)service.deduct(tooLong, 1, "o"); }), ::testing::HasSubstr("sku is 'xxx"));
   EXPECT_THAT(message([&] { (void)service.deduct("lockkeeper:pen", 1, "o"); }),
-              testing::HasSubstr(":lockkeeper:"));
-  EXPECT_THAT(message([&] { (void)service.deduct("pen", 1, ""); }), testing::HasSubstr("orderId is ''"));
+              ::testing::HasSubstr(":lockkeeper:"));
+  EXPECT_THAT(message([&] { (void)service.deduct("pen", 1, ""); }), ::testing::HasSubstr("orderId is ''"));
   EXPECT_THAT(message([&] { (void)service.deduct("pen", 1, tooLong); }),
-              testing::HasSubstr("orderId is 'xxx"));
+              ::testing::HasSubstr("orderId is 'xxx"));
   EXPECT_EQ(message([&] { (void)service.deduct("pen", 0, "o"); }), "quantity is 0: 1 to 1000000 are allowed");
   EXPECT_EQ(message([&] { (void)service.deduct("pen", -1, "o"); }),
             "quantity is -1: 1 to 1000000 are allowed");
@@ -122,7 +122,7 @@ TEST_P(StockServiceTest, MakesTheTablesOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StockServiceTest,
-                         testing::Combine(testing::ValuesIn(allBackends), testing::ValuesIn(allWays)),
+                         ::testing::Combine(::testing::ValuesIn(allBackends), ::testing::ValuesIn(allWays)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });

@@ -29,7 +29,7 @@ struct User {
   int most;
 };
 
-class SessionsTest : public testing::TestWithParam<Brand> {
+class SessionsTest : public ::testing::TestWithParam<Brand> {
  protected:
   std::shared_ptr<LockDriver> open(const std::string& scheme) {
     StoreRegistry registry;
@@ -90,7 +90,7 @@ TEST_P(SessionsTest, OfLimits) { expectSessions(limitsOf(open("mysql+version")))
 
 TEST_P(SessionsTest, OfTransactions) { expectSessions(transactions()); }
 
-INSTANTIATE_TEST_SUITE_P(All, SessionsTest, testing::ValuesIn(allBrands), brandName);
+INSTANTIATE_TEST_SUITE_P(All, SessionsTest, ::testing::ValuesIn(allBrands), brandName);
 
 }  // namespace
 }  // namespace lockkeeper::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,10 @@ inline std::string nameOf(const std::string& scheme) { return scheme == "redis" 
 inline std::string schemeName(const ::testing::TestParamInfo<const char*>& info) {
   return nameOf(info.param);
 }
+
+/// What a store's URI has after its '?' so that a server that does not answer costs a test little time.
+constexpr const char* shortTimeouts = "ioTimeout=300ms&connectTimeout=300ms";
+constexpr std::chrono::milliseconds shortIoTimeout{300};
 
 /// A real server, a proxy in front of it, and a client of each.
 class RedisFaultTest : public ::testing::Test {

@@ -23,8 +23,6 @@ std::shared_ptr<ValueStore> openValues(const std::string& uri) {
   return registry.openValues(uri);
 }
 
-Instant soon() { return systemClock()->now() + 10s; }
-
 /// Waits for a value in another thread, and looks for it only when it is told to.
 class Told {
  public:

@@ -18,8 +18,8 @@
 namespace lockkeeper::test {
 namespace {
 
-constexpr int startAttempts = 5;
-constexpr std::chrono::seconds startBound{30};
+constexpr int clusterStartAttempts = 5;
+constexpr std::chrono::seconds clusterStartBound{30};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -53,7 +53,7 @@ constexpr const char* everyLock =
 }  // namespace
 
 EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
-  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+  for (int attempt = 0; attempt < clusterStartAttempts; ++attempt) {
     nodes_.clear();
     nodes_.resize(options_.nodes);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -70,7 +70,8 @@ EtcdCluster::EtcdCluster(EtcdOptions options) : options_(std::move(options)) {
       return true;
     };
     const auto runs = [&](std::size_t i) { return nodes_[i].process->running(); };
-    waitUntil([&] { return !all(runs) || all([&](std::size_t i) { return healthy(i); }); }, startBound);
+    waitUntil([&] { return !all(runs) || all([&](std::size_t i) { return healthy(i); }); },
+              clusterStartBound);
     if (!all(runs)) continue;  // a port was not free
     if (!options_.password.empty()) switchAuthenticationOn();
     return;
@@ -102,7 +103,7 @@ std::size_t EtcdCluster::leader() const {
         }
         return found != nodes_.size();
       },
-      startBound);
+      clusterStartBound);
   if (found == nodes_.size()) throw std::runtime_error("etcd has no leader");
   return found;
 }
@@ -120,9 +121,9 @@ void EtcdCluster::resume(std::size_t node) {
 void EtcdCluster::kill(std::size_t node) { nodes_[node].process.reset(); }
 
 void EtcdCluster::start(std::size_t node) {
-  for (int attempt = 0; attempt < startAttempts; ++attempt) {
+  for (int attempt = 0; attempt < clusterStartAttempts; ++attempt) {
     launch(node);
-    waitUntil([&] { return healthy(node) || !nodes_[node].process->running(); }, startBound);
+    waitUntil([&] { return healthy(node) || !nodes_[node].process->running(); }, clusterStartBound);
     if (nodes_[node].process->running()) return;
   }
   throw std::runtime_error("etcd does not start again: " + log(node));
@@ -218,7 +219,8 @@ void EtcdCluster::enableAuthentication() {
   const std::string reply = ask(0, "/v3/auth/enable", "{}");
   if (!has(reply, "\"header\"")) throw std::runtime_error("etcd: auth/enable: " + reply);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    waitUntil([&] { return !has(ask(i, "/v3/kv/range", R"({"key":"YQ=="})"), "\"header\""); }, startBound);
+    waitUntil([&] { return !has(ask(i, "/v3/kv/range", R"({"key":"YQ=="})"), "\"header\""); },
+              clusterStartBound);
   }
   rootToken_ = field(ask(0, "/v3/auth/authenticate", R"({"name":"root","password":"root"})"), "token");
 }

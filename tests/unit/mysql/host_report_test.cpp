@@ -20,7 +20,7 @@ ServerOptions hosts(const std::string& names = "a,b:3307,c") {
 std::size_t chosen(const Reports& reports) { return writableAmong(reports, hosts()); }
 
 template <class Failure>
-std::string refusal(const Reports& reports) {
+std::string choice(const Reports& reports) {
   try {
     return "chose " + std::to_string(chosen(reports));
   } catch (const Failure& error) {
@@ -41,27 +41,27 @@ TEST(WritableHost, IsTheOneThatTakesWritesWhateverTheOthersAre) {
 }
 
 TEST(WritableHost, IsNoneWhenNobodyTakesWritesAndEachSaysWhy) {
-  EXPECT_THAT(refusal<StoreUnavailable>({dead, readOnly, HostReport{}}),
+  EXPECT_THAT(choice<StoreUnavailable>({dead, readOnly, HostReport{}}),
               AllOf(HasSubstr("Can't connect"), HasSubstr("b is read-only"),
                     HasSubstr("mysql+version://c:3306/locks: no answer yet")));
-  EXPECT_THAT(refusal<StoreUnavailable>({refused, refused, dead}), HasSubstr("Access denied"))
+  EXPECT_THAT(choice<StoreUnavailable>({refused, refused, dead}), HasSubstr("Access denied"))
       << "the dead one may be the primary: that passes";
 }
 
 TEST(WritableHost, IsAMatterForTheAdministratorWhenAllRefuseUs) {
-  EXPECT_THAT(refusal<ConfigError>({refused, refused, refused}), HasSubstr("Access denied"));
+  EXPECT_THAT(choice<ConfigError>({refused, refused, refused}), HasSubstr("Access denied"));
 }
 
 TEST(WritableHost, IsNoneWhenTwoTakeWrites) {
   HostReport other = writable;
   other.server = "2";
-  EXPECT_THAT(refusal<StoreUnavailable>({writable, other, readOnly}),
+  EXPECT_THAT(choice<StoreUnavailable>({writable, other, readOnly}),
               AllOf(HasSubstr("mysql+version://a:3306/locks and mysql+version://b:3307/locks both"),
                     HasSubstr("read-only")));
   EXPECT_EQ(chosen({writable, writable, readOnly}), 0U) << "two names of one server";
   other.server = "";
-  EXPECT_THAT(refusal<StoreUnavailable>({writable, other, readOnly}), HasSubstr("both"));
-  EXPECT_THAT(refusal<StoreUnavailable>({other, other, readOnly}), HasSubstr("both"))
+  EXPECT_THAT(choice<StoreUnavailable>({writable, other, readOnly}), HasSubstr("both"));
+  EXPECT_THAT(choice<StoreUnavailable>({other, other, readOnly}), HasSubstr("both"))
       << "behind a proxy nobody knows which server it is";
 }
 
@@ -70,7 +70,7 @@ TEST(WritableHost, IsNoneWhenThereAreTwoGroups) {
   one.group = "7ad9";
   HostReport two = readOnly;
   two.group = "8be0";
-  EXPECT_THAT(refusal<ConfigError>({one, readOnly, two}),
+  EXPECT_THAT(choice<ConfigError>({one, readOnly, two}),
               AllOf(HasSubstr("//a:3306/"), HasSubstr("//c:3306/"), HasSubstr("different replication groups"),
                     HasSubstr("7ad9"), HasSubstr("8be0")));
   two.group = one.group;
@@ -79,7 +79,7 @@ TEST(WritableHost, IsNoneWhenThereAreTwoGroups) {
 
 TEST(WritableHost, IsNoneBesideOneThatLocksDoNotHoldOn) {
   const HostReport galera{.state = HostState::unfit, .why = "a node of a Galera cluster"};
-  EXPECT_THAT(refusal<ConfigError>({writable, readOnly, galera}), HasSubstr("Galera"));
+  EXPECT_THAT(choice<ConfigError>({writable, readOnly, galera}), HasSubstr("Galera"));
 }
 
 std::string refusedUri(const std::string& rest) {

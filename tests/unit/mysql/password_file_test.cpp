@@ -14,7 +14,7 @@ std::string passwordIn(const std::string& uri) {
                                            : VersionOptions::fromUri(store).password;
 }
 
-std::string refusal(const std::string& uri) {
+std::string passwordOrRefusal(const std::string& uri) {
   try {
     return "accepted: " + passwordIn(uri);
   } catch (const ConfigError& error) {
@@ -43,19 +43,19 @@ TEST_P(PasswordFile, GivesItsFirstLine) {
 
 TEST_P(PasswordFile, IsNamedWhenItCannotBeRead) {
   const std::string named = "the store's parameter 'passwordFile' is '" + path_ + "': ";
-  EXPECT_EQ(refusal(uri()), named + "this file cannot be read");
+  EXPECT_EQ(passwordOrRefusal(uri()), named + "this file cannot be read");
   write("");
-  EXPECT_EQ(refusal(uri()), named + "its first line cannot be read");
+  EXPECT_EQ(passwordOrRefusal(uri()), named + "its first line cannot be read");
 }
 
 TEST_P(PasswordFile, IsRefusedBesideAPasswordInTheUri) {
   write("s3cr3t\n");
-  EXPECT_EQ(refusal(uri("shop:0ther")), "both a password and a passwordFile are given");
+  EXPECT_EQ(passwordOrRefusal(uri("shop:0ther")), "both a password and a passwordFile are given");
 }
 
 TEST_P(PasswordFile, IsNotQuotedWhenItsPasswordCannotBeUsed) {
   write(std::string("s3cr\0003t\n", 8));
-  EXPECT_EQ(refusal(uri()), "the database's password must not contain NUL");
+  EXPECT_EQ(passwordOrRefusal(uri()), "the database's password must not contain NUL");
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, PasswordFile, ::testing::Values("mysql+getlock", "mysql+version"),

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 template <class Refusal>
-std::string refusal(const ServerSettings& settings) {
+std::string verdict(const ServerSettings& settings) {
   try {
     return "accepted: " + judgeServer(settings, "store").durability;
   } catch (const Refusal& error) {
@@ -28,10 +28,10 @@ ServerSettings member(const char* state, const char* majority) {
 }
 
 TEST(ServerCheck, WaitsForAMemberThatHasItsGroup) {
-  EXPECT_THAT(refusal<StoreUnavailable>(member("OFFLINE", "1")), HasSubstr("is OFFLINE in its replication"));
-  EXPECT_THAT(refusal<StoreUnavailable>(member("ERROR", "0")), HasSubstr("is ERROR in its replication"));
-  EXPECT_THAT(refusal<StoreUnavailable>(member("ONLINE", "0")), HasSubstr("reaches no majority"));
-  EXPECT_THAT(refusal<StoreUnavailable>(member("ONLINE", "1")), HasSubstr("accepted"));
+  EXPECT_THAT(verdict<StoreUnavailable>(member("OFFLINE", "1")), HasSubstr("is OFFLINE in its replication"));
+  EXPECT_THAT(verdict<StoreUnavailable>(member("ERROR", "0")), HasSubstr("is ERROR in its replication"));
+  EXPECT_THAT(verdict<StoreUnavailable>(member("ONLINE", "0")), HasSubstr("reaches no majority"));
+  EXPECT_THAT(verdict<StoreUnavailable>(member("ONLINE", "1")), HasSubstr("accepted"));
 }
 
 TEST(ServerCheck, ReadsWhatAMemberSaysOfItself) {
@@ -41,22 +41,22 @@ TEST(ServerCheck, ReadsWhatAMemberSaysOfItself) {
 }
 
 TEST(ServerCheck, TellsARefusedServersReasonsApart) {
-  EXPECT_THAT(refusal<ConfigError>({{"read_only", "OFF"}, {"wsrep_on", "ON"}}), HasSubstr("Galera"));
-  EXPECT_THAT(refusal<ConfigError>({{"group_replication_group_name", "7ad9f9bc"},
+  EXPECT_THAT(verdict<ConfigError>({{"read_only", "OFF"}, {"wsrep_on", "ON"}}), HasSubstr("Galera"));
+  EXPECT_THAT(verdict<ConfigError>({{"group_replication_group_name", "7ad9f9bc"},
                                     {"group_replication_single_primary_mode", "OFF"}}),
               HasSubstr("single_primary_mode=ON"));
-  EXPECT_THAT(refusal<ConfigError>(
+  EXPECT_THAT(verdict<ConfigError>(
                   {{"group_replication_group_name", ""}, {"group_replication_single_primary_mode", "OFF"}}),
               HasSubstr("accepted"));
 }
 
 TEST(ServerCheck, WaitsForAPrimaryInThePlaceOfAReplica) {
   for (const char* const value : {"ON", "1", "NO_LOCK", "NO_LOCK_NO_ADMIN"}) {
-    EXPECT_THAT(refusal<StoreUnavailable>({{"read_only", value}}), HasSubstr("is read-only")) << value;
+    EXPECT_THAT(verdict<StoreUnavailable>({{"read_only", value}}), HasSubstr("is read-only")) << value;
   }
-  EXPECT_THAT(refusal<StoreUnavailable>({{"innodb_read_only", "ON"}}), HasSubstr("is read-only"));
+  EXPECT_THAT(verdict<StoreUnavailable>({{"innodb_read_only", "ON"}}), HasSubstr("is read-only"));
   for (const char* const value : {"OFF", "0", ""}) {
-    EXPECT_THAT(refusal<StoreUnavailable>({{"read_only", value}}), HasSubstr("accepted")) << value;
+    EXPECT_THAT(verdict<StoreUnavailable>({{"read_only", value}}), HasSubstr("accepted")) << value;
   }
 }
 

@@ -12,6 +12,7 @@
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
+#include "refusal.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -19,11 +20,12 @@ namespace {
 using namespace std::chrono_literals;
 using lockkeeper::testing::FakeClock;
 using lockkeeper::testing::FakeRandom;
+using test::refusalOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Contention : std::runtime_error {
-  Contention() : std::runtime_error("deadlock") {}
+struct BankDeadlock : std::runtime_error {
+  BankDeadlock() : std::runtime_error("deadlock") {}
 };
 
 /// One row of an account, and transactions that see it as it was when they began.
@@ -62,7 +64,7 @@ class Bank {
 
   Transaction begin() { return Transaction(*this); }
   static bool isContention(const std::exception& failure) {
-    return dynamic_cast<const Contention*>(&failure) != nullptr;
+    return dynamic_cast<const BankDeadlock*>(&failure) != nullptr;
   }
 
   std::optional<SqlRow> row = SqlRow{std::int64_t{100}, std::int64_t{7}};
@@ -85,14 +87,8 @@ RetryOptions impatient(int attempts) {
   return {.attempts = attempts, .initialPause = 0ms, .longestPause = 0ms};
 }
 
-template <class Failure>
-std::string refusal(const VersionedTable& table, RetryOptions options = {}) {
-  try {
-    const VersionedRow row(table, std::move(options));
-  } catch (const Failure& failure) {
-    return failure.what();
-  }
-  return "accepted";
+std::string refusalOfRow(const VersionedTable& table, RetryOptions options = {}) {
+  return refusalOf([&] { const VersionedRow row(table, std::move(options)); });
 }
 
 TEST(VersionedRow, WritesWhatWasComputedAndCountsTheVersionUp) {
@@ -131,7 +127,7 @@ TEST(VersionedRow, TriesAgainAfterADeadlock) {
   Bank bank;
   int deadlocks = 2;
   bank.beforeWrite = [&] {
-    if (deadlocks-- > 0) throw Contention();
+    if (deadlocks-- > 0) throw BankDeadlock();
   };
   EXPECT_EQ(VersionedRow(accounts, impatient(3)).update(bank, iban, lessOne), RowOutcome::committed);
   EXPECT_EQ(bank.begun, 3);
@@ -147,8 +143,8 @@ TEST(VersionedRow, PassesOtherFailuresOnAtOnce) {
 
 TEST(VersionedRow, NeverRepeatsACommitThatFailed) {
   Bank bank;
-  bank.atCommit = [] { throw Contention(); };
-  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, lessOne), Contention)
+  bank.atCommit = [] { throw BankDeadlock(); };
+  EXPECT_THROW((void)VersionedRow(accounts).update(bank, iban, lessOne), BankDeadlock)
       << "it may have been applied";
   EXPECT_EQ(bank.begun, 1);
 }
@@ -188,23 +184,18 @@ TEST(VersionedRow, PausesAsBackoffSaysBetweenItsAttempts) {
 
 TEST(VersionedRow, TakesPlainNamesOnly) {
   for (const std::string bad : {"", "a b", "a`b", "a;b", "a.b", "a'b", "ä"}) {
-    EXPECT_THAT(refusal<std::invalid_argument>({.name = bad, .key = "k", .columns = {"c"}}),
-                HasSubstr("the table name is"));
-    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = bad, .columns = {"c"}}),
-                HasSubstr("the key column is"));
-    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = "k", .columns = {"c", bad}}),
-                HasSubstr("a column is"));
-    EXPECT_THAT(refusal<std::invalid_argument>({.name = "t", .key = "k", .columns = {}, .version = bad}),
+    EXPECT_THAT(refusalOfRow({.name = bad, .key = "k", .columns = {"c"}}), HasSubstr("the table name is"));
+    EXPECT_THAT(refusalOfRow({.name = "t", .key = bad, .columns = {"c"}}), HasSubstr("the key column is"));
+    EXPECT_THAT(refusalOfRow({.name = "t", .key = "k", .columns = {"c", bad}}), HasSubstr("a column is"));
+    EXPECT_THAT(refusalOfRow({.name = "t", .key = "k", .columns = {}, .version = bad}),
                 HasSubstr("the version column is"));
   }
-  EXPECT_EQ(refusal<std::invalid_argument>({.name = "order", .key = "select", .columns = {"from"}}),
-            "accepted");
+  EXPECT_EQ(refusalOfRow({.name = "order", .key = "select", .columns = {"from"}}), "accepted");
 }
 
 TEST(VersionedRow, NamesAWrongOption) {
-  EXPECT_EQ(refusal<std::invalid_argument>(accounts, impatient(0)), "attempts is 0: 1 to 1000 are allowed");
-  EXPECT_EQ(refusal<std::invalid_argument>(accounts, impatient(1001)),
-            "attempts is 1001: 1 to 1000 are allowed");
+  EXPECT_EQ(refusalOfRow(accounts, impatient(0)), "attempts is 0: 1 to 1000 are allowed");
+  EXPECT_EQ(refusalOfRow(accounts, impatient(1001)), "attempts is 1001: 1 to 1000 are allowed");
   struct Case {
     std::chrono::milliseconds initialPause, longestPause;
     const char* fault;
@@ -220,8 +211,7 @@ TEST(VersionedRow, NamesAWrongOption) {
            Case{1h, 1h, "accepted"},
            Case{0ms, 0ms, "accepted"},
        }) {
-    EXPECT_EQ(refusal<std::invalid_argument>(
-                  accounts, {.initialPause = each.initialPause, .longestPause = each.longestPause}),
+    EXPECT_EQ(refusalOfRow(accounts, {.initialPause = each.initialPause, .longestPause = each.longestPause}),
               each.fault);
   }
 }

@@ -24,9 +24,9 @@ using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
-using testing::IsEmpty;
+using ::testing::IsEmpty;
 
-class ExpiredCarts : public testing::TestWithParam<Backend> {
+class ExpiredCarts : public ::testing::TestWithParam<Backend> {
  protected:
   StockService service(std::chrono::seconds timeout) {
     return shop.service(Way::conditionalUpdate, {.operationTimeout = timeout});
@@ -95,7 +95,7 @@ TEST_P(ExpiredCarts, GoBackOnceWhenSeveralNeedThem) {
   expectTaken(3 * each);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExpiredCarts, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, ExpiredCarts, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 class ExpiredCartsOnServers : public ExpiredCarts {};
@@ -130,7 +130,7 @@ TEST_P(ExpiredCartsOnServers, AreSweptAlsoWhenTheRowOfOneArticleStaysLocked) {
   EXPECT_EQ(patient.sweepExpired(), 3U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnServers, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, ExpiredCartsOnServers, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

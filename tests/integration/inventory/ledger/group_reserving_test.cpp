@@ -32,11 +32,11 @@ using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
-using testing::Each;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-std::string textOf(const Reservation& reservation) {
+std::string answerOf(const Reservation& reservation) {
   std::string text = toString(reservation.state);
   if (reservation.state == ReservationState::soldOut) return text;
   for (const auto& each : reservation.lines) text += " " + std::to_string(each.quantity);
@@ -68,7 +68,9 @@ class Carts {
   Answers answers() const {
     Answers answers;
     for (const PlacedReservation& each : carts_) {
-      answers.push_back(each.failure ? nameOf(each.failure) : each.result ? textOf(*each.result) : "expired");
+      answers.push_back(each.failure  ? nameOf(each.failure)
+                        : each.result ? answerOf(*each.result)
+                                      : "expired");
     }
     return answers;
   }
@@ -77,7 +79,7 @@ class Carts {
   std::deque<PlacedReservation> carts_;
 };
 
-class GroupReservingTest : public testing::TestWithParam<Backend> {
+class GroupReservingTest : public ::testing::TestWithParam<Backend> {
  protected:
   void expectLevel(std::int64_t level) {
     EXPECT_EQ(shop.level("pen"), level);
@@ -100,7 +102,7 @@ TEST_P(GroupReservingTest, HoldsForAllWhenThereIsEnoughAndTellsTheLevelThatEachL
       entries.push_back(each.id + " " + std::to_string(each.levelAfter.value()) + " " + each.who);
     }
   }
-  EXPECT_THAT(entries, testing::UnorderedElementsAre("a 9 who", "b 7 who", "c 0 who"));
+  EXPECT_THAT(entries, ::testing::UnorderedElementsAre("a 9 who", "b 7 who", "c 0 who"));
 }
 
 TEST_P(GroupReservingTest, StockForSomeGoesToThoseWhoCameFirst) {
@@ -208,9 +210,9 @@ TEST_P(GroupReservingTest, HundredsOfCartsAreOneTransaction) {
   service.restock("pen", 511);
   Carts carts;
   for (int cart = 0; cart < 512; ++cart) carts.add(std::string(50, '\xff') + std::to_string(cart));
-  EXPECT_THAT(carts.reserve(database).answers(), testing::Contains("sold out").Times(1));
+  EXPECT_THAT(carts.reserve(database).answers(), ::testing::Contains("sold out").Times(1));
   EXPECT_EQ(carts.answers().back(), "sold out");
-  EXPECT_THAT(carts.reserve(database).answers(), testing::Contains("held 1").Times(511)) << "again";
+  EXPECT_THAT(carts.reserve(database).answers(), ::testing::Contains("held 1").Times(511)) << "again";
   expectLevel(0);
 }
 
@@ -244,15 +246,15 @@ TEST_P(GroupReservingTest, ManyCallersNeitherLoseNorDouble) {
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupReservingTest, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, GroupReservingTest, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 /// Two can be held, one is already, one never.
-Carts mixed(const std::string& name) {
+Carts mixedCarts(const std::string& name) {
   return Carts().add(name + "a").add("old").add(name + "big", 1'000'000).add(name + "b", 2);
 }
 
-Carts plain(const std::string& name) { return Carts().add(name + "a").add(name + "b", 2); }
+Carts plainCarts(const std::string& name) { return Carts().add(name + "a").add(name + "b", 2); }
 
 class GroupReservingFaults : public GroupFaults {
  protected:
@@ -276,9 +278,11 @@ class GroupReservingFaults : public GroupFaults {
   }
 };
 
-TEST_P(GroupReservingFaults, EveryCutReplyEndsInTheTruth) { expectTruth(plain, 3); }
+TEST_P(GroupReservingFaults, EveryCutReplyEndsInTheTruth) { expectTruth(plainCarts, 3); }
 
-TEST_P(GroupReservingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) { expectTruth(mixed, 17); }
+TEST_P(GroupReservingFaults, CutRepliesToAGroupThatIsDecidedOneByOneEndInTheTruth) {
+  expectTruth(mixedCarts, 17);
+}
 
 TEST_P(GroupReservingFaults, CutRepliesWhileMuchThatHasExpiredGoesBackEndInTheTruth) {
   constexpr std::int64_t needed = 450;
@@ -297,7 +301,7 @@ TEST_P(GroupReservingFaults, CutRepliesWhileMuchThatHasExpiredGoesBackEndInTheTr
 }
 
 TEST_P(GroupReservingFaults, AGroupIsTwoRoundTripsAndFiveStatements) {
-  plain("connect").reserve(distant);
+  plainCarts("connect").reserve(distant);
   Carts carts;
   for (int cart = 0; cart < 32; ++cart) carts.add(std::to_string(cart));
   const auto statements = [&] {
@@ -314,31 +318,31 @@ TEST_P(GroupReservingFaults, AGroupIsTwoRoundTripsAndFiveStatements) {
 }
 
 TEST_P(GroupReservingFaults, AConnectionThatIsLostBeforeCommitReservesNothing) {
-  plain("connect").reserve(distant);
+  plainCarts("connect").reserve(distant);
   proxy.leadTo(freePort());
   proxy.cutReplies(0, Ending::rst);
-  EXPECT_THAT(plain("cart").reserve(distant).answers(), ElementsAre("unavailable", "unavailable"));
+  EXPECT_THAT(plainCarts("cart").reserve(distant).answers(), ElementsAre("unavailable", "unavailable"));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_EQ(service.cancel("carta"), ReservationState::unknownId);
   expectBalance();
 }
 
 TEST_P(GroupReservingFaults, ACommitThatDoesNotArriveIsDoneAgain) {
-  plain("connect").reserve(distant);
+  plainCarts("connect").reserve(distant);
   proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT"});
-  EXPECT_THAT(plain("cart").reserve(distant).answers(), ElementsAre("held 1", "held 2"));
+  EXPECT_THAT(plainCarts("cart").reserve(distant).answers(), ElementsAre("held 1", "held 2"));
   EXPECT_EQ(proxy.fired(), 1U);
   expectBalance();
 }
 
 TEST_P(GroupReservingFaults, OnlyThoseThatMayBeReservedAreInDoubt) {
-  mixed("connect").reserve(distant);
+  mixedCarts("connect").reserve(distant);
   proxy.passThrough();
-  mixed("measure").reserve(distant);
+  mixedCarts("measure").reserve(distant);
   const std::size_t allButTheEnd = proxy.replyBytes() - 1;
   proxy.leadTo(freePort());
   proxy.cutReplies(allButTheEnd, Ending::rst);
-  EXPECT_THAT(mixed("cart").reserve(distant).answers(),
+  EXPECT_THAT(mixedCarts("cart").reserve(distant).answers(),
               ElementsAre("unknown", "unknown", "unavailable", "unknown"));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_TRUE(isThere("carta") && isThere("cartb")) << "the server had committed";
@@ -346,7 +350,7 @@ TEST_P(GroupReservingFaults, OnlyThoseThatMayBeReservedAreInDoubt) {
   expectBalance();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupReservingFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, GroupReservingFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -26,8 +26,8 @@ using inventory::ReservationState;
 using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::now;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 /// Calls in the order in which they came.
 class Calls {
@@ -63,7 +63,7 @@ class Calls {
   std::deque<PlacedSettlement> calls_;
 };
 
-class GroupSettlingTest : public testing::TestWithParam<Backend> {
+class GroupSettlingTest : public ::testing::TestWithParam<Backend> {
  protected:
   void hold(const std::string& id, std::chrono::milliseconds ttl = 10min) {
     ASSERT_EQ(service.reserve({{"pen", 2}}, ttl, id).state, ReservationState::held);
@@ -102,8 +102,8 @@ TEST_P(GroupSettlingTest, AnswersOneCallAfterTheOther) {
       entries.push_back(each.reason + " " + each.id + " " + std::to_string(each.amount) + " " + each.who);
     }
   }
-  EXPECT_THAT(entries, testing::UnorderedElementsAre("confirm a 0 who", "cancel b 2 who", "cancel d 2 who",
-                                                     "expire late 2 who"));
+  EXPECT_THAT(entries, ::testing::UnorderedElementsAre("confirm a 0 who", "cancel b 2 who", "cancel d 2 who",
+                                                       "expire late 2 who"));
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
@@ -134,7 +134,7 @@ TEST_P(GroupSettlingTest, TellsTheLevelThatEachLeft) {
   for (const auto& each : service.ledger("pen")) {
     if (each.reason == "cancel") entries.push_back(each.id + " " + std::to_string(each.levelAfter.value()));
   }
-  EXPECT_THAT(entries, testing::UnorderedElementsAre("a 2", "b 4", "c 6"));
+  EXPECT_THAT(entries, ::testing::UnorderedElementsAre("a 2", "b 4", "c 6"));
 }
 
 // As callers do it, each id from two of them.
@@ -163,7 +163,7 @@ TEST_P(GroupSettlingTest, ManyCallersEndEachOnce) {
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupSettlingTest, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, GroupSettlingTest, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 class GroupSettlingFaults : public GroupFaults {
@@ -210,7 +210,7 @@ TEST_P(GroupSettlingFaults, AnAnswerThatIsLostAndCannotBeAskedForIsADoubt) {
   EXPECT_EQ(service.extend("carts-sa", 1ms), ReservationState::confirmed) << "the server had committed";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GroupSettlingFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, GroupSettlingFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

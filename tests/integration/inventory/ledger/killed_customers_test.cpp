@@ -31,14 +31,14 @@ using Poco::Data::Keywords::now;
 
 constexpr std::size_t customersAtOnce = 2;
 constexpr std::int64_t restocked = 50;
-constexpr std::array skus{"pen", "ink", "cap", "pad"};
+constexpr std::array skusInCarts{"pen", "ink", "cap", "pad"};
 
 std::chrono::seconds length() {
   const char* const given = std::getenv("LOCKKEEPER_CHAOS_SECONDS");
   return given != nullptr ? std::chrono::seconds(std::stoi(given)) : 6s;
 }
 
-class KilledCustomers : public testing::TestWithParam<Backend> {
+class KilledCustomers : public ::testing::TestWithParam<Backend> {
  protected:
   /// By a session of its own: the server may have died since.
   std::int64_t count(const std::string& rows) const {
@@ -65,7 +65,7 @@ class KilledCustomers : public testing::TestWithParam<Backend> {
   /// So that it goes on for as long as the test does. Two of the articles are split anew each time.
   void restock() {
     const std::string id = std::to_string(restocks++);
-    for (const char* sku : skus) service.restock(sku, restocked, sku + id);
+    for (const char* sku : skusInCarts) service.restock(sku, restocked, sku + id);
     for (const char* sku : {"pen", "ink"}) service.split(sku, static_cast<std::size_t>(1 + restocks % 3));
   }
 
@@ -132,7 +132,7 @@ TEST_P(KilledCustomers, LeaveBooksThatBalance) {
   EXPECT_GT(count("reservations WHERE state = 'expired'"), 0);
   expectWhatWasTold();
   EXPECT_THAT(service.checkLedger(), ::testing::IsEmpty());
-  for (const char* sku : skus) {
+  for (const char* sku : skusInCarts) {
     EXPECT_EQ(shop.ledger(sku), shop.level(sku)) << sku;
     EXPECT_EQ(shop.level(sku) + shop.sold(sku) + shop.reserved(sku) - shop.returned(sku),
               restocks * restocked)
@@ -140,7 +140,7 @@ TEST_P(KilledCustomers, LeaveBooksThatBalance) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, KilledCustomers, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, KilledCustomers, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

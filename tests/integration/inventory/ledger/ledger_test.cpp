@@ -30,8 +30,8 @@ using inventory::StockOptions;
 using inventory::StockService;
 using inventory::Way;
 using Poco::Data::Keywords::now;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 /// "restock r1 +5 = 5".
 std::string textOf(const LedgerEntry& entry) {
@@ -53,7 +53,7 @@ void expectBalance(Shop& shop, StockService& service, const std::string& sku) {
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
-class LedgerOfWays : public testing::TestWithParam<std::tuple<Backend, Way>> {};
+class LedgerOfWays : public ::testing::TestWithParam<std::tuple<Backend, Way>> {};
 
 TEST_P(LedgerOfWays, HasEveryChangeWithTheLevelThatItLeft) {
   Shop shop(std::get<Backend>(GetParam()));
@@ -80,12 +80,12 @@ TEST_P(LedgerOfWays, HasEveryChangeWithTheLevelThatItLeft) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LedgerOfWays,
-                         testing::Combine(testing::ValuesIn(allBackends), testing::ValuesIn(allWays)),
+                         ::testing::Combine(::testing::ValuesIn(allBackends), ::testing::ValuesIn(allWays)),
                          [](const auto& each) {
                            return nameOf(std::get<Backend>(each.param)) + nameOf(std::get<Way>(each.param));
                          });
 
-class Ledger : public testing::TestWithParam<Backend> {
+class Ledger : public ::testing::TestWithParam<Backend> {
  protected:
   Shop shop{GetParam()};
   StockService service = shop.service(Way::conditionalUpdate);
@@ -166,10 +166,10 @@ TEST_P(Ledger, RefusesBadInputByName) {
   EXPECT_EQ(message([&] { (void)service.takeBack("o", "pen", 0, "b"); }),
             "quantity is 0: 1 to 1000000 are allowed");
   EXPECT_THAT(message([&] { (void)service.takeBack("o", "pen", 1, tooLong); }),
-              testing::StartsWith("returnId is 'xxx"));
+              ::testing::StartsWith("returnId is 'xxx"));
   EXPECT_EQ(message([&] { (void)service.ledger("pen", 0); }), "most is 0: 1 to 100000 are allowed");
   EXPECT_THAT(message([&] { shop.service(Way::conditionalUpdate, {.who = tooLong}); }),
-              testing::HasSubstr("(65 bytes): 0 to 64 bytes are allowed"));
+              ::testing::HasSubstr("(65 bytes): 0 to 64 bytes are allowed"));
   EXPECT_EQ(service.level("pen"), std::nullopt);
 }
 
@@ -274,9 +274,9 @@ TEST_P(FormerLedger, IsSoldFromByFormerVersionsThatStillRun) {
   expectBalance(shop, service, "pen");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Ledger, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, Ledger, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
-INSTANTIATE_TEST_SUITE_P(All, FormerLedger, testing::ValuesIn(allBackends),
+INSTANTIATE_TEST_SUITE_P(All, FormerLedger, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 class LedgerFaults : public Ledger {
@@ -319,7 +319,7 @@ TEST_P(LedgerFaults, EveryCutReplyToAReturnEndsInTheTruth) {
                 2);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LedgerFaults, testing::ValuesIn(allServers),
+INSTANTIATE_TEST_SUITE_P(All, LedgerFaults, ::testing::ValuesIn(allServers),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Poco::Data::Keywords::now;
 
 class GetLockOneKey : public GetLockTest {};
 
@@ -27,7 +26,7 @@ TEST(GetLockOneKeyOnMariadb, ACommitThatStallsCostsNobodyElseALock) {
   for (const Claimant& each : held) ASSERT_TRUE(granted(driver->acquire(requestFor(each, 1min))));
   Poco::Data::Session backup("MySQL", store.server.connectionString(store.database), 10);
   for (const char* stage : {"START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"}) {
-    backup << std::string("BACKUP STAGE ") + stage, now;
+    backup << std::string("BACKUP STAGE ") + stage, Poco::Data::Keywords::now;
   }
   const Claimant ninth{};
   AcquireRequest request = requestFor(ninth, 1min);
@@ -35,7 +34,7 @@ TEST(GetLockOneKeyOnMariadb, ACommitThatStallsCostsNobodyElseALock) {
   EXPECT_THROW((void)driver->acquire(request), StoreUnavailable) << "it certainly holds nothing";
   EXPECT_TRUE(store.isFree(ninth.key));
   for (const Claimant& each : held) EXPECT_EQ(renew(*driver, each, 1min), RenewOutcome::renewed);
-  backup << "BACKUP STAGE END", now;
+  backup << "BACKUP STAGE END", Poco::Data::Keywords::now;
   EXPECT_TRUE(granted(driver->acquire(requestFor(ninth, 1min))));
 }
 

@@ -36,27 +36,27 @@ std::string messageOf(Call&& call) {
   return "no error";
 }
 
-std::string refusalOf(const std::string& uri) {
+std::string refusalOfUri(const std::string& uri) {
   return messageOf<ConfigError>([&] { open("mysql+version://shop:s3cr3t@" + uri); });
 }
 
 TEST(VersionUri, IsCheckedBeforeAnythingIsSent) {
-  EXPECT_THAT(refusalOf("a,a/shop"), HasSubstr("names the host a:3306 twice"));
-  EXPECT_THAT(refusalOf("a"), HasSubstr("the database name is ''"));
-  EXPECT_THAT(refusalOf("a/shop?tabel=x"), HasSubstr("'tabel' is unknown"));
-  EXPECT_THAT(refusalOf("a/shop?table=lo`cks"), HasSubstr("the table name is 'lo`cks'"));
-  EXPECT_THAT(refusalOf("a/shop?table=" + std::string(65, 'x')), HasSubstr("1 to 64"));
-  EXPECT_THAT(refusalOf("a/shop?table=" + std::string(58, 'x')),
+  EXPECT_THAT(refusalOfUri("a,a/shop"), HasSubstr("names the host a:3306 twice"));
+  EXPECT_THAT(refusalOfUri("a"), HasSubstr("the database name is ''"));
+  EXPECT_THAT(refusalOfUri("a/shop?tabel=x"), HasSubstr("'tabel' is unknown"));
+  EXPECT_THAT(refusalOfUri("a/shop?table=lo`cks"), HasSubstr("the table name is 'lo`cks'"));
+  EXPECT_THAT(refusalOfUri("a/shop?table=" + std::string(65, 'x')), HasSubstr("1 to 64"));
+  EXPECT_THAT(refusalOfUri("a/shop?table=" + std::string(58, 'x')),
               AllOf(HasSubstr("the table name is '" + std::string(58, 'x') + "'"), HasSubstr("at most 57")));
   EXPECT_NO_THROW(open("mysql+version://shop:s3cr3t@a/shop?table=" + std::string(57, 'x')));
-  EXPECT_THAT(refusalOf("a/shop?createTable=maybe"), HasSubstr("'maybe'"));
-  EXPECT_THAT(refusalOf("a/shop?connections=0"), HasSubstr("1 to 256"));
-  EXPECT_THAT(refusalOf("a/shop?connectTimeout=1500ms"), HasSubstr("whole seconds"));
-  EXPECT_THAT(refusalOf("a/shop?connectTimeout=2m"), HasSubstr("1m"));
-  EXPECT_THAT(refusalOf("a/shop?caFile=/etc/ca.pem"), HasSubstr("'caFile' is given without tls=on"));
-  EXPECT_THAT(refusalOf("a/shop?tls=on&certFile=/dev/null"),
+  EXPECT_THAT(refusalOfUri("a/shop?createTable=maybe"), HasSubstr("'maybe'"));
+  EXPECT_THAT(refusalOfUri("a/shop?connections=0"), HasSubstr("1 to 256"));
+  EXPECT_THAT(refusalOfUri("a/shop?connectTimeout=1500ms"), HasSubstr("whole seconds"));
+  EXPECT_THAT(refusalOfUri("a/shop?connectTimeout=2m"), HasSubstr("1m"));
+  EXPECT_THAT(refusalOfUri("a/shop?caFile=/etc/ca.pem"), HasSubstr("'caFile' is given without tls=on"));
+  EXPECT_THAT(refusalOfUri("a/shop?tls=on&certFile=/dev/null"),
               HasSubstr("certFile and keyFile belong together"));
-  EXPECT_THAT(refusalOf("a/shop?verify=off"), HasSubstr("verify is given without tls=on"));
+  EXPECT_THAT(refusalOfUri("a/shop?verify=off"), HasSubstr("verify is given without tls=on"));
 }
 
 TEST(VersionUri, OfNobodyIsUnavailable) {

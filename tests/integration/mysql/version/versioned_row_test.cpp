@@ -20,17 +20,20 @@ using mysql::RowOutcome;
 using mysql::SqlRow;
 using mysql::SqlValue;
 using mysql::VersionedRow;
-using Poco::Data::Keywords::now;
 
 class VersionedRowOnServer : public VersionTest {
  protected:
   VersionedRowOnServer() {
-    sql << "CREATE TABLE accounts (iban VARCHAR(40) PRIMARY KEY, balance BIGINT, owner VARCHAR(100), rate "
-           "DOUBLE, "
-           "photo VARBINARY(10), revision BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB",
-        now;
-    sql << "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, amount BIGINT) ENGINE = InnoDB", now;
-    sql << "INSERT INTO accounts (iban, balance) VALUES ('DE1', 0)", now;
+    execute(sql,
+            "CREATE TABLE accounts (iban VARCHAR(40) PRIMARY KEY, balance BIGINT, owner VARCHAR(100), rate "
+            "DOUBLE, "
+            "photo VARBINARY(10), revision BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+    execute(sql, "CREATE TABLE ledger (id BIGINT AUTO_INCREMENT PRIMARY KEY, amount BIGINT) ENGINE = InnoDB");
+    execute(sql, "INSERT INTO accounts (iban, balance) VALUES ('DE1', 0)");
+  }
+
+  static void execute(Poco::Data::Session& session, const std::string& statement) {
+    session << statement, Poco::Data::Keywords::now;
   }
 
   Poco::Data::Session sql = store.session();
@@ -55,7 +58,7 @@ TEST_P(VersionedRowOnServer, LosesNoUpdateAndWritesFurtherRowsWithIt) {
       for (int i = 0; i < threadCount; ++i) {
         threads.emplace_back([&] {
           Poco::Data::Session mine = store.session();
-          mine << "SET SESSION TRANSACTION ISOLATION LEVEL " + level, now;
+          execute(mine, "SET SESSION TRANSACTION ISOLATION LEVEL " + level);
           PocoRows rows(mine);
           for (int round = 0; round < rounds; ++round) {
             if (accounts.update(rows, "DE1", oneMore) != RowOutcome::committed) ++others;
@@ -68,8 +71,8 @@ TEST_P(VersionedRowOnServer, LosesNoUpdateAndWritesFurtherRowsWithIt) {
     EXPECT_EQ(store.ask("SELECT revision FROM accounts"), std::to_string(threadCount * rounds));
     EXPECT_EQ(store.ask("SELECT COUNT(*) FROM ledger"), std::to_string(threadCount * rounds))
         << "what a failed attempt has written besides is gone with it";
-    sql << "UPDATE accounts SET balance = 0, revision = 0", now;
-    sql << "DELETE FROM ledger", now;
+    execute(sql, "UPDATE accounts SET balance = 0, revision = 0");
+    execute(sql, "DELETE FROM ledger");
   }
 }
 
@@ -80,7 +83,7 @@ TEST_P(VersionedRowOnServer, AnswersConflictWhenTheRowNeverStandsStill) {
   int attempts = 0;
   const auto overtaken = [&](const SqlRow& row, PocoRowTransaction& transaction) {
     ++attempts;
-    sql << "UPDATE accounts SET balance = balance + 100, revision = revision + 1", now;
+    execute(sql, "UPDATE accounts SET balance = balance + 100, revision = revision + 1");
     return oneMore(row, transaction);
   };
   EXPECT_EQ(impatient.update(rows, "DE1", overtaken), RowOutcome::conflict);
@@ -117,14 +120,14 @@ TEST_P(VersionedRowOnServer, CarriesValuesOfEveryKindUnharmed) {
 }
 
 TEST_P(VersionedRowOnServer, KeepsEachDigitAndEachMicrosecond) {
-  sql << "CREATE TABLE prices (id BIGINT PRIMARY KEY, price DECIMAL(20,2), since DATETIME(6), took TIME(6), "
-         "share "
-         "DOUBLE, version BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB",
-      now;
-  sql << "INSERT INTO prices VALUES (1, 123456789012345678.91, '2026-10-25 02:30:00.123456', "
-         "'01:02:03.000004', 0.1, "
-         "0)",
-      now;
+  execute(sql,
+          "CREATE TABLE prices (id BIGINT PRIMARY KEY, price DECIMAL(20,2), since DATETIME(6), took TIME(6), "
+          "share "
+          "DOUBLE, version BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB");
+  execute(sql,
+          "INSERT INTO prices VALUES (1, 123456789012345678.91, '2026-10-25 02:30:00.123456', "
+          "'01:02:03.000004', 0.1, "
+          "0)");
   const VersionedRow prices({.name = "prices", .key = "id", .columns = {"price", "since", "took", "share"}});
   PocoRows rows(store.session());
   SqlRow seen;
@@ -144,9 +147,9 @@ TEST_P(VersionedRowOnServer, KeepsEachDigitAndEachMicrosecond) {
 }
 
 TEST_P(VersionedRowOnServer, TakesAStatementsFirstRowForNoOther) {
-  sql << "CREATE TABLE visits (id BIGINT PRIMARY KEY, at DATETIME(6)) ENGINE = InnoDB", now;
-  sql << "INSERT INTO visits VALUES (1, '2026-01-01 00:00:00.000001'), (2, '2026-01-02 00:00:00.000002')",
-      now;
+  execute(sql, "CREATE TABLE visits (id BIGINT PRIMARY KEY, at DATETIME(6)) ENGINE = InnoDB");
+  execute(sql,
+          "INSERT INTO visits VALUES (1, '2026-01-01 00:00:00.000001'), (2, '2026-01-02 00:00:00.000002')");
   PocoRows rows(store.session());
   auto transaction = rows.begin();
   const std::string latest = "SELECT at FROM visits ORDER BY at DESC";
@@ -159,7 +162,7 @@ TEST_P(VersionedRowOnServer, GoesOnAfterACommitThatFailed) {
   Poco::Data::Session mine = store.session();
   PocoRows rows(mine);
   std::uint64_t id = 0;
-  mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), now;
+  mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), Poco::Data::Keywords::now;
   const auto killed = [&](const SqlRow& row, PocoRowTransaction&) {
     store.server.execute("KILL " + std::to_string(id));
     return std::optional(SqlRow{std::get<std::int64_t>(row[0]) + 1});
@@ -168,7 +171,7 @@ TEST_P(VersionedRowOnServer, GoesOnAfterACommitThatFailed) {
   const auto committing = [&] {
     auto transaction = rows.begin();
     transaction.select("SELECT balance FROM accounts", {});
-    mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), now;
+    mine << "SELECT CONNECTION_ID()", Poco::Data::Keywords::into(id), Poco::Data::Keywords::now;
     store.server.execute("KILL " + std::to_string(id));
     transaction.commit();
   };
@@ -184,7 +187,7 @@ TEST_P(VersionedRowOnServer, LeavesTheSessionInAutocommitMode) {
   PocoRows rows(mine);
   EXPECT_EQ(accounts.update(rows, "DE1", oneMore), RowOutcome::committed);
   EXPECT_EQ(accounts.update(rows, "DE2", oneMore), RowOutcome::notFound);
-  mine << "UPDATE accounts SET owner = 'Bob'", now;
+  execute(mine, "UPDATE accounts SET owner = 'Bob'");
   EXPECT_EQ(store.ask("SELECT owner FROM accounts"), "Bob");
 }
 

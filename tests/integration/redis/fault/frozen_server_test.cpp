@@ -12,14 +12,12 @@ using namespace std::chrono_literals;
 class FrozenServerTest : public RedisFaultTest {
  protected:
   FreezableStore storeOf(const std::string& scheme) {
-    return {
-        .open = [this,
-                 scheme] { return openRedis(server.port(), "ioTimeout=300ms&connectTimeout=300ms", scheme); },
-        .timeouts = 300ms,
-        .direct = openRedis(server.port(), "", scheme),
-        .isFree = [this](const std::string& key) { return isFree(key); },
-        .freeze = [this] { server.pause(); },
-        .thaw = [this] { server.resume(); }};
+    return {.open = [this, scheme] { return openRedis(server.port(), shortTimeouts, scheme); },
+            .timeouts = 300ms,
+            .direct = openRedis(server.port(), "", scheme),
+            .isFree = [this](const std::string& key) { return isFree(key); },
+            .freeze = [this] { server.pause(); },
+            .thaw = [this] { server.resume(); }};
   }
 };
 

@@ -8,8 +8,6 @@ namespace {
 using namespace std::chrono_literals;
 using Kind = ProxyFault::Kind;
 
-constexpr auto ioTimeout = 300ms;
-
 /// The same faults below an encrypted connection, where bytes are not yet replies.
 class TlsFault : public ::testing::Test {
  protected:
@@ -78,7 +76,7 @@ TEST_F(TlsFault, EveryCallReturnsByItsDeadline) {
     for (const bool whileConnecting : {true, false}) {
       SCOPED_TRACE(static_cast<int>(fault.kind));
       SCOPED_TRACE(whileConnecting ? "connecting" : "connected");
-      const auto driver = openProxied("&ioTimeout=300ms&connectTimeout=300ms");
+      const auto driver = openProxied(std::string("&") + shortTimeouts);
       if (!whileConnecting) {
         ASSERT_TRUE(waitUntil(
             [&] { return attempt(operations()[0], *driver, Claimant{}, soon()).find("error") != 0; }));
@@ -86,7 +84,7 @@ TEST_F(TlsFault, EveryCallReturnsByItsDeadline) {
       proxy.set(fault);
       const Instant deadline = in(200ms);
       const std::string said = attempt(operations()[0], *driver, Claimant{}, deadline);
-      EXPECT_LT(now(), deadline + ioTimeout + schedulingSlack);
+      EXPECT_LT(now(), deadline + shortIoTimeout + schedulingSlack);
       EXPECT_EQ(said.find("error: "), 0U) << said;
       EXPECT_GE(proxy.fired(), 1U);
       proxy.passThrough();

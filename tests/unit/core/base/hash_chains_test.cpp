@@ -10,27 +10,27 @@
 namespace lockkeeper::detail {
 namespace {
 
-struct Item {
+struct NumberedItem {
   std::size_t number = 0;
-  Item* next = nullptr;
+  NumberedItem* next = nullptr;
 
   // Several items have the same.
   std::size_t hash() const { return number / 3; }
 };
-using Chains = HashChains<Item, &Item::next, &Item::hash>;
+using Chains = HashChains<NumberedItem, &NumberedItem::next, &NumberedItem::hash>;
 
-Item* find(const Chains& chains, std::size_t number) {
-  return chains.find(number / 3, [=](const Item& item) { return item.number == number; });
+NumberedItem* find(const Chains& chains, std::size_t number) {
+  return chains.find(number / 3, [=](const NumberedItem& item) { return item.number == number; });
 }
 
 TEST(HashChains, FindsWhatIsInItWhateverIsTakenOut) {
   std::mt19937 random(7);
-  std::vector<Item> items(200);
+  std::vector<NumberedItem> items(200);
   for (std::size_t number = 0; number < items.size(); ++number) items[number].number = number;
   std::set<std::size_t> expected;
   Chains chains;
   for (int step = 0; step < 20'000; ++step) {
-    Item& item = items[random() % items.size()];
+    NumberedItem& item = items[random() % items.size()];
     if (expected.insert(item.number).second) {
       chains.reserve(chains.size() + 1);
       chains.add(item);

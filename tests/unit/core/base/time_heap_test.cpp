@@ -10,21 +10,21 @@
 namespace lockkeeper::detail {
 namespace {
 
-struct Item {
+struct TimedItem {
   Instant time{};
   HeapPlace place = nowhere;
 
   Instant itsTime() const { return time; }
 };
-using Heap = TimeHeap<Item, &Item::place, &Item::itsTime>;
+using Heap = TimeHeap<TimedItem, &TimedItem::place, &TimedItem::itsTime>;
 
 TEST(TimeHeap, GivesTheEarliestFirstWhateverIsTakenOut) {
   std::mt19937 random(7);
-  std::vector<Item> items(200);
-  std::multimap<Instant, Item*> expected;
+  std::vector<TimedItem> items(200);
+  std::multimap<Instant, TimedItem*> expected;
   Heap heap;
   for (int step = 0; step < 20'000; ++step) {
-    Item& item = items[random() % items.size()];
+    TimedItem& item = items[random() % items.size()];
     if (item.place == nowhere) {
       item.time = Instant(std::chrono::nanoseconds(random() % 50));
       heap.add(item);
@@ -46,8 +46,8 @@ TEST(TimeHeap, GivesTheEarliestFirstWhateverIsTakenOut) {
 }
 
 TEST(TimeHeap, WhatIsInNoHeapNeedNotBeTakenOut) {
-  Item in{.time = Instant(std::chrono::seconds(1))};
-  Item out;
+  TimedItem in{.time = Instant(std::chrono::seconds(1))};
+  TimedItem out;
   Heap heap;
   heap.add(in);
   heap.remove(out);

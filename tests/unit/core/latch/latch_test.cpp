@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Values in memory behind a network that fails on demand.
-class FaultyValues final : public ValueStore {
+class FaultyLatchValues final : public ValueStore {
  public:
-  explicit FaultyValues(std::shared_ptr<Clock> clock) : values_(std::move(clock)) {}
+  explicit FaultyLatchValues(std::shared_ptr<Clock> clock) : values_(std::move(clock)) {}
 
   std::optional<std::string> get(std::string_view key, Instant deadline) override {
     ++reads;
@@ -75,7 +75,7 @@ class LatchTest : public ::testing::Test {
   }
 
   std::shared_ptr<FakeClock> clock = std::make_shared<FakeClock>();
-  std::shared_ptr<FaultyValues> values = std::make_shared<FaultyValues>(clock);
+  std::shared_ptr<FaultyLatchValues> values = std::make_shared<FaultyLatchValues>(clock);
 };
 
 TEST_F(LatchTest, OpensForEverybodyWhenAllHaveCountedDownAndNotBefore) {

@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t limit = 5;
+constexpr std::uint32_t permitLimit = 5;
 
 struct Party {
   Token token;
@@ -31,7 +31,7 @@ struct Party {
   Instant end{};
   std::future<AcquireResult> waits{};
 
-  std::uint32_t weight() const { return share ? share->weight : limit; }
+  std::uint32_t weight() const { return share ? share->weight : permitLimit; }
   Claim claim() const { return {"order", token, "tester", share}; }
 };
 
@@ -44,7 +44,7 @@ struct Reference {
   bool fits(const Party& party) const {
     std::uint32_t used = 0;
     for (const Party& each : held) used += each.weight();
-    return used + party.weight() <= limit;
+    return used + party.weight() <= permitLimit;
   }
 
   void serve(Instant now) {
@@ -65,7 +65,7 @@ class PermitModel : public ::testing::Test {
 
   Party somebody() {
     Party party{.token = Token::generate(tokens),
-                .share = Share{1 + below(limit), limit},
+                .share = Share{1 + below(permitLimit), permitLimit},
                 .ttl = milliseconds{1 + below(50)}};
     if (below(6) == 0) party.share.reset();
     return party;

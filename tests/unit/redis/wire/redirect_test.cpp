@@ -2,44 +2,42 @@
 
 #include <gtest/gtest.h>
 
+#include "error_reply.h"
 #include "wire/protocol/request.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
 namespace {
 
-Reply error(const std::string& text) {
-  return {.kind = ReplyKind::error, .integer = 0, .text = text, .items = {}};
-}
-
 TEST(Redirect, NamesTheNodeThatHasTheSlot) {
-  const auto moved = redirectIn(error("MOVED 3999 127.0.0.1:6381"));
+  const auto moved = redirectIn(errorReply("MOVED 3999 127.0.0.1:6381"));
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->kind, Redirect::Kind::moved);
   EXPECT_EQ(moved->to, (NodeAddress{"127.0.0.1", 6381}));
-  EXPECT_EQ(redirectIn(error("MOVED 3999 fd00::1:6381"))->to, (NodeAddress{"fd00::1", 6381}));
-  EXPECT_EQ(redirectIn(error("MOVED 3999 :6381"))->to, (NodeAddress{"", 6381})) << "that of the node asked";
-  const auto ask = redirectIn(error("ASK 3999 r2.internal:6379"));
+  EXPECT_EQ(redirectIn(errorReply("MOVED 3999 fd00::1:6381"))->to, (NodeAddress{"fd00::1", 6381}));
+  EXPECT_EQ(redirectIn(errorReply("MOVED 3999 :6381"))->to, (NodeAddress{"", 6381}))
+      << "that of the node asked";
+  const auto ask = redirectIn(errorReply("ASK 3999 r2.internal:6379"));
   ASSERT_TRUE(ask);
   EXPECT_EQ(ask->kind, Redirect::Kind::ask);
   EXPECT_EQ(ask->to.text(), "r2.internal:6379");
-  EXPECT_EQ(redirectIn(error("TRYAGAIN Multiple keys"))->kind, Redirect::Kind::tryAgain);
-  EXPECT_EQ(redirectIn(error("CLUSTERDOWN The cluster is down"))->kind, Redirect::Kind::down);
+  EXPECT_EQ(redirectIn(errorReply("TRYAGAIN Multiple keys"))->kind, Redirect::Kind::tryAgain);
+  EXPECT_EQ(redirectIn(errorReply("CLUSTERDOWN The cluster is down"))->kind, Redirect::Kind::down);
 }
 
 TEST(Redirect, IsNoneWhereNoNodeIsNamed) {
   for (const char* const text :
        {"MOVED", "MOVED 1", "MOVED 1 ", "MOVED 1 host", "MOVED 1 host:0", "MOVED 1 host:65536",
         "MOVED 1 ?:6379", "ASK 1 host:x", "ERR MOVED 1 host:1", "OOM"}) {
-    EXPECT_FALSE(redirectIn(error(text))) << text;
+    EXPECT_FALSE(redirectIn(errorReply(text))) << text;
   }
   EXPECT_FALSE(redirectIn({.kind = ReplyKind::bulk, .integer = 0, .text = "MOVED 1 host:1", .items = {}}));
   // Nothing was done all the same.
-  EXPECT_EQ(faultOf("s", error("MOVED 1 ?:6379")).code, ErrorCode::storeUnavailable);
+  EXPECT_EQ(faultOf("s", errorReply("MOVED 1 ?:6379")).code, ErrorCode::storeUnavailable);
 }
 
 TEST(Redirect, SaysWhatItMeansAndRepeatsNoAddressOfTheServers) {
-  const ServerFault fault = faultOf("the store", error("CLUSTERDOWN Hash slot not served"));
+  const ServerFault fault = faultOf("the store", errorReply("CLUSTERDOWN Hash slot not served"));
   EXPECT_EQ(fault.code, ErrorCode::storeUnavailable);
   EXPECT_EQ(fault.text.find("the store: the cluster is down (CLUSTERDOWN)"), 0U) << fault.text;
 }

@@ -2,15 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "error_reply.h"
+
 namespace lockkeeper::redis {
 namespace {
-
-Reply error(const char* text) {
-  Reply reply;
-  reply.kind = ReplyKind::error;
-  reply.text = text;
-  return reply;
-}
 
 struct Case {
   const char* text;
@@ -52,15 +47,15 @@ const Case cases[] = {
 
 TEST(ServerError, IsReadOutOfTheErrorsOfScriptsToo) {
   for (const Case& each : cases) {
-    EXPECT_EQ(errorClass(error(each.text)), each.name) << each.text;
-    EXPECT_EQ(faultOf("redis://x", error(each.text)).code, each.code) << each.text;
+    EXPECT_EQ(errorClass(errorReply(each.text)), each.name) << each.text;
+    EXPECT_EQ(faultOf("redis://x", errorReply(each.text)).code, each.code) << each.text;
   }
 }
 
 TEST(ServerError, OnlyWhatMaySucceedLaterIsARefusal) {
-  EXPECT_TRUE(isRefusal(error("LOADING Redis is loading the dataset in memory")));
-  EXPECT_FALSE(isRefusal(error("NOPERM this user has no permissions")));
-  EXPECT_FALSE(isRefusal(error("WRONGTYPE Operation against a key holding the wrong kind of value")));
+  EXPECT_TRUE(isRefusal(errorReply("LOADING Redis is loading the dataset in memory")));
+  EXPECT_FALSE(isRefusal(errorReply("NOPERM this user has no permissions")));
+  EXPECT_FALSE(isRefusal(errorReply("WRONGTYPE Operation against a key holding the wrong kind of value")));
   Reply status;
   status.kind = ReplyKind::status;
   status.text = "LOADING";
