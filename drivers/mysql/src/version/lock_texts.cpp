@@ -13,9 +13,8 @@ std::string insertedRow(const std::string& table, const std::string& version) {
          ", ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND) ON DUPLICATE KEY UPDATE ";
 }
 
-// What the row has for an owner, without the mark of a waiter.
-// As much of it as leaves room for a mark. The owner of a lone share does, and that of a shared row is
-// nobody.
+// The owner of a row without the mark of a waiter, cut so that there is room for one. That of a lone share
+// has room, and a row whose shares are in their table has no owner.
 std::string ownerBeforeMark() {
   return std::string("IF(token LIKE 'shares/%', '', IF(") + isLoneOwner +
          ", SUBSTRING_INDEX(owner, '@', 2), LEFT(SUBSTRING_INDEX(owner, '@', 1), 46)))";
