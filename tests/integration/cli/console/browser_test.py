@@ -219,6 +219,7 @@ class Console(unittest.TestCase):
             for key in ("last:1", "last:2"):  # the look that finds the second one has begun after all that
                 self.redis.hold(key, "host:1")
                 self.wait_for_key(page, key)
+            page.wait("document.querySelector('#count').textContent === '10004 of 10004 locks'", "all are drawn", 40)
             listed = self.listed_with_waiters()
             self.assertEqual(len(listed), 10004)
             self.assertEqual([lock[3] for lock in listed if lock[0] == "export"], ["1", "1"])
