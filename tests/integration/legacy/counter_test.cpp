@@ -20,8 +20,9 @@ TEST_P(Counters, LoseNothingBetweenLegacyClientsAndOurs) {
   EXPECT_EQ(sumOf(outputs, "overruns"), 0) << "the machine was too slow for holders that stay in their time";
   EXPECT_EQ(counted, added);
   const int ours = sumOf({outputs.begin() + legacyWorkers, outputs.end()}, "added");
-  EXPECT_GT(ours, 20);
-  EXPECT_GT(added - ours, 20);
+  // Enough to be in each other's way, on a slow machine as well.
+  EXPECT_GT(ours, 10);
+  EXPECT_GT(added - ours, 10);
   std::cout << "added " << added << ", " << ours
             << " of them by ours; locks overwritten by a legacy client: " << sumOf(outputs, "uncertain")
             << "\n";
