@@ -238,14 +238,9 @@ void EtcdCluster::put(const std::string& key, const std::string& value, std::int
   if (!has(reply, "\"header\"")) throw std::runtime_error("etcd: put: " + reply);
 }
 
-bool EtcdCluster::removeLastClaim(const std::string& lock) const {
-  const std::string root = "/lockkeeper/locks/" + lock;
-  const std::string listed =
-      request("/v3/kv/range", R"({"key":")" + base64(root + "/") + R"(","range_end":")" + base64(root + "0") +
-                                  R"(","sort_order":"DESCEND","sort_target":"CREATE","limit":"1"})");
-  const std::string key = field(listed, "key");
-  return !key.empty() &&
-         has(request("/v3/kv/deleterange", R"({"key":")" + key + R"("})"), "\"deleted\":\"1\"");
+bool EtcdCluster::remove(const Stored& claim) const {
+  return !claim.key.empty() &&
+         has(request("/v3/kv/deleterange", R"({"key":")" + claim.key + R"("})"), "\"deleted\":\"1\"");
 }
 
 std::size_t EtcdCluster::counted(const std::string& counter, const std::string& service,
@@ -292,7 +287,8 @@ EtcdCluster::Stored EtcdCluster::claim(const std::string& lock, const std::strin
                                   R"(","sort_order":")" + order + R"(","sort_target":"CREATE","limit":"1"})");
   if (field(listed, "create_revision").empty()) return {};
   const std::string lease = field(listed, "lease");
-  return {.created = std::stoll(field(listed, "create_revision")),
+  return {.key = field(listed, "key"),
+          .created = std::stoll(field(listed, "create_revision")),
           .lease = lease.empty() ? 0 : std::stoll(lease)};
 }
 

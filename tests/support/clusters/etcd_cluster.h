@@ -63,6 +63,7 @@ class EtcdCluster {
 
   /// A claim that is on a lease, as the cluster has it.
   struct Stored {
+    std::string key;           ///< In base64.
     std::int64_t created = 0;  ///< Its create revision; 0: there is no such claim.
     std::int64_t lease = 0;
   };
@@ -76,9 +77,11 @@ class EtcdCluster {
   /// Writes a key on a lease.
   void put(const std::string& key, const std::string& value, std::int64_t lease) const;
 
-  /// Removes the claim for this lock that was made last, as an operator would with etcdctl. False: there is
-  /// none.
-  bool removeLastClaim(const std::string& lock) const;
+  /// Removes a claim, as an operator would with etcdctl. False: there is none.
+  /// @{
+  bool remove(const Stored& claim) const;
+  bool removeLastClaim(const std::string& lock) const { return remove(lastClaim(lock)); }
+  /// @}
 
   /// How many transactions and reads of keys the nodes that run have served.
   std::size_t requests() const;
