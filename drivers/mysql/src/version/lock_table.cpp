@@ -109,8 +109,8 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
   const Reply& reply = transact(
       insert + rowsOf(requests, [&](const AcquireRequest&) { return none; }) + "lock_key = lock_key;" +
           "SELECT MIN(lock_key) INTO @lk_busy" + from + " AND (" + isHeld + " AND NOT " +
-          isOneOf("token", requests, tokenOf) + " OR NOT (" + isHeld + ") AND " + texts_.closedFor +
-          " > 0);" + insert +
+          isOneOf("token", requests, tokenOf) + " OR NOT (" + isHeld + ") AND " + texts_.isClosed + ");" +
+          insert +
           rowsOf(requests,
                  [&](const AcquireRequest& each) {
                    return "0," + tokenOf(each) + "," + literal(each.claim.owner) +
@@ -121,7 +121,7 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
           "token = IF(" + granted + ", VALUES(token), token), " +               //
           "owner = IF(" + granted + ", VALUES(owner), owner), " +               //
           "expires_at = IF(" + granted + ", VALUES(expires_at), expires_at);" + "SELECT version, IF(" +
-          isHeld + ", " + remaining + ", " + texts_.closedFor + "), lock_key = @lk_busy" + from +
+          isHeld + ", " + remaining + ", " + inMicroseconds(priority) + "), lock_key = @lk_busy" + from +
           " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
       cancelling);
   std::vector<std::variant<Fence, microseconds>> claimed;
@@ -158,7 +158,7 @@ std::string LockTable::look(std::string_view key) {
 void LockTable::unmark(std::string_view key, LockTexts::Standing standing) {
   const bool first = standing == LockTexts::Standing::first;
   ask("UPDATE " + texts_.table + " SET owner = " + texts_.unmarked + " WHERE lock_key = " + literal(key) +
-      " AND " + texts_.closedFor + " > 0 AND owner " + (first ? "NOT LIKE" : "LIKE") + " '%@@%'");
+      " AND " + texts_.isClosed + " AND owner " + (first ? "NOT LIKE" : "LIKE") + " '%@@%'");
 }
 
 // All rows stay locked, also those that are not ours, and the update looks at no others: it must not wait for

@@ -23,40 +23,51 @@ std::string ownerBeforeMark() {
 // The mark of one that is ahead.
 constexpr const char* isAheadMark = "owner LIKE '%@@%'";
 
+// The key stays closed for longer than that. A mark that is much further ahead than a waiter sets one is from
+// before the server's clock was set back; one that is a little further ahead is from while this statement
+// waited for the row. Times have sixteen digits until the year 2286, so that they compare as texts. The
+// server prepares each part of an expression anew for each statement: this one is short.
+std::string staysClosedFor(std::chrono::microseconds length) {
+  const auto markIn = [](std::chrono::microseconds ahead) {
+    return "CONCAT('@', " + std::string(microsecondsNow) + " + " + inMicroseconds(ahead) + ")";
+  };
+  return "(RIGHT(owner, 17) BETWEEN " + markIn(length + std::chrono::microseconds{1}) + " AND " +
+         markIn(2 * priority) + ")";
+}
+
 // Of a waiter that has just asked. It is not written anew at each of its looks, nor in place of one that
 // `stays` for its own sake.
-std::string markText(const LockTexts& texts, const std::string& mark, const std::string& stays) {
-  return "IF(" + stays + " AND " + texts.closedFor + " > " + inMicroseconds(priority / 2) +
-         ", owner, CONCAT(" + ownerBeforeMark() + ", '" + mark + "', " + microsecondsNow + " + " +
-         inMicroseconds(priority) + "))";
+std::string markText(const std::string& mark, const std::string& stays) {
+  return "IF(" + stays + " AND " + staysClosedFor(priority / 2) + ", owner, CONCAT(" + ownerBeforeMark() +
+         ", '" + mark + "', " + microsecondsNow + " + " + inMicroseconds(priority) + "))";
 }
 
 std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
   using enum LockTexts::Standing;
   if (standing == first)
-    return "IF(" + std::string(isAheadMark) + " AND " + texts.closedFor + " > 0, owner, " +
-           markText(texts, "@", "TRUE") + ")";
+    return "IF(" + std::string(isAheadMark) + " AND " + texts.isClosed + ", owner, " + markText("@", "TRUE") +
+           ")";
   // Others who share the key are in its row, or get there by the claim.
   if (standing == aheadAndWaits)
-    return "IF(token LIKE 'shares/%', " + markText(texts, "@@", isAheadMark) + ", owner)";
+    return "IF(token LIKE 'shares/%', " + markText("@@", isAheadMark) + ", owner)";
   return "owner";
 }
 
 std::string closedTo(const LockTexts& texts, LockTexts::Standing standing) {
   using enum LockTexts::Standing;
-  if (standing == newcomer) return texts.closedFor;
-  if (standing == first) return "IF(" + std::string(isAheadMark) + ", " + texts.closedFor + ", 0)";
-  return "0";
+  if (standing == newcomer) return texts.isClosed;
+  if (standing == first) return "(" + std::string(isAheadMark) + " AND " + texts.isClosed + ")";
+  return "FALSE";
 }
 
 // The assignments are made from left to right: each sees the new values of those before it. The version is
 // the last of the fences that are reserved; the session's insert id is the first.
 std::string claimText(const LockTexts& texts, const std::string& closed, const std::string& marked) {
   const std::string held = isHeld;
-  const std::string taken = "(" + held + " OR " + closed + " > 0)";
+  const std::string taken = "(" + held + " OR " + closed + ")";
   return insertedRow(texts.table, "LAST_INSERT_ID(" + std::string(microsecondsNow) + ") + ?") +
          "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
-         std::to_string(busyMark) + " + IF(" + held + ", " + remaining + ", " + closed +
+         std::to_string(busyMark) + " + IF(" + held + ", " + remaining + ", " + inMicroseconds(priority) +
          "))), LAST_INSERT_ID(version + 1) + ?), " +  //
          "token = IF(" + taken +
          ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), " + marked +
@@ -67,25 +78,15 @@ std::string claimText(const LockTexts& texts, const std::string& closed, const s
 // key.
 std::string loneClaimText(const LockTexts& texts, const std::string& closed, const std::string& marked) {
   const std::string held = isHeld;
-  const std::string taken = "(" + held + " OR " + closed + " > 0)";
+  const std::string taken = "(" + held + " OR " + closed + ")";
   return insertedRow(texts.table, "LAST_INSERT_ID(" + std::string(microsecondsNow) + " + ?)") +
          "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
-         std::to_string(busyMark) + " + IF(NOT (" + held + "), " + closed + ", IF(token LIKE 'shares/%' OR " +
-         isLoneOwner + ", 0, " + remaining + ")))), LAST_INSERT_ID(version + ?)), " +  //
+         std::to_string(busyMark) + " + IF(NOT (" + held + "), " + inMicroseconds(priority) +
+         ", IF(token LIKE 'shares/%' OR " + isLoneOwner + ", 0, " + remaining +
+         ")))), LAST_INSERT_ID(version + ?)), " +  //
          "owner = IF(" + taken + ", IF(token = VALUES(token), owner, " + marked + "), VALUES(owner)), " +
          "token = IF(" + taken + ", token, VALUES(token)), " +
          "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
-}
-
-std::string markAhead() {
-  return std::string("CAST(SUBSTRING_INDEX(owner, '@', -1) AS SIGNED) - ") + microsecondsNow;
-}
-
-// Somebody who knows nothing of marks may have written an '@' of his own.
-std::string closedForText() {
-  return "IF(owner LIKE '%@_%' AND CONVERT(SUBSTRING_INDEX(owner, '@', -1) USING latin1) REGEXP '^[0-9]+$' "
-         "AND LENGTH(SUBSTRING_INDEX(owner, '@', -1)) < 19 AND " +
-         markAhead() + " BETWEEN 1 AND " + inMicroseconds(2 * priority) + ", " + markAhead() + ", 0)";
 }
 
 std::string releaseText(const LockTexts& texts) {
@@ -107,9 +108,8 @@ std::string schemaOf(const std::string& table, bool ofShares) {
 LockTexts::LockTexts(const std::string& itsTable)
     : table("`" + itsTable + "`"),
       shares("`" + itsTable + "_shares`"),
-      closedFor(closedForText()),
-      keptMark("IF(" + closedFor + " = 0, '', CONCAT(IF(" + isAheadMark +
-               ", '@@', '@'), SUBSTRING_INDEX(owner, '@', -1)))"),
+      isClosed(staysClosedFor(std::chrono::microseconds{0})),
+      keptMark("IF(" + isClosed + ", CONCAT(IF(" + isAheadMark + ", '@', ''), RIGHT(owner, 17)), '')"),
       isLone(std::string("(") + isLoneOwner + " AND " + isHeld + " AND token NOT LIKE 'shares/%')"),
       unmarked("CONCAT(" + ownerBeforeMark() + ", IF(" + isLoneOwner + ", '@0', ''))"),
       freed("token = '', owner = " + keptMark + ", expires_at = UTC_TIMESTAMP(6)"),

@@ -22,10 +22,8 @@ struct LockTexts {
 
   const std::string table;   ///< Of the locks: its name, quoted.
   const std::string shares;  ///< The table of the shares.
-  /// For so many microseconds, a key that is free is kept for the one that waits for it: see Standing. A mark
-  /// that is much further ahead than a waiter sets one is from before the server's clock was set back; one
-  /// that is a little further ahead is from while this statement waited for the row.
-  const std::string closedFor;
+  /// A key that is free is kept for the one that waits for it: see Standing.
+  const std::string isClosed;
   const std::string keptMark;  ///< What is left of the owner when nobody has the row any more.
   const std::string isLone;    ///< The row is held by a share without others: see isLoneOwner.
   const std::string unmarked;  ///< The owner without the mark of a waiter.
@@ -47,7 +45,7 @@ struct LockTexts {
   struct ByStanding {
     ByStanding(const LockTexts& texts, Standing standing);
 
-    const std::string closed;  ///< For so many microseconds the key is closed to the claim.
+    const std::string closed;  ///< A key that is free is closed to the claim.
     const std::string marked;  ///< The owner of a row that the claim has not got.
     const std::string claim;
     const std::string loneClaim;

@@ -35,7 +35,7 @@ UPDATE {locks} AS l SET token = CONCAT('shares/', {limitOfLone}, '/', {weightOfL
 
 // Keeps the row of the key from others, and reads it: the time; where there is such a row, its version; where
 // the key is shared, the limit and the sum of the weights; how long one claim has all of it; which shares do
-// not count, by their ends; how long it is closed to the claim.
+// not count, by their ends; whether it is closed to the claim.
 constexpr const char* lockedRow = R"sql({movedLone}
 SELECT {now}, l.version, IF({shared}, {limitOfRow}, NULL), IF({shared}, {takenOfRow}, 0),
     IF({held} AND NOT {shared}, {remaining}, NULL), IF({shared}, {now}, 9223372036854775807), {closed}
@@ -54,7 +54,7 @@ INSERT INTO {locks} (lock_key, version, token, owner, expires_at)
     DATE'1970-01-01' + INTERVAL @lk_now + {ttl} MICROSECOND)
   ON DUPLICATE KEY UPDATE
     owner = IF((NOT ({held}) OR (token LIKE 'shares/{limit}/%' AND SUBSTRING_INDEX(token, '/', -1) + {weight} <= {limit}))
-        AND {closed} = 0, '@', COALESCE(NULLIF({marked}, '@'), '')),
+        AND NOT {closed}, '@', COALESCE(NULLIF({marked}, '@'), '')),
     version = IF(owner <> '@', version + 0 * LAST_INSERT_ID({busy}),
       IF({held}, LAST_INSERT_ID(version + (SUBSTRING_INDEX(token, '/', -1) + {weight} >= {limit})),
         LAST_INSERT_ID(version + ({weight} = {limit}) + {fresh}) - {fresh})),
@@ -83,7 +83,7 @@ SELECT (SELECT fence FROM {shares} WHERE lock_key = {key} AND token = {token} AN
   INTO @lk_mine, @lk_others, @lk_left_over;
 SELECT @lk_mine IS NOT NULL
       OR (@lk_whole IS NULL AND COALESCE(@lk_limit, {limit}) = {limit} AND @lk_others + {weight} <= {limit}
-        AND @lk_closed = 0),
+        AND NOT @lk_closed),
     COALESCE(@lk_mine, @lk_version + (@lk_others + {weight} >= {limit}))
   INTO @lk_fits, @lk_fence;
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_until;
@@ -95,7 +95,7 @@ UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version)
     expires_at = COALESCE({lastEnd}, expires_at)
   WHERE lock_key = {key} AND (@lk_fits OR (@lk_left_over > 0 AND @lk_limit IS NOT NULL));
 SELECT @lk_fits, @lk_fence, @lk_limit,
-  COALESCE(@lk_whole, NULLIF(@lk_closed, 0), (SELECT MIN(expires_us) FROM {shares} WHERE lock_key = {key}) - @lk_now);
+  COALESCE(@lk_whole, IF(@lk_closed, {priority}, NULL), (SELECT MIN(expires_us) FROM {shares} WHERE lock_key = {key}) - @lk_now);
 COMMIT)sql";
 
 // There may be no row of the key: then it changes nothing but what is left over.
@@ -232,7 +232,7 @@ std::string_view ShareTable::common(std::string_view name) const {
   if (name == "nameOfLone") return nameOfLone;
   if (name == "weightOfLone") return weightOfLone;
   if (name == "limitOfLone") return limitOfLone;
-  if (name == "closed") return texts_.closedFor;
+  if (name == "closed") return texts_.isClosed;
   return texts_.keptMark;
 }
 
@@ -261,6 +261,7 @@ ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::S
                       {"ttl", inMicroseconds(request.ttl)},
                       {"closed", texts_.as(standing).closed},
                       {"marked", texts_.as(standing).marked},
+                      {"priority", inMicroseconds(priority)},
                       {"orNot", ""},
                       {"fresh", std::to_string(freshMark)},
                       {"busy", std::to_string(busyMark)}};
