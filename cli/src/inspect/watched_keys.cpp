@@ -11,10 +11,6 @@ namespace {
 // Who watches for days sees keys that are used once.
 constexpr std::size_t mostFreed = 100'000;
 
-bool sameGrant(const Holder& one, const Holder& other) {
-  return one.owner == other.owner && one.fence == other.fence && one.grantId == other.grantId;
-}
-
 }  // namespace
 
 WatchedKeys::Id WatchedKeys::idOf(const std::string& name, const Holder& holder) {

@@ -709,11 +709,11 @@ std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
   } else if (auto holder = driver_->holder(claim.key, callEnd(now()))) {
     holders.push_back(std::move(*holder));
   }
-  // A fence that is shown may be that of a later one of the turns that were granted.
   std::erase_if(holders, [&](const Holder& each) {
-    const bool named = !each.grantId.empty() || each.fence;
-    const bool early = each.fence && fence && *each.fence < *fence;
-    return !named || early || each.owner != claim.owner || each.share != claim.share;
+    if (each.share != claim.share || (each.fence && fence && *each.fence < *fence)) return true;
+    if (!each.grantId.empty()) return each.owner != claim.owner;
+    // The fence alone tells the grant; shown is that of the last turn. The store may show the owner cut.
+    return !each.fence || !fence || *each.fence - *fence > lease.turnsLeft;
   });
   if (holders.size() != 1) return std::nullopt;
   return OwnerToken{.key = lease.key(), .grant = std::move(holders.front()), .fence = fence};

@@ -43,10 +43,6 @@ bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
 
 }  // namespace
 
-bool sameGrant(const Holder& one, const Holder& other) {
-  return one.owner == other.owner && one.fence == other.fence && one.grantId == other.grantId;
-}
-
 LockFeed::LockFeed(Source source) : source_(std::move(source)), poller_([this] { run(); }) {}
 
 LockFeed::~LockFeed() { stop(); }
@@ -221,6 +217,7 @@ std::string LockFeed::compare(Found found, Instant now) {
     if (before != former.end() && sameGrant(before->second.holder, holder)) {
       SeenGrant same = std::move(before->second);
       former.erase(before);
+      holder.owner = std::move(same.holder.owner);  // as the pages have it
       same.holder = std::move(holder);
       if (!isSameEnd(endsAt, same.endsAt)) {
         same.endsAt = endsAt;

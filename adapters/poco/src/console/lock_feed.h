@@ -41,8 +41,6 @@ struct SeenWaiter {
   Instant since{};
 };
 
-bool sameGrant(const Holder& one, const Holder& other);
-
 /// What the processes of a migration have agreed on.
 struct SeenMigration {
   std::string name;

@@ -21,6 +21,12 @@ inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, I
   return permits->shareHolders(key, deadline);
 }
 
+/// Whether both are the same grant of one key. A store may show the owner of a grant cut for a while.
+inline bool sameGrant(const Holder& one, const Holder& other) {
+  if (one.fence != other.fence || one.grantId != other.grantId) return false;
+  return one.fence || !one.grantId.empty() || one.owner == other.owner;
+}
+
 /// Tells a share of a key from the others; empty for who has all of the key.
 inline std::string shareName(const Holder& holder) {
   if (!holder.share) return {};

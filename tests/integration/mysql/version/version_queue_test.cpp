@@ -208,17 +208,23 @@ TEST_P(VersionQueue, AnUpgradeThatNobodyHoldsUpKeepsNobodyOut) {
 }
 
 // The label of a holder leaves no room for a mark behind it.
-TEST_P(VersionQueue, ALongOwnerIsShortenedForTheMark) {
-  AcquireRequest longOwner = claimant().request();
-  const Claimant holds = claimant();
-  const std::string owner(64, 'o');
-  longOwner.claim = {holds.key, holds.token, owner, {}};
-  ASSERT_TRUE(granted(store.direct->acquire(longOwner)));
+TEST_P(VersionQueue, ALongOwnerIsShortenedForTheMarkAndIsStillTheOwner) {
+  ManagerOptions options;
+  options.owner = std::string(64, 'o');
+  LockManager locks(store.direct, options);
+  Lock held = locks.lock("k");
+  const auto before = locks.ownerToken(held);
   const Claimant waits = claimant();
   Result result = waitAs(waits, other);
   ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
-  EXPECT_EQ(store.direct->holder("k", soon()).value().owner, owner.substr(0, 46));
-  EXPECT_TRUE(releases(holds));
+  EXPECT_EQ(store.direct->holder("k", soon()).value().owner, options.owner.substr(0, 46));
+  for (const auto& token : {before, locks.ownerToken(held)}) {
+    EXPECT_TRUE(token);
+    if (!token) continue;
+    LockManager child(withOwner(store.open(), {*token}, systemClock()));
+    EXPECT_TRUE(child.tryLock("k"));
+  }
+  EXPECT_EQ(held.release(), ReleaseResult::released);
   EXPECT_TRUE(granted(result.get()));
 }
 

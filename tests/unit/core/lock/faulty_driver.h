@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <deque>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
@@ -93,6 +95,9 @@ class FaultyDriver final : public LockDriver {
   /// Runs before a release goes to the store; what it throws keeps it from going there.
   std::function<void(std::string_view key)> onReleased = [](std::string_view) {};
 
+  /// So many bytes of an owner are shown.
+  std::size_t shownOfOwner = std::string::npos;
+
   AcquireResult acquire(const AcquireRequest& request) override {
     const Ended ended(*this, Call::acquire);
     const auto fault = begin(Call::acquire);
@@ -130,7 +135,9 @@ class FaultyDriver final : public LockDriver {
   }
 
   std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
+    auto holder = inner_->holder(key, deadline);
+    if (holder) holder->owner.resize(std::min(holder->owner.size(), shownOfOwner));
+    return holder;
   }
   Promises promises() const override { return inner_->promises(); }
   std::string name() const override { return "network"; }

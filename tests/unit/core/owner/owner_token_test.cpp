@@ -100,6 +100,24 @@ TEST_F(OwnerTokenTest, AnotherGrantIsNotTheOwnersAlsoWithTheSameLabel) {
   EXPECT_FALSE(manager.ownerToken(next)) << "another manager's";
 }
 
+TEST_F(OwnerTokenTest, AnOwnerThatTheStoreShowsCutIsStillTheOwner) {
+  const Lock held = manager.lock("k");
+  LockManager child(withOwner(network, {tokenOf(held)}, clock), options(seed + 2));
+  network->shownOfOwner = 3;
+  auto again = child.tryLock("k");
+  ASSERT_TRUE(again);
+  EXPECT_NO_THROW(again->renew());
+  EXPECT_TRUE(manager.ownerToken(held));
+}
+
+TEST_F(OwnerTokenTest, AGrantThatHasFollowedTheOwnersIsNotPassedOn) {
+  const Lock held = manager.lock("k", heldByHand);
+  ASSERT_TRUE(store->breakLock("k", clock->now()));
+  const Lock next = other.lock("k");  // "tester", too
+  ASSERT_TRUE(held.valid()) << "nobody has told it yet";
+  EXPECT_FALSE(manager.ownerToken(held));
+}
+
 TEST_F(OwnerTokenTest, OtherKeysAndClaimsOfMoreThanTheOwnerHasGoToTheStore) {
   const Share one{.weight = 1, .limit = 2};
   const Lock held = manager.lock("k", {.share = one});
