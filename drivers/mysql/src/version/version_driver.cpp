@@ -36,6 +36,9 @@ constexpr std::chrono::milliseconds longestPause{50};
 // It has to write its mark before that ends.
 constexpr std::chrono::milliseconds markEvery{400};
 static_assert(2 * markEvery < priority);
+// Somebody may keep the row from others for a moment. After so many failures in a row, the caller hears of
+// it.
+constexpr int mostContentions = 3;
 
 AcquireResult resultOf(const AcquireRequest& request,
                        const std::variant<Fence, std::chrono::microseconds>& answer, Instant leasedFrom,
@@ -212,8 +215,11 @@ AcquireResult VersionDriver::Impl::acquireWaiting(const AcquireRequest& request,
     result = askUntilGranted(*session, place, request, standing, until, stop, wakeUp);
     leave();
     return result;
+  } catch (const Contention&) {
+    leave();  // The server answers.
+    throw;
   } catch (const ConfigError&) {
-    leave();  // The server is well.
+    leave();
     throw;
   }
 }
@@ -226,6 +232,8 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
   const std::string_view key = request.claim.key;
   std::string seen;
   Instant askAgain = Instant::min();
+  std::exception_ptr contention;  // what the last attempt came to
+  int contentions = 0;            // in a row
   for (auto pause = shortestPause;; pause = std::min(2 * pause, longestPause)) {
     place.checkServer();
     const Instant deadline = clock().now() + opener_.options().ioTimeout;
@@ -245,10 +253,13 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
         const AcquireResult result = acquire(tables, request, standing);
         const auto* const busy = std::get_if<Busy>(&result);
         if (busy == nullptr) return result;
+        contention = nullptr;
+        contentions = 0;
         wait = std::clamp(busy->retryAfter.value_or(markEvery), shortestPause, markEvery);
         request.resend = false;
       } catch (const Contention&) {
-        // Somebody keeps the row from others.
+        if (++contentions == mostContentions) throw;
+        contention = std::current_exception();
       } catch (const ConfigError&) {
         unmark();
         throw;
@@ -256,6 +267,7 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
       askAgain = clock().now() + wait;
     }
     if (clock().now() >= until || stop.stop_requested()) {
+      if (contention) std::rethrow_exception(contention);
       unmark();
       return Busy{};
     }

@@ -1,5 +1,8 @@
 // Those who wait for a key: who comes next, and what is left of one who has died or given up.
 
+#include <Poco/Data/Session.h>
+#include <Poco/Data/Statement.h>
+
 #include <atomic>
 #include <future>
 #include <optional>
@@ -25,9 +28,9 @@ class VersionQueue : public VersionTest {
 
   /// Waits on a thread of its own; `who` must outlive the result.
   static Result waitAs(const Claimant& who, const std::shared_ptr<LockDriver>& driver,
-                       std::chrono::milliseconds length = 1min) {
-    return std::async(std::launch::async, [driver, length, request = who.request()] {
-      return capability<Waitable>(*driver)->acquireWaiting(request, length, {});
+                       std::chrono::milliseconds length = 1min, const std::stop_token& stop = {}) {
+    return std::async(std::launch::async, [driver, length, stop, request = who.request()] {
+      return capability<Waitable>(*driver)->acquireWaiting(request, length, stop);
     });
   }
   bool isMarked() {
@@ -226,6 +229,41 @@ TEST_P(VersionQueue, ALongOwnerIsShortenedForTheMarkAndIsStillTheOwner) {
   }
   EXPECT_EQ(held.release(), ReleaseResult::released);
   EXPECT_TRUE(granted(result.get()));
+}
+
+TEST_P(VersionQueue, AFirstOneWhoseClaimsFailAgainAndAgainLeavesAndSaysSo) {
+  const Claimant holds = claimant();
+  const Claimant waits = claimant();
+  ASSERT_TRUE(grants(holds));
+  Result result = waitAs(waits, other);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  Poco::Data::Session foreign = store.session();
+  foreign.begin();
+  foreign << "UPDATE lockkeeper_locks SET owner = 'dba'", Poco::Data::Keywords::now;
+  EXPECT_TRUE(waitUntil([&] {
+    const std::string claim = store.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '" +
+                                        store.database + "' AND INFO LIKE 'INSERT INTO `lockkeeper_locks`%'");
+    if (!claim.empty()) store.server.execute("KILL QUERY " + claim);
+    return result.wait_for(0s) == std::future_status::ready;
+  }));
+  foreign.rollback();
+  EXPECT_TRUE(releases(holds));
+  EXPECT_THROW((void)result.get(), StoreUnavailable);
+}
+
+TEST_P(VersionQueue, AWaitWhoseLastClaimHasFailedEndsWithThatError) {
+  const auto proxied = store.openProxied();
+  const Claimant holds = claimant();
+  const Claimant waits = claimant();
+  ASSERT_TRUE(grants(holds));
+  EXPECT_FALSE(granted(waitAs(waits, proxied, 50ms).get())) << "now its sessions are open";
+  // It tries, makes the session ready, asks for the name, looks, and claims.
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1205), .requests = 4});
+  std::stop_source stop;
+  Result result = waitAs(waits, proxied, 1min, stop.get_token());
+  EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; }));
+  stop.request_stop();
+  EXPECT_THROW((void)result.get(), StoreUnavailable);
 }
 
 // Written by hand, or by a program that knows nothing of marks.
