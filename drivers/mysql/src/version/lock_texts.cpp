@@ -35,11 +35,10 @@ std::string staysClosedFor(std::chrono::microseconds length) {
          markIn(2 * priority) + ")";
 }
 
-// Of a waiter that has just asked. It is not written anew at each of its looks, nor in place of one that
-// `stays` for its own sake.
+// Of a waiter that has just asked. Where `stays` holds, one that is still new is not written again.
 std::string markText(const std::string& mark, const std::string& stays) {
-  return "IF(" + stays + " AND " + staysClosedFor(priority / 2) + ", owner, CONCAT(" + ownerBeforeMark() +
-         ", '" + mark + "', " + microsecondsNow + " + " + inMicroseconds(priority) + "))";
+  return "IF(" + stays + " AND " + staysClosedFor(newMark) + ", owner, CONCAT(" + ownerBeforeMark() + ", '" +
+         mark + "', " + microsecondsNow + " + " + inMicroseconds(priority) + "))";
 }
 
 std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {

@@ -93,6 +93,9 @@ inline constexpr const char* limitOfLone =
 /// waits asks more often.
 inline constexpr std::chrono::microseconds priority = std::chrono::seconds{1};
 
+/// A mark that is as far ahead as this, or farther, need not be written again.
+inline constexpr std::chrono::microseconds newMark = priority * 4 / 5;
+
 inline std::string literal(std::string_view bytes) {
   std::string text;
   addHexadecimal(text, bytes);

@@ -33,9 +33,9 @@ constexpr std::chrono::milliseconds longestClearing{500};
 // most keys are held for a short time.
 constexpr std::chrono::milliseconds shortestPause{2};
 constexpr std::chrono::milliseconds longestPause{50};
-// It has to write its mark before that ends.
+// It has to write its mark long before that ends, and at least so often.
 constexpr std::chrono::milliseconds markEvery{400};
-static_assert(2 * markEvery < priority);
+static_assert(2 * markEvery < priority && priority - markEvery < newMark);
 // Somebody may keep the row from others for a moment. After so many failures in a row, the caller hears of
 // it.
 constexpr int mostContentions = 3;

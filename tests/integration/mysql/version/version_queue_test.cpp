@@ -231,6 +231,30 @@ TEST_P(VersionQueue, ALongOwnerIsShortenedForTheMarkAndIsStillTheOwner) {
   EXPECT_TRUE(granted(result.get()));
 }
 
+// A claim that finds no session to wait on asks once, and leaves its mark behind.
+TEST_P(VersionQueue, AMarkIsWrittenAgainLongBeforeItEnds) {
+  const auto narrow = store.open("connections=1");
+  Claimant elsewhere = claimant();
+  elsewhere.key = "l";
+  Claimant waitsElsewhere = claimant();
+  waitsElsewhere.key = "l";
+  ASSERT_TRUE(grants(elsewhere));
+  Result result = waitAs(waitsElsewhere, narrow);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  const Claimant holds = claimant();
+  ASSERT_TRUE(grants(holds));
+  store.server.execute("UPDATE " + store.database +
+                       ".lockkeeper_locks SET owner = CONCAT('web-1:7@', 700000 + TIMESTAMPDIFF(MICROSECOND, "
+                       "DATE'1970-01-01', UTC_TIMESTAMP(6))) WHERE lock_key = 'k'");
+  const auto owner = [&] { return store.ask("SELECT owner FROM lockkeeper_locks WHERE lock_key = 'k'"); };
+  const std::string before = owner();
+  const Claimant waits = claimant();
+  EXPECT_FALSE(granted(waitAs(waits, narrow).get()));
+  EXPECT_GT(owner(), before);
+  EXPECT_TRUE(releases(elsewhere));
+  EXPECT_TRUE(granted(result.get()));
+}
+
 TEST_P(VersionQueue, AFirstOneWhoseClaimsFailAgainAndAgainLeavesAndSaysSo) {
   const Claimant holds = claimant();
   const Claimant waits = claimant();
