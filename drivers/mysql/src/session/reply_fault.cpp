@@ -177,7 +177,7 @@ void throwFault(const Reply& reply, const std::string& display, std::string_view
     case FaultKind::refused:
       break;
   }
-  throw StoreUnavailable(line);
+  throw Refused(line);
 }
 
 void throwPreparationFault(const Reply& reply, const std::string& display, std::string_view schemaFile) {

@@ -46,6 +46,12 @@ class NotPrimary : public StoreUnavailable {
   using StoreUnavailable::StoreUnavailable;
 };
 
+/// The server, or what stands between us and it, answers, but will not do it.
+class Refused : public StoreUnavailable {
+ public:
+  using StoreUnavailable::StoreUnavailable;
+};
+
 /// The table is not there.
 class NoSuchTable : public ConfigError {
  public:
@@ -63,7 +69,8 @@ class NoSuchTable : public ConfigError {
 
 /// Of any statement: OutcomeUnknown when the session was lost on the way or a commit failed; ConfigError for
 /// what the administrator must mend, which names `schemaFile` where a table is missing; StoreUnavailable for
-/// everything else (Contention and NotPrimary are such): the server has not done it, and may do it later.
+/// everything else (Contention, NotPrimary and Refused are such): the server has not done it, and may do it
+/// later.
 [[noreturn]] void throwFault(const Reply& reply, const std::string& display,
                              std::string_view schemaFile = {});
 

@@ -46,6 +46,8 @@ bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& s
     return getName(until, stop, wakeUp);
   } catch (const ConfigError&) {
     return true;  // What stands between us and the server knows no names: then all are first.
+  } catch (const Refused&) {
+    return true;  // The same, with a number of its own.
   } catch (const OutcomeUnknown& lost) {
     throw StoreUnavailable(lost.what());  // the key has not been asked for
   }

@@ -290,6 +290,20 @@ TEST_P(VersionQueue, AWaitWhoseLastClaimHasFailedEndsWithThatError) {
   EXPECT_THROW((void)result.get(), StoreUnavailable);
 }
 
+TEST_P(VersionQueue, WhereAProxyRefusesNamesWithANumberOfItsOwnAllAreFirst) {
+  const auto proxied = store.openProxied();
+  const Claimant holds = claimant();
+  const Claimant waits = claimant();
+  ASSERT_TRUE(grants(holds));
+  EXPECT_FALSE(granted(waitAs(waits, proxied, 50ms).get())) << "now its sessions are open";
+  // It tries, makes the session ready, and asks for the name.
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1105), .requests = 2});
+  Result result = waitAs(waits, proxied);
+  EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; }));
+  EXPECT_TRUE(releases(holds));
+  EXPECT_TRUE(granted(result.get()));
+}
+
 // Written by hand, or by a program that knows nothing of marks.
 TEST_P(VersionQueue, AForeignOwnerWithAnAtSignIsNoMark) {
   const Claimant holds = claimant();
