@@ -4,6 +4,7 @@
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "redis_cluster.h"
+#include "redis_stores.h"
 #include "stores.h"
 
 namespace lockkeeper::testing {
@@ -56,7 +57,7 @@ std::vector<DriverFactory> clusterStores() {
                             [cluster] {
                               StoreRegistry registry;
                               redis::use(registry);
-                              return registry.open(cluster().uri());
+                              return registry.open(withLongTimeouts(cluster().uri()));
                             },
                         .fence = FencePromise::whileStoreKeepsWrites,
                         .waitable = true,

@@ -45,9 +45,9 @@ std::function<std::shared_ptr<LockDriver>()> opener(std::shared_ptr<Servers> ser
     }
     StoreRegistry registry;
     mysql::use(registry);
-    return registry.open(scheme + "://keeper:let-me-in@" +
-                         (servers->readOnly ? address(*servers->readOnly) + "," : "") +
-                         address(*servers->writable) + "/locks?createTable=true" + options);
+    return registry.open(
+        scheme + "://keeper:let-me-in@" + (servers->readOnly ? address(*servers->readOnly) + "," : "") +
+        address(*servers->writable) + "/locks?createTable=true&connectTimeout=10s&ioTimeout=10s" + options);
   };
 }
 
@@ -72,6 +72,7 @@ DriverFactory version(const char* name, Brand brand) {
           .permits = true,
           .batchable = true,
           .batchReleasing = true,
+          .shortTtl = std::chrono::milliseconds{500},
           .queued = [servers] { return waitingForRows(*servers->writable); }};
 }
 

@@ -38,7 +38,7 @@ DriverFactory storeOnServer(const char* name, RedisUri* uri, FencePromise fence,
   const auto open = [uri, server] {
     StoreRegistry registry;
     redis::use(registry);
-    return registry.open(uri(server()));
+    return registry.open(withLongTimeouts(uri(server())));
   };
   return {.name = name, .open = open, .fence = fence, .browsable = true, .breakable = true, .permits = true};
 }
@@ -98,7 +98,7 @@ DriverFactory sentinelStore() {
   const auto open = [running] {
     StoreRegistry registry;
     redis::use(registry);
-    return registry.open(running().uri());
+    return registry.open(withLongTimeouts(running().uri()));
   };
   return withQueues({.name = "Sentinel",
                      .open = open,
@@ -110,6 +110,10 @@ DriverFactory sentinelStore() {
 }
 
 }  // namespace
+
+std::string withLongTimeouts(const std::string& uri) {
+  return uri + (uri.find('?') == std::string::npos ? '?' : '&') + "connectTimeout=10s&ioTimeout=10s";
+}
 
 std::string addressOf(const RedisServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
 

@@ -13,6 +13,9 @@ using RedisUri = std::string(const test::RedisServer&);
 DriverFactory redisStore(const char* name, test::RedisOptions options, RedisUri* uri,
                          FencePromise fence = FencePromise::whileStoreKeepsWrites);
 
+/// The URI, with timeouts that a busy machine does not reach.
+std::string withLongTimeouts(const std::string& uri);
+
 std::string addressOf(const test::RedisServer& server);
 
 /// What the driver says that a user needs, and nothing else: user "keeper", password "let-me-in".

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -16,6 +17,8 @@
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/random.h"
+#include "lockkeeper/error.h"
+#include "lockkeeper/testing/best_of_three.h"
 #include "lockkeeper/testing/driver_factory.h"
 
 #include <gtest/gtest.h>
@@ -43,6 +46,11 @@ class Waiting {
   ~Waiting() { stop(); }
 
   void stop() { stop_.request_stop(); }
+
+  /// Whether get() would return at once.
+  bool isOver() const {
+    return result_.valid() && result_.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+  }
 
   /// Fails the test when the wait has no end.
   AcquireResult get() {
@@ -94,6 +102,16 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return granted == nullptr ? std::nullopt : std::optional{*granted};
   }
   bool isBusy(const Claimant& who) { return std::holds_alternative<Busy>(ask(who)); }
+  /// The same, of a lease that ends at `end`: nothing is known any more when that has come meanwhile.
+  bool isBusyBefore(Instant end, const Claimant& who) {
+    return std::holds_alternative<Busy>(ask(who, shortTtl())) || now() >= end;
+  }
+  /// Whether who only tries does not get the key, because others wait for it. Gives it back if it does.
+  bool keepsOutANewcomer(const Claimant& who) {
+    if (isBusy(who)) return true;
+    EXPECT_EQ(release(who), ReleaseOutcome::released);
+    return false;
+  }
 
   /// Somebody who wants `weight` of the key's `limit` permits.
   Claimant sharer(std::uint32_t weight, std::uint32_t limit) const {
@@ -131,13 +149,29 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return capability<Breakable>(*driver)->breakLock(which, deadline(), shown);
   }
 
-  /// Waits in the store's queue, on a thread of its own. `who` must outlive the result.
+  /// Waits in the store's queue, on a thread of its own. `who` must outlive the result. Asks once more when
+  /// the store has ended the wait, as core does: on a machine that stands still, a waiter may be silent for
+  /// too long.
   Waiting waitFor(const Claimant& who, Instant until) { return waitFor(*driver, who, until); }
   Waiting waitFor(LockDriver& at, const Claimant& who, Instant until) {
-    return Waiting([this, &at, &who, length = until - now()](std::stop_token stop) {
-      return capability<Waitable>(at)->acquireWaiting(
-          {.claim = who.claim(), .ttl = longTtl, .deadline = deadline(), .ahead = who.ahead}, length,
-          std::move(stop));
+    return Waiting([this, &at, &who, until](const std::stop_token& stop) {
+      for (bool again = false;; again = true) {
+        try {
+          return capability<Waitable>(at)->acquireWaiting({.claim = who.claim(),
+                                                           .ttl = longTtl,
+                                                           .deadline = deadline(),
+                                                           .resend = again,
+                                                           .ahead = who.ahead},
+                                                          std::max(until - now(), Instant::duration{0}),
+                                                          stop);
+        } catch (const WithdrawalUnknown&) {
+          throw;
+        } catch (const Error& error) {
+          const bool mayAskAgain =
+              error.code() == ErrorCode::storeUnavailable || error.code() == ErrorCode::outcomeUnknown;
+          if (!mayAskAgain || again) throw;
+        }
+      }
     });
   }
 
@@ -152,6 +186,26 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
     return ::testing::AssertionSuccess();
+  }
+  /// Waits until `result`, the only one, is seen to wait, where the factory can tell. False when it is over
+  /// first: what it waits for has come too soon.
+  bool isSeenWaiting(const Waiting& result) {
+    while (GetParam().queued && GetParam().queued() != 1) {
+      if (result.isOver()) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return true;
+  }
+  /// Which of them has its answer next.
+  std::size_t nextOf(const std::vector<Waiting>& results) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    for (;;) {
+      const auto found = std::ranges::find_if(results, &Waiting::isOver);
+      if (found != results.end() || std::chrono::steady_clock::now() > end) {
+        return static_cast<std::size_t>(found - results.begin());
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
   }
   Instant farAway() const { return now() + std::chrono::minutes{1}; }
 
