@@ -186,7 +186,7 @@ TEST_P(VersionConnection, WithoutAThreadIsUnavailableUntilThereIsOne) {
 TEST_P(VersionConnection, AForkedChildOwnsNothingAndTheParentsLockLivesOn) {
   auto driver = store.openProxied();
   auto manager = std::make_unique<LockManager>(driver);
-  std::optional<Lock> lock = manager->lock("k", {.ttl = 1500ms});
+  std::optional<Lock> lock = manager->lock("k", {.ttl = 4s});
   const std::size_t connections = store.proxy.connections();
   const Claimant who{};
   const int failedCheck = inForkedChild([&] {
@@ -205,7 +205,7 @@ TEST_P(VersionConnection, AForkedChildOwnsNothingAndTheParentsLockLivesOn) {
     return 0;
   });
   EXPECT_EQ(failedCheck, 0);
-  const Instant later = in(2s);
+  const Instant later = in(5s);
   while (now() < later) {
     ASSERT_TRUE(lock->valid()) << "the parent goes on renewing";
     std::this_thread::sleep_for(20ms);

@@ -61,12 +61,12 @@ TEST_P(VersionShareFault, AfterRandomKillsTheCountIsExactWithinATtlAndNothingIsL
   }
   members.clear();
   const Instant dead = now();
-  ASSERT_TRUE(waitUntil([&] { return taken() == 0; }, 5s));
-  EXPECT_LT(now() - dead, 2s) << "the ttl is one";
+  ASSERT_TRUE(waitUntil([&] { return taken() == 0; }));
+  EXPECT_LT(now() - dead, 1s + schedulingSlack) << "the ttl is one";
   LockManager manager(store.direct);
   Semaphore semaphore(manager, "s", limit);
-  auto whole = manager.tryLock("k", {.waitFor = 5s});
-  auto all = semaphore.tryAcquire(limit, 5s);
+  auto whole = manager.tryLock("k", {.waitFor = 20s});
+  auto all = semaphore.tryAcquire(limit, 20s);
   ASSERT_TRUE(all && whole);
   EXPECT_EQ(whole->release(), ReleaseResult::released);
   EXPECT_EQ(all->release(), ReleaseResult::released);
