@@ -49,8 +49,8 @@ class TwoSessions {
   FaultProxy hangingProxy;  ///< Of the session that may hang.
 
  private:
-  static constexpr auto ttl = 3s;
-  static constexpr auto hangingTtl = 4s;
+  static constexpr auto ttl = 30s;
+  static constexpr auto hangingTtl = 40s;
 
   FaultProxy proxy_;
   const std::shared_ptr<LockDriver> driver_;
@@ -58,7 +58,7 @@ class TwoSessions {
   const Claimant other_{};
 };
 
-constexpr auto operationTimeout = 2s;
+constexpr auto operationTimeout = 3s;
 constexpr auto wellBefore = 1s;
 
 TEST_P(GetLockHangingSession, IsNotWaitedForBeforeTheOthersAreTold) {
