@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <future>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "etcd_fixture.h"
 #include "lockkeeper/driver/capabilities.h"
@@ -49,9 +51,26 @@ class EtcdWaiters : public ::testing::Test {
   static bool streamsSince(std::size_t messages, std::size_t streams = 1) {
     return waitUntil([&] { return cluster().watchMessages() >= messages + streams; });
   }
+  /// Which of them is the next to be done; their number when none is after 20 s. On a machine that stands
+  /// still, a waiter may lose its place and queue again behind the others.
+  static std::size_t nextOf(const std::vector<Result>& results) {
+    std::size_t next = results.size();
+    waitUntil([&] {
+      const auto isDone = [](const Result& each) { return each.valid() && done(each, 0s); };
+      next = static_cast<std::size_t>(std::ranges::find_if(results, isDone) - results.begin());
+      return next < results.size();
+    });
+    return next;
+  }
   static bool done(const Result& result, std::chrono::milliseconds bound = 20s) {
     return result.wait_for(bound) == std::future_status::ready;
   }
+
+  /// Ends the waits when a test is left early: declared behind their futures, which would wait for them.
+  struct EndOfWaits {
+    std::stop_source& stop;
+    ~EndOfWaits() { stop.request_stop(); }
+  };
 
   std::stop_source stop_;
   const std::string key = Claimant().key;

@@ -56,7 +56,10 @@ TEST_F(EtcdLate, ALeaseInDoubtThatCouldNotBeEndedIsEndedByTheNextRelease) {
   expectDoubt([&] { return proxied->acquire(who.request()); });
   const std::string late = proxy.held();
   keepBack(aRevocation);
-  EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
+  {
+    const auto ending = endHeldConnection();
+    EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
+  }
   ASSERT_EQ(proxy.fired(), 1U);
   EXPECT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::notOwner);
   sendLate(late);

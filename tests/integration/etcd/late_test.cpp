@@ -24,7 +24,10 @@ TEST_F(EtcdLate, ARenewedClaimStaysOnItsLatestLease) {
   ASSERT_TRUE(granted(direct->acquire(who.request())));
   keepBack(aPut);
   Renewal first{.claim = who.claim(), .ttl = 1min};
-  proxied->renew({&first, 1}, soon());
+  {
+    const auto ending = endHeldConnection();
+    proxied->renew({&first, 1}, soon());
+  }
   EXPECT_EQ(first.outcome, RenewOutcome::unknown);
   Renewal second{.claim = who.claim(), .ttl = 2min};
   direct->renew({&second, 1}, soon());

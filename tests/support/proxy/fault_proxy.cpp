@@ -87,6 +87,16 @@ void FaultProxy::endConnections(Ending ending) {
   wakeUp();
 }
 
+void FaultProxy::endHeldConnections(Ending ending) {
+  {
+    std::lock_guard guard(mutex_);
+    for (const auto& connection : open_) {
+      if (connection->isHeld) connection->end(ending);
+    }
+  }
+  wakeUp();
+}
+
 std::size_t FaultProxy::connections() const {
   std::lock_guard guard(mutex_);
   return connected_;

@@ -40,6 +40,8 @@ class FaultProxy {
 
   /// Ends all connections that are open.
   void endConnections(Ending ending);
+  /// Ends those of which a request is kept back.
+  void endHeldConnections(Ending ending);
 
   /// How many clients have connected since the proxy was made.
   std::size_t connections() const;
