@@ -50,12 +50,12 @@ TEST_F(QueueRefusal, ABreakEndsWhereTooFewReplicasAreThere) {
 TEST_F(QueueRefusal, AGrantThatTooFewReplicasHaveIsGivenBackToTheNext) {
   LockManager manager(direct);
   std::optional<Lock> held = manager.lock("k");
-  Member first = wait("minReplicas=1&replicaTimeout=50ms", 2s);
+  Member first = wait("minReplicas=1&replicaTimeout=50ms", 4s);
   ASSERT_TRUE(subscribed(1));
   Member second = wait();
   ASSERT_TRUE(subscribed(2));
   held.reset();
-  EXPECT_TRUE(second.take(1s));
+  EXPECT_TRUE(second.take(3s));
   EXPECT_THROW(first.take(), StoreUnavailable);
 }
 
