@@ -1,11 +1,14 @@
 #include "frozen_server.h"
 
 #include <atomic>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
+#include "succeeds_in_the_end.h"
 #include "wait_until.h"
 
 namespace lockkeeper::test {
@@ -38,8 +41,10 @@ void freezeDuring(const Operation& operation, const FreezableStore& store) {
              store.isFree(who.key);
     }));
     const Claimant next{};
-    EXPECT_TRUE(granted(driver->acquire(next.request())));
-    EXPECT_EQ(driver->release(next.claim(), soon()), ReleaseOutcome::released);
+    bool again = false;
+    succeedsInTheEnd(
+        [&] { EXPECT_TRUE(granted(driver->acquire(next.request(soon(), std::exchange(again, true))))); });
+    succeedsInTheEnd([&] { EXPECT_EQ(driver->release(next.claim(), soon()), ReleaseOutcome::released); });
   }
 }
 
@@ -95,15 +100,20 @@ void freezeBeforeAClaim(const FreezableStore& store) {
 }
 
 void freezeUnderAHolder(const FreezableStore& store) {
-  constexpr auto ttl = 2000ms;
+  constexpr auto ttl = 8s;
   LockManager manager(store.open());
-  const Instant end = now() + ttl;  // Or a little later: the lease begins after this.
-  const Lock lock = manager.lock(Claimant().key, {.ttl = ttl, .safetyMargin = 900ms});
+  Instant end;
+  std::optional<Lock> lock;
+  succeedsInTheEnd([&] {
+    end = now() + ttl;  // Or a little later: the lease begins after this.
+    lock = manager.tryLock(Claimant().key, {.ttl = ttl, .safetyMargin = 3900ms});
+  });
+  ASSERT_TRUE(lock);
   std::atomic<bool> inTime{false};
-  const std::stop_callback<std::function<void()>> onLoss(lock.lost(), [&] { inTime = now() < end; });
+  const std::stop_callback<std::function<void()>> onLoss(lock->lost(), [&] { inTime = now() < end; });
   store.freeze();
-  EXPECT_TRUE(waitUntil([&] { return lock.lost().stop_requested(); }));
-  EXPECT_FALSE(lock.valid());
+  EXPECT_TRUE(waitUntil([&] { return lock->lost().stop_requested(); }));
+  EXPECT_FALSE(lock->valid());
   store.thaw();
   EXPECT_TRUE(waitUntil([&] { return inTime.load(); }, 1s));
 }

@@ -21,9 +21,9 @@ inline void expectAPausedReaderToLose(const std::vector<std::string>& command, L
   const auto output = folder / "output";
   Process reader(command, ProcessOptions{.standardOutput = output});
   ASSERT_TRUE(waitUntil([&] { return readFile(output) == "reads\n"; }));
-  EXPECT_FALSE(manager.tryLock("k", {.waitFor = 4s})) << "it is renewed";
+  EXPECT_FALSE(manager.tryLock("k", {.waitFor = 7s})) << "it is renewed";
   reader.pause();
-  auto writes = manager.tryLock("k", {.waitFor = 20s});
+  auto writes = manager.tryLock("k", {.waitFor = 30s});
   ASSERT_TRUE(writes) << "it is counted for longer than its lease";
   reader.resume();
   EXPECT_EQ(reader.waitFor(20s), 0);

@@ -26,11 +26,11 @@ namespace lockkeeper::test {
   }
 }
 
-/// Reads under the lock "k", for a ttl of three seconds, and says "lost" when it is told that it has lost it.
+/// Reads under the lock "k", for a ttl of six seconds, and says "lost" when it is told that it has lost it.
 inline void readUntilLost(std::shared_ptr<LockDriver> driver) {
   using namespace std::chrono_literals;
   LockManager manager(std::move(driver));
-  const Lock lock = manager.lockShared("k", {.ttl = 3s});
+  const Lock lock = manager.lockShared("k", {.ttl = 6s});
   std::cout << "reads" << std::endl;
   while (!lock.lost().stop_requested()) std::this_thread::sleep_for(3ms);
   std::cout << (lock.valid() ? "still valid" : "lost") << std::endl;
