@@ -173,7 +173,7 @@ class Console(unittest.TestCase):
             self.assertEqual(page.run("document.querySelector('#dWaiting').textContent"), "nobody")
             pids = []
             for number in (1, 2):
-                pids.append(str(self.start_command("export", "--wait", "1m").pid))
+                pids.append(str(self.start_command("export", "--wait", "1h").pid))
                 page.wait(f"{waiting}.startsWith('{number}, ')", f"{number} wait")
             page.wait(f"document.querySelector('#dWaiting').textContent.includes(':{pids[1]} for ')", "they are named")
             lines = page.run("document.querySelector('#dWaiting').textContent").splitlines()
