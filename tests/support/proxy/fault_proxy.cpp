@@ -238,7 +238,10 @@ void FaultProxy::spoil(ProxyConnection& connection) {
       break;
     case Kind::step:
       pass(connection.replies.size());
-      if (fired_ > 0 || connection.requests.empty() || requests_ <= fault_.requests) break;
+      if (fired_ > 0 || connection.requests.empty() || requests_ <= fault_.requests ||
+          connection.requests.find(fault_.text) == std::string::npos) {
+        break;
+      }
       connection.isStopped = true;
       ++fired_;
       break;

@@ -23,7 +23,8 @@ struct ProxyFault {
     dropReplies,  ///< Requests reach the server; replies are thrown away, after their first `bytes` bytes.
     replace,      ///< Once: after the replies to `requests` requests, sends `text` instead of the next.
     hold,   ///< Once: after `requests` requests that contain `text`, keeps the next of them: see held().
-    step,   ///< Once: after `requests` round trips, the next request waits in the proxy until the next set().
+    step,   ///< Once: after `requests` round trips, the next request that contains `text` waits in the proxy
+            ///< until the next set().
     flood,  ///< Sends `text` again and again, without end, to every client that sends something.
   };
 

@@ -92,22 +92,22 @@ SessionPool::Use::~Use() {
 }
 
 const Reply& SessionPool::Use::ask(std::string_view statements, Instant deadline) {
-  return checked(session_->query(statements, deadline), statements, deadline);
+  return checked(asked().query(statements, deadline), statements, deadline);
 }
 
 const Reply& SessionPool::Use::execute(const std::string& statement,
                                        std::span<const ServerSession::Parameter> parameters,
                                        Instant deadline) {
-  return checked(session_->execute(statement, parameters, deadline), statement, deadline);
+  return checked(asked().execute(statement, parameters, deadline), statement, deadline);
 }
 
 const Reply& SessionPool::Use::receive(std::string_view statements, Instant deadline) {
-  return checked(session_->receive(deadline), statements, deadline);
+  return checked(asked().receive(deadline), statements, deadline);
 }
 
 const Reply& SessionPool::Use::askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,
                                            SessionPool& cancelling) {
-  if (!session_->send(statements)) return checked(session_->answer(clock().now()), statements, deadline);
+  if (!asked().send(statements)) return checked(session_->answer(clock().now()), statements, deadline);
   if (session_->await(cancelAt)) return checked(session_->receive(deadline), statements, deadline);
   // What is to end this statement may come too late, and end the next one of the session.
   mayBeHit_ = true;

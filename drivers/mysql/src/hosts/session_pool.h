@@ -42,7 +42,7 @@ class SessionPool {
     ServerSession& session() { return *session_; }
     Clock& clock() const { return pool_.clock(); }
 
-    /// The session is sound, no reply is due and no transaction open.
+    /// The session is sound, no reply is due and no transaction open. Holds until it is asked again.
     void keep() { keep_ = true; }
 
     /// Close it in any case.
@@ -71,6 +71,11 @@ class SessionPool {
                              SessionPool& cancelling);
 
    private:
+    /// The session, to be asked: it may be kept only if its last statements are answered.
+    ServerSession& asked() {
+      keep_ = false;
+      return *session_;
+    }
     const Reply& checked(const Reply& reply, std::string_view statements, Instant deadline);
 
     SessionPool& pool_;

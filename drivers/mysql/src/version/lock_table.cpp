@@ -41,6 +41,7 @@ std::string loneOwner(const Claim& claim) {
 
 // The fence, or how long the key stays taken.
 std::variant<Fence, microseconds> fenceOrWait(const Reply& reply) {
+  if (reply.insertId == 0) throw ProtocolError("mysql+version: the server's answer to a claim has no fence");
   if (reply.insertId < busyMark) return Fence{reply.insertId};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
 }

@@ -100,6 +100,17 @@ TEST_P(VersionConnection, AStatementThatIsRefusedAsSuchIsPreparedAgain) {
   EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
 }
 
+TEST_P(VersionConnection, AnAnswerWithoutAFenceIsNoGrant) {
+  const auto driver = store.openProxied("connections=1");
+  const Claimant who{};
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  const std::string done("\x07\0\0\x01\0\x01\0\x02\0\0\0", 11);  // one row is changed; no insert id
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = done});
+  EXPECT_THROW((void)driver->acquire(who.request(soon(), true)), ProtocolError);
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
+}
+
 TEST_P(VersionConnection, ManyThreadsShareAsManySessionsAsTheUriSays) {
   constexpr int most = 3;
   store.server.killSessions();

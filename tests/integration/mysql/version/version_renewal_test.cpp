@@ -1,9 +1,12 @@
 // Many locks are renewed at once, however far away the server is.
 
+#include <future>
 #include <thread>
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
+#include "lockkeeper/mysql/server_rows.h"
+#include "lockkeeper/store_uri.h"
 #include "version_fixture.h"
 
 namespace lockkeeper::test {
@@ -71,6 +74,34 @@ TEST_P(VersionRenewal, AGroupOfTheLongestKeysIsRenewed) {
   }
   store.direct->renew(renewals, in(1min));
   for (const Renewal& each : renewals) ASSERT_EQ(each.outcome, RenewOutcome::renewed) << each.cause;
+}
+
+// One by one, after the server has refused them all together.
+TEST_P(VersionRenewal, AnAnswerThatComesTooLateIsNotTakenForThatOfTheNextCall) {
+  const auto driver = store.openProxied("connections=1");
+  const auto held = acquired(*driver, 2);
+  std::vector<Renewal> renewals;
+  for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
+  // Not by Poco: MySQL does not prepare it.
+  const auto execute = [&](const std::string& statement) {
+    mysql::ServerRows rows(StoreUri::parse(store.server.uri(store.database)), {});
+    rows.begin().execute(statement, {});
+  };
+  execute(
+      "CREATE TRIGGER refuses BEFORE UPDATE ON lockkeeper_locks FOR EACH ROW "
+      "SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213");
+  store.proxy.set({.kind = ProxyFault::Kind::step, .text = "SKIP LOCKED"});
+  driver->renew(renewals, in(1s));
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  for (const Renewal& each : renewals) EXPECT_EQ(each.outcome, RenewOutcome::unknown) << each.cause;
+  execute("DROP TRIGGER refuses");
+
+  Claimant other{};
+  other.key = held.front().key;
+  auto result = std::async(std::launch::async, [&] { return driver->acquire(other.request()); });
+  (void)result.wait_for(500ms);  // On the same session, it would read that answer now.
+  store.proxy.passThrough();
+  EXPECT_FALSE(granted(result.get()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionRenewal, ::testing::ValuesIn(allBrands), brandName);
