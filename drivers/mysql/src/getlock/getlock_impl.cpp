@@ -274,8 +274,9 @@ const Reply* GetLockDriver::Impl::exchange(Use& use, Instant deadline) {
 }
 
 void GetLockDriver::Impl::send(Use& use, Instant deadline) {
-  if (now() >= deadline) throw StoreUnavailable(display() + ": the deadline has passed; nothing was sent");
-  if (!use->send(now())) lose(use, "the connection is lost");
+  const Instant sentAt = now();
+  if (sentAt >= deadline) throw StoreUnavailable(display() + ": the deadline has passed; nothing was sent");
+  if (!use->send(sentAt, sentAt + ioTimeout())) lose(use, "the connection is lost");
 }
 
 const Reply& GetLockDriver::Impl::receive(Use& use) {

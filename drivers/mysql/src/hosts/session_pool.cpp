@@ -107,7 +107,9 @@ const Reply& SessionPool::Use::receive(std::string_view statements, Instant dead
 
 const Reply& SessionPool::Use::askOrCancel(std::string_view statements, Instant cancelAt, Instant deadline,
                                            SessionPool& cancelling) {
-  if (!asked().send(statements)) return checked(session_->answer(clock().now()), statements, deadline);
+  if (!asked().send(statements, cancelAt)) {
+    return checked(session_->answer(clock().now()), statements, deadline);
+  }
   if (session_->await(cancelAt)) return checked(session_->receive(deadline), statements, deadline);
   // What is to end this statement may come too late, and end the next one of the session.
   mayBeHit_ = true;

@@ -200,7 +200,8 @@ std::string ServerSession::quoted(std::string_view text) const {
   return literal += '\'';
 }
 
-bool ServerSession::send(std::string_view statements) {
+bool ServerSession::send(std::string_view statements, Instant until) {
+  const SocketWatch::Guard guard(watch_, socket_, until);
   return mysql_send_query(handle_.get(), statements.data(), statements.size()) == 0;
 }
 
@@ -248,7 +249,7 @@ const Reply& ServerSession::receive(Instant until) {
 }
 
 const Reply& ServerSession::query(std::string_view statements, Instant until) {
-  return answer(send(statements) ? until : clock_->now());
+  return answer(send(statements, until) ? until : clock_->now());
 }
 
 const Reply& ServerSession::answer(Instant until) {

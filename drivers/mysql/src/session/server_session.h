@@ -100,8 +100,9 @@ class ServerSession {
   /// The text as a literal. Sends nothing.
   std::string quoted(std::string_view text) const;
 
-  /// Sends statements that are separated by ';'. False when the session is gone.
-  bool send(std::string_view statements);
+  /// Sends statements that are separated by ';'. Blocks while the server takes no more of them; the session
+  /// is cut off at `until`. False when the session is gone.
+  bool send(std::string_view statements, Instant until);
 
   /// Waits until a reply, or the session's end, can be read; false at `until`, or as soon as `wakeUp` can be
   /// read. Nothing is lost by that: it can be awaited again.

@@ -59,7 +59,7 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
   const seconds wait = std::chrono::ceil<seconds>(std::max(until - clock.now(), Instant::duration{0}));
   const std::string statement = "SELECT GET_LOCK('" + name_ + "'," + std::to_string(wait.count() + 1) + ")";
   mayHaveName_ = true;
-  session_.session().send(statement);
+  session_.session().send(statement, clock.now() + ioTimeout_);
   for (;;) {
     const Instant next = isReplaceable_ ? std::min(until, clock.now() + lookEvery) : until;
     if (session_.session().await(next, wakeUp.file())) break;

@@ -28,9 +28,9 @@ void LockSession::begin(std::chrono::seconds idle) {
   }
 }
 
-bool LockSession::send(Instant now) {
+bool LockSession::send(Instant now, Instant until) {
   sentAt = now;
-  replyDue = server->send(batch);
+  replyDue = server->send(batch, until);
   return replyDue;
 }
 

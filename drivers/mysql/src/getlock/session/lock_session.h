@@ -57,8 +57,8 @@ struct LockSession {
   /// `idle`; to exactly that when nothing is held that needs a longer one. 0: as it is.
   void begin(std::chrono::seconds idle);
 
-  /// False when the session is gone.
-  bool send(Instant now);
+  /// False when the session is gone; it is cut off at `until`.
+  bool send(Instant now, Instant until);
 
   /// Reads the reply that is due. `reply.answered` does not count the preamble.
   const Reply& receive(Instant until);

@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <future>
 #include <vector>
 
 #include "frozen_server.h"
 #include "getlock_operations.h"
+#include "hosts/session_opener.h"
 #include "lockkeeper/lock_manager.h"
+#include "session/server_options.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -105,6 +108,27 @@ TEST_P(FrozenGetLockHolder, DestructionIsBounded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, FrozenGetLockHolder, ::testing::ValuesIn(allBrands), brandName);
+
+class FrozenServerSession : public GetLockTest {
+ protected:
+  void TearDown() override { store.server.resume(); }
+};
+
+TEST_P(FrozenServerSession, EndsInTimeForOneWhoSendsMoreThanIsTaken) {
+  mysql::SessionOpener opener(
+      mysql::ServerOptions::fromUri(StoreUri::parse(store.server.uri(store.database))), {}, {});
+  const auto session = opener.open(soon());
+  constexpr std::size_t moreThanSocketsBuffer = 32U << 20U;
+  const std::string statement = "SELECT '" + std::string(moreThanSocketsBuffer, 'x') + "'";
+  store.server.pause();
+  auto lost =
+      std::async(std::launch::async, [&] { return session->query(statement, in(attemptTime)).lost(); });
+  EXPECT_EQ(lost.wait_for(attemptTime + schedulingSlack), std::future_status::ready);
+  store.server.resume();
+  EXPECT_TRUE(lost.get());
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, FrozenServerSession, ::testing::ValuesIn(allBrands), brandName);
 
 }  // namespace
 }  // namespace lockkeeper::test
