@@ -186,8 +186,13 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
 }
 
-// Before the statements: each would say goodbye to the server by itself.
-ServerSession::~ServerSession() { handle_.reset(); }
+ServerSession::~ServerSession() {
+  // A server that waits for a lock on our behalf looks whether we are still there, and takes a goodbye, which
+  // it has not read yet, for a yes.
+  if (replyDue_ && !readable()) cut();
+  // Before the statements: each would say goodbye to the server by itself.
+  handle_.reset();
+}
 
 void ServerSession::cut() const { ::shutdown(socket_, SHUT_RDWR); }
 
@@ -202,6 +207,7 @@ std::string ServerSession::quoted(std::string_view text) const {
 
 bool ServerSession::send(std::string_view statements, Instant until) {
   const SocketWatch::Guard guard(watch_, socket_, until);
+  replyDue_ = true;
   return mysql_send_query(handle_.get(), statements.data(), statements.size()) == 0;
 }
 
@@ -226,6 +232,7 @@ bool ServerSession::readable() const {
 const Reply& ServerSession::receive(Instant until) {
   MYSQL* const handle = handle_.get();
   const SocketWatch::Guard guard(watch_, socket_, until);
+  replyDue_ = false;
   reply_ = {};
   if (mysql_read_query_result(handle) != 0) return failed();
   for (;;) {

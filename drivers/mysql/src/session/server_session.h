@@ -61,7 +61,8 @@ class ServerSession {
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  /// Says goodbye to the server, without waiting for it.
+  /// Says goodbye to the server, without waiting for it. Without a word while that still works on a
+  /// statement.
   ~ServerSession();
 
   /// Its CONNECTION_ID(), asked when it was new.
@@ -167,6 +168,7 @@ class ServerSession {
   bool inGroup_ = false;
   bool lacksTable_ = false;
   std::uint64_t term_ = 0;
+  bool replyDue_ = false;
   Reply reply_;
 };
 

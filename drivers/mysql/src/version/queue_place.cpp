@@ -69,7 +69,9 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
       checkServer();
     }
     if (clock.now() >= until || stop.stop_requested()) {
-      if (answers) cancelling_.cancel(session_.session(), clock.now() + ioTimeout_);
+      const Instant end = clock.now() + ioTimeout_;
+      // The wait ends a little later than the server says so.
+      if (answers && cancelling_.cancel(session_.session(), end)) session_.session().await(end);
       return false;
     }
   }

@@ -157,6 +157,25 @@ TEST_P(VersionQueue, AFirstWaiterThatDiesHoldsUpTheOthersForASecondAtMost) {
   EXPECT_TRUE(releases(next));
 }
 
+// As when the server lets no more clients in.
+TEST_P(VersionQueue, AWaiterThatGivesUpLeavesTheQueueAlsoWhenItCannotTellTheServer) {
+  const Claimant holds = claimant();
+  const Claimant next = claimant();
+  const Claimant givesUp = claimant();
+  ASSERT_TRUE(grants(holds));
+  Result first = waitAs(next, other);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  std::stop_source stop;
+  Result second = waitOnceAs(givesUp, store.openProxied(), 1min, stop.get_token());
+  ASSERT_TRUE(waitUntil([&] { return !store.server.waitingFor("queue%").empty(); }));
+  store.proxy.leadTo(1);  // nobody listens there
+  stop.request_stop();
+  EXPECT_FALSE(granted(second.get()));
+  EXPECT_TRUE(waitUntil([&] { return store.server.waitingFor("queue%").empty(); }));
+  EXPECT_TRUE(releases(holds));
+  EXPECT_TRUE(granted(first.get()));
+}
+
 // A claim for several permits waits for its turn, and those who want one come behind it.
 TEST_P(VersionQueue, ClaimsOfSeveralPermitsAreNotPassedByThoseOfOne) {
   LockManager locks(store.direct);
