@@ -68,7 +68,7 @@ std::unique_ptr<ServerSession> SessionPool::takeIdle(std::vector<std::unique_ptr
   return nullptr;
 }
 
-void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
+void SessionPool::putBack(std::unique_ptr<ServerSession> session) noexcept {
   {
     const std::lock_guard held(mutex_);
     --used_;
@@ -79,6 +79,7 @@ void SessionPool::putBack(std::unique_ptr<ServerSession> session) {
 
 void SessionPool::closeIdle() {
   std::vector<std::unique_ptr<ServerSession>> closing;
+  closing.reserve(most_);  // for those to come
   const std::lock_guard held(mutex_);
   closing.swap(idle_);
 }

@@ -26,7 +26,9 @@ class SessionsInUse : public StoreUnavailable {
 class SessionPool {
  public:
   /// `opener` must outlive the pool.
-  SessionPool(SessionOpener& opener, std::size_t most) : opener_(opener), most_(most) {}
+  SessionPool(SessionOpener& opener, std::size_t most) : opener_(opener), most_(most) {
+    idle_.reserve(most);  // A session can be put back where no memory is left.
+  }
 
   /// The use of one session, by one thread. Closes it, unless it is to be kept.
   class Use {
@@ -103,7 +105,7 @@ class SessionPool {
   /// One that still answers, with the primary; null when there is none. Moves the others to `dead`, to be
   /// closed. Called with the mutex held.
   std::unique_ptr<ServerSession> takeIdle(std::vector<std::unique_ptr<ServerSession>>& dead);
-  void putBack(std::unique_ptr<ServerSession> session);
+  void putBack(std::unique_ptr<ServerSession> session) noexcept;
   void closeIdle();
 
   SessionOpener& opener_;
