@@ -27,10 +27,10 @@ std::unique_ptr<ServerSession> SessionPool::take(Instant deadline, Instant freeB
       if (clock().now() >= freeBy) {
         throw SessionsInUse(display() + ": all " + std::to_string(most_) + " sessions stayed in use");
       }
-      clock().wait(held, returned_, freeBy);
+      clock().wait(held, free_, freeBy);
     }
-    ++used_;
     if (auto session = takeIdle(dead)) return session;
+    ++used_;
   }
   try {
     return opener_.open(deadline);
@@ -48,13 +48,13 @@ std::unique_ptr<ServerSession> SessionPool::takeReturned(Instant deadline) {
   std::vector<std::unique_ptr<ServerSession>> dead;
   std::unique_lock held(mutex_);
   for (;;) {
-    if (auto session = takeIdle(dead)) {
-      ++used_;
-      return session;
-    }
-    if (used_ == 0 || clock().now() >= deadline) return nullptr;
+    if (auto session = takeIdle(dead)) return session;
+    if (used_ == 0 || clock().now() >= deadline) break;
     clock().wait(held, returned_, deadline);
   }
+  // What has woken it up may be of use to the next one.
+  returned_.notify_one();
+  return nullptr;
 }
 
 std::unique_ptr<ServerSession> SessionPool::takeIdle(std::vector<std::unique_ptr<ServerSession>>& dead) {
@@ -62,7 +62,10 @@ std::unique_ptr<ServerSession> SessionPool::takeIdle(std::vector<std::unique_ptr
     auto session = std::move(idle_.back());
     idle_.pop_back();
     // No reply is due: what can be read is the session's end.
-    if (!session->readable() && opener_.isCurrent(*session)) return session;
+    if (!session->readable() && opener_.isCurrent(*session)) {
+      ++used_;
+      return session;
+    }
     dead.push_back(std::move(session));
   }
   return nullptr;
@@ -74,7 +77,8 @@ void SessionPool::putBack(std::unique_ptr<ServerSession> session) noexcept {
     --used_;
     if (session && opener_.isCurrent(*session)) idle_.push_back(std::move(session));
   }
-  returned_.notify_all();
+  free_.notify_one();
+  returned_.notify_one();
 }
 
 void SessionPool::closeIdle() {

@@ -102,8 +102,8 @@ class SessionPool {
   /// A server that lets nobody in at present, or too late, still answers those that are in. Null when none
   /// of them comes back by `deadline`.
   std::unique_ptr<ServerSession> takeReturned(Instant deadline);
-  /// One that still answers, with the primary; null when there is none. Moves the others to `dead`, to be
-  /// closed. Called with the mutex held.
+  /// One that still answers, with the primary, and is in use from now on; null when there is none. Moves the
+  /// others to `dead`, to be closed. Called with the mutex held.
   std::unique_ptr<ServerSession> takeIdle(std::vector<std::unique_ptr<ServerSession>>& dead);
   void putBack(std::unique_ptr<ServerSession> session) noexcept;
   void closeIdle();
@@ -112,7 +112,9 @@ class SessionPool {
   const std::size_t most_;
 
   std::mutex mutex_;
-  std::condition_variable returned_;
+  // Each session that is given back wakes up one waiter of each kind.
+  std::condition_variable free_;      // for take()
+  std::condition_variable returned_;  // for takeReturned()
   std::vector<std::unique_ptr<ServerSession>> idle_;
   std::size_t used_ = 0;
 };
