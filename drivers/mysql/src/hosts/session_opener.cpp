@@ -7,6 +7,12 @@
 #include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
+namespace {
+
+// How long those who wait may stay with a server that another one has replaced, if no call finds out.
+constexpr std::chrono::seconds lookEvery{5};
+
+}  // namespace
 
 SessionOpener::SessionOpener(ServerOptions options, Preparation preparation, const Environment& environment)
     : options_(std::move(options)),
@@ -45,6 +51,17 @@ std::unique_ptr<ServerSession> SessionOpener::open(Instant deadline) {
   }
   note(*session);
   return session;
+}
+
+void SessionOpener::lookForPrimary(Instant deadline) {
+  const Instant now = clock().now();
+  Instant due = nextLook_;
+  if (now < due || !nextLook_.compare_exchange_strong(due, now + lookEvery)) return;
+  try {
+    static_cast<void>(open(deadline));
+  } catch (const Error&) {
+    // What there was to hear has been noted.
+  }
 }
 
 void SessionOpener::startWatch() {

@@ -42,6 +42,10 @@ class SessionOpener {
   /// is that of one which has told a later log-in that it takes no writes.
   bool isCurrent(const ServerSession& session) const { return session.term() == term_; }
 
+  /// Finds out whether another server has taken over, for isCurrent(), by a session that is closed at once.
+  /// Does so every few seconds, whoever asks for it. Blocks as open().
+  void lookForPrimary(Instant deadline);
+
   const ServerOptions& options() const { return options_; }
   const std::string& display() const { return options_.display; }
 
@@ -84,6 +88,7 @@ class SessionOpener {
   std::optional<ServerFacts> facts_;
   std::string server_;  // That of the last session.
   std::atomic<std::uint64_t> term_ = 0;
+  std::atomic<Instant> nextLook_{Instant::min()};
   std::optional<HostSearch> search_;  // With several hosts.
 };
 

@@ -53,6 +53,9 @@ class SessionPool {
     /// False when the server takes no writes any more, as far as is known.
     bool isCurrent() const { return pool_.opener_.isCurrent(*session_); }
 
+    /// SessionOpener::lookForPrimary().
+    void lookForPrimary(Instant end) { pool_.opener_.lookForPrimary(end); }
+
     /// Sends the statements and reads the reply. Throws what throwFault() says for an error; then a
     /// transaction is rolled back and the session kept, unless it is lost. One that found its server a
     /// replica is closed, and so are all idle ones, so that the next callers look for the primary.

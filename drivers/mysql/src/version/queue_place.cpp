@@ -13,13 +13,16 @@ namespace {
 
 using std::chrono::seconds;
 
-// How long a place may be one in the queue of a server that another one has replaced, if nobody else of the
-// driver finds out.
-constexpr seconds lookEvery{5};
-
 // How long the name stays with a host that has vanished, or with a process that stands still. The first asks
 // much more often.
 constexpr seconds longestSilence{1};
+
+// Nobody reads the answer while somebody looks for another server, and the name must not be lost for that.
+constexpr std::chrono::milliseconds longestLook{900};
+static_assert(longestLook < longestSilence);
+
+// A waiter sees within that what others have found out about the server.
+constexpr seconds longestSleep{1};
 
 // What a server that is well needs to let a name go. A grant does not wait longer for that.
 constexpr std::chrono::milliseconds longestLeave{500};
@@ -60,20 +63,16 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
   const std::string statement = "SELECT GET_LOCK('" + name_ + "'," + std::to_string(wait.count() + 1) + ")";
   mayHaveName_ = true;
   session_.session().send(statement, clock.now() + ioTimeout_);
-  for (;;) {
-    const Instant next = isReplaceable_ ? std::min(until, clock.now() + lookEvery) : until;
-    if (session_.session().await(next, wakeUp.file())) break;
-    bool answers = true;
-    if (next != until && !stop.stop_requested()) {
-      answers = lookAfterServer(std::min(until, clock.now() + ioTimeout_));
-      checkServer();
-    }
+  const auto next = [&] { return isReplaceable_ ? std::min(until, clock.now() + longestSleep) : until; };
+  while (!session_.session().await(next(), wakeUp.file())) {
     if (clock.now() >= until || stop.stop_requested()) {
       const Instant end = clock.now() + ioTimeout_;
       // The wait ends a little later than the server says so.
-      if (answers && cancelling_.cancel(session_.session(), end)) session_.session().await(end);
+      if (cancelling_.cancel(session_.session(), end)) session_.session().await(end);
       return false;
     }
+    if (isReplaceable_) session_.lookForPrimary(std::min(until, clock.now() + longestLook));
+    checkServer();
   }
   return session_.receive(statement, clock.now() + ioTimeout_).number(0) == 1U;
 }
@@ -92,16 +91,6 @@ void QueuePlace::leave() noexcept {
     mayHaveName_ = reply.number(0) != 1U;
   } catch (const std::exception&) {
     // The session is closed, which lets the name go.
-  }
-}
-
-// A new session, because a server is judged when one is opened.
-bool QueuePlace::lookAfterServer(Instant end) {
-  try {
-    SessionPool::Use(cancelling_, end).close();
-    return true;
-  } catch (const Error&) {
-    return false;
   }
 }
 

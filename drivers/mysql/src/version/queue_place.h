@@ -36,8 +36,6 @@ class QueuePlace {
 
  private:
   bool getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp);
-  /// Lets another session find out which server takes the writes. False when none has answered by `end`.
-  bool lookAfterServer(Instant end);
 
   SessionPool::Use& session_;
   SessionPool& cancelling_;

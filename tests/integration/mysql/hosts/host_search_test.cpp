@@ -133,6 +133,18 @@ TEST_F(SeveralHosts, OnceTheNewPrimaryIsKnownNoSessionWithTheFormerOneIsUsed) {
   }
 }
 
+TEST_F(SeveralHosts, ALookFindsTheNewPrimaryAlsoWhileSessionsWithTheFormerOneAreIdle) {
+  const auto options = mysql::ServerOptions::fromUri(StoreUri::parse(uri("mysql", both())));
+  mysql::SessionOpener opener(options, {}, {});
+  mysql::SessionPool pool(opener, 2);
+  mysql::SessionPool::Use waits(pool, soon());
+  mysql::SessionPool::Use(pool, soon()).keep();
+  setWritable(false, true);
+  EXPECT_TRUE(waits.isCurrent());
+  waits.lookForPrimary(soon());
+  EXPECT_FALSE(waits.isCurrent());
+}
+
 TEST_F(SeveralHosts, AHolderOfGetLockIsToldAtOnceWhenAnybodyFindsTheNewPrimary) {
   const auto driver = open(uri("mysql+getlock", both()));
   const auto lost = std::make_shared<testing::NotedLosses>();
