@@ -15,7 +15,7 @@ namespace {
 using std::chrono::seconds;
 
 // How long a claim may stand in the queue of a server that another one has replaced, if nobody else of the
-// driver finds out.
+// driver finds out, and how long a stop that has no file to wake it up with may not be seen.
 constexpr seconds lookEvery{5};
 
 // The server rounds: it must not give up before we do.
@@ -74,11 +74,11 @@ bool GetLockDriver::Impl::awaitTurn(Use& use, Instant until, const std::stop_tok
   const bool replaceable = opener_.options().hosts.size() > 1 || use->server->inGroup();
   const WakeUp wakeUp(stop);
   for (;;) {
-    const Instant next = replaceable ? std::min(until, now() + lookEvery) : until;
+    const Instant next = std::min(until, now() + lookEvery);
     if (use->server->await(next, wakeUp.file())) return true;
     if (next == until || stop.stop_requested()) return false;
     // A grant must not stay unseen for as long as its session may be silent.
-    lookAfterServer(std::min(until, now() + std::chrono::milliseconds(idleTimeout) / 2));
+    if (replaceable) lookAfterServer(std::min(until, now() + std::chrono::milliseconds(idleTimeout) / 2));
   }
 }
 

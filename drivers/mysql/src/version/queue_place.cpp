@@ -21,7 +21,8 @@ constexpr seconds longestSilence{1};
 constexpr std::chrono::milliseconds longestLook{900};
 static_assert(longestLook < longestSilence);
 
-// A waiter sees within that what others have found out about the server.
+// A waiter sees within that what others have found out about the server, and a stop that has no file to wake
+// it up with.
 constexpr seconds longestSleep{1};
 
 // What a server that is well needs to let a name go. A grant does not wait longer for that.
@@ -63,8 +64,7 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
   const std::string statement = "SELECT GET_LOCK('" + name_ + "'," + std::to_string(wait.count() + 1) + ")";
   mayHaveName_ = true;
   session_.session().send(statement, clock.now() + ioTimeout_);
-  const auto next = [&] { return isReplaceable_ ? std::min(until, clock.now() + longestSleep) : until; };
-  while (!session_.session().await(next(), wakeUp.file())) {
+  while (!session_.session().await(std::min(until, clock.now() + longestSleep), wakeUp.file())) {
     if (clock.now() >= until || stop.stop_requested()) {
       const Instant end = clock.now() + ioTimeout_;
       // The wait ends a little later than the server says so.

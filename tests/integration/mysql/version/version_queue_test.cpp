@@ -1,5 +1,6 @@
 // Those who wait for a key: who comes next, and what is left of one who has died or given up.
 
+#include <Poco/Data/RecordSet.h>
 #include <Poco/Data/Session.h>
 #include <Poco/Data/Statement.h>
 
@@ -18,6 +19,7 @@
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/testing/best_of_three.h"
+#include "no_files.h"
 #include "succeeds_in_the_end.h"
 #include "version_fixture.h"
 
@@ -174,6 +176,38 @@ TEST_P(VersionQueue, AWaiterThatGivesUpLeavesTheQueueAlsoWhenItCannotTellTheServ
   EXPECT_TRUE(waitUntil([&] { return store.server.waitingFor("queue%").empty(); }));
   EXPECT_TRUE(releases(holds));
   EXPECT_TRUE(granted(first.get()));
+}
+
+TEST_P(VersionQueue, AStopEndsTheWaitAlsoWhereNoFileIsLeft) {
+  const Claimant holds = claimant();
+  const Claimant waits = claimant();
+  ASSERT_TRUE(grants(holds));
+  const auto driver = store.open();
+  Result before = waitAs(waits, driver);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  ASSERT_TRUE(releases(holds));
+  ASSERT_TRUE(granted(before.get())) << "its sessions are open from now on";
+  const Claimant next = claimant();
+  Result first = waitAs(next, other);
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  Poco::Data::Session asking = store.session();
+  const auto stands = [&] {
+    const Poco::Data::RecordSet rows(
+        asking, "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'User lock'");
+    return rows.value(0, 0).convert<int>() == 1;
+  };
+  const Claimant stopped = claimant();
+  std::stop_source stop;
+  std::optional<NoFiles> none(std::in_place);
+  Result second = waitOnceAs(stopped, driver, 1min, stop.get_token());
+  EXPECT_TRUE(waitUntil(stands));
+  stop.request_stop();
+  EXPECT_EQ(second.wait_for(20s), std::future_status::ready);
+  none.reset();
+  EXPECT_TRUE(releases(waits));
+  EXPECT_TRUE(granted(first.get()));
+  EXPECT_TRUE(releases(next));
+  EXPECT_FALSE(granted(second.get()));
 }
 
 // A claim for several permits waits for its turn, and those who want one come behind it.
