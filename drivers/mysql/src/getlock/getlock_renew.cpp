@@ -13,6 +13,12 @@
 #include "session/wake_up.h"
 
 namespace lockkeeper::mysql {
+namespace {
+
+// How long a session that has come back may stay unseen where no file is left that tells of it.
+constexpr std::chrono::milliseconds returnedWithin{50};
+
+}  // namespace
 
 struct GetLockDriver::Impl::Heartbeat {
   struct Entry {
@@ -73,7 +79,9 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
       }
     }
     if (sent.empty() && (wanted.empty() || now() >= deadline)) return;
-    awaitAny(sent, deadline, returned.file());
+    // A session that comes back ends the wait.
+    const Instant look = wanted.empty() || returned.file() >= 0 ? deadline : now() + returnedWithin;
+    awaitAny(sent, std::min(deadline, look), returned.file());
     std::erase_if(sent, [&](Heartbeat* beat) {
       if (now() < deadline && !(*beat->use)->server->readable()) return false;
       attempt(*beat, [&] { collect(*beat, deadline); });

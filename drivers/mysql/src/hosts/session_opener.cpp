@@ -12,6 +12,9 @@ namespace {
 // How long those who wait may stay with a server that another one has replaced, if no call finds out.
 constexpr std::chrono::seconds lookEvery{5};
 
+// After a look that has found no server: the search goes on where it was, if the next look comes soon.
+constexpr std::chrono::seconds lookAgain{1};
+
 }  // namespace
 
 SessionOpener::SessionOpener(ServerOptions options, Preparation preparation, const Environment& environment)
@@ -60,7 +63,7 @@ void SessionOpener::lookForPrimary(Instant deadline) {
   try {
     static_cast<void>(open(deadline));
   } catch (const Error&) {
-    // What there was to hear has been noted.
+    nextLook_ = clock().now() + lookAgain;
   }
 }
 

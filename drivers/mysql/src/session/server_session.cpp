@@ -261,6 +261,7 @@ const Reply& ServerSession::query(std::string_view statements, Instant until) {
 
 const Reply& ServerSession::answer(Instant until) {
   if (await(until)) return receive(until);
+  cut();  // or whoever asks next would take the late answer for its own
   reply_ = {.error = CR_SERVER_LOST, .reason = "no answer in time"};
   return reply_;
 }

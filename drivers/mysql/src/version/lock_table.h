@@ -26,8 +26,8 @@ class LockTable final : public LeaseRows {
   using LeaseRows::LeaseRows;
 
   /// The first of so many fences in a row, when the claim holds the key now; else how long the present lease
-  /// goes on, or how long the key is kept for one that waits. A claim that has held it before gets its last
-  /// fence, and no more of them.
+  /// goes on, or how long at most the key is kept for one that waits. A claim that has held it before gets
+  /// its last fence, and no more of them.
   std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
                                                        std::uint32_t fences, LockTexts::Standing standing);
 

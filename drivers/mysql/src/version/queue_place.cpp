@@ -17,7 +17,8 @@ using std::chrono::seconds;
 // much more often.
 constexpr seconds longestSilence{1};
 
-// Nobody reads the answer while somebody looks for another server, and the name must not be lost for that.
+// Nobody reads the answer while somebody looks for another server, and the name should not be lost for that.
+// A log-in that takes longer costs the place.
 constexpr std::chrono::milliseconds longestLook{900};
 static_assert(longestLook < longestSilence);
 
@@ -51,7 +52,9 @@ bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& s
   } catch (const ConfigError&) {
     return true;  // What stands between us and the server knows no names: then all are first.
   } catch (const Refused&) {
-    return true;  // The same, with a number of its own.
+    // The same, with a number of its own; unless that has ended a wait.
+    if (session_.clock().now() >= deadline) throw;
+    return true;
   } catch (const OutcomeUnknown& lost) {
     throw StoreUnavailable(lost.what());  // the key has not been asked for
   }
