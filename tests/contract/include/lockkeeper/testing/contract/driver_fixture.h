@@ -149,9 +149,9 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return capability<Breakable>(*driver)->breakLock(which, deadline(), shown);
   }
 
-  /// Waits in the store's queue, on a thread of its own. `who` must outlive the result. Asks once more when
-  /// the store has ended the wait, as core does: on a machine that stands still, a waiter may be silent for
-  /// too long.
+  /// Waits in the store's queue, on a thread of its own. `who` must outlive the result. Asks again when the
+  /// store has ended the wait, as core does: on a machine that stands still, a waiter may be silent for too
+  /// long.
   Waiting waitFor(const Claimant& who, Instant until) { return waitFor(*driver, who, until); }
   Waiting waitFor(LockDriver& at, const Claimant& who, Instant until) {
     return Waiting([this, &at, &who, until](const std::stop_token& stop) {
@@ -169,7 +169,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
         } catch (const Error& error) {
           const bool mayAskAgain =
               error.code() == ErrorCode::storeUnavailable || error.code() == ErrorCode::outcomeUnknown;
-          if (!mayAskAgain || again) throw;
+          if (!mayAskAgain || now() >= until || stop.stop_requested()) throw;
         }
       }
     });
@@ -187,10 +187,10 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     }
     return ::testing::AssertionSuccess();
   }
-  /// Waits until `result`, the only one, is seen to wait, where the factory can tell. False when it is over
-  /// first: what it waits for has come too soon.
-  bool isSeenWaiting(const Waiting& result) {
-    while (GetParam().queued && GetParam().queued() != 1) {
+  /// Waits until `result`, the last one of so many, is seen to wait, where the factory can tell. False when
+  /// it is over first: what it waits for has come too soon.
+  bool isSeenWaiting(const Waiting& result, std::size_t count = 1) {
+    while (GetParam().queued && GetParam().queued() != count) {
       if (result.isOver()) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }

@@ -71,20 +71,29 @@ TEST_P(DriverContract, AClaimOfManyPermitsIsNotPassedOver) {
 TEST_P(DriverContract, WhoGivesUpLetsThoseBehindGo) {
   if (!GetParam().permits || !GetParam().queued)
     GTEST_SKIP() << noPermits << ", or the factory cannot tell how many wait";
-  const Claimant reader = sharer(1, 3);
-  const Claimant writer{key};
-  const std::array behind{sharer(1, 3), sharer(1, 3)};
-  ASSERT_TRUE(grant(reader));
-  Waiting givesUp = waitFor(writer, farAway());
-  ASSERT_TRUE(queued(1));
-  std::vector<Waiting> results;
-  for (const Claimant& each : behind) {
-    results.push_back(waitFor(*otherClient, each, farAway()));
-    ASSERT_TRUE(queued(1 + results.size()));
+  for (BestOfThree rounds("they wait behind the writer"); rounds.next();) {
+    const Claimant reader = sharer(1, 3);
+    const Claimant writer{key};
+    const std::array behind{sharer(1, 3), sharer(1, 3)};
+    ASSERT_TRUE(grant(reader));
+    Waiting givesUp = waitFor(writer, farAway());
+    ASSERT_TRUE(queued(1));
+    std::vector<Waiting> results;
+    bool wait = true;
+    while (wait && results.size() < behind.size()) {
+      results.push_back(waitFor(*otherClient, behind[results.size()], farAway()));
+      wait = isSeenWaiting(results.back(), 1 + results.size());
+    }
+    EXPECT_TRUE(wait || !rounds.isQuick());
+    givesUp.stop();
+    EXPECT_TRUE(std::holds_alternative<Busy>(givesUp.get()));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      EXPECT_TRUE(std::holds_alternative<Granted>(results[i].get()));
+      EXPECT_EQ(release(behind[i]), ReleaseOutcome::released);
+    }
+    EXPECT_EQ(release(reader), ReleaseOutcome::released);
+    rounds.end(wait);
   }
-  givesUp.stop();
-  EXPECT_TRUE(std::holds_alternative<Busy>(givesUp.get()));
-  for (Waiting& each : results) EXPECT_TRUE(std::holds_alternative<Granted>(each.get()));
 }
 
 TEST_P(DriverContract, AWaitingShareGetsThePermitsOfALeaseThatHasEnded) {
