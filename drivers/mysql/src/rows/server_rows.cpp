@@ -187,6 +187,7 @@ class ServerRows::Transaction::State {
   }
 
   const Reply& ask(const std::string& text) {
+    refuseOver();
     try {
       const bool begins = std::exchange(stage_, Stage::over) == Stage::fresh;
       const Reply& reply = use_.ask(begins ? "START TRANSACTION;" + text : text, deadline_);
@@ -198,12 +199,19 @@ class ServerRows::Transaction::State {
   }
 
   void commit() {
+    refuseOver();
     if (std::exchange(stage_, Stage::over) == Stage::open) use_.ask("COMMIT", deadline_);
     use_.keep();
   }
 
  private:
   enum class Stage { fresh, open, over /* and the session kept or not, as it should be */ };
+
+  // What followed would be committed statement by statement, without what came before.
+  void refuseOver() const {
+    if (stage_ == Stage::over)
+      throw StoreUnavailable("this transaction is over: it was committed, or has failed");
+  }
 
   SessionPool::Use use_;
   const Instant deadline_;

@@ -15,7 +15,8 @@ class WakeUp {
   WakeUp(const WakeUp&) = delete;
   WakeUp& operator=(const WakeUp&) = delete;
 
-  /// -1, which poll() skips, when the system has no file left: whoever waits must look at `stop` now and then.
+  /// -1, which poll() skips, when the system has no file left: whoever waits must look at `stop` now and
+  /// then.
   int file() const { return file_.number; }
 
  private:

@@ -8,7 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "lockkeeper/error.h"
 #include "lockkeeper/mysql/poco_rows.h"
+#include "lockkeeper/mysql/server_rows.h"
+#include "lockkeeper/store_uri.h"
 #include "version_fixture.h"
 
 namespace lockkeeper::test {
@@ -189,6 +192,17 @@ TEST_P(VersionedRowOnServer, LeavesTheSessionInAutocommitMode) {
   EXPECT_EQ(accounts.update(rows, "DE2", oneMore), RowOutcome::notFound);
   execute(mine, "UPDATE accounts SET owner = 'Bob'");
   EXPECT_EQ(store.ask("SELECT owner FROM accounts"), "Bob");
+}
+
+TEST_P(VersionedRowOnServer, ATransactionThatHasFailedTakesNothingMore) {
+  mysql::ServerRows rows(StoreUri::parse(store.server.uri(store.database)),
+                         {.operationTimeout = std::chrono::seconds{20}});
+  auto transaction = rows.begin();
+  transaction.execute("INSERT INTO ledger (amount) VALUES (1)", {});
+  EXPECT_THROW(transaction.execute("INSERT INTO accounts (iban) VALUES ('DE1')", {}), Error) << "it is there";
+  EXPECT_THROW(transaction.execute("INSERT INTO ledger (amount) VALUES (2)", {}), StoreUnavailable);
+  EXPECT_THROW(transaction.commit(), StoreUnavailable);
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM ledger"), "0");
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionedRowOnServer, ::testing::ValuesIn(allBrands), brandName);

@@ -47,6 +47,8 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
   ~ServerRows();
 
   /// A RowTransaction on one session, by one thread. Its destructor rolls back unless commit() was called.
+  /// When one of its functions has thrown, it is rolled back already, and all that are called later throw
+  /// StoreUnavailable.
   class LOCKKEEPER_MYSQL_EXPORT Transaction {
    public:
     Transaction(Transaction&&) noexcept;
