@@ -65,6 +65,14 @@ class VersionQueue : public VersionTest {
   }
   bool grants(const Claimant& who) { return granted(store.direct->acquire(who.request())); }
 
+  /// Ends a claim that waits for its row, if there is one.
+  bool endsAClaim() {
+    const std::string claim = store.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '" +
+                                        store.database + "' AND INFO LIKE 'INSERT INTO `lockkeeper_locks`%'");
+    if (!claim.empty()) store.server.execute("KILL QUERY " + claim);
+    return !claim.empty();
+  }
+
   /// Whether anybody who only tries gets the key, and gives it back.
   bool newcomerPasses() {
     bool passes = false;
@@ -357,9 +365,7 @@ TEST_P(VersionQueue, AFirstOneWhoseClaimsFailAgainAndAgainLeavesAndSaysSo) {
   foreign.begin();
   foreign << "UPDATE lockkeeper_locks SET owner = 'dba'", Poco::Data::Keywords::now;
   EXPECT_TRUE(waitUntil([&] {
-    const std::string claim = store.ask("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '" +
-                                        store.database + "' AND INFO LIKE 'INSERT INTO `lockkeeper_locks`%'");
-    if (!claim.empty()) store.server.execute("KILL QUERY " + claim);
+    (void)endsAClaim();
     return result.wait_for(0s) == std::future_status::ready;
   }));
   foreign.rollback();
@@ -368,32 +374,44 @@ TEST_P(VersionQueue, AFirstOneWhoseClaimsFailAgainAndAgainLeavesAndSaysSo) {
 }
 
 TEST_P(VersionQueue, AWaitWhoseLastClaimHasFailedEndsWithThatError) {
-  const auto proxied = store.openProxied();
   const Claimant holds = claimant();
   const Claimant waits = claimant();
   ASSERT_TRUE(grants(holds));
-  EXPECT_FALSE(granted(waitOnceAs(waits, proxied, 50ms).get())) << "now its sessions are open";
-  // It tries, makes the session ready, asks for the name, looks, and claims.
-  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1205), .requests = 4});
   std::stop_source stop;
-  Result result = waitOnceAs(waits, proxied, 1min, stop.get_token());
-  EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; }));
+  Result result = waitOnceAs(waits, other, 1min, stop.get_token());
+  ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+  Poco::Data::Session foreign = store.session();
+  foreign.begin();
+  foreign << "UPDATE lockkeeper_locks SET owner = 'dba'", Poco::Data::Keywords::now;
+  EXPECT_TRUE(waitUntil([&] { return endsAClaim(); }));
   stop.request_stop();
   EXPECT_THROW((void)result.get(), StoreUnavailable);
+  foreign.rollback();
+  EXPECT_TRUE(releases(holds));
 }
 
 TEST_P(VersionQueue, WhereAProxyRefusesNamesWithANumberOfItsOwnAllAreFirst) {
   const auto proxied = store.openProxied();
   const Claimant holds = claimant();
   const Claimant waits = claimant();
-  ASSERT_TRUE(grants(holds));
-  EXPECT_FALSE(granted(waitOnceAs(waits, proxied, 50ms).get())) << "now its sessions are open";
-  // It tries, makes the session ready, and asks for the name.
-  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1105), .requests = 2});
-  Result result = waitOnceAs(waits, proxied);
-  EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; }));
-  EXPECT_TRUE(releases(holds));
-  EXPECT_TRUE(granted(result.get()));
+  for (BestOfThree rounds("the wait goes on without a name"); rounds.next();) {
+    ASSERT_TRUE(grants(holds));
+    std::stop_source stop;
+    Result opening = waitOnceAs(waits, proxied, 1min, stop.get_token());
+    ASSERT_TRUE(waitUntil([&] { return isMarked(); }));
+    stop.request_stop();
+    EXPECT_FALSE(granted(opening.get())) << "now its sessions are open";
+    // It tries, makes the session ready, and asks for the name.
+    store.proxy.set(
+        {.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1105), .requests = 2});
+    Result result = waitOnceAs(waits, proxied);
+    EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; }));
+    EXPECT_TRUE(releases(holds));
+    const bool goesOn = granted(result.get());
+    EXPECT_TRUE(!goesOn || releases(waits));
+    ASSERT_TRUE(goesOn || !rounds.isQuick());
+    rounds.end(goesOn);
+  }
 }
 
 // Written by hand, or by a program that knows nothing of marks.
