@@ -41,22 +41,20 @@ std::string markText(const std::string& mark, const std::string& stays) {
          mark + "', " + microsecondsNow + " + " + inMicroseconds(priority) + "))";
 }
 
-std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
-  using enum LockTexts::Standing;
-  if (standing == first)
-    return "IF(" + std::string(isAheadMark) + " AND " + texts.isClosed + ", owner, " + markText("@", "TRUE") +
-           ")";
-  // Others who share the key are in its row, or get there by the claim.
-  if (standing == aheadAndWaits)
-    return "IF(token LIKE 'shares/%', " + markText("@@", isAheadMark) + ", owner)";
-  return "owner";
-}
-
 std::string closedTo(const LockTexts& texts, LockTexts::Standing standing) {
   using enum LockTexts::Standing;
   if (standing == newcomer) return texts.isClosed;
   if (standing == first) return "(" + std::string(isAheadMark) + " AND " + texts.isClosed + ")";
   return "FALSE";
+}
+
+std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
+  using enum LockTexts::Standing;
+  if (standing == first) return "IF(" + closedTo(texts, first) + ", owner, " + markText("@", "TRUE") + ")";
+  // Others who share the key are in its row, or get there by the claim.
+  if (standing == aheadAndWaits)
+    return "IF(token LIKE 'shares/%', " + markText("@@", isAheadMark) + ", owner)";
+  return "owner";
 }
 
 // The assignments are made from left to right: each sees the new values of those before it. The version is
