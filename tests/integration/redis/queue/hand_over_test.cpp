@@ -28,11 +28,14 @@ TEST_F(HandOver, NoWakeUpIsLostWhenReleasesRaceWithWaitersThatCome) {
       --inside;
     }
   };
-  {
-    const std::jthread one([&] { play(first); });
-    const std::jthread other([&] { play(second); });
+  for (BestOfThree rounds("a wake-up that is lost costs a second"); rounds.next();) {
+    slow = 0;
+    {
+      const std::jthread one([&] { play(first); });
+      const std::jthread other([&] { play(second); });
+    }
+    rounds.end(slow <= 2);
   }
-  EXPECT_LE(slow, 6) << "a wake-up that is lost costs a second";
 }
 
 TEST_F(HandOver, AProcessWaitsForManyKeysOnOneChannelAndOnceForEachKey) {
