@@ -367,7 +367,9 @@ bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
           .resend = sent || queued,
           .turns = !std::exchange(atOnce, false) && lease.turn.isFollowed() ? mostTurns : std::uint8_t{1},
           .ahead = call.terms.ahead,
-          .waits = call.waitUntil > call.began};
+          .waits = call.waitUntil > call.began,
+          .renews = lease.renew == Renew::automatic && lease.margin == Lease::tenthOfLease &&
+                    !call.terms.fullLease};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
       withdrawn = false;

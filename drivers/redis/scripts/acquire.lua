@@ -1,10 +1,7 @@
 -- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free, holds that value already (a request that was sent
 -- twice), or is offered to it (scripts/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
 --
--- KEYS[2], the fence counter, is given when grants carry a fence. A fence is one more than the last one, and not less
--- than the server's present second in microseconds (below 2^53 until 2255). So a counter that was lost, or is behind
--- after a failover or a restart from a snapshot, does not repeat fences of earlier seconds while the server's clock
--- does not go back. The counter is kept ARGV[3] ms from the last time that it was set, not increased.
+-- KEYS[2], the fence counter (scripts/fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
 --
 -- ARGV[4] turns, each with a fence, are asked for when the process would hand the lock on to so many callers of its own.
 -- It gets one if somebody waits in the queue, which is KEYS[3] and KEYS[4], or if the fences would run ahead of the
@@ -12,6 +9,8 @@
 
 -- First, so that a user without this right is refused before anything is done.
 local time = KEYS[2] and redis.call('TIME')
+
+-- @include fence.lua
 
 local function mayBeHandedOn()
   -- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.
@@ -25,17 +24,9 @@ local function grant()
     return {1, 0}
   end
   local wanted, turns = tonumber(ARGV[4] or 1), 1
-  local second = time[1] * 1000000
-  local now = second + time[2]
-  local fence = tonumber(redis.pcall('INCR', KEYS[2])) or 0
-  local isBehind = fence < second
-  if isBehind then
-    fence = math.max(second, now - wanted + 1)
-  end
-  if wanted > 1 and fence + wanted - 1 <= now and mayBeHandedOn() then
+  local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
+  if wanted > 1 and fence + wanted - 1 <= time[1] * 1000000 + time[2] and mayBeHandedOn() then
     turns = wanted
-  end
-  if isBehind or turns > 1 then
     redis.call('SET', KEYS[2], fence + turns - 1, 'PX', ARGV[3])
   end
   return {1, fence, KEYS[3] and turns}

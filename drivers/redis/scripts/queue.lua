@@ -1,20 +1,22 @@
 -- Those who wait for the lock KEYS[1], first come, first served. KEYS[2] is a sorted set of their values by ticket, KEYS[3] a
 -- hash of the same: "<looks> <number> <channel>". A waiter looks again by `looks`, in ms on this server's clock, and counts as
--- dead five seconds after that. Its number is published to its channel to wake it up. A waiter that no message can reach has
--- an empty channel; it polls.
+-- dead five seconds after that. Its number, which is another one at each look, is published to its channel to wake it up. A
+-- waiter that no message can reach has an empty channel; it polls.
 --
 -- A lock that becomes free is offered to the first of them that is alive: KEYS[1] is its value and an '@' behind it, for a
--- second, within which scripts/acquire.lua makes a grant of it. An offer that lapses costs the others that second; who let it
--- lapse may come back with its old ticket, to its old place.
+-- second. An offer that lapses costs the others that second; who let it lapse may come back with its old ticket, to its old
+-- place. An offer of all of the key is a lease already, which began after the look with the number that is published, and the
+-- message says its fence, from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one. To hold the key
+-- for longer, a claim has its lease renewed (scripts/renew.lua), or asks for a new one (scripts/acquire.lua).
 --
--- ARGV: the operation and the value of the caller.
+-- ARGV: the operation, the value of the caller, and for how many ms the counter is kept.
 --   wait, waitShare
---            ARGV[3] its number, ARGV[4] its channel, ARGV[5] its ticket if it has one, else ''. Returns {1} when the key is
+--            ARGV[4] its number, ARGV[5] its channel, ARGV[6] its ticket if it has one, else ''. Returns {1} when the key is
 --            offered to it, or its own; else {0, ms until it should look again, its ticket, 1 if it was not in the queue}, or
 --            {2, limit} when those who share the key have another limit.
 --   release, releaseShare
 --            takes it out of the queue, and frees the key if it holds it or is offered it. Returns 1 when it was so, else 0.
---   resize   gives a key that is shared ARGV[3] permits. Returns 1 when it is shared, else 0.
+--   resize   gives a key that is shared ARGV[4] permits. Returns 1 when it is shared, else 0.
 --   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value, or that share of it. Returns 1 when
 --            it was so, else 0.
 
@@ -63,13 +65,24 @@ end
 
 -- @include waiting.lua
 
+-- @include fence.lua
+
 front = firstTwo or front
 
 local offerFor, pollAfter, firstPollsAfter = 1000, 250, 1000
 
-local function present()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+local time = redis.call('TIME')
+local micros = time[1] * 1000000 + time[2]
+local now = math.floor(micros / 1000)
+
+local fence
+-- The message of an offer. Of fences, one is enough for a call: one claim at most gets all of the key.
+local function messageOf(waiter, number)
+  if not KEYS[4] or shareOf(waiter) then
+    return number
+  end
+  fence = fence or string.format('%.0f', drawFence(KEYS[4], ARGV[3], time, 1))
+  return number .. ' fence ' .. fence
 end
 
 local function offer(waiter, permits, now)
@@ -103,7 +116,7 @@ local function handOver(now, permits, caller)
       break
     end
     remove(waiter)
-    if fitsIn and (waiter == caller or tell(channel, number)) then
+    if fitsIn and (waiter == caller or tell(channel, messageOf(waiter, number))) then
       offer(waiter, permits, now)
       offered, toCaller = true, toCaller or waiter == caller
       if not permits.limit then
@@ -120,9 +133,6 @@ local function handOver(now, permits, caller)
   end
   return offered, toCaller
 end
-
-local micros = present()
-local now = math.floor(micros / 1000)
 
 if ARGV[1] == 'release' then
   -- Who holds the lock is in the queue only after a reply that was lost.
@@ -157,7 +167,7 @@ if ARGV[1] == 'resize' then
   if not permits or not permits.limit then
     return 0
   end
-  permits.limit = tonumber(ARGV[3])
+  permits.limit = tonumber(ARGV[4])
   writeHead(permits)
   if hasQueue() and not handOver(now, permits) then
     -- It perhaps names the former limit.
@@ -220,7 +230,7 @@ redis.call('HGET', KEYS[3], ARGV[2])
 local new = not ticket
 if new then
   local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
-  ticket = tonumber(ARGV[5]) or math.max(micros, last + 1)
+  ticket = tonumber(ARGV[6]) or math.max(micros, last + 1)
   redis.call('ZADD', KEYS[2], string.format('%.0f', ticket), ARGV[2])
   -- The process that has the lock hands it on without asking (scripts/acquire.lua): no longer.
   local stay = redis.call('HGET', KEYS[3], 'stay')
@@ -231,7 +241,7 @@ if new then
 end
 local wait = new and offerFor or lookAfter
 local noted = wait
-redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[4], ARGV[5]))
 front = redis.call('ZRANGE', KEYS[2], 0, 1)
 -- Free, since its lease has ended, or somebody who knows nothing of queues has deleted it; or there are permits.
 if permits then
@@ -248,7 +258,7 @@ local isSecond = (front[2] or redis.call('ZRANGE', KEYS[2], 1, 1)[1]) == ARGV[2]
 local isOffered = type(value) == 'string' and string.sub(value, -1) == '@'
 if mayRemove == 0 then
   wait = 1
-elseif ARGV[4] == '' then
+elseif ARGV[5] == '' then
   wait = pollAfter
 elseif isFirst then
   -- A sixteenth of the time that it has waited: where turns are long, it need not know of the end as soon.
@@ -263,7 +273,7 @@ if isFirst or isSecond or isOffered then
   end
 end
 if wait ~= noted then
-  redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[3], ARGV[4]))
+  redis.call('HSET', KEYS[3], ARGV[2], entry(now + wait, ARGV[4], ARGV[5]))
 end
 redis.call('PEXPIRE', KEYS[2], lookAfter + grace)
 redis.call('PEXPIRE', KEYS[3], lookAfter + grace)

@@ -1,13 +1,18 @@
 -- Lets KEYS[1] live for ARGV[2] ms more if it holds the value ARGV[1]; with ARGV[3] only if it would not live
--- as long anyway. Returns 1, or 0 when it does not hold it.
+-- as long anyway. Returns 1, or 0 when it does not hold it. An offer to that claim (scripts/queue.lua) becomes its lease.
 local value = redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
   return redis.call('GET', KEYS[1])
 end
-if value == ARGV[1] then
-  -- A write in any case: a server that may not write must not confirm the lease.
-  local length = ARGV[3] and math.max(redis.call('PTTL', KEYS[1]), ARGV[2]) or ARGV[2]
-  return redis.call('PEXPIRE', KEYS[1], length)
+local isOffer = value == ARGV[1] .. '@'
+if value ~= ARGV[1] and not isOffer then
+  return 0
 end
-return 0
+-- A write in any case: a server that may not write must not confirm the lease.
+local length = ARGV[3] and math.max(redis.call('PTTL', KEYS[1]), ARGV[2]) or ARGV[2]
+if isOffer then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', length)
+  return 1
+end
+return redis.call('PEXPIRE', KEYS[1], length)

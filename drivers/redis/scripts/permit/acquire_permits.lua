@@ -3,7 +3,7 @@
 -- sent twice), or is offered it (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence},
 -- {0, ms until the first lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
 --
--- KEYS[4], the fence counter (scripts/acquire.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
+-- KEYS[4], the fence counter (scripts/fence.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
 -- Only who takes the last permit draws a new one. Others get the last one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -11,21 +11,14 @@ local weight, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 -- @include permits.lua
 
+-- @include ../fence.lua
+
 local function fence(isNew)
   if not KEYS[4] then
     return 0
   end
   local last = not isNew and tonumber(redis.pcall('GET', KEYS[4]))
-  if last then
-    return last
-  end
-  local second = time[1] * 1000000
-  local drawn = tonumber(redis.pcall('INCR', KEYS[4])) or 0
-  if drawn < second then
-    drawn = second + time[2]
-    redis.call('SET', KEYS[4], drawn, 'PX', ARGV[6])
-  end
-  return drawn
+  return last or drawFence(KEYS[4], ARGV[6], time, 1)
 end
 
 -- What most readers find: neither the key nor its queue.

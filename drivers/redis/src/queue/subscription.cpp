@@ -27,6 +27,8 @@ constexpr std::chrono::seconds nextAskPause{1};
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
 constexpr std::chrono::microseconds lookInPause{50};
 
+constexpr std::string_view fenceWord = "fence ";
+
 }  // namespace
 
 Subscription::Waiter::Waiter(Subscription& subscription, std::uint16_t slot)
@@ -47,12 +49,16 @@ Subscription::Waiter::~Waiter() {
   if (subscription_.waiters_.empty() && !subscription_.leading_) subscription_.dial_.reset();
 }
 
-std::string Subscription::Waiter::channel() {
-  const Lock lock(subscription_.mutex_);
-  std::string channel = subscription_.channelOf(slot_);
+Subscription::Waiter::Address Subscription::Waiter::newAddress() {
+  Subscription& all = subscription_;
+  const Lock lock(all.mutex_);
+  auto known = all.waiters_.extract(number_);
+  number_ = known.key() = ++all.lastNumber_;
+  all.waiters_.insert(std::move(known));
+  news_ = {};
+  std::string channel = all.channelOf(slot_);
   heard_ = !channel.empty();
-  news_.channelChanged = false;
-  return channel;
+  return {number_, std::move(channel)};
 }
 
 Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_token& stop) {
@@ -309,7 +315,8 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   }
 }
 
-// "<number>": the key is offered to it. "<number> <ms>": it should look then. "wanted": as reportedSince().
+// "<number>", or "<number> fence <fence>": the key is offered to it. "<number> <ms>": it should look then.
+// "wanted": as reportedSince().
 void Subscription::deliver(const std::string& message) {
   if (message == "wanted") {
     reportedAt_ = clock_.now();
@@ -320,9 +327,12 @@ void Subscription::deliver(const std::string& message) {
   const auto waiter = waiters_.find(number.value_or(0));
   if (waiter == waiters_.end()) return;  // has left
   News& news = waiter->second->news_;
-  if (space == std::string::npos) {
+  const std::string_view rest =
+      space == std::string::npos ? std::string_view() : std::string_view(message).substr(space + 1);
+  if (rest.empty() || rest.starts_with(fenceWord)) {
     news.offered = true;
-  } else if (const auto length = wholeNumber<std::uint64_t>(std::string_view(message).substr(space + 1))) {
+    news.fence = wholeNumber<Fence>(rest.substr(std::min(rest.size(), fenceWord.size())));
+  } else if (const auto length = wholeNumber<std::uint64_t>(rest)) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }
   waiter->second->wakeUp_.notify_one();

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/internal/backoff.h"
@@ -36,7 +37,8 @@ class Subscription {
  public:
   /// What a waiter has heard; all may be empty.
   struct News {
-    bool offered = false;                               ///< The key is offered to it, for a second.
+    bool offered = false;                               ///< The key is offered to it, for a second,
+    std::optional<Fence> fence{};                       ///< with this fence, if the message says one.
     std::optional<std::chrono::milliseconds> lookIn{};  ///< It should look then.
     bool channelChanged = false;                        ///< Waiter::channel() is not what it was.
   };
@@ -50,10 +52,14 @@ class Subscription {
     Waiter& operator=(const Waiter&) = delete;
     ~Waiter();
 
-    std::uint64_t number() const { return number_; }
-
-    /// Where the number is to be published to wake this one up; empty while messages would not be heard.
-    std::string channel();
+    /// What is to be published to wake this one up, and where.
+    struct Address {
+      std::uint64_t number;
+      std::string channel;  ///< Empty while messages would not be heard.
+    };
+    /// A new one for each look: what a store still tells to a former one is not heard. So what is heard was
+    /// said after that look.
+    Address newAddress();
 
     /// Blocks until there is news, `until`, or `stop`.
     News wait(Instant until, const std::stop_token& stop);
@@ -65,7 +71,7 @@ class Subscription {
     const std::uint16_t slot_;
     std::uint64_t number_ = 0;
     News news_;
-    bool heard_ = false;  // channel() was not empty
+    bool heard_ = false;  // the channel was not empty
     std::condition_variable wakeUp_;
   };
 

@@ -32,25 +32,37 @@ const Script& queueScript() {
 
 /// A lock and the two keys of its queue, in the name of one claim.
 struct WaitQueue::Place {
-  explicit Place(std::string_view lock) : Place({.key = lock, .token = {}, .owner = {}}, {}) {}
-  Place(const Claim& claim, std::string_view itsValue)
+  Place(const RedisOptions& options, std::string_view lock)
+      : Place(options, {.key = lock, .token = {}, .owner = {}}, {}) {}
+  Place(const RedisOptions& options, const Claim& claim, std::string_view itsValue)
       : key(claim.key),
         order(companionKey(claim.key, "queue")),
         waiters(companionKey(claim.key, "waiters")),
+        counter(companionKey(claim.key, "fence")),
+        withFence(options.fence),
+        fenceKept(std::to_string(options.fenceKept.count())),
         value(itsValue),
         share(claim.share) {}
 
   std::string_view waitOperation() const { return share ? "waitShare" : "wait"; }
   std::string_view releaseOperation() const { return share ? "releaseShare" : "release"; }
 
-  void addTo(Request& request, Script::By by, std::initializer_list<std::string_view> arguments) const {
-    const std::array<std::string_view, 3> keys = {key, order, waiters};
-    queueScript().addTo(request, by, keys, std::span(arguments.begin(), arguments.size()));
+  /// `further` are what the operation is given besides, three at most.
+  void addTo(Request& request, Script::By by, std::string_view operation, std::string_view itsValue,
+             std::initializer_list<std::string_view> further = {}) const {
+    const std::array<std::string_view, 4> keys = {key, order, waiters, counter};
+    std::array<std::string_view, 6> arguments = {operation, itsValue, fenceKept};
+    std::ranges::copy(further, arguments.begin() + 3);
+    queueScript().addTo(request, by, std::span(keys).first(withFence ? 4 : 3),
+                        std::span(arguments).first(3 + further.size()));
   }
 
   const std::string_view key;
   const ComposedText order;
   const ComposedText waiters;
+  const ComposedText counter;
+  const bool withFence;
+  const std::string fenceKept;
   const std::string_view value;
   const std::optional<Share> share;
 };
@@ -59,6 +71,7 @@ struct WaitQueue::Place {
 struct WaitQueue::Look {
   bool possible = true;  // there can be a queue
   bool offered = false;
+  Instant sentAt{};
   Instant next{};        // when to look again
   std::string ticket{};  // the place in the queue
   bool isNew = false;    // it was not there before
@@ -96,10 +109,10 @@ WaitQueue::WaitQueue(RedisStore& store)
     : store_(store), subscription_(store.options(), store.environment(), store.dialRules()) {}
 
 AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instant until,
-                              const std::stop_token& stop, const std::function<AcquireResult()>& confirm,
-                              std::string& ticket) {
+                              const std::stop_token& stop,
+                              const std::function<AcquireResult(const Offer&)>& accept, std::string& ticket) {
   if (!permitted() || stop.stop_requested()) return Busy{};
-  const Place place(claim, value);
+  const Place place(store_.options(), claim, value);
   Subscription::Waiter waiter(subscription_, hashSlot(claim.key));
   bool told = true;  // to look
   do {
@@ -109,16 +122,18 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
       return Busy{};
     }
     Subscription::News news{.offered = found.offered};
+    Offer offer;
     if (!found.offered) {
       // It was offered the key, or passed over because it could not be reached, and has not heard of it.
       if (!told && found.isNew) subscription_.suspect();
       ticket = found.ticket;
       news = waitForNews(waiter, std::min(found.next, until), stop);
+      offer = {.after = found.sentAt, .fence = news.fence};
     }
     told = news.offered || news.channelChanged;
     if (!news.offered || stop.stop_requested()) continue;
     try {
-      const AcquireResult result = confirm();
+      const AcquireResult result = accept(offer);
       if (std::holds_alternative<Granted>(result)) return result;
     } catch (const StoreUnavailable& error) {
       stillQueued(error);
@@ -129,7 +144,7 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
 }
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
-  const Place place(key);
+  const Place place(store_.options(), key);
   return {place.order, place.waiters, subscription_.channelOfReports(hashSlot(key))};
 }
 
@@ -144,11 +159,11 @@ Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant 
 
 WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket) {
   Request request;
-  const std::string number = std::to_string(waiter.number());
-  const std::string channel = waiter.channel();
+  const auto [address, channel] = waiter.newAddress();
+  const std::string number = std::to_string(address);
   try {
     store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, {place.waitOperation(), place.value, number, channel, ticket});
+      place.addTo(call, by, place.waitOperation(), place.value, {number, channel, ticket});
     });
     const Reply& reply = request.reply(0);
     if (isError(reply, "NOPERM")) noteRefusal();
@@ -170,7 +185,8 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
                      items[2].kind == ReplyKind::bulk;
   if (!known) store_.unexpected(request);
   const milliseconds wait(std::clamp<std::int64_t>(items[1].integer, 1, 60'000));
-  return {.next = saturatingAdd(store_.clock().now(), wait),
+  return {.sentAt = request.sentAt(),
+          .next = saturatingAdd(store_.clock().now(), wait),
           .ticket = items[2].text,
           .isNew = items[3].isInteger(1)};
 }
@@ -190,7 +206,7 @@ void WaitQueue::tryToLeave(const Place& place) {
   Request request;
   try {
     store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, {place.releaseOperation(), place.value});
+      place.addTo(call, by, place.releaseOperation(), place.value);
     });
   } catch (const Error&) {
   }
@@ -204,12 +220,12 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
 }
 
 bool WaitQueue::release(const Claim& claim, std::string_view value, Instant deadline) {
-  return release(Place(claim, value), deadline);
+  return release(Place(store_.options(), claim, value), deadline);
 }
 
 bool WaitQueue::release(const Place& place, Instant deadline) {
   const RequestPool::Loan request = store_.requests.take();
-  if (change(place, *request, deadline, {place.releaseOperation(), place.value})) {
+  if (change(place, *request, deadline, place.releaseOperation(), place.value)) {
     if (isOnItsWay(request->reply(0))) return releaseAlone(place, deadline);
     const bool released = store_.flagOf(*request);
     knownOn_ = request->connection();
@@ -235,8 +251,8 @@ bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
   const RequestPool::Loan request = store_.requests.take();
-  const Place place(claim, value);
-  place.addTo(*request, Script::By::digest, {place.releaseOperation(), value});
+  const Place place(store_.options(), claim, value);
+  place.addTo(*request, Script::By::digest, place.releaseOperation(), value);
   return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
@@ -253,7 +269,7 @@ ServerFault WaitQueue::faultOf(const PostedRelease& posted) {
 
 bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {
   Request request;
-  if (change(Place(key), request, deadline, {"break", grantId})) return store_.flagOf(request);
+  if (change(Place(store_.options(), key), request, deadline, "break", grantId)) return store_.flagOf(request);
   if (grantId.empty()) {
     request.add({"DEL", key});
     store_.execute(request, deadline);
@@ -269,17 +285,17 @@ bool WaitQueue::resize(std::string_view key, std::uint32_t limit, Instant deadli
   Request request;
   const std::string number = std::to_string(limit);
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Place(key).addTo(call, by, {"resize", "", number});
+    Place(store_.options(), key).addTo(call, by, "resize", "", {number});
   });
   return store_.flagOf(request);
 }
 
 // False when that is not permitted with queues; nothing was done then, and the request can be used again.
-bool WaitQueue::change(const Place& place, Request& request, Instant deadline,
-                       std::initializer_list<std::string_view> arguments) {
+bool WaitQueue::change(const Place& place, Request& request, Instant deadline, std::string_view operation,
+                       std::string_view value) {
   if (!permitted() && !place.share) return false;
   store_.executeScripts(request, deadline,
-                        [&](Request& call, Script::By by) { place.addTo(call, by, arguments); });
+                        [&](Request& call, Script::By by) { place.addTo(call, by, operation, value); });
   if (!isError(request.reply(0), "NOPERM")) return true;
   if (place.share) store_.refuse(request.reply(0), permitPermissions);
   request.clear();

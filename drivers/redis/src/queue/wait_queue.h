@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
-#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -26,13 +27,20 @@ class WaitQueue {
  public:
   explicit WaitQueue(RedisStore& store);
 
-  /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `confirm` makes a
+  /// A key that a waiter gets, for offerLength.
+  struct Offer {
+    std::optional<Instant> after;  ///< It was made after that; empty when that is not known.
+    std::optional<Fence> fence;    ///< Of a lease that it is, if the releasing process gives fences.
+  };
+  static constexpr std::chrono::milliseconds offerLength{1000};
+
+  /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `accept` makes a
   /// grant of an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when
   /// there is none yet. Busy at once where queues are not permitted, or other data is in the place of this
   /// one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may still be in the queue, or
   /// the key offered to it; Redirected when the key, with its queue, has moved to another node.
   AcquireResult wait(const Claim& claim, std::string_view value, Instant until, const std::stop_token& stop,
-                     const std::function<AcquireResult()>& confirm, std::string& ticket);
+                     const std::function<AcquireResult(const Offer&)>& accept, std::string& ticket);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
   /// those who begin to wait are reported to; empty while that would not be heard. For users who are
@@ -81,8 +89,8 @@ class WaitQueue {
   void leave(const Place& place);
   void tryToLeave(const Place& place);
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
-  bool change(const Place& place, Request& request, Instant deadline,
-              std::initializer_list<std::string_view> arguments);
+  bool change(const Place& place, Request& request, Instant deadline, std::string_view operation,
+              std::string_view value);
   bool release(const Place& place, Instant deadline);
   bool releaseAlone(const Place& place, Instant deadline);
   bool withoutQueue(const Request& request);

@@ -150,13 +150,13 @@ std::optional<std::string> RedisValues::await(std::string_view key, Instant unti
   if (auto value = get(key, deadline)) return value;
   const ValueKeys keys(key);
   Subscription::Waiter waiter(impl_->subscription, hashSlot(keys.value));
-  const std::string number = std::to_string(waiter.number());
   while (!stop.stop_requested() && clock.now() < until) {
-    const std::string channel = waiter.channel();
+    const auto [address, channel] = waiter.newAddress();
     const auto left = std::min(longestWait, std::chrono::ceil<milliseconds>(until - clock.now()));
     bool told = false;  // when there is a value
     if (!channel.empty()) {
       Request request;
+      const std::string number = std::to_string(address);
       const std::string length = std::to_string(left.count());
       const std::array<std::string_view, 3> arguments = {channel, number, length};
       told = impl_->run(awaitScript(), request, keys, arguments, impl_->oneTimeout());
