@@ -75,21 +75,25 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
-local fence
--- The message of an offer. Of fences, one is enough for a call: one claim at most gets all of the key.
-local function messageOf(waiter, number)
-  if not KEYS[4] or shareOf(waiter) then
-    return number
-  end
-  fence = fence or string.format('%.0f', drawFence(KEYS[4], ARGV[3], time, 1))
-  return number .. ' fence ' .. fence
+-- The message of an offer of all of the key.
+local function messageOf(number)
+  return KEYS[4] and string.format('%s fence %.0f', number, drawFence(KEYS[4], ARGV[3], time, 1)) or number
 end
 
-local function offer(waiter, permits, now)
+-- Offers it to a waiter, and tells it, unless it is `caller`. False when it cannot be told: then it is offered nothing.
+local function offer(waiter, number, channel, permits, now, caller)
   local weight, limit = shareOf(waiter)
   if not weight then
+    -- Before the message, with which the waiter has the key.
     redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
-    return
+    local told = waiter == caller or tell(channel, messageOf(number))
+    if not told then
+      redis.call('DEL', KEYS[1])
+    end
+    return told
+  end
+  if waiter ~= caller and not tell(channel, number) then
+    return false
   end
   if not permits.limit then
     redis.call('DEL', KEYS[1])
@@ -97,6 +101,7 @@ local function offer(waiter, permits, now)
   permits.limit, permits.used = limit, permits.used + weight
   redis.call('ZADD', KEYS[1], limit * unit + permits.used, 'permits', now + offerFor, waiter .. '@')
   endWithTheLast(now)
+  return true
 end
 
 local function fits(waiter, permits)
@@ -116,8 +121,7 @@ local function handOver(now, permits, caller)
       break
     end
     remove(waiter)
-    if fitsIn and (waiter == caller or tell(channel, messageOf(waiter, number))) then
-      offer(waiter, permits, now)
+    if fitsIn and offer(waiter, number, channel, permits, now, caller) then
       offered, toCaller = true, toCaller or waiter == caller
       if not permits.limit then
         break
@@ -134,13 +138,21 @@ local function handOver(now, permits, caller)
   return offered, toCaller
 end
 
+-- What one claim has as a whole.
+local function passOn()
+  if not handOver(now, {used = 0}) then
+    redis.call('DEL', KEYS[1])
+  end
+end
+
 if ARGV[1] == 'release' then
   -- Who holds the lock is in the queue only after a reply that was lost.
   if not own or callerEntry then
     remove(ARGV[2])
   end
   if own then
-    return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
+    passOn()
+    return 1
   end
   -- It was perhaps the first, and the one behind it does not look as often as the first must.
   wakeFirst(now, pollAfter)
@@ -208,7 +220,8 @@ if ARGV[1] == 'break' then
   end
   -- A claim that is broken may be in the queue too, after a reply that was lost.
   remove(shown)
-  return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
+  passOn()
+  return 1
 end
 
 if forShare and permits and permits.limit then
