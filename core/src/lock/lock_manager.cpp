@@ -51,7 +51,8 @@ Lock LockManager::lock(std::string_view key, const LockOptions& options) {
   if (auto held = engine->acquire(key, terms)) return std::move(*held);
   if (terms.stop.stop_requested() || engine->stopped())
     throw Cancelled("the wait for the lock " + quoted(key) + " was cancelled");
-  if (terms.waitFor == std::chrono::milliseconds{0}) throw LockTimeout("the lock " + quoted(key) + " is busy");
+  if (terms.waitFor == std::chrono::milliseconds{0})
+    throw LockTimeout("the lock " + quoted(key) + " is busy");
   throw LockTimeout("the lock " + quoted(key) + " was busy for " + formatDuration(terms.waitFor));
 }
 

@@ -116,8 +116,8 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   return result;
 }
 
-// What the offer is without another request: a lease that the caller will renew. Empty where it has to be asked
-// for a longer one.
+// What the offer is without another request: a lease that the caller will renew. Empty where it has to be
+// asked for a longer one.
 std::optional<Granted> RedisDriver::Impl::grantIn(const WaitQueue::Offer& offer,
                                                   const AcquireRequest& request) const {
   constexpr milliseconds whole = WaitQueue::offerLength;
@@ -423,7 +423,8 @@ class RedisDriver::Impl::UnderWay final : public ClaimsUnderWay {
   Impl& impl_;
   const std::vector<std::vector<AcquireRequest>> groups_;
   const Instant deadline_;
-  const RequestPool::Loan wire_ = impl_.requests.take();  // it outlives this while the server may still answer
+  const RequestPool::Loan wire_ =
+      impl_.requests.take();  // it outlives this while the server may still answer
   bool sent_ = false;
 };
 

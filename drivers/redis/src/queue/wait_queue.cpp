@@ -269,7 +269,8 @@ ServerFault WaitQueue::faultOf(const PostedRelease& posted) {
 
 bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {
   Request request;
-  if (change(Place(store_.options(), key), request, deadline, "break", grantId)) return store_.flagOf(request);
+  if (change(Place(store_.options(), key), request, deadline, "break", grantId))
+    return store_.flagOf(request);
   if (grantId.empty()) {
     request.add({"DEL", key});
     store_.execute(request, deadline);

@@ -38,10 +38,12 @@ class RedisQueueTest : public RedisFaultTest {
   }
   Member waitAt(std::shared_ptr<LockDriver> driver,
                 std::chrono::milliseconds length = std::chrono::minutes{1}) const {
+    return waitAs({.waitFor = length}, std::move(driver));
+  }
+  Member waitAs(const LockOptions& options, std::shared_ptr<LockDriver> driver) const {
     Member member{std::make_unique<LockManager>(std::move(driver)), {}};
-    member.lock = std::async(std::launch::async, [&manager = *member.manager, length] {
-      return manager.tryLock("k", {.waitFor = length});
-    });
+    member.lock = std::async(std::launch::async,
+                             [&manager = *member.manager, options] { return manager.tryLock("k", options); });
     return member;
   }
 
@@ -74,6 +76,10 @@ class RedisQueueTest : public RedisFaultTest {
     for (std::size_t at = 0; (at = answer.find("lockkeeper:", at)) != std::string::npos; ++at) ++found;
     return found;
   }
+  std::chrono::milliseconds remaining() const {
+    return std::chrono::milliseconds{std::stol(server.command({"PTTL", "k"}))};
+  }
+  std::uint64_t counter() const { return std::stoull(server.command({"GET", "{k}:lockkeeper:fence"})); }
   std::string value() const { return server.command({"GET", "k"}); }
 
   static std::chrono::nanoseconds since(Instant then) { return now() - then; }

@@ -30,6 +30,20 @@ TEST_F(QueueRefusal, AReleaseEndsWhereTooFewReplicasAreThere) {
   EXPECT_TRUE(waitUntil([&] { return isFree("k"); })) << "core asks again";
 }
 
+TEST_F(QueueRefusal, WaitersThatNoMessageReachesAreOfferedNothing) {
+  LockManager manager(direct);
+  Lock held = manager.lock("k");
+  addLostWaiters();
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(isFree("k"));
+  EXPECT_EQ(queued(), 0U);
+
+  held = manager.lock("k");
+  addLostWaiters();
+  EXPECT_TRUE(breakable().breakLock("k", soon()));
+  EXPECT_TRUE(isFree("k"));
+}
+
 TEST_F(QueueRefusal, AReleaseEndsOnAReplica) {
   LockManager manager(direct);
   Lock held = manager.lock("k");

@@ -35,8 +35,6 @@ class Turns : public RedisQueueTest {
     return granted;
   }
 
-  std::uint64_t counter() const { return std::stoull(server.command({"GET", "{k}:lockkeeper:fence"})); }
-
   Claimant holder{.key = "k"};
   Claimant next{.key = "k"};
 };

@@ -31,7 +31,8 @@ struct Claimant {
   std::string owner = "contract:1";
   Token token = Token::generate(*systemRandom());
   std::optional<Share> share{};
-  bool ahead = false;  ///< As in AcquireRequest.
+  bool ahead = false;   ///< As in AcquireRequest.
+  bool renews = false;  ///< Likewise.
 
   Claim claim() const { return {key, token, owner, share}; }
 };
@@ -161,7 +162,9 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
                                                            .ttl = longTtl,
                                                            .deadline = deadline(),
                                                            .resend = again,
-                                                           .ahead = who.ahead},
+                                                           .ahead = who.ahead,
+                                                           .waits = true,
+                                                           .renews = who.renews},
                                                           std::max(until - now(), Instant::duration{0}),
                                                           stop);
         } catch (const WithdrawalUnknown&) {

@@ -32,6 +32,39 @@ TEST_P(DriverContract, GrantsAWaitingClaimAFullLeaseWhenTheHolderReleases) {
   EXPECT_EQ(release(waits), ReleaseOutcome::released);
 }
 
+TEST_P(DriverContract, AWaitingClaimThatRenewsHasTheKeyAndGetsAFullLeaseByItsRenewal) {
+  if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
+  for (BestOfThree rounds("it is renewed before its first lease ends"); rounds.next();) {
+    const Claimant holds{key};
+    Claimant waits{key};
+    waits.renews = true;
+    const auto former = grant(holds);
+    ASSERT_TRUE(former);
+    auto result = waitFor(waits, farAway());
+    ASSERT_TRUE(queued(1));
+    ASSERT_EQ(release(holds), ReleaseOutcome::released);
+    const AcquireResult got = result.get();
+    ASSERT_TRUE(std::holds_alternative<Granted>(got));
+    const Granted granted = std::get<Granted>(got);
+    EXPECT_EQ(granted.fence.has_value(), former->fence.has_value());
+    EXPECT_GE(granted.fence, former->fence);
+    const bool isKept = keepsOutANewcomer({key});
+    const RenewOutcome renewed = renew(waits);
+    const bool isInTime = now() < granted.leasedFrom + granted.leasedFor;
+    if (isInTime) {
+      EXPECT_TRUE(isKept);
+      EXPECT_EQ(renewed, RenewOutcome::renewed);
+      const auto shown = holder(key);
+      ASSERT_TRUE(shown);
+      EXPECT_GT(shown->remaining.value_or(longTtl), longTtl / 2);
+      EXPECT_EQ(release(waits), ReleaseOutcome::released);
+    } else {
+      (void)release(waits);
+    }
+    rounds.end(isInTime);
+  }
+}
+
 TEST_P(DriverContract, GrantsAWaitingClaimWhenTheHoldersLeaseEnds) {
   if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
   std::chrono::milliseconds ttl = shortTtl();

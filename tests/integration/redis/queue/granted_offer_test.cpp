@@ -1,0 +1,172 @@
+// An offer is a lease of a second: who is told of it has the key, without asking the server again.
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+
+#include "lockkeeper/testing/best_of_three.h"
+#include "queue/queue_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+using lockkeeper::testing::BestOfThree;
+
+class GrantedOffer : public RedisQueueTest {
+ protected:
+  /// Where the only waiter is told something.
+  struct Address {
+    std::string number;
+    std::string channel;
+  };
+  Address address() const {
+    std::istringstream entry(server.command({"HVALS", waitersKey}));
+    std::string looks;
+    Address found;
+    entry >> looks >> found.number >> found.channel;
+    return found;
+  }
+  /// The waiter looks once more.
+  Address nextAddress() const {
+    const std::string before = address().number;
+    Address found;
+    EXPECT_TRUE(waitUntil([&] {
+      found = address();
+      return !found.channel.empty() && found.number != before;
+    }));
+    return found;
+  }
+  long scripts() const {
+    const std::string stats = server.command({"INFO", "commandstats"});
+    const std::string name = "cmdstat_evalsha:calls=";
+    const std::size_t at = stats.find(name);
+    return at == std::string::npos ? 0 : std::stol(stats.substr(at + name.size()));
+  }
+  bool isOffer() const { return value().ends_with("@"); }
+
+  LockManager manager{direct};
+};
+
+TEST_F(GrantedOffer, AShortHoldTakesNoRequestButItsRelease) {
+  for (BestOfThree rounds("it is released before it would be renewed"); rounds.next();) {
+    std::optional<Lock> held = manager.lock("k");
+    Member waits = wait();
+    ASSERT_TRUE(subscribed(1));
+    (void)nextAddress();  // so that it does not look for a while
+    server.command({"CONFIG", "RESETSTAT"});
+    held.reset();
+    std::optional<Lock> lock = waits.take();
+    ASSERT_TRUE(lock);
+    EXPECT_TRUE(lock->valid());
+    EXPECT_EQ(lock->release(), ReleaseResult::released);
+    rounds.end(scripts() == 2);
+    EXPECT_TRUE(isFree("k"));
+  }
+}
+
+TEST_F(GrantedOffer, ALongHoldHasAFullLeaseSoon) {
+  for (BestOfThree rounds("it is renewed before it ends"); rounds.next();) {
+    std::optional<Lock> held = manager.lock("k");
+    Member waits = waitAs({.ttl = 10min, .waitFor = 1min}, openRedis(server.port()));
+    ASSERT_TRUE(subscribed(1));
+    held.reset();
+    std::optional<Lock> lock = waits.take();
+    ASSERT_TRUE(lock);
+    EXPECT_TRUE(waitUntil([&] { return remaining() > 5min || !lock->valid(); }));
+    const bool isRenewed = lock->valid();
+    rounds.end(isRenewed);
+    if (!isRenewed) continue;
+    EXPECT_FALSE(isOffer());
+    EXPECT_EQ(lock->fence(), counter());
+    EXPECT_EQ(lock->release(), ReleaseResult::released);
+  }
+}
+
+TEST_F(GrantedOffer, WhoNeedsAFullLeaseAsksForIt) {
+  const LockOptions manual{.ttl = 10min, .waitFor = 1min, .renew = Renew::manual};
+  const LockOptions wideMargin{.ttl = 10min, .margin = 5s, .waitFor = 1min};
+  for (const LockOptions& options : {manual, wideMargin}) {
+    std::optional<Lock> held = manager.lock("k");
+    Member waits = waitAs(options, openRedis(server.port()));
+    ASSERT_TRUE(subscribed(1));
+    held.reset();
+    std::optional<Lock> lock = waits.take();
+    ASSERT_TRUE(lock);
+    EXPECT_GT(remaining(), 5min);
+    EXPECT_FALSE(isOffer());
+    EXPECT_EQ(lock->release(), ReleaseResult::released);
+  }
+}
+
+TEST_F(GrantedOffer, OfSeveralKeysThatAreNotRenewedEachHasAFullLease) {
+  std::optional<Lock> held = manager.lock("k");
+  LockManager other(openRedis(server.port()));
+  std::jthread releaser([&] {
+    EXPECT_TRUE(subscribed(1));
+    held.reset();
+  });
+  auto set = other.lockAll({"a", "k"}, {.ttl = 10min, .waitFor = 1min, .renew = Renew::manual});
+  EXPECT_GT(remaining(), 5min);
+  EXPECT_FALSE(isOffer());
+}
+
+TEST_F(GrantedOffer, AnOfferToAFormerLookIsNoGrant) {
+  std::optional<Lock> held = manager.lock("k");
+  const auto former = held->fence();
+  Member waits = wait();
+  ASSERT_TRUE(subscribed(1));
+  const Address first = address();
+  (void)nextAddress();
+  // As a process finds it that stood still: the offer has lapsed, and somebody else has the key.
+  ASSERT_EQ(server.command({"PUBLISH", first.channel, first.number + " fence 7"}), "1");
+  (void)nextAddress();
+  EXPECT_EQ(waits.lock.wait_for(0s), std::future_status::timeout);
+  held.reset();
+  const std::optional<Lock> lock = waits.take();
+  ASSERT_TRUE(lock);
+  EXPECT_GT(lock->fence(), former);
+}
+
+TEST_F(GrantedOffer, AnOfferThatIsHeardLateIsAskedFor) {
+  std::optional<Lock> held = manager.lock("k");
+  const Process late = process("late", 1, 60s);
+  ASSERT_TRUE(subscribed(1));
+  late.pause();
+  EXPECT_EQ(held->release(), ReleaseResult::released);
+  const std::uint64_t offered = counter();
+  std::this_thread::sleep_for(600ms);  // more than half of what it is offered for
+  late.resume();
+  ASSERT_TRUE(waitUntil([&] { return journaled("in late "); }));
+  EXPECT_FALSE(journaled("in late " + std::to_string(offered)));
+}
+
+TEST_F(GrantedOffer, ItsFenceIsThatOfWhoReleasesOrOneThatIsAskedFor) {
+  for (const auto& [releaser, waiter] : {std::pair{"fence=on", "fence=on"},
+                                         {"fence=off", "fence=on"},
+                                         {"fence=on", "fence=off"},
+                                         {"fence=off", "fence=off"}}) {
+    SCOPED_TRACE(std::string(releaser) + " then " + waiter);
+    const std::uint64_t before = [&] {
+      const Lock first = manager.lock("k");
+      return *first.fence();
+    }();
+    LockManager holders(openRedis(server.port(), releaser));
+    std::optional<Lock> held = holders.lock("k");
+    Member waits = wait(waiter);
+    ASSERT_TRUE(subscribed(1));
+    held.reset();
+    std::optional<Lock> lock = waits.take();
+    ASSERT_TRUE(lock);
+    EXPECT_EQ(lock->fence().has_value(), std::string(waiter) == "fence=on");
+    if (lock->fence()) {
+      EXPECT_GT(*lock->fence(), before);
+      EXPECT_EQ(*lock->fence(), counter());
+    }
+    EXPECT_EQ(lock->release(), ReleaseResult::released);
+  }
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
