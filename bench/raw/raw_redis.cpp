@@ -55,8 +55,8 @@ void RawRedis::pairsTogether(const std::vector<std::string>& keys) {
     const char* const name = key.c_str();
     redisAppendCommand(context, "EVALSHA %s 2 %s %s:fence %s 30000 86400000", fencedAcquireSha_.c_str(), name,
                        name, token);
-    redisAppendCommand(context, "EVALSHA %s 3 %s %s:queue %s:waiters release %s", queueReleaseSha_.c_str(),
-                       name, name, name, token);
+    redisAppendCommand(context, "EVALSHA %s 4 %s %s:queue %s:waiters %s:fence release %s 86400000",
+                       queueReleaseSha_.c_str(), name, name, name, name, token);
   }
   for (std::size_t pair = 0; pair < keys.size(); ++pair) {
     for (const int type : {REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER}) {

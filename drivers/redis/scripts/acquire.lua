@@ -12,39 +12,36 @@ local time = KEYS[2] and redis.call('TIME')
 
 -- @include fence.lua
 
-local function mayBeHandedOn()
-  -- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.
-  return redis.pcall('EXISTS', KEYS[3]) == 0 and
-    (ARGV[5] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[5])) == 'number' and
-    redis.pcall('PEXPIRE', KEYS[4], 100) == 1)
-end
-
-local function grant()
-  if not KEYS[2] then
-    return {1, 0}
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  -- pcall, because a key of another type is somebody else's lock and no fault.
+  local value = redis.pcall('GET', KEYS[1])
+  if value == ARGV[1] then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+    -- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
+    local fence = KEYS[2] and tonumber(redis.pcall('GET', KEYS[2]))
+    if fence then
+      return {1, fence}
+    end
+  elseif value == ARGV[1] .. '@' then
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  else
+    return {0, redis.call('PTTL', KEYS[1])}
   end
-  local wanted, turns = tonumber(ARGV[4] or 1), 1
-  local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
-  if wanted > 1 and fence + wanted - 1 <= time[1] * 1000000 + time[2] and mayBeHandedOn() then
-    turns = wanted
-    redis.call('SET', KEYS[2], fence + turns - 1, 'PX', ARGV[3])
-  end
-  return {1, fence, KEYS[3] and turns}
 end
-
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-  return grant()
+if not KEYS[2] then
+  return {1, 0}
 end
--- pcall, because a key of another type is somebody else's lock and no fault.
-local value = redis.pcall('GET', KEYS[1])
-if value == ARGV[1] .. '@' then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  return grant()
+local wanted = tonumber(ARGV[4] or 1)
+local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
+if not KEYS[3] then
+  return {1, fence}
 end
-if value ~= ARGV[1] then
-  return {0, redis.call('PTTL', KEYS[1])}
+-- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.
+local mayBeHandedOn = fence + wanted - 1 <= time[1] * 1000000 + time[2] and redis.pcall('EXISTS', KEYS[3]) == 0 and
+  (ARGV[5] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[5])) == 'number' and
+  redis.pcall('PEXPIRE', KEYS[4], 100) == 1)
+if not mayBeHandedOn then
+  return {1, fence, 1}
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
--- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
-local fence = KEYS[2] and tonumber(redis.pcall('GET', KEYS[2]))
-return fence and {1, fence} or grant()
+redis.call('SET', KEYS[2], fence + wanted - 1, 'PX', ARGV[3])
+return {1, fence, wanted}

@@ -23,6 +23,11 @@
 -- A claim that has, or wants, a share of the lock (scripts/permit/permits.lua) says so by its value, and by its operations. It
 -- is served in its turn when there are so many permits; an offer is then one to each of the first that fit.
 
+-- What most releases find: nobody waits.
+if ARGV[1] == 'release' and redis.pcall('GET', KEYS[1]) == ARGV[2] and redis.call('EXISTS', KEYS[2]) == 0 then
+  return redis.call('DEL', KEYS[1])
+end
+
 local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
 local value = not forShare and redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
@@ -47,7 +52,6 @@ local function hasQueue()
   return not isOfAnotherType(firstTwo) and not isOfAnotherType(callerEntry)
 end
 
--- What most releases find: nobody waits.
 if ARGV[1] == 'release' and not hasQueue() then
   return own and redis.call('DEL', KEYS[1]) or 0
 end

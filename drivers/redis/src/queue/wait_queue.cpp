@@ -159,11 +159,11 @@ Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant 
 
 WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket) {
   Request request;
-  const auto [address, channel] = waiter.newAddress();
-  const std::string number = std::to_string(address);
+  const Subscription::Waiter::Address address = waiter.newAddress();
+  const std::string number = std::to_string(address.number);
   try {
     store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, place.waitOperation(), place.value, {number, channel, ticket});
+      place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, ticket});
     });
     const Reply& reply = request.reply(0);
     if (isError(reply, "NOPERM")) noteRefusal();

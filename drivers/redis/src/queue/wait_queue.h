@@ -32,7 +32,7 @@ class WaitQueue {
     std::optional<Instant> after;  ///< It was made after that; empty when that is not known.
     std::optional<Fence> fence;    ///< Of a lease that it is, if the releasing process gives fences.
   };
-  static constexpr std::chrono::milliseconds offerLength{1000};
+  static constexpr std::chrono::milliseconds offerLength{1000};  ///< As scripts/queue.lua has it.
 
   /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `accept` makes a
   /// grant of an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when

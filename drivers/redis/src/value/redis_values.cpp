@@ -151,14 +151,14 @@ std::optional<std::string> RedisValues::await(std::string_view key, Instant unti
   const ValueKeys keys(key);
   Subscription::Waiter waiter(impl_->subscription, hashSlot(keys.value));
   while (!stop.stop_requested() && clock.now() < until) {
-    const auto [address, channel] = waiter.newAddress();
+    const Subscription::Waiter::Address address = waiter.newAddress();
     const auto left = std::min(longestWait, std::chrono::ceil<milliseconds>(until - clock.now()));
     bool told = false;  // when there is a value
-    if (!channel.empty()) {
+    if (!address.channel.empty()) {
       Request request;
-      const std::string number = std::to_string(address);
+      const std::string number = std::to_string(address.number);
       const std::string length = std::to_string(left.count());
-      const std::array<std::string_view, 3> arguments = {channel, number, length};
+      const std::array<std::string_view, 3> arguments = {address.channel, number, length};
       told = impl_->run(awaitScript(), request, keys, arguments, impl_->oneTimeout());
       auto value = told ? impl_->valueIn(request) : std::nullopt;
       if (value) return value;
