@@ -154,7 +154,7 @@ TEST_F(QueueFault, ALeaveOfTheQueueThatComesLateEndsNoLaterClaim) {
 TEST_F(QueueFault, AConfirmationThatIsRefusedIsSentAgainWhileTheOfferLasts) {
   LockManager manager(direct);
   std::optional<Lock> held = manager.lock("k");
-  Member waits = waitAt(openProxied());
+  Member waits = waitAs({.waitFor = 1min, .renew = Renew::manual}, openProxied());
   ASSERT_TRUE(subscribed(1));
   const std::string waiter = server.command({"ZRANGE", queueKey, "0", "0"});
   proxy.set({.kind = ProxyFault::Kind::delay, .pause = 200ms});
