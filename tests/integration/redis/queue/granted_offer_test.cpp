@@ -86,7 +86,7 @@ TEST_F(GrantedOffer, ALongHoldHasAFullLeaseSoon) {
 
 TEST_F(GrantedOffer, WhoNeedsAFullLeaseAsksForIt) {
   const LockOptions manual{.ttl = 10min, .waitFor = 1min, .renew = Renew::manual};
-  const LockOptions wideMargin{.ttl = 10min, .margin = 5s, .waitFor = 1min};
+  const LockOptions wideMargin{.ttl = 10min, .waitFor = 1min, .safetyMargin = 5s};
   for (const LockOptions& options : {manual, wideMargin}) {
     std::optional<Lock> held = manager.lock("k");
     Member waits = waitAs(options, openRedis(server.port()));
