@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <vector>
 
@@ -34,33 +35,34 @@ TEST_P(DriverContract, GrantsAWaitingClaimAFullLeaseWhenTheHolderReleases) {
 
 TEST_P(DriverContract, AWaitingClaimThatRenewsHasTheKeyAndGetsAFullLeaseByItsRenewal) {
   if (!GetParam().waitable) GTEST_SKIP() << notWaitable;
-  for (BestOfThree rounds("it is renewed before its first lease ends"); rounds.next();) {
-    const Claimant holds{key};
-    Claimant waits{key};
-    waits.renews = true;
-    const auto former = grant(holds);
+  for (BestOfThree rounds("each is renewed before its first lease ends"); rounds.next();) {
+    std::array<Claimant, 3> inOrder{{{key}, {key}, {key}}};
+    auto former = grant(inOrder[0]);
     ASSERT_TRUE(former);
-    auto result = waitFor(waits, farAway());
-    ASSERT_TRUE(queued(1));
-    ASSERT_EQ(release(holds), ReleaseOutcome::released);
-    const AcquireResult got = result.get();
-    ASSERT_TRUE(std::holds_alternative<Granted>(got));
-    const Granted granted = std::get<Granted>(got);
-    EXPECT_EQ(granted.fence.has_value(), former->fence.has_value());
-    EXPECT_GE(granted.fence, former->fence);
-    const bool isKept = keepsOutANewcomer({key});
-    const RenewOutcome renewed = renew(waits);
-    const bool isInTime = now() < granted.leasedFrom + granted.leasedFor;
-    if (isInTime) {
+    bool isInTime = true;
+    // The first one that waits may be woken up in another way, while its client connects.
+    for (std::size_t i = 1; i < inOrder.size() && isInTime; ++i) {
+      inOrder[i].renews = true;
+      auto result = waitFor(inOrder[i], farAway());
+      ASSERT_TRUE(queued(1));
+      ASSERT_EQ(release(inOrder[i - 1]), ReleaseOutcome::released);
+      const AcquireResult got = result.get();
+      ASSERT_TRUE(std::holds_alternative<Granted>(got));
+      const Granted granted = std::get<Granted>(got);
+      EXPECT_EQ(granted.fence.has_value(), former->fence.has_value());
+      EXPECT_TRUE(!granted.fence || granted.fence > former->fence);
+      former = granted;
+      const bool isKept = keepsOutANewcomer({key});
+      const RenewOutcome renewed = renew(inOrder[i]);
+      isInTime = now() < granted.leasedFrom + granted.leasedFor;
+      if (!isInTime) break;
       EXPECT_TRUE(isKept);
       EXPECT_EQ(renewed, RenewOutcome::renewed);
       const auto shown = holder(key);
       ASSERT_TRUE(shown);
       EXPECT_GT(shown->remaining.value_or(longTtl), longTtl / 2);
-      EXPECT_EQ(release(waits), ReleaseOutcome::released);
-    } else {
-      (void)release(waits);
     }
+    for (const Claimant& each : inOrder) (void)release(each);
     rounds.end(isInTime);
   }
 }
