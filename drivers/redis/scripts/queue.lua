@@ -84,17 +84,26 @@ local function messageOf(number)
   return KEYS[4] and string.format('%s fence %.0f', number, drawFence(KEYS[4], ARGV[3], time, 1)) or number
 end
 
+-- Offers all of the key to a waiter, and tells it, unless it `knows`. False when it cannot be told: then it is offered nothing.
+local function offerKey(waiter, number, channel, knows)
+  local isToBeTold = not knows and channel ~= ''
+  -- With the message, the waiter has the key. So the message comes last, and nothing is published that is not so: what nobody
+  -- hears here may be heard at another node of a cluster, or at a replica. No waiter has the number 0.
+  if isToBeTold and (listeners(channel) or publish(channel, '0')) == 0 then
+    return false
+  end
+  redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
+  if isToBeTold then
+    publish(channel, messageOf(number))
+  end
+  return true
+end
+
 -- Offers it to a waiter, and tells it, unless it is `caller`. False when it cannot be told: then it is offered nothing.
 local function offer(waiter, number, channel, permits, now, caller)
   local weight, limit = shareOf(waiter)
   if not weight then
-    -- Before the message, with which the waiter has the key.
-    redis.call('SET', KEYS[1], waiter .. '@', 'PX', offerFor)
-    local told = waiter == caller or tell(channel, messageOf(number))
-    if not told then
-      redis.call('DEL', KEYS[1])
-    end
-    return told
+    return offerKey(waiter, number, channel, waiter == caller)
   end
   if waiter ~= caller and not tell(channel, number) then
     return false
@@ -142,21 +151,13 @@ local function handOver(now, permits, caller)
   return offered, toCaller
 end
 
--- What one claim has as a whole.
-local function passOn()
-  if not handOver(now, {used = 0}) then
-    redis.call('DEL', KEYS[1])
-  end
-end
-
 if ARGV[1] == 'release' then
   -- Who holds the lock is in the queue only after a reply that was lost.
   if not own or callerEntry then
     remove(ARGV[2])
   end
   if own then
-    passOn()
-    return 1
+    return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
   end
   -- It was perhaps the first, and the one behind it does not look as often as the first must.
   wakeFirst(now, pollAfter)
@@ -224,8 +225,7 @@ if ARGV[1] == 'break' then
   end
   -- A claim that is broken may be in the queue too, after a reply that was lost.
   remove(shown)
-  passOn()
-  return 1
+  return handOver(now, {used = 0}) and 1 or redis.call('DEL', KEYS[1])
 end
 
 if forShare and permits and permits.limit then

@@ -11,8 +11,9 @@ if value ~= ARGV[1] and not isOffer then
 end
 -- A write in any case: a server that may not write must not confirm the lease.
 local length = ARGV[3] and math.max(redis.call('PTTL', KEYS[1]), ARGV[2]) or ARGV[2]
+redis.call('PEXPIRE', KEYS[1], length)
 if isOffer then
+  -- Not first: a server that is full would refuse it.
   redis.call('SET', KEYS[1], ARGV[1], 'PX', length)
-  return 1
 end
-return redis.call('PEXPIRE', KEYS[1], length)
+return 1

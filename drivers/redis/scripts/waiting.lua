@@ -37,10 +37,15 @@ local function tell(channel, text)
   return channel == '' or publish(channel, text) ~= 0
 end
 
--- Likewise, without a word to anybody. A user who may not ask does not know.
+-- How many listen here. A user who may not ask does not know.
+local function listeners(channel)
+  local listening = redis.pcall('PUBSUB', isOfSlot(channel) and 'SHARDNUMSUB' or 'NUMSUB', channel)
+  return not listening.err and listening[2] or nil
+end
+
+-- As tell(), without a word to anybody.
 local function isHeard(channel)
-  local listening = channel ~= '' and redis.pcall('PUBSUB', isOfSlot(channel) and 'SHARDNUMSUB' or 'NUMSUB', channel)
-  return not listening or listening.err ~= nil or listening[2] ~= 0
+  return channel == '' or listeners(channel) ~= 0
 end
 
 -- The first that is alive at `now`, in ms, with what is known of it. Those before it are taken out. Nil when there is nobody,

@@ -63,7 +63,7 @@ std::optional<Holder> holderIn(const Reply& holderReply) {
   holder.endless = holderReply.items[1].isInteger(-1);  // what PTTL says of a key without a TTL
   holder.grantId = sha1(grant);
   if (text) holder.share = text->share;
-  // Who is only offered the key has no fence yet.
+  // Who is offered the key does not have this fence, unless it heard of the offer by a message.
   if (text && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = wholeNumber<Fence>(holderReply.items[2].text);
   return holder;

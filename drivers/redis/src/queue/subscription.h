@@ -32,7 +32,7 @@ namespace lockkeeper::redis {
 /// again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait, one polls
 /// it for all.
 ///
-/// A message is a hint and may get lost, so nobody waits for one without an end. Thread-safe.
+/// A message may get lost, so nobody waits for one without an end. Thread-safe.
 class Subscription {
  public:
   /// What a waiter has heard; all may be empty.
@@ -40,7 +40,7 @@ class Subscription {
     bool offered = false;                               ///< The key is offered to it, for a second,
     std::optional<Fence> fence{};                       ///< with this fence, if the message says one.
     std::optional<std::chrono::milliseconds> lookIn{};  ///< It should look then.
-    bool channelChanged = false;                        ///< Waiter::channel() is not what it was.
+    bool channelChanged = false;                        ///< It is not that of the last newAddress().
   };
 
   /// One who waits, and has a number. Must end before the subscription; one thread at a time.

@@ -128,7 +128,8 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
       if (!told && found.isNew) subscription_.suspect();
       ticket = found.ticket;
       news = waitForNews(waiter, std::min(found.next, until), stop);
-      offer = {.after = found.sentAt, .fence = news.fence};
+      // From a server that is left, perhaps, since it is not the master any more.
+      if (!news.channelChanged) offer = {.after = found.sentAt, .fence = news.fence};
     }
     told = news.offered || news.channelChanged;
     if (!news.offered || stop.stop_requested()) continue;

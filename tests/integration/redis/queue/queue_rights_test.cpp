@@ -121,6 +121,37 @@ TEST(QueueRights, WhoMayNotTakeOutEntriesReleasesWithoutTheQueue) {
   EXPECT_EQ(user.notes->with("+zadd"), 1U);
 }
 
+TEST(QueueRights, WhoMayNotAskWhoListensHandsOver) {
+  const RestrictedUser user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*");
+  LockManager holders = user.keeper();
+  LockManager others = user.everybody();
+  std::optional<Lock> held = holders.lock("k");
+  ASSERT_EQ(user.server.command({"ZADD", "{k}:lockkeeper:queue", "1", "unreachable"}), "1");
+  ASSERT_EQ(user.server.command({"HSET", "{k}:lockkeeper:waiters", "unreachable", "9999999999999 1 gone"}),
+            "1");
+  auto next = std::async(std::launch::async, [&] { return others.tryLock("k", {.waitFor = 20s}); });
+  ASSERT_TRUE(user.queued(2));
+  EXPECT_EQ(held->release(), ReleaseResult::released);
+  EXPECT_TRUE(next.get());
+}
+
+TEST(QueueRights, WhoLosesTheRightToTheQueueReleasesWhatItGotFromThere) {
+  const RestrictedUser user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*");
+  LockManager holders = user.everybody();
+  LockManager waiters = user.keeper();
+  std::optional<Lock> held = holders.lock("k");
+  auto next = std::async(std::launch::async, [&] { return waiters.tryLock("k", {.waitFor = 20s}); });
+  ASSERT_TRUE(waitUntil([&] {
+    return user.server.command({"HVALS", "{k}:lockkeeper:waiters"}).find("lockkeeper:") != std::string::npos;
+  }));
+  held.reset();
+  std::optional<Lock> lock = next.get();
+  ASSERT_TRUE(lock);
+  user.change("-zrem");
+  (void)lock->release();
+  EXPECT_EQ(user.server.command({"EXISTS", "k"}), "0");
+}
+
 TEST(QueueRights, WhoMayOnlyReleaseIsToldOnce) {
   const RestrictedUser user("");
   LockManager manager = user.keeper();
