@@ -6,7 +6,7 @@
 -- A lock that becomes free is offered to the first of them that is alive: KEYS[1] is its value and an '@' behind it, for a
 -- second. An offer that lapses costs the others that second; who let it lapse may come back with its old ticket, to its old
 -- place. An offer of all of the key is a lease already, which began after the look with the number that is published, and the
--- message says its fence, from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one. To hold the key
+-- message says so, with its fence, from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one. To hold the key
 -- for longer, a claim has its lease renewed (scripts/renew.lua), or asks for a new one (scripts/acquire.lua).
 --
 -- ARGV: the operation, the value of the caller, and for how many ms the counter is kept.
@@ -79,9 +79,9 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
 
--- The message of an offer of all of the key.
+-- The message of an offer of all of the key: that it is a lease.
 local function messageOf(number)
-  return KEYS[4] and string.format('%s fence %.0f', number, drawFence(KEYS[4], ARGV[3], time, 1)) or number
+  return KEYS[4] and string.format('%s fence %.0f', number, drawFence(KEYS[4], ARGV[3], time, 1)) or number .. ' lease'
 end
 
 -- Offers all of the key to a waiter, and tells it, unless it `knows`. False when it cannot be told: then it is offered nothing.

@@ -27,7 +27,11 @@ constexpr std::chrono::seconds nextAskPause{1};
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
 constexpr std::chrono::microseconds lookInPause{50};
 
+// As scripts/queue.lua has them.
+constexpr std::string_view leaseWord = "lease";
 constexpr std::string_view fenceWord = "fence ";
+
+constexpr std::uint64_t mostRandomNumber = std::uint64_t{1} << 62;
 
 }  // namespace
 
@@ -104,6 +108,7 @@ Subscription::Subscription(const RedisOptions& options, const Environment& envir
       dialer_(options, silent(environment), rules),
       channel_("lockkeeper:" + Token::generate(*environment_.random).hex()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      lastNumber_(environment_.random->upTo(mostRandomNumber)),
       backoff_(redialBackoff) {
   if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
@@ -315,8 +320,8 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   }
 }
 
-// "<number>", or "<number> fence <fence>": the key is offered to it. "<number> <ms>": it should look then.
-// "wanted": as reportedSince().
+// "<number>": the key is offered to it. "<number> lease", or "<number> fence <fence>": it has the key.
+// "<number> <ms>": it should look then. "wanted": as reportedSince().
 void Subscription::deliver(const std::string& message) {
   if (message == "wanted") {
     reportedAt_ = clock_.now();
@@ -329,9 +334,11 @@ void Subscription::deliver(const std::string& message) {
   News& news = waiter->second->news_;
   const std::string_view rest =
       space == std::string::npos ? std::string_view() : std::string_view(message).substr(space + 1);
-  if (rest.empty() || rest.starts_with(fenceWord)) {
+  const bool isFenced = rest.starts_with(fenceWord);
+  if (rest.empty() || rest == leaseWord || isFenced) {
     news.offered = true;
-    news.fence = wholeNumber<Fence>(rest.substr(std::min(rest.size(), fenceWord.size())));
+    news.leased = !rest.empty();
+    if (isFenced) news.fence = wholeNumber<Fence>(rest.substr(fenceWord.size()));
   } else if (const auto length = wholeNumber<std::uint64_t>(rest)) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }

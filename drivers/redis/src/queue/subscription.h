@@ -37,8 +37,9 @@ class Subscription {
  public:
   /// What a waiter has heard; all may be empty.
   struct News {
-    bool offered = false;                               ///< The key is offered to it, for a second,
-    std::optional<Fence> fence{};                       ///< with this fence, if the message says one.
+    bool offered = false;                               ///< The key is offered to it, for a second;
+    bool leased = false;                                ///< which is a lease already,
+    std::optional<Fence> fence{};                       ///< with this fence, if the releaser gives fences.
     std::optional<std::chrono::milliseconds> lookIn{};  ///< It should look then.
     bool channelChanged = false;                        ///< It is not that of the last newAddress().
   };
@@ -131,9 +132,9 @@ class Subscription {
   std::mutex mutex_;
   std::map<std::uint64_t, Waiter*> waiters_;
   std::vector<Waiter*> sleeping_;
-  std::uint64_t lastNumber_ = 0;
-  bool live_ = false;     // subscribed; with `sharded_`, ready for that
-  bool refused_ = false;  // the server does not permit it
+  std::uint64_t lastNumber_;  // begins anywhere: nobody can tell it who may not read the queues
+  bool live_ = false;         // subscribed; with `sharded_`, ready for that
+  bool refused_ = false;      // the server does not permit it
   bool refusalNoted_ = false;
   bool tellRefusal_ = false;
   bool leading_ = false;

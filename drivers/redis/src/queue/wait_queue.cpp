@@ -32,15 +32,15 @@ const Script& queueScript() {
 
 /// A lock and the two keys of its queue, in the name of one claim.
 struct WaitQueue::Place {
-  Place(const RedisOptions& options, std::string_view lock)
-      : Place(options, {.key = lock, .token = {}, .owner = {}}, {}) {}
-  Place(const RedisOptions& options, const Claim& claim, std::string_view itsValue)
+  explicit Place(std::string_view lock) : Place({.key = lock, .token = {}, .owner = {}}, {}, {}) {}
+  /// Without `fenceKept`, no fences are drawn.
+  Place(const Claim& claim, std::string_view itsValue, std::optional<milliseconds> itsFenceKept)
       : key(claim.key),
         order(companionKey(claim.key, "queue")),
         waiters(companionKey(claim.key, "waiters")),
         counter(companionKey(claim.key, "fence")),
-        withFence(options.fence),
-        fenceKept(std::to_string(options.fenceKept.count())),
+        withFence(itsFenceKept.has_value()),
+        fenceKept(withFence ? std::to_string(itsFenceKept->count()) : std::string()),
         value(itsValue),
         share(claim.share) {}
 
@@ -112,7 +112,7 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
                               const std::stop_token& stop,
                               const std::function<AcquireResult(const Offer&)>& accept, std::string& ticket) {
   if (!permitted() || stop.stop_requested()) return Busy{};
-  const Place place(store_.options(), claim, value);
+  const Place place(claim, value, fenceKept());
   Subscription::Waiter waiter(subscription_, hashSlot(claim.key));
   bool told = true;  // to look
   do {
@@ -129,7 +129,7 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
       ticket = found.ticket;
       news = waitForNews(waiter, std::min(found.next, until), stop);
       // From a server that is left, perhaps, since it is not the master any more.
-      if (!news.channelChanged) offer = {.after = found.sentAt, .fence = news.fence};
+      if (news.leased && !news.channelChanged) offer = {.after = found.sentAt, .fence = news.fence};
     }
     told = news.offered || news.channelChanged;
     if (!news.offered || stop.stop_requested()) continue;
@@ -145,7 +145,7 @@ AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instan
 }
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
-  const Place place(store_.options(), key);
+  const Place place(key);
   return {place.order, place.waiters, subscription_.channelOfReports(hashSlot(key))};
 }
 
@@ -220,8 +220,12 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
   throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
 }
 
+std::optional<milliseconds> WaitQueue::fenceKept() const {
+  return store_.options().fence ? std::optional(store_.options().fenceKept) : std::nullopt;
+}
+
 bool WaitQueue::release(const Claim& claim, std::string_view value, Instant deadline) {
-  return release(Place(store_.options(), claim, value), deadline);
+  return release(Place(claim, value, fenceKept()), deadline);
 }
 
 bool WaitQueue::release(const Place& place, Instant deadline) {
@@ -252,7 +256,7 @@ bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
   const RequestPool::Loan request = store_.requests.take();
-  const Place place(store_.options(), claim, value);
+  const Place place(claim, value, fenceKept());
   place.addTo(*request, Script::By::digest, place.releaseOperation(), value);
   return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
@@ -270,8 +274,7 @@ ServerFault WaitQueue::faultOf(const PostedRelease& posted) {
 
 bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {
   Request request;
-  if (change(Place(store_.options(), key), request, deadline, "break", grantId))
-    return store_.flagOf(request);
+  if (change(Place(key), request, deadline, "break", grantId)) return store_.flagOf(request);
   if (grantId.empty()) {
     request.add({"DEL", key});
     store_.execute(request, deadline);
@@ -287,7 +290,7 @@ bool WaitQueue::resize(std::string_view key, std::uint32_t limit, Instant deadli
   Request request;
   const std::string number = std::to_string(limit);
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Place(store_.options(), key).addTo(call, by, "resize", "", {number});
+    Place(key).addTo(call, by, "resize", "", {number});
   });
   return store_.flagOf(request);
 }

@@ -29,8 +29,8 @@ class WaitQueue {
 
   /// A key that a waiter gets, for offerLength.
   struct Offer {
-    std::optional<Instant> after;  ///< It was made after that; empty when that is not known.
-    std::optional<Fence> fence;    ///< Of a lease that it is, if the releasing process gives fences.
+    std::optional<Instant> after;  ///< It is a lease that began after that; empty when that is not known.
+    std::optional<Fence> fence;    ///< Of that lease, if the releasing process gives fences.
   };
   static constexpr std::chrono::milliseconds offerLength{1000};  ///< As scripts/queue.lua has it.
 
@@ -91,6 +91,7 @@ class WaitQueue {
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
   bool change(const Place& place, Request& request, Instant deadline, std::string_view operation,
               std::string_view value);
+  std::optional<std::chrono::milliseconds> fenceKept() const;
   bool release(const Place& place, Instant deadline);
   bool releaseAlone(const Place& place, Instant deadline);
   bool withoutQueue(const Request& request);

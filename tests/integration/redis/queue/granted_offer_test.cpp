@@ -70,10 +70,14 @@ TEST_F(GrantedOffer, IsRenewedOnAServerThatIsFull) {
     (void)nextAddress();
     ASSERT_EQ(server.command({"CONFIG", "SET", "maxmemory", "1"}), "OK");
     held.reset();
-    std::optional<Lock> lock = waits.take();
-    const bool isRenewed =
-        lock && waitUntil([&] { return remaining() > 5min || !lock->valid(); }) && lock->valid();
+    bool isRenewed = false;
+    // Who looks at a full server hears that it is full.
+    if (waits.lock.wait_for(2s) == std::future_status::ready) {
+      std::optional<Lock> lock = waits.take();
+      isRenewed = lock && waitUntil([&] { return remaining() > 5min || !lock->valid(); }) && lock->valid();
+    }
     ASSERT_EQ(server.command({"CONFIG", "SET", "maxmemory", "0"}), "OK");
+    if (waits.lock.valid()) (void)waits.take();
     rounds.end(isRenewed);
   }
 }

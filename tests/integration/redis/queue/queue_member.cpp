@@ -26,7 +26,7 @@ int takeTurns(const std::string& port, const std::string& path, const std::strin
     // Before the end of the lease, as a program must that uses no fence.
     if (lock.valid()) journal.add("in " + name + " " + std::to_string(lock.fence().value_or(0)));
     std::this_thread::sleep_for(hold);
-    if (lock.valid()) journal.add("out " + name);
+    journal.add((lock.valid() ? "out " : "lost ") + name);
   }
   return 0;
 }
