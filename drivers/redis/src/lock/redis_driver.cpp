@@ -33,6 +33,17 @@ constexpr milliseconds longestStay{10};
 
 std::string decimal(milliseconds length) { return std::to_string(length.count()); }
 
+// What the offer is without another request: a lease that the caller will renew. Empty where it has to be
+// asked for a longer one.
+std::optional<Granted> grantIn(const WaitQueue::Offer& offer, const AcquireRequest& request,
+                               const RedisOptions& options, Instant now) {
+  constexpr milliseconds whole = WaitQueue::offerLength;
+  if (!request.renews || request.claim.share || request.ttl < whole || options.minReplicas > 0) return {};
+  if (!offer.after || now - *offer.after > whole / 2) return {};
+  if (options.fence && !offer.fence) return {};
+  return Granted{*offer.after, whole, options.fence ? offer.fence : std::nullopt};
+}
+
 }  // namespace
 
 /// What the driver's operations share.
@@ -53,7 +64,6 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
                      const std::stop_token& stop, std::string& ticket) override;
   void ping(Instant deadline) override { RedisStore::ping(deadline); }
   void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
-  std::optional<Granted> grantIn(const WaitQueue::Offer& offer, const AcquireRequest& request) const;
   AcquireResult attempt(const AcquireRequest& request, Request& wire);
   std::unique_ptr<ClaimsUnderWay> sendInOrder(std::vector<std::vector<AcquireRequest>> groups) override;
   void checkReplicas(std::span<const AcquireRequest> granted, const Request& wire);
@@ -105,7 +115,7 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
   if (request.ahead && ticket.empty()) ticket = "0";
   const RequestPool::Loan wire = requests.take();
   const auto accept = [&](const WaitQueue::Offer& offer) -> AcquireResult {
-    if (const auto granted = grantIn(offer, request)) return *granted;
+    if (const auto granted = grantIn(offer, request, options(), clock().now())) return *granted;
     offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
     wire->clear();
     return attempt(offered, *wire);
@@ -114,17 +124,6 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
       queue.wait(request.claim, lockValue(request.claim), until, stop, accept, ticket);
   if (std::holds_alternative<Granted>(result)) checkReplicas({&offered, 1}, *wire);
   return result;
-}
-
-// What the offer is without another request: a lease that the caller will renew. Empty where it has to be
-// asked for a longer one.
-std::optional<Granted> RedisDriver::Impl::grantIn(const WaitQueue::Offer& offer,
-                                                  const AcquireRequest& request) const {
-  constexpr milliseconds whole = WaitQueue::offerLength;
-  if (!request.renews || request.claim.share || request.ttl < whole || options().minReplicas > 0) return {};
-  if (!offer.after || clock().now() - *offer.after > whole / 2) return {};
-  if (options().fence && !offer.fence) return {};
-  return Granted{*offer.after, whole, options().fence ? offer.fence : std::nullopt};
 }
 
 std::vector<AcquireResult> RedisDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
