@@ -31,34 +31,26 @@ TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
     results.push_back(wait(drivers.back(), waiters.back()));
     ASSERT_TRUE(queued(i + 1));
   }
-  // Each looks now and then.
-  const auto looksSince = [&](Instant from) { return static_cast<std::size_t>(count * (now() - from) / 3s); };
-  // Their streams are there by now, and each has looked once more.
-  Instant asked = now();
-  std::size_t before = cluster().requests();
-  ASSERT_TRUE(waitUntil([&] {
-    const Instant from = std::exchange(asked, now());
-    const std::size_t last = std::exchange(before, cluster().requests());
-    return before - last < 3 + looksSince(from);
-  }));
-  const Instant released = now();
-  ASSERT_EQ(holding->release(holder.claim(), soon()), ReleaseOutcome::released);
+  // A release, a confirmation, and now and then looks: on a machine that stands still, of many at once. If all
+  // were woken up, each of these hand-overs would take more requests than there are waiters.
+  bool isNextAlone = false;
   Fence latest = 0;
+  std::size_t before = cluster().requests();
+  ASSERT_EQ(holding->release(holder.claim(), soon()), ReleaseOutcome::released);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t next = nextOf(results);
     ASSERT_LT(next, count) << i;
     const AcquireResult result = results[next].get();
     ASSERT_TRUE(granted(result));
-    if (i == 0) {
-      EXPECT_LT(cluster().requests() - before, count + looksSince(released))
-          << "a release, a confirmation, and now and then a look of one of them";
-    }
+    if (i < count / 2 && cluster().requests() - before < count - i) isNextAlone = true;
     // What counts their places, too.
     const Fence fence = std::get<Granted>(result).fence.value();
     EXPECT_GT(fence, latest) << "in their order: " << i;
     latest = fence;
+    before = cluster().requests();
     ASSERT_EQ(drivers[next]->release(waiters[next].claim(), soon()), ReleaseOutcome::released);
   }
+  EXPECT_TRUE(isNextAlone);
 }
 
 TEST_F(EtcdQueue, AReleaseIsHeardOfLongBeforeTheNextLook) {
