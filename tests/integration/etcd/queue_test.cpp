@@ -31,8 +31,8 @@ TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
     results.push_back(wait(drivers.back(), waiters.back()));
     ASSERT_TRUE(queued(i + 1));
   }
-  // A release, a confirmation, and now and then looks: on a machine that stands still, of many at once. If all
-  // were woken up, each of these hand-overs would take more requests than there are waiters.
+  // A release, a confirmation, and now and then looks: on a machine that stands still, of many at once. If
+  // all were woken up, each of these hand-overs would take more requests than there are waiters.
   bool isNextAlone = false;
   Fence latest = 0;
   std::size_t before = cluster().requests();
