@@ -42,6 +42,8 @@ RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port
   queueReleaseSha_ = load(context_.get(), redis::scripts::queue);
 }
 
+void RawRedis::ping() { (void)call(context_.get(), "PING"); }
+
 void RawRedis::pair(const std::string& key) {
   const auto set = call(context_.get(), "SET %s %s NX PX %s", key.c_str(), token, "30000");
   const auto freed = call(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);

@@ -14,6 +14,9 @@ class RawRedis {
  public:
   explicit RawRedis(std::uint16_t port);
 
+  /// One round trip that does nothing. Throws std::runtime_error when it fails.
+  void ping();
+
   /// Two round trips: a plain SET NX PX and a compare-and-delete script. Throws std::runtime_error unless the
   /// lock was taken and freed.
   void pair(const std::string& key);
