@@ -6,8 +6,8 @@
 -- A lock that becomes free is offered to the first of them that is alive: KEYS[1] is its value and an '@' behind it, for a
 -- second. An offer that lapses costs the others that second; who let it lapse may come back with its old ticket, to its old
 -- place. An offer of all of the key is a lease already, which began after the look with the number that is published, and the
--- message says so, with its fence, from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one. To hold the key
--- for longer, a claim has its lease renewed (scripts/renew.lua), or asks for a new one (scripts/acquire.lua).
+-- message says so, with its fence. That is from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one.
+-- To hold the key for longer, a claim has its lease renewed (scripts/renew.lua), or asks for a new one (scripts/acquire.lua).
 --
 -- ARGV: the operation, the value of the caller, and for how many ms the counter is kept.
 --   wait, waitShare
@@ -23,11 +23,6 @@
 -- A claim that has, or wants, a share of the lock (scripts/permit/permits.lua) says so by its value, and by its operations. It
 -- is served in its turn when there are so many permits; an offer is then one to each of the first that fit.
 
--- What most releases find: nobody waits.
-if ARGV[1] == 'release' and redis.pcall('GET', KEYS[1]) == ARGV[2] and redis.call('EXISTS', KEYS[2]) == 0 then
-  return redis.call('DEL', KEYS[1])
-end
-
 local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
 local value = not forShare and redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
@@ -36,29 +31,35 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
 end
 local own = value == ARGV[2] or value == ARGV[2] .. '@'
 
+-- What most releases find: nobody waits.
+if ARGV[1] == 'release' and redis.call('EXISTS', KEYS[2]) == 0 then
+  return own and redis.call('DEL', KEYS[1]) or 0
+end
+
 local function isOfAnotherType(reply)
   return type(reply) == 'table' and reply.err and string.find(reply.err, 'WRONGTYPE')
 end
 
--- What hasQueue() has read: the first two in the queue, and what is known of the caller if it waits.
+-- What isQueue() has read: the first two in the queue, and what is known of the caller if it waits.
 local firstTwo, callerEntry
 
 -- Keys of another type in its place are somebody else's, and no queue.
-local function hasQueue()
-  if redis.call('EXISTS', KEYS[2]) == 0 then
-    return false
-  end
+local function isQueue()
   firstTwo, callerEntry = redis.pcall('ZRANGE', KEYS[2], 0, 1), redis.pcall('HGET', KEYS[3], ARGV[2])
   return not isOfAnotherType(firstTwo) and not isOfAnotherType(callerEntry)
 end
 
-if ARGV[1] == 'release' and not hasQueue() then
+local function hasQueue()
+  return redis.call('EXISTS', KEYS[2]) == 1 and isQueue()
+end
+
+if ARGV[1] == 'release' and not isQueue() then
   return own and redis.call('DEL', KEYS[1]) or 0
 end
 
 -- @include permit/permits.lua
 
--- The same for a share.
+-- What most releases of a share find: nobody waits.
 local released
 if ARGV[1] == 'releaseShare' then
   released = takeBack(ARGV[2])

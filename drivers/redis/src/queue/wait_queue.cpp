@@ -39,8 +39,7 @@ struct WaitQueue::Place {
         order(companionKey(claim.key, "queue")),
         waiters(companionKey(claim.key, "waiters")),
         counter(companionKey(claim.key, "fence")),
-        withFence(itsFenceKept.has_value()),
-        fenceKept(withFence ? std::to_string(itsFenceKept->count()) : std::string()),
+        fenceKept(itsFenceKept ? std::to_string(itsFenceKept->count()) : std::string()),
         value(itsValue),
         share(claim.share) {}
 
@@ -53,7 +52,7 @@ struct WaitQueue::Place {
     const std::array<std::string_view, 4> keys = {key, order, waiters, counter};
     std::array<std::string_view, 6> arguments = {operation, itsValue, fenceKept};
     std::ranges::copy(further, arguments.begin() + 3);
-    queueScript().addTo(request, by, std::span(keys).first(withFence ? 4 : 3),
+    queueScript().addTo(request, by, std::span(keys).first(fenceKept.empty() ? 3 : 4),
                         std::span(arguments).first(3 + further.size()));
   }
 
@@ -61,7 +60,6 @@ struct WaitQueue::Place {
   const ComposedText order;
   const ComposedText waiters;
   const ComposedText counter;
-  const bool withFence;
   const std::string fenceKept;
   const std::string_view value;
   const std::optional<Share> share;

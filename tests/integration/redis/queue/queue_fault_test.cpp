@@ -202,10 +202,8 @@ void checkJournal(const std::vector<std::string>& lines, std::size_t turnsAtLeas
   std::size_t turns = 0;
   for (const std::string& line : lines) {
     if (line.starts_with("up ")) continue;
-    if (line.starts_with("killed ")) {
-      if (inside == line.substr(7)) inside.clear();
-    } else if (line.starts_with("lost ")) {
-      if (inside == line.substr(5)) inside.clear();
+    if (line.starts_with("killed ") || line.starts_with("lost ")) {
+      if (inside == line.substr(line.find(' ') + 1)) inside.clear();
     } else if (line.starts_with("out ")) {
       EXPECT_EQ(inside, line.substr(4)) << line;
       inside.clear();
