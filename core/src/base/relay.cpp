@@ -1,5 +1,6 @@
 #include "base/relay.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <new>
@@ -28,8 +29,14 @@ void Relay::addThread() {
   ++running_;
 }
 
+// The waiting thread looks at `when` even if nothing is due any more by then: most leases end soon, and the
+// next one, which falls due later, need not notify it again.
 void Relay::wakeUpAt(Instant when) {
-  if (sleepsBeyond(when)) wakeUp_.notify_one();
+  if (!sleepsBeyond(when)) return;
+  asked_ = std::min(asked_, when);
+  // Nor need others notify it before it is awake and has asked what is due.
+  if (somebodyWaits_) sleepsUntil_ = when;
+  wakeUp_.notify_one();
 }
 
 void Relay::stop() {
@@ -91,9 +98,11 @@ bool Relay::awaitWork(std::unique_lock<std::mutex>& held) {
   somebodyWaits_ = true;
   for (;;) {
     const Instant next = work_.due();
-    if (stopping_ || clock_.now() >= next) break;
-    sleepsUntil_ = next;
-    clock_.wait(held, wakeUp_, next);
+    const Instant now = clock_.now();
+    if (stopping_ || now >= next) break;
+    if (now >= asked_) asked_ = Instant::max();
+    sleepsUntil_ = std::min(next, asked_);
+    clock_.wait(held, wakeUp_, sleepsUntil_);
     sleepsUntil_ = Instant::max();
   }
   somebodyWaits_ = false;
