@@ -9,8 +9,6 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local weight, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- @include permits.lua
-
 -- @include ../fence.lua
 
 local function fence(isNew)
@@ -23,10 +21,12 @@ end
 
 -- What most readers find: neither the key nor its queue.
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
-  redis.call('ZADD', KEYS[1], limit * unit + weight, 'permits', now + ARGV[2], ARGV[1])
+  redis.call('ZADD', KEYS[1], limit * 2 ^ 20 + weight, 'permits', now + ARGV[2], ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return {1, fence(weight == limit)}
 end
+
+-- @include permits.lua
 
 local permits = readPermits(now)
 if not permits then
