@@ -54,13 +54,20 @@ void raw(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+void rawFenced(benchmark::State& state) {
+  bench::RawRedis redis(server().port());
+  const std::string key = keyOf(state);
+  for (auto _ : state) redis.fencedPair(key);
+  state.SetItemsProcessed(state.iterations());
+}
+
 // As redis-benchmark -c 4 -P 32 would do it, if it could run two scripts.
 void together(benchmark::State& state) {
   bench::RawRedis redis(server().port());
   std::vector<std::string> keys;
   for (int i = 0; i < 16; ++i) keys.push_back(keyOf(state) + ":" + std::to_string(i));
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(keys.size())))
-    redis.pairsTogether(keys);
+    redis.fencedPairsTogether(keys);
   state.SetItemsProcessed(state.iterations());
 }
 
@@ -160,6 +167,7 @@ void hotKey(benchmark::State& state, const std::string& parameters) {
 }
 
 BENCHMARK(raw)->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK(rawFenced)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(together)->Threads(4)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
@@ -180,10 +188,12 @@ int main(int argc, char** argv) {
   const std::string hot16 = "/16/iterations:1/manual_time", hot64 = "/64/iterations:1/manual_time";
   lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw" + one, 1.05},
                                          {"pairs/fenced" + one, "raw" + one, 1.15},
+                                         {"pairs/fenced" + one, "rawFenced" + one, 1.1},
                                          {"posted/plain" + one, "raw" + one, 0.65},
                                          {"posted/fenced" + one, "raw" + one, 0.65},
                                          {"pairs/plain" + sixteen, "raw" + sixteen},
                                          {"pairs/fenced" + sixteen, "raw" + sixteen},
+                                         {"pairs/fenced" + sixteen, "rawFenced" + sixteen},
                                          {"posted/plain" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/fenced" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/plain" + many, "raw" + many, 0.5},

@@ -6,11 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "ratio_report.h"
+#include "raw_redis.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
 #include "wait_until.h"
@@ -81,12 +84,22 @@ void pairs(benchmark::State& state, LockManager& locks) {
   state.SetItemsProcessed(state.iterations());
 }
 
+// As a client does that has no library: plain commands, to all five at once.
+void bareFive(benchmark::State& state) {
+  std::vector<bench::RawRedis> servers;
+  for (const test::RedisServer& each : stores().healthy) servers.emplace_back(each.port());
+  const std::string key = "bare:" + std::to_string(state.thread_index());
+  for (auto _ : state) bench::RawRedis::pairOnAll(servers, key);
+  state.SetItemsProcessed(state.iterations());
+}
+
 void oneNode(benchmark::State& state) { pairs(state, stores().one); }
 void fiveNodes(benchmark::State& state) { pairs(state, stores().five); }
 void twoOfFiveStopped(benchmark::State& state) { pairs(state, stores().twoSilent); }
 void twoOfFiveDead(benchmark::State& state) { pairs(state, stores().twoRefusing); }
 
 BENCHMARK(oneNode)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK(bareFive)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(fiveNodes)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(twoOfFiveStopped)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(twoOfFiveDead)->Threads(1)->Threads(16)->UseRealTime();
@@ -99,10 +112,14 @@ int main(int argc, char** argv) {
   lockkeeper::stores();  // on the thread that lives longest: the servers die with the one that started them
   const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16";
   lockkeeper::bench::RatioReport report({{"fiveNodes" + one, "oneNode" + one, 2},
+                                         {"fiveNodes" + one, "bareFive" + one},
+                                         {"bareFive" + one, "oneNode" + one},
                                          {"twoOfFiveStopped" + one, "oneNode" + one, 2},
                                          {"twoOfFiveStopped" + one, "fiveNodes" + one, 1.5},
                                          {"twoOfFiveDead" + one, "fiveNodes" + one, 1.6},
                                          {"fiveNodes" + sixteen, "oneNode" + sixteen, 2},
+                                         {"fiveNodes" + sixteen, "bareFive" + sixteen},
+                                         {"bareFive" + sixteen, "oneNode" + sixteen},
                                          {"twoOfFiveStopped" + sixteen, "oneNode" + sixteen}});
   benchmark::RunSpecifiedBenchmarks(&report);
   return 0;

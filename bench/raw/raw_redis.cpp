@@ -45,30 +45,77 @@ RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port
 void RawRedis::ping() { (void)call(context_.get(), "PING"); }
 
 void RawRedis::pair(const std::string& key) {
-  const auto set = call(context_.get(), "SET %s %s NX PX %s", key.c_str(), token, "30000");
-  const auto freed = call(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
-  if (set->type != REDIS_REPLY_STATUS || freed->integer != 1)
-    throw std::runtime_error("the raw lock was busy");
+  addSet(key);
+  expect(REDIS_REPLY_STATUS);
+  addRelease(key);
+  expect(REDIS_REPLY_INTEGER);
 }
 
-void RawRedis::pairsTogether(const std::vector<std::string>& keys) {
-  redisContext* const context = context_.get();
+void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
+  for (RawRedis& each : servers) {
+    each.addSet(key);
+    each.send();
+  }
+  for (RawRedis& each : servers) each.expect(REDIS_REPLY_STATUS);
+  for (RawRedis& each : servers) {
+    each.addRelease(key);
+    each.send();
+  }
+  for (RawRedis& each : servers) each.expect(REDIS_REPLY_INTEGER);
+}
+
+void RawRedis::fencedPair(const std::string& key) {
+  addFencedAcquire(key);
+  expect(REDIS_REPLY_ARRAY);
+  addFencedRelease(key);
+  expect(REDIS_REPLY_INTEGER);
+}
+
+void RawRedis::fencedPairsTogether(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
-    const char* const name = key.c_str();
-    redisAppendCommand(context, "EVALSHA %s 2 %s %s:fence %s 30000 86400000", fencedAcquireSha_.c_str(), name,
-                       name, token);
-    redisAppendCommand(context, "EVALSHA %s 4 %s %s:queue %s:waiters %s:fence release %s 86400000",
-                       queueReleaseSha_.c_str(), name, name, name, name, token);
+    addFencedAcquire(key);
+    addFencedRelease(key);
   }
   for (std::size_t pair = 0; pair < keys.size(); ++pair) {
-    for (const int type : {REDIS_REPLY_ARRAY, REDIS_REPLY_INTEGER}) {
-      void* answer = nullptr;
-      redisGetReply(context, &answer);
-      const Reply reply(static_cast<redisReply*>(answer));
-      if (!reply || reply->type != type || (type == REDIS_REPLY_INTEGER && reply->integer != 1))
-        throw std::runtime_error("the raw lock was busy");
-    }
+    expect(REDIS_REPLY_ARRAY);
+    expect(REDIS_REPLY_INTEGER);
   }
+}
+
+void RawRedis::addSet(const std::string& key) {
+  redisAppendCommand(context_.get(), "SET %s %s NX PX 30000", key.c_str(), token);
+}
+
+void RawRedis::addRelease(const std::string& key) {
+  redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
+}
+
+void RawRedis::addFencedAcquire(const std::string& key) {
+  const char* const name = key.c_str();
+  redisAppendCommand(context_.get(), "EVALSHA %s 2 %s %s:fence %s 30000 86400000", fencedAcquireSha_.c_str(),
+                     name, name, token);
+}
+
+void RawRedis::addFencedRelease(const std::string& key) {
+  const char* const name = key.c_str();
+  redisAppendCommand(context_.get(), "EVALSHA %s 4 %s %s:queue %s:waiters %s:fence release %s 86400000",
+                     queueReleaseSha_.c_str(), name, name, name, name, token);
+}
+
+void RawRedis::send() {
+  for (int done = 0; done == 0;) {
+    if (redisBufferWrite(context_.get(), &done) != REDIS_OK)
+      throw std::runtime_error("the raw command failed");
+  }
+}
+
+// Sends what has been added, if it is not sent yet.
+void RawRedis::expect(int replyType) {
+  void* answer = nullptr;
+  redisGetReply(context_.get(), &answer);
+  const Reply reply(static_cast<redisReply*>(answer));
+  if (!reply || reply->type != replyType || (replyType == REDIS_REPLY_INTEGER && reply->integer != 1))
+    throw std::runtime_error("the raw lock was busy");
 }
 
 }  // namespace lockkeeper::bench

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,11 +22,23 @@ class RawRedis {
   /// lock was taken and freed.
   void pair(const std::string& key);
 
-  /// The driver's own scripts, for fenced locks of these keys, in one round trip for all of them. Throws as
-  /// pair() does.
-  void pairsTogether(const std::vector<std::string>& keys);
+  /// The same on all of these servers at once: each is asked before the first one is waited for.
+  static void pairOnAll(std::span<RawRedis> servers, const std::string& key);
+
+  /// Two round trips: the driver's own scripts for a fenced lock. Throws as pair() does.
+  void fencedPair(const std::string& key);
+
+  /// The same for all of these keys in one round trip. Throws as pair() does.
+  void fencedPairsTogether(const std::vector<std::string>& keys);
 
  private:
+  void addSet(const std::string& key);
+  void addRelease(const std::string& key);
+  void addFencedAcquire(const std::string& key);
+  void addFencedRelease(const std::string& key);
+  void send();
+  void expect(int replyType);
+
   struct Free {
     void operator()(redisContext* context) const;
   };
