@@ -51,8 +51,8 @@ constexpr const char* countQueued =
     "key) end end "
     "return count";
 
-// As scripts/queue.lua has it: it should look in four seconds, and polls, so that nothing but its silence
-// shows that it is dead.
+// As scripts/queue/queue.lua has it: it should look in four seconds, and polls, so that nothing but its
+// silence shows that it is dead.
 constexpr const char* addWaiter =
     "for _, database in ipairs({0, 3}) do redis.call('SELECT', database) "
     "if redis.call('EXISTS', ARGV[1]) == 1 then "

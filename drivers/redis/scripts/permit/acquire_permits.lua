@@ -1,15 +1,15 @@
 -- Gives the claim ARGV[1] its share of KEYS[1], ARGV[3] of ARGV[4] permits, for ARGV[2] ms, if there are so many and
 -- nobody waits in the queue KEYS[2] and KEYS[3] (or ARGV[7] is 'ahead'), if it has its share already (a request that was
--- sent twice), or is offered it (scripts/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence},
+-- sent twice), or is offered it (scripts/queue/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence},
 -- {0, ms until the first lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
 --
--- KEYS[4], the fence counter (scripts/fence.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
+-- KEYS[4], the fence counter (scripts/lock/fence.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
 -- Only who takes the last permit draws a new one. Others get the last one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local weight, limit = tonumber(ARGV[3]), tonumber(ARGV[4])
 
--- @include ../fence.lua
+-- @include ../lock/fence.lua
 
 local function fence(isNew)
   if not KEYS[4] then
@@ -51,7 +51,7 @@ local function isWaitedFor()
     return false
   end
 
-  -- @include ../waiting.lua
+  -- @include ../queue/waiting.lua
 
   -- Keys of another type in its place are somebody else's.
   if redis.pcall('ZRANGE', KEYS[2], 0, 0).err or type(redis.pcall('HGET', KEYS[3], ARGV[1])) == 'table' then

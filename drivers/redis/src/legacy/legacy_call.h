@@ -11,7 +11,8 @@
 
 namespace lockkeeper::redis {
 
-/// One use of scripts/legacy.lua on one key: the words, which must live until they are added to a request.
+/// One use of scripts/legacy/legacy.lua on one key: the words, which must live until they are added to a
+/// request.
 class LegacyCall {
  public:
   /// For all that has to do with a claim.

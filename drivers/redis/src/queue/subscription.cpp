@@ -27,7 +27,7 @@ constexpr std::chrono::seconds nextAskPause{1};
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
 constexpr std::chrono::microseconds lookInPause{50};
 
-// As scripts/queue.lua has them.
+// As scripts/queue/queue.lua has them.
 constexpr std::string_view leaseWord = "lease";
 constexpr std::string_view fenceWord = "fence ";
 

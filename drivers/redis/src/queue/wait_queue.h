@@ -18,10 +18,10 @@
 namespace lockkeeper::redis {
 
 /// The queues of one server: those who wait for a lock, first come, first served, whichever process they are
-/// in. A release offers the lock to the first one that is alive and wakes it up (scripts/queue.lua). What is
-/// lost on the way, and whatever frees the key without knowing of queues, is found out by looking: the first
-/// one looks four times a second, later once a second, and when the present lease ends; all of them every
-/// four seconds. A user without a right to queues does without them for a minute, and is told so once.
+/// in. A release offers the lock to the first one that is alive and wakes it up (scripts/queue/queue.lua).
+/// What is lost on the way, and whatever frees the key without knowing of queues, is found out by looking:
+/// the first one looks four times a second, later once a second, and when the present lease ends; all of them
+/// every four seconds. A user without a right to queues does without them for a minute, and is told so once.
 /// Thread-safe.
 class WaitQueue {
  public:
@@ -32,7 +32,7 @@ class WaitQueue {
     std::optional<Instant> after;  ///< It is a lease that began after that; empty when that is not known.
     std::optional<Fence> fence;    ///< Of that lease, if the releasing process gives fences.
   };
-  static constexpr std::chrono::milliseconds offerLength{1000};  ///< As scripts/queue.lua has it.
+  static constexpr std::chrono::milliseconds offerLength{1000};  ///< As scripts/queue/queue.lua has it.
 
   /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `accept` makes a
   /// grant of an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when

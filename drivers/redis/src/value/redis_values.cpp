@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view valueRights = "+@connection +info +get +set +del, on the keys of the values";
 
-// For how long one request asks to be told (scripts/await_value.lua).
+// For how long one request asks to be told (scripts/value/await_value.lua).
 constexpr milliseconds longestWait{60'000};
 
 // How often to look where messages would not be heard.

@@ -1,4 +1,4 @@
--- A part of other scripts: the queue (scripts/queue.lua) whose order is KEYS[2], and what is known of those in it KEYS[3].
+-- A part of other scripts: the queue (queue.lua) whose order is KEYS[2], and what is known of those in it KEYS[3].
 local lookAfter, grace = 4000, 5000
 -- How many entries one call may take out: a server does nothing else meanwhile. A look that ends here is soon repeated.
 local mayRemove = 100

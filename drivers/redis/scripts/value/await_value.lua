@@ -1,4 +1,4 @@
--- Returns the value KEYS[1]. While there is none, whoever announces it (scripts/announce_value.lua) tells so for the next ARGV[3]
+-- Returns the value KEYS[1]. While there is none, whoever announces it (announce_value.lua) tells so for the next ARGV[3]
 -- ms, 60,000 at most: the number ARGV[2] is published to the channel ARGV[1].
 -- KEYS[2]: a sorted set of "<number> <channel>" by the ms, on this server's clock, at which each is forgotten.
 local value = redis.call('GET', KEYS[1])

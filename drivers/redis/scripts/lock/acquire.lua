@@ -1,7 +1,7 @@
 -- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free, holds that value already (a request that was sent
--- twice), or is offered to it (scripts/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
+-- twice), or is offered to it (scripts/queue/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
 --
--- KEYS[2], the fence counter (scripts/fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
+-- KEYS[2], the fence counter (fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
 --
 -- ARGV[4] turns, each with a fence, are asked for when the process would hand the lock on to so many callers of its own.
 -- It gets one if somebody waits in the queue, which is KEYS[3] and KEYS[4], or if the fences would run ahead of the

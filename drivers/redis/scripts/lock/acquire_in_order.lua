@@ -1,4 +1,4 @@
--- Takes keys in their order until one is busy, each as scripts/acquire.lua does, which is the function acquire(KEYS, ARGV)
+-- Takes keys in their order until one is busy, each as acquire.lua does, which is the function acquire(KEYS, ARGV)
 -- here. Returns its replies.
 --
 -- ARGV[1] and ARGV[2] are the length of the leases and that for which fence counters are kept, and then comes a value

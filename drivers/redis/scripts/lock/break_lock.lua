@@ -1,4 +1,4 @@
--- Deletes KEYS[1] if ARGV[1] is the SHA-1 of the value that scripts/holder.lua returns for it, without an '@' at its end.
+-- Deletes KEYS[1] if ARGV[1] is the SHA-1 of the value that holder.lua returns for it, without an '@' at its end.
 -- Returns 1, or 0 when it is not.
 local value = redis.pcall('GET', KEYS[1])
 if type(value) == 'table' then

@@ -6,8 +6,9 @@
 -- A lock that becomes free is offered to the first of them that is alive: KEYS[1] is its value and an '@' behind it, for a
 -- second. An offer that lapses costs the others that second; who let it lapse may come back with its old ticket, to its old
 -- place. An offer of all of the key is a lease already, which began after the look with the number that is published, and the
--- message says so, with its fence. That is from the counter KEYS[4] (scripts/fence.lua), which is given when grants carry one.
--- To hold the key for longer, a claim has its lease renewed (scripts/renew.lua), or asks for a new one (scripts/acquire.lua).
+-- message says so, with its fence. That is from the counter KEYS[4] (scripts/lock/fence.lua), which is given when grants carry
+-- one. To hold the key for longer, a claim has its lease renewed (scripts/lock/renew.lua), or asks for a new one
+-- (scripts/lock/acquire.lua).
 --
 -- ARGV: the operation, the value of the caller, and for how many ms the counter is kept.
 --   wait, waitShare
@@ -57,7 +58,7 @@ if ARGV[1] == 'release' and not isQueue() then
   return own and redis.call('DEL', KEYS[1]) or 0
 end
 
--- @include permit/permits.lua
+-- @include ../permit/permits.lua
 
 -- What most releases of a share find: nobody waits.
 local released
@@ -70,7 +71,7 @@ end
 
 -- @include waiting.lua
 
--- @include fence.lua
+-- @include ../lock/fence.lua
 
 front = firstTwo or front
 
@@ -198,7 +199,7 @@ if ARGV[1] == 'break' then
   if not value then
     return 0
   end
-  -- Of a sorted set that is not ours, what scripts/holder.lua makes of it.
+  -- Of a sorted set that is not ours, what scripts/lock/holder.lua makes of it.
   local shown = value
   if type(value) == 'table' then
     shown = redis.pcall('ZRANGE', KEYS[1], 0, 0)[1] == 'permits' and redis.call('ZRANGE', KEYS[1], -1, -1)[1] or ''
@@ -250,7 +251,7 @@ if new then
   local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')[2] or 0
   ticket = tonumber(ARGV[6]) or math.max(micros, last + 1)
   redis.call('ZADD', KEYS[2], string.format('%.0f', ticket), ARGV[2])
-  -- The process that has the lock hands it on without asking (scripts/acquire.lua): no longer.
+  -- The process that has the lock hands it on without asking (scripts/lock/acquire.lua): no longer.
   local stay = redis.call('HGET', KEYS[3], 'stay')
   if stay then
     redis.pcall('HDEL', KEYS[3], 'stay')

@@ -1,5 +1,5 @@
 -- Lets KEYS[1] live for ARGV[2] ms more if it holds the value ARGV[1]; with ARGV[3] only if it would not live
--- as long anyway. Returns 1, or 0 when it does not hold it. An offer to that claim (scripts/queue.lua) becomes its lease.
+-- as long anyway. Returns 1, or 0 when it does not hold it. An offer to that claim (scripts/queue/queue.lua) becomes its lease.
 local value = redis.pcall('GET', KEYS[1])
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then

@@ -1,7 +1,7 @@
--- Keeps the value ARGV[1] under KEYS[1] for ARGV[2] ms, and tells those who wait for it: KEYS[2] (scripts/await_value.lua).
+-- Keeps the value ARGV[1] under KEYS[1] for ARGV[2] ms, and tells those who wait for it: KEYS[2] (await_value.lua).
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 
--- @include waiting.lua
+-- @include ../queue/waiting.lua
 
 -- By pcall: the value is kept. Who is not told finds it by looking.
 local asking = redis.pcall('ZRANGE', KEYS[2], 0, -1)

@@ -1,5 +1,5 @@
 -- Returns, of those who wait in a queue, first come first, the value in whose name each waits, and the µs that its ticket is old.
--- KEYS: the queue's order, and what is known of those in it (scripts/queue.lua). ARGV: how many to list.
+-- KEYS: the queue's order, and what is known of those in it (queue.lua). ARGV: how many to list.
 local order = redis.pcall('ZRANGE', KEYS[1], 0, ARGV[1] - 1, 'WITHSCORES')
 -- Keys of another type in its place are no queue.
 if order.err then
