@@ -5,6 +5,7 @@
 #include <functional>
 #include <future>
 
+#include "decorators.h"
 #include "shop.h"
 #include "wait_until.h"
 
@@ -21,37 +22,27 @@ Instant soon() { return systemClock()->now() + std::chrono::seconds{10}; }
 
 /// Another process's view of the same lock store, in which a holder can be paused between its grant and
 /// whatever it does next.
-class PausedHolderDriver final : public LockDriver {
+class PausedHolderDriver final : public testing::PlainDecorator {
  public:
-  explicit PausedHolderDriver(MemoryDriver& store) : store_(store) {}
+  using PlainDecorator::PlainDecorator;
 
   /// Runs once, when the next lock has been granted and its holder does not know yet.
   std::function<void()> duringThePause;
 
   AcquireResult acquire(const AcquireRequest& request) override {
-    const AcquireResult result = store_.acquire(request);
+    const AcquireResult result = inner_->acquire(request);
     if (duringThePause) std::exchange(duringThePause, nullptr)();
     return result;
-  }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { store_.renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return store_.release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return store_.holder(key, deadline);
   }
   Promises promises() const override { return promised; }
 
   Promises promised{FencePromise::durable, "for tests"};
-
- private:
-  MemoryDriver& store_;
 };
 
 class LostLockTest : public ::testing::TestWithParam<Backend> {
  protected:
   Shop shop{GetParam()};
-  std::shared_ptr<PausedHolderDriver> pausing = std::make_shared<PausedHolderDriver>(shop.locks());
+  std::shared_ptr<PausedHolderDriver> pausing = std::make_shared<PausedHolderDriver>(shop.sharedLocks());
   LockManager otherProcess{pausing};
 };
 

@@ -39,6 +39,7 @@ class Shop {
   Backend backend() const { return backend_; }
   const std::string& uri() const { return uri_; }
   MemoryDriver& locks() { return *driver_; }
+  std::shared_ptr<LockDriver> sharedLocks() const { return driver_; }
   LockManager& manager() { return manager_; }
 
   inventory::StockService service(inventory::Way way, inventory::StockOptions options = {});

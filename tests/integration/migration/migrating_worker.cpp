@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 
+#include "decorators.h"
 #include "fleet_stores.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
@@ -29,10 +30,10 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A store in front of which, or behind which, the process is killed.
-class DeadlyDriver final : public LockDriver {
+class DeadlyDriver final : public testing::PlainDecorator {
  public:
   DeadlyDriver(std::shared_ptr<LockDriver> inner, std::string name, std::string deadly)
-      : inner_(std::move(inner)), name_(std::move(name)), deadly_(std::move(deadly)) {}
+      : PlainDecorator(std::move(inner)), name_(std::move(name)), deadly_(std::move(deadly)) {}
 
   AcquireResult acquire(const AcquireRequest& request) override {
     const bool probe = isProbe(request.claim.key);
@@ -41,16 +42,11 @@ class DeadlyDriver final : public LockDriver {
     if (!probe) die("after-acquire-");
     return result;
   }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
   ReleaseOutcome release(const Claim& claim, Instant deadline) override {
     const ReleaseOutcome outcome = inner_->release(claim, deadline);
     if (!isProbe(claim.key)) die("after-release-");
     return outcome;
   }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
 
  private:
   static bool isProbe(std::string_view key) { return key.find(":lockkeeper:probe:") != key.npos; }
@@ -58,7 +54,6 @@ class DeadlyDriver final : public LockDriver {
     if (deadly_ == point + name_) ::raise(SIGKILL);
   }
 
-  const std::shared_ptr<LockDriver> inner_;
   const std::string name_;
   const std::string deadly_;
 };

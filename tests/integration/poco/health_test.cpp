@@ -7,6 +7,7 @@
 
 #include "app_server.h"
 #include "captured_log.h"
+#include "decorators.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/health_handler.h"
 #include "lockkeeper/testing/fake_clock.h"
@@ -20,31 +21,24 @@ using namespace std::chrono_literals;
 using testing::FakeClock;
 
 /// A store in memory that counts probes, may hold them up, and may refuse renewals.
-class ProbedDriver final : public LockDriver {
+class ProbedDriver final : public testing::PlainDecorator {
  public:
-  explicit ProbedDriver(std::shared_ptr<Clock> clock) : inner_(std::move(clock)) {}
+  explicit ProbedDriver(std::shared_ptr<Clock> clock)
+      : PlainDecorator(std::make_shared<MemoryDriver>(std::move(clock))) {}
 
-  AcquireResult acquire(const AcquireRequest& request) override { return inner_.acquire(request); }
   void renew(std::span<Renewal> renewals, Instant deadline) override {
-    if (!deaf) return inner_.renew(renewals, deadline);
+    if (!deaf) return inner_->renew(renewals, deadline);
     for (Renewal& each : renewals) each.outcome = RenewOutcome::unavailable;
-  }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_.release(claim, deadline);
   }
   std::optional<Holder> holder(std::string_view key, Instant deadline) override {
     ++probes;
     mayAnswer.wait(false);
-    return inner_.holder(key, deadline);
+    return inner_->holder(key, deadline);
   }
-  Promises promises() const override { return inner_.promises(); }
 
   std::atomic<int> probes = 0;
   std::atomic<bool> mayAnswer = true;
   std::atomic<bool> deaf = false;
-
- private:
-  MemoryDriver inner_;
 };
 
 /// Limits that count probes.

@@ -17,6 +17,7 @@
 
 #include "app_server.h"
 #include "captured_log.h"
+#include "decorators.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/logging_listener.h"
@@ -402,9 +403,9 @@ TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed)
 }
 
 /// A store in memory that keeps those who ask for the key order/slow waiting.
-class SlowDriver final : public LockDriver {
+class SlowDriver final : public testing::PlainDecorator {
  public:
-  explicit SlowDriver(Gate& gate) : gate_(gate) {}
+  explicit SlowDriver(Gate& gate) : PlainDecorator(std::make_shared<MemoryDriver>()), gate_(gate) {}
 
   AcquireResult acquire(const AcquireRequest& request) override {
     {
@@ -412,16 +413,8 @@ class SlowDriver final : public LockDriver {
       ++asked_[std::string(request.claim.key)];
     }
     if (request.claim.key == "order/slow") gate_.wait();
-    return inner_.acquire(request);
+    return inner_->acquire(request);
   }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_.renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_.release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_.holder(key, deadline);
-  }
-  Promises promises() const override { return inner_.promises(); }
 
   /// How often the key was asked for.
   int asked(const std::string& key) {
@@ -433,7 +426,6 @@ class SlowDriver final : public LockDriver {
   Gate& gate_;
   std::mutex mutex_;
   std::map<std::string, int> asked_;
-  MemoryDriver inner_;
 };
 
 TEST_F(RequestLockTest, ARequestThatMayNotWaitDoesNotCountAsWaiting) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "decorators.h"
 #include "lock/faulty_driver.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/migration/migrating_driver.h"
@@ -24,6 +25,7 @@ using testing::FakeClock;
 using testing::FakeRandom;
 using testing::Fault;
 using testing::FaultyDriver;
+using testing::PlainDecorator;
 
 /// Records that can be out of reach.
 class FaultyRecords final : public SharedRecords {

@@ -155,9 +155,9 @@ TEST_F(Pair, CountsARenewedLeaseFromTheEarlierStore) {
 }
 
 /// A store whose leases begin before they are asked for, as Redlock's do by its drift.
-class EarlyStore final : public LockDriver {
+class EarlyStore final : public PlainDecorator {
  public:
-  explicit EarlyStore(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+  using PlainDecorator::PlainDecorator;
 
   AcquireResult acquire(const AcquireRequest& request) override {
     AcquireResult result = inner_->acquire(request);
@@ -168,16 +168,6 @@ class EarlyStore final : public LockDriver {
     inner_->renew(renewals, deadline);
     for (Renewal& each : renewals) each.leasedFrom -= 1s;
   }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
-
- private:
-  const std::shared_ptr<LockDriver> inner_;
 };
 
 TEST_F(Pair, CountsTheLeaseFromTheNewStoreIfThatIsTheEarlierOne) {
@@ -230,22 +220,14 @@ TEST_F(Pair, FindsOutThatTwoNamesAreOneStore) {
 }
 
 /// A store that cannot be looked into.
-class Opaque final : public LockDriver {
+class Opaque final : public PlainDecorator {
  public:
-  explicit Opaque(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
-  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
+  using PlainDecorator::PlainDecorator;
+
   std::optional<Holder> holder(std::string_view, Instant) override {
     throw StoreUnavailable("down, says the test");
   }
-  Promises promises() const override { return inner_->promises(); }
   std::string name() const override { return "opaque"; }
-
- private:
-  const std::shared_ptr<LockDriver> inner_;
 };
 
 TEST_F(Pair, LooksForTwoStoresWithoutLeavingAnythingInTheOldOne) {

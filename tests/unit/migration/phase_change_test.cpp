@@ -158,32 +158,21 @@ TEST_F(PhaseChange, AMemberThatHasLeftIsNoOutsider) {
 }
 
 /// A store where something happens before somebody looks through it.
-class LookedThrough final : public LockDriver, public Browsable {
+class LookedThrough final : public PlainDecorator, public Browsable {
  public:
-  explicit LookedThrough(std::shared_ptr<MemoryDriver> inner) : inner_(std::move(inner)) {}
+  using PlainDecorator::PlainDecorator;
+
   std::function<void()> before;
 
-  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant deadline) override {
     before();
-    inner_->list(prefix, visit, deadline);
+    capability<Browsable>(*inner_)->list(prefix, visit, deadline);
   }
   void* findCapability(const std::type_info& type) noexcept override {
     return capabilityOf<Browsable>(*this, type);
   }
-
- private:
-  const std::shared_ptr<MemoryDriver> inner_;
 };
 
 TEST_F(PhaseChange, AMemberThatJoinsWhileTheOldStoreIsLookedThroughIsNoOutsider) {

@@ -7,16 +7,15 @@ namespace lockkeeper::migration {
 namespace {
 
 /// A store whose renewals can be made to take time.
-class SlowStore final : public LockDriver {
+class SlowStore final : public PlainDecorator {
  public:
-  explicit SlowStore(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+  using PlainDecorator::PlainDecorator;
 
   /// Runs before the renewals, and says whether they go through.
   std::function<bool(Instant deadline)> onRenew = [](Instant) { return true; };
   /// Runs when each has been told what became of it.
   std::function<void()> onTold = [] {};
 
-  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
   void renew(std::span<Renewal> renewals, Instant deadline) override {
     ++calls;
     if (!onRenew(deadline)) return;
@@ -26,18 +25,8 @@ class SlowStore final : public LockDriver {
     }
     onTold();
   }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
 
   int calls = 0;
-
- private:
-  const std::shared_ptr<LockDriver> inner_;
 };
 
 /// Locks of all phases that are due together.

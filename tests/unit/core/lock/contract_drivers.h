@@ -10,30 +10,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "decorators.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::testing {
-
-/// Passes everything on, and knows of no capability: as a tracing or retrying decorator would.
-class Decorator : public LockDriver {
- public:
-  explicit Decorator(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
-
-  AcquireResult acquire(const AcquireRequest& request) override { return inner_->acquire(request); }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
-  void* findCapability(const std::type_info& type) noexcept override { return inner_->findCapability(type); }
-
- protected:
-  const std::shared_ptr<LockDriver> inner_;
-};
 
 /// Gives back the first claim itself, which comes to the store only after the next grant.
 class LateWithdrawal final : public Decorator, public Batchable, public Waitable {
@@ -75,12 +55,12 @@ class LateWithdrawal final : public Decorator, public Batchable, public Waitable
 };
 
 /// A store that leases for as long as it likes.
-class OtherLength final : public Decorator {
+class OtherLength final : public PlainDecorator {
  public:
   using Length = std::function<std::chrono::milliseconds(std::chrono::milliseconds asked)>;
 
   OtherLength(std::shared_ptr<LockDriver> inner, Length length)
-      : Decorator(std::move(inner)), length_(std::move(length)) {}
+      : PlainDecorator(std::move(inner)), length_(std::move(length)) {}
 
   AcquireResult acquire(const AcquireRequest& request) override {
     AcquireRequest given = request;
@@ -91,7 +71,6 @@ class OtherLength final : public Decorator {
     for (Renewal& each : renewals) each.ttl = length_(each.ttl);
     inner_->renew(renewals, deadline);
   }
-  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
 
  private:
   const Length length_;

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "contract_drivers.h"
+#include "decorators.h"
 #include "manager_fixture.h"
 #include "turns_driver.h"
 

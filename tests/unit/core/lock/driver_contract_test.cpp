@@ -93,9 +93,9 @@ TEST_F(DriverNewsTest, ADecoratorPassesOnCapabilitiesThatItDoesNotKnow) {
 }
 
 /// A store of two sessions: keys that begin with "slow" are answered when the test says so.
-class TwoSessions final : public Decorator {
+class TwoSessions final : public PlainDecorator {
  public:
-  using Decorator::Decorator;
+  using PlainDecorator::PlainDecorator;
 
   void renew(std::span<Renewal> renewals, Instant deadline) override {
     for (const bool slow : {false, true}) {
@@ -112,7 +112,6 @@ class TwoSessions final : public Decorator {
       }
     }
   }
-  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
 
   std::promise<void> answer;
 };

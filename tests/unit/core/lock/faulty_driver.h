@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "decorators.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::testing {
@@ -29,9 +29,9 @@ enum class Fault {
 
 /// A real driver behind a network that fails on demand, and that counts what went through. It is not
 /// Waitable, whatever the driver behind it can; of its capabilities it has Permits.
-class FaultyDriver final : public LockDriver {
+class FaultyDriver final : public PlainDecorator {
  public:
-  explicit FaultyDriver(std::shared_ptr<LockDriver> inner) : inner_(std::move(inner)) {}
+  using PlainDecorator::PlainDecorator;
 
   void* findCapability(const std::type_info& type) noexcept override {
     return type == typeid(Permits) ? inner_->findCapability(type) : nullptr;
@@ -139,7 +139,6 @@ class FaultyDriver final : public LockDriver {
     if (holder) holder->owner.resize(std::min(holder->owner.size(), shownOfOwner));
     return holder;
   }
-  Promises promises() const override { return inner_->promises(); }
   std::string name() const override { return "network"; }
 
  private:
@@ -182,7 +181,6 @@ class FaultyDriver final : public LockDriver {
     throw OutcomeUnknown("reply lost, says the test");
   }
 
-  const std::shared_ptr<LockDriver> inner_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::array<std::deque<Fault>, 3> faults_;

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "contract_drivers.h"
+#include "decorators.h"
 #include "lock/unawaited_releases.h"
 #include "manager_fixture.h"
 #include "no_threads.h"
@@ -453,10 +453,10 @@ TEST_F(LeaseKeeperTest, NoLengthIsTooLong) {
 }
 
 /// Leases of such a length, and a holder who has one.
-class AnyLength final : public Decorator {
+class AnyLength final : public PlainDecorator {
  public:
   AnyLength(std::shared_ptr<LockDriver> inner, std::chrono::milliseconds length)
-      : Decorator(std::move(inner)), length_(length) {}
+      : PlainDecorator(std::move(inner)), length_(length) {}
 
   AcquireResult acquire(const AcquireRequest& request) override {
     ++asked;
@@ -468,7 +468,6 @@ class AnyLength final : public Decorator {
     }
     return result;
   }
-  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
 
   std::atomic<int> asked = 0;
 

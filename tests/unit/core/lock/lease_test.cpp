@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include "contract_drivers.h"
+#include "decorators.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -312,9 +312,9 @@ TEST_F(LeaseTest, ARenewalInFlightDoesNotReviveAReleasedLock) {
 }
 
 /// Something happens before the store gets the first renewal, and when it has answered it.
-class AroundFirstRenewal final : public Decorator {
+class AroundFirstRenewal final : public PlainDecorator {
  public:
-  using Decorator::Decorator;
+  using PlainDecorator::PlainDecorator;
 
   void renew(std::span<Renewal> renewals, Instant deadline) override {
     const bool isFirst = calls++ == 0;
@@ -322,7 +322,6 @@ class AroundFirstRenewal final : public Decorator {
     inner_->renew(renewals, deadline);
     if (isFirst) after();
   }
-  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
 
   std::function<void()> before = [] {};
   std::function<void()> after = [] {};

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "contract_drivers.h"
+#include "decorators.h"
 #include "lockkeeper/driver/capabilities.h"
 
 namespace lockkeeper::testing {

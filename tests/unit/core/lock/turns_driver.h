@@ -6,17 +6,17 @@
 #include <memory>
 #include <utility>
 
+#include "decorators.h"
 #include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::testing {
 
 /// A store that grants as many turns as are asked for, each with a fence, and tells of waiters. It can report
 /// losses: of the store behind the driver that it decorates.
-class TurnsDriver final : public LockDriver, public WaiterReporting, public LossReporting {
+class TurnsDriver final : public PlainDecorator, public WaiterReporting, public LossReporting {
  public:
   TurnsDriver(std::shared_ptr<LockDriver> inner, std::shared_ptr<LockDriver> store)
-      : inner_(std::move(inner)), store_(std::move(store)) {}
+      : PlainDecorator(std::move(inner)), store_(std::move(store)) {}
 
   /// How long a grant may be handed on.
   std::atomic<std::chrono::nanoseconds> stay{std::chrono::hours{1}};
@@ -35,14 +35,6 @@ class TurnsDriver final : public LockDriver, public WaiterReporting, public Loss
     }
     return result;
   }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { inner_->renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return inner_->release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return inner_->holder(key, deadline);
-  }
-  Promises promises() const override { return inner_->promises(); }
   bool waitersReportedSince(Instant since) noexcept override { return reportedAt.load() >= since; }
   void addLossListener(std::weak_ptr<LossListener> listener) override {
     capability<LossReporting>(*store_)->addLossListener(std::move(listener));
@@ -52,7 +44,6 @@ class TurnsDriver final : public LockDriver, public WaiterReporting, public Loss
   }
 
  private:
-  const std::shared_ptr<LockDriver> inner_;
   const std::shared_ptr<LockDriver> store_;
 };
 

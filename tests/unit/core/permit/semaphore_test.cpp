@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "lock/contract_drivers.h"
+#include "decorators.h"
 #include "lock/manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -115,11 +115,10 @@ TEST_F(SemaphoreTest, RefusesNumbersOutOfRange) {
 }
 
 /// A store that counts no permits.
-class WithoutPermits final : public Decorator {
+class WithoutPermits final : public PlainDecorator {
  public:
-  using Decorator::Decorator;
+  using PlainDecorator::PlainDecorator;
   std::string name() const override { return "plain:"; }
-  void* findCapability(const std::type_info& /*type*/) noexcept override { return nullptr; }
   std::string_view whyNot(const std::type_info& type) const noexcept override {
     return type == typeid(Permits) ? "it has no numbers" : "";
   }

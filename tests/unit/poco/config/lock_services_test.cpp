@@ -13,6 +13,7 @@
 
 #include "captured_log.h"
 #include "configurations.h"
+#include "decorators.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "refusal.h"
@@ -32,25 +33,11 @@ std::string refused(const std::string& text, const StoreRegistry& stores = {}) {
 }
 
 /// A store of somebody else, which keeps locks and nothing more.
-class OtherStore final : public LockDriver {
- public:
-  AcquireResult acquire(const AcquireRequest& request) override { return locks_.acquire(request); }
-  void renew(std::span<Renewal> renewals, Instant deadline) override { locks_.renew(renewals, deadline); }
-  ReleaseOutcome release(const Claim& claim, Instant deadline) override {
-    return locks_.release(claim, deadline);
-  }
-  std::optional<Holder> holder(std::string_view key, Instant deadline) override {
-    return locks_.holder(key, deadline);
-  }
-  Promises promises() const override { return locks_.promises(); }
-
- private:
-  MemoryDriver locks_;
-};
-
 StoreRegistry withOtherStore(const std::string& scheme = "other") {
   StoreRegistry stores;
-  stores.add(scheme, [](const StoreUri&, const Environment&) { return std::make_shared<OtherStore>(); });
+  stores.add(scheme, [](const StoreUri&, const Environment&) {
+    return std::make_shared<testing::PlainDecorator>(std::make_shared<MemoryDriver>());
+  });
   return stores;
 }
 
@@ -336,13 +323,10 @@ TEST(LockServices, KeepsAnswersInAStoreOfTheirOwn) {
 }
 
 /// A store that refuses its password.
-class GuardedStore final : public LockDriver {
+class GuardedStore final : public testing::PlainDecorator {
  public:
+  GuardedStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
   AcquireResult acquire(const AcquireRequest&) override { throw ConfigError("WRONGPASS, says the store"); }
-  void renew(std::span<Renewal>, Instant) override {}
-  ReleaseOutcome release(const Claim&, Instant) override { return {}; }
-  std::optional<Holder> holder(std::string_view, Instant) override { return std::nullopt; }
-  Promises promises() const override { return {}; }
 };
 
 TEST(LockServices, TheLogSaysWhyAStoreCannotBeAsked) {
