@@ -28,8 +28,9 @@ void SocketWatch::start() {
 SocketWatch::Guard::Guard(SocketWatch& watch, int socket, Instant until) : watch_(watch) {
   std::lock_guard guard(watch_.mutex_);
   entry_ = watch_.sockets_.emplace(until, socket);
-  // Mostly it sleeps for a guard that is long gone and will find this one when it wakes up.
-  if (until < watch_.sleepsUntil_) watch_.changed_.notify_all();
+  if (until >= watch_.sleepsUntil_) return;
+  watch_.sleepsUntil_ = until;
+  watch_.changed_.notify_all();
 }
 
 SocketWatch::Guard::~Guard() {
@@ -41,15 +42,14 @@ void SocketWatch::run() {
   std::unique_lock held(mutex_);
   while (!stopping_) {
     const Instant now = clock_->now();
-    sleepsUntil_ = Instant::max();
-    for (auto& [until, socket] : sockets_) {
-      if (until > now) {
-        sleepsUntil_ = until;
-        break;
-      }
-      if (socket != expired) ::shutdown(socket, SHUT_RDWR);
-      socket = expired;
+    auto first = sockets_.begin();
+    for (; first != sockets_.end() && first->first <= now; ++first) {
+      if (first->second != expired) ::shutdown(first->second, SHUT_RDWR);
+      first->second = expired;
     }
+    // The guard that has woken it up is mostly gone by then. It keeps to that time all the same, lest each of
+    // those that follow wake it up, too.
+    if (sleepsUntil_ <= now) sleepsUntil_ = first == sockets_.end() ? Instant::max() : first->first;
     clock_->wait(held, changed_, sleepsUntil_);
   }
 }
