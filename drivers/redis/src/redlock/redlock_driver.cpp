@@ -38,7 +38,7 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
   Round round = impl_->round();
   round.rules.allOrNone = true;
   round.rules.unfit = [this](std::size_t node, Instant now) { return impl_->voters.unfit(node, now); };
-  addClaim(round.request, request.claim.key, lockValue(request.claim), request.ttl, request.resend);
+  addClaim(round.request, request, lockValue(request.claim));
   round.rules.enough = [quorum](const Request& open) { return isDecided(tally(open, claimVote), quorum); };
   impl_->ask(round, impl_->patience(request.ttl), request.deadline, claimVote);
 

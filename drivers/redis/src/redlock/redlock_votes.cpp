@@ -11,8 +11,8 @@ namespace lockkeeper::redis {
 
 namespace {
 
-// A claim is either SET and PTTL, or one call of the script.
-bool isBare(const Answer& answer) { return answer.replies.size() == 2; }
+// A claim is either SET, perhaps with PTTL, or one call of the script.
+bool isOfScript(const Reply& reply) { return reply.kind == ReplyKind::array; }
 
 bool showSameClaim(const Answer& one, const Answer& other) {
   return one.replies[0].items[0].text == other.replies[0].items[0].text;
@@ -20,32 +20,31 @@ bool showSameClaim(const Answer& one, const Answer& other) {
 
 }  // namespace
 
-void addClaim(Request& wire, std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
-              bool resend) {
-  const std::string length = std::to_string(ttl.count());
-  if (resend) {
+void addClaim(Request& wire, const AcquireRequest& request, std::string_view value) {
+  const std::string_view key = request.claim.key;
+  const std::string length = std::to_string(request.ttl.count());
+  if (request.resend) {
     Script::acquire().addTo(wire, Script::By::text, std::array{key},
                             std::array<std::string_view, 2>{value, length});
-  } else {
-    wire.add({"SET", key, value, "NX", "PX", length});
-    wire.add({"PTTL", key});
+    return;
   }
+  wire.add({"SET", key, value, "NX", "PX", length});
+  if (request.waits) wire.add({"PTTL", key});
 }
 
 Vote claimVote(const Answer& answer) {
   if (!answer.complete()) return Vote::none;
   const Reply& reply = answer.replies[0];
   if (reply.kind == ReplyKind::error) return Vote::none;
-  if (isBare(answer)) {
-    if (reply.kind == ReplyKind::status && reply.text == "OK") return Vote::yes;
-    return reply.kind == ReplyKind::nil ? Vote::no : Vote::malformed;
-  }
-  if (!isAcquireReply(reply)) return Vote::malformed;
+  if (reply.kind == ReplyKind::status && reply.text == "OK") return Vote::yes;
+  if (reply.kind == ReplyKind::nil) return Vote::no;
+  if (!isOfScript(reply) || !isAcquireReply(reply)) return Vote::malformed;
   return reply.items[0].isInteger(1) ? Vote::yes : Vote::no;
 }
 
 std::optional<std::chrono::milliseconds> busyFor(const Answer& answer) {
-  return remainingIn(isBare(answer) ? answer.replies[1] : answer.replies[0].items[1]);
+  if (isOfScript(answer.replies[0])) return remainingIn(answer.replies[0].items[1]);
+  return answer.replies.size() > 1 ? remainingIn(answer.replies[1]) : std::nullopt;
 }
 
 Vote flagVote(const Answer& answer, std::size_t index) {

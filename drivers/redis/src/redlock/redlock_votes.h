@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockkeeper/driver/driver.h"
 #include "wire/protocol/request.h"
 
 namespace lockkeeper::redis {
@@ -24,12 +25,11 @@ struct Tally {
   std::size_t open = 0;  ///< May become either.
 };
 
-/// Adds the question whether a claim may have the key: a bare SET … NX, and the remaining time of whoever has
-/// it; for a resend the script that recognises the claim's own value.
-void addClaim(Request& wire, std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
-              bool resend);
+/// Adds the question whether a claim may have the key: a bare SET … NX, and for a caller that waits the
+/// remaining time of whoever has it; for a resend the script that recognises the claim's own value.
+void addClaim(Request& wire, const AcquireRequest& request, std::string_view value);
 Vote claimVote(const Answer& answer);
-/// After a no: how long the present holder has the key, where the node tells.
+/// After a no: how long the present holder has the key, where the node was asked and tells.
 std::optional<std::chrono::milliseconds> busyFor(const Answer& answer);
 
 /// Of a script that answers 1 or 0; of the index-th one when there are several.
