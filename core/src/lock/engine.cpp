@@ -702,7 +702,15 @@ std::optional<Holder> Engine::holder(std::string_view key) {
 std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
   refuseInherited();
   if (held.engine_.get() != this || !held.valid()) return std::nullopt;
-  const Lease& lease = *held.lease_;
+  Lease& lease = *held.lease_;
+  // Who works for the owner gets what is left of the lease, and may renew by hand.
+  if (keeper_->isBrief(lease)) {
+    try {
+      renew(lease);
+    } catch (const LockLost&) {
+      return std::nullopt;
+    }
+  }
   const Claim claim = lease.claim();
   const std::optional<Fence> fence = lease.fence();
   std::vector<Holder> holders;

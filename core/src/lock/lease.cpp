@@ -106,8 +106,8 @@ void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noex
                    .askedAt = grant.leasedFrom};
   }
   leased(grant.leasedFrom, saturated(grant.leasedFor));
-  // A short one to begin with: it gets its length soon, unless its holder is done by then.
-  if (renew == Renew::automatic && length < ttl / 2) renewAt = saturatingAdd(grant.leasedFrom, length / 10);
+  // It gets its length soon, unless its holder is done by then.
+  if (isBrief()) renewAt = saturatingAdd(grant.leasedFrom, length / 10);
 }
 
 bool Lease::succeed(const Lease& former, Instant now) noexcept {

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <thread>
 
+#include "lockkeeper/owner/owner_token.h"
 #include "lockkeeper/testing/best_of_three.h"
 #include "queue/queue_fixture.h"
 
@@ -126,6 +127,25 @@ TEST_F(GrantedOffer, OfSeveralKeysThatAreNotRenewedEachHasAFullLease) {
   auto set = other.lockAll({"a", "k"}, {.ttl = 10min, .waitFor = 1min, .renew = Renew::manual});
   EXPECT_GT(remaining(), 5min);
   EXPECT_FALSE(isOffer());
+}
+
+TEST_F(GrantedOffer, WhoWorksForTheHolderHasAFullLeaseFromTheBeginning) {
+  for (BestOfThree rounds("it is passed on before it ends"); rounds.next();) {
+    std::optional<Lock> held = manager.lock("k");
+    Member waits = waitAs({.ttl = 10min, .waitFor = 1min}, openRedis(server.port()));
+    ASSERT_TRUE(subscribed(1));
+    (void)nextAddress();
+    held.reset();
+    const std::optional<Lock> lock = waits.take();
+    ASSERT_TRUE(lock);
+    const auto token = waits.manager->ownerToken(*lock);
+    rounds.end(token.has_value());
+    if (!token) continue;
+    LockManager child(withOwner(openRedis(server.port()), {*token}));
+    const auto again = child.tryLock("k", {.renew = Renew::manual});
+    ASSERT_TRUE(again);
+    EXPECT_GT(again->remaining(), 5min);
+  }
 }
 
 TEST_F(GrantedOffer, AnOfferToAFormerLookIsNoGrant) {
