@@ -9,17 +9,10 @@
 
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/holders.h"
 
 namespace lockkeeper {
 namespace {
-
-/// Whatever the owner is shown as: a store may cut it.
-bool isSame(const Holder& shown, const Holder& grant) {
-  if (shown.grantId != grant.grantId || shown.share != grant.share) return false;
-  if (grant.grantId.empty()) return grant.fence && shown.fence == grant.fence;
-  // Shares may be shown without their fences.
-  return !shown.fence || !grant.fence || *shown.fence == *grant.fence;
-}
 
 /// Who has all of a key has every share of it.
 bool covers(const std::optional<Share>& held, const std::optional<Share>& asked) {
@@ -130,7 +123,7 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
       holders.push_back(std::move(*holder));
     }
     const auto shown =
-        std::ranges::find_if(holders, [&](const Holder& each) { return isSame(each, token.grant); });
+        std::ranges::find_if(holders, [&](const Holder& each) { return sameGrant(each, token.grant); });
     if (shown == holders.end() || !shown->remaining) return std::nullopt;
     return Granted{.leasedFrom = asked, .leasedFor = *shown->remaining, .fence = token.fence};
   }

@@ -218,8 +218,13 @@ std::string LockFeed::compare(Found found, Instant now) {
       SeenGrant same = std::move(before->second);
       former.erase(before);
       holder.owner = std::move(same.holder.owner);  // as the pages have it
+      const bool hasNewFence = holder.fence && !same.holder.fence;
+      if (!holder.fence) holder.fence = same.holder.fence;
       same.holder = std::move(holder);
-      if (!isSameEnd(endsAt, same.endsAt)) {
+      if (hasNewFence) {  // the pages get the row again
+        same.endsAt = endsAt;
+        appendItem(rows, row(same));
+      } else if (!isSameEnd(endsAt, same.endsAt)) {
         same.endsAt = endsAt;
         appendItem(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
       }

@@ -21,10 +21,12 @@ inline std::vector<Holder> holdersOf(LockDriver& driver, std::string_view key, I
   return permits->shareHolders(key, deadline);
 }
 
-/// Whether both are the same grant of one key. A store may show the owner of a grant cut for a while.
+/// Whether both are the same grant of one key. A store may show the owner of a grant cut for a while, and not
+/// show its fence each time where its id tells it; and the limit of a share may change.
 inline bool sameGrant(const Holder& one, const Holder& other) {
-  if (one.fence != other.fence || one.grantId != other.grantId) return false;
-  return one.fence || !one.grantId.empty() || one.owner == other.owner;
+  if (one.grantId != other.grantId) return false;
+  if (one.grantId.empty()) return one.fence == other.fence && (one.fence || one.owner == other.owner);
+  return !one.fence || !other.fence || one.fence == other.fence;
 }
 
 /// Tells a share of a key from the others; empty for who has all of the key.

@@ -441,6 +441,17 @@ class Console(unittest.TestCase):
         self.assertNotIn(PASSWORD, log)
         self.assertNotIn(TOKEN, log)
 
+    def test_breaks_a_grant_whose_fence_is_shown_later(self):
+        self.redis.send(("SET", "{k}:lockkeeper:fence", "5"))
+        self.redis.hold("k", "first:1@")  # offered, after a hand-over
+        with Page(self.url) as page:
+            self.wait_for_list(page)
+            page.run("document.querySelector('tr.lock button').click()")
+            self.redis.hold("k", "first:1")
+            self.wait_for_list(page)
+            page.wait("document.querySelector('#dFence').textContent === '5'", "the dialog shows the fence")
+            self.assertIn("was taken", self.press_break(page, PASSWORD))
+
 
 if __name__ == "__main__":
     unittest.main()

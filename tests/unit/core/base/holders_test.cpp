@@ -16,6 +16,21 @@ TEST(SameGrant, IsToldByItsFenceAndItsIdWhateverIsLeftOfItsOwner) {
   EXPECT_FALSE(sameGrant(holderNamed("web-1:7", 5, "a"), holderNamed("web-1:7", 5, "b")));
 }
 
+TEST(SameGrant, IsToldByItsIdWhereOneIsShownWithoutItsFence) {
+  EXPECT_TRUE(sameGrant(holderNamed("web-1:7", {}, "a"), holderNamed("web-1:7", 5, "a")));
+  EXPECT_TRUE(sameGrant(holderNamed("web-1:7", 5, "a"), holderNamed("web-1:7", {}, "a")));
+  EXPECT_FALSE(sameGrant(holderNamed("web-1:7", 5, "a"), holderNamed("web-1:7", 6, "a")));
+  EXPECT_FALSE(sameGrant(holderNamed("web-1:7", {}), holderNamed("web-1:7", 5)));
+}
+
+TEST(SameGrant, IsTheSameWhenTheLimitOfItsShareHasChanged) {
+  Holder before = holderNamed("web-1:7", 5, "a");
+  before.share = Share{.weight = 1, .limit = 2};
+  Holder after = before;
+  after.share->limit = 3;
+  EXPECT_TRUE(sameGrant(before, after));
+}
+
 TEST(SameGrant, IsToldByItsOwnerWhereTheStoreTellsNothingElse) {
   EXPECT_TRUE(sameGrant(holderNamed("web-1:7", {}), holderNamed("web-1:7", {})));
   EXPECT_FALSE(sameGrant(holderNamed("web-1:7", {}), holderNamed("web-2:7", {})));

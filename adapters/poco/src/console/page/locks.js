@@ -80,7 +80,7 @@ function newRow(lock) {
   cell(row, "td", "age");
   cell(row, "td", "remaining");
   cell(row, "td", "waiting");
-  cell(row, "td", "fence").textContent = fenceOf(lock);
+  cell(row, "td", "fence");
   return row;
 }
 function tell(row, lock) {
@@ -88,6 +88,7 @@ function tell(row, lock) {
   say(row.children[2], ageOf(lock));
   say(row.children[3], remainingOf(lock));
   say(row.children[4], waitingOf(lock));
+  say(row.children[5], fenceOf(lock));
 }
 function space() {
   const row = document.createElement("tr");
@@ -134,6 +135,7 @@ function tick() {
   for (const [id, row] of drawn) { const lock = locks.get(id); if (lock) tell(row, lock); }
   if (opened) {
     $("dAge").textContent = ageOf(opened);
+    $("dFence").textContent = fenceOf(opened);
     $("dWaiting").textContent = waitersOf(opened);
     $("dRemaining").textContent = locks.has(opened.id) ? remainingOf(opened) : opened.id ? "not held like this any more" : "not held";
   }
@@ -145,7 +147,8 @@ function take(message) {
   for (const id of message.gone ?? []) locks.delete(id);
   for (const [id, end] of message.ends ?? []) { const lock = locks.get(id); if (lock) lock.end = end; }
   for (const [id, key, owner, since, before, end, fence, share] of message.rows ?? []) {
-    locks.set(id, {id, key, owner, since, before, end, fence, share, search: `${visible(key)}\n${visible(owner ?? "")}`.toLowerCase()});
+    const known = locks.get(id) ?? {};  // a grant of which more is known now
+    locks.set(id, Object.assign(known, {id, key, owner, since, before, end, fence, share, search: `${visible(key)}\n${visible(owner ?? "")}`.toLowerCase()}));
   }
   for (const [key, count, first, mean] of message.queues ?? []) {
     if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share})), mean});
@@ -181,7 +184,6 @@ function open(lock) {
   opened = lock;
   $("dKey").textContent = visible(lock.key);
   $("dOwner").textContent = ownerOf(lock);
-  $("dFence").textContent = fenceOf(lock);
   $("dShare").textContent = shareOf(lock);
   $("answer").textContent = "";
   $("break").hidden = $("warning").hidden = !breaking || !opened.id;
