@@ -217,10 +217,7 @@ void LeaseKeeper::planLook(Instant now) {
 }
 
 void LeaseKeeper::announced(Lease& lease) {
-  if (lease.told.exchange(Told::acquired) == Told::nothing) return;
-  const std::lock_guard held(mutex_);
-  untold_.push_back(lease.shared_from_this());
-  expiryThreads_.wakeUpAt(nextLoss());
+  if (lease.told.exchange(Told::acquired) != Told::nothing) tellLater(lease.shared_from_this());
 }
 
 void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
@@ -367,11 +364,15 @@ std::shared_ptr<Lease> LeaseKeeper::lose(Shard& shard, Lease& lease, LossReason 
 }
 
 // With no mutex held.
-void LeaseKeeper::tellLater(std::shared_ptr<Lease> lost) {
+void LeaseKeeper::tellLater(std::shared_ptr<Lease> lost) noexcept {
   if (lost == nullptr) return;
-  const std::lock_guard held(mutex_);
-  untold_.push_back(std::move(lost));
-  expiryThreads_.wakeUpAt(nextLoss());
+  try {
+    const std::lock_guard held(mutex_);
+    untold_.push_back(lost);
+    expiryThreads_.wakeUpAt(nextLoss());
+  } catch (const std::bad_alloc&) {
+    tellLoss(*lost);  // better on this thread than never
+  }
 }
 
 bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
@@ -446,17 +447,42 @@ std::size_t LeaseKeeper::suspects() {
   return count;
 }
 
+// Tells nothing on this thread: the driver may hold mutexes. Without memory, the claim is asked for again,
+// and the store's answer tells of the loss.
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   for (const Token& token : tokens) {
-    std::shared_ptr<Lease> lost;
+    std::list<std::shared_ptr<Lease>> lost;
+    try {
+      lost.emplace_back();
+    } catch (const std::bad_alloc&) {
+    }
+    Instant renewal = Instant::max();
     {
       Shard& shard = shardOf(token);
       const std::lock_guard held(shard.mutex);
       Lease* const lease = shard.find(token);
-      if (lease != nullptr) lost = lose(shard, *lease, LossReason::notOwner);
+      if (lease == nullptr) continue;
+      if (lost.empty()) {
+        renewal = environment_.clock->now();
+        putInDoubt(shard, *lease, renewal);
+      } else {
+        lost.front() = lose(shard, *lease, LossReason::notOwner);
+        if (lost.front() == nullptr) continue;
+      }
     }
-    tellLater(std::move(lost));
+    const std::lock_guard held(mutex_);
+    untold_.splice(untold_.end(), lost);
+    expiryThreads_.wakeUpAt(nextLoss());
+    renewers_.wakeUpAt(renewal);
   }
+}
+
+// To be renewed `now`. Under the shard's mutex, which keeps room for it.
+void LeaseKeeper::putInDoubt(Shard& shard, Lease& lease, Instant now) noexcept {
+  lease.state.store(LockState::suspect, std::memory_order_release);
+  shard.renewals.remove(lease);
+  lease.renewAt = now;
+  shard.renewals.add(lease);
 }
 
 void LeaseKeeper::claimsInDoubt() noexcept {
@@ -466,13 +492,8 @@ void LeaseKeeper::claimsInDoubt() noexcept {
   lastDoubt_ = now;
   for (Shard& shard : shards_) {
     const std::lock_guard heldToo(shard.mutex);
-    for (std::size_t index = 0; index < shard.ends.size(); ++index) {
-      Lease& lease = shard.ends.at(index);
-      lease.state.store(LockState::suspect, std::memory_order_release);
-      shard.renewals.remove(lease);
-      lease.renewAt = now;
-      shard.renewals.add(lease);
-    }
+    for (std::size_t index = 0; index < shard.ends.size(); ++index)
+      putInDoubt(shard, shard.ends.at(index), now);
   }
   renewers_.wakeUpAt(now);
   releaseAgain();
@@ -579,18 +600,23 @@ void LeaseKeeper::tellNextLoss(std::unique_lock<std::mutex>& held) {
   }
   if (lease == nullptr) return;
   held.unlock();
-  fireLost(*lease);
-  environment_.tell({.kind = EventKind::lost,
-                     .key = lease->key(),
-                     .store = store_,
-                     .began = lease->acquiredAt,
-                     .ended = environment_.clock->now(),
-                     .fence = lease->fence(),
-                     .share = lease->sharing(),
-                     .loss = lease->lossReason,
-                     .trace = lease->trace()});
+  tellLoss(*lease);
   lease.reset();  // It may be the last owner: not under the mutex.
   held.lock();
+}
+
+// With no mutex held.
+void LeaseKeeper::tellLoss(Lease& lease) {
+  fireLost(lease);
+  environment_.tell({.kind = EventKind::lost,
+                     .key = lease.key(),
+                     .store = store_,
+                     .began = lease.acquiredAt,
+                     .ended = environment_.clock->now(),
+                     .fence = lease.fence(),
+                     .share = lease.sharing(),
+                     .loss = lease.lossReason,
+                     .trace = lease.trace()});
 }
 
 void LeaseKeeper::tellUntold(std::unique_lock<std::mutex>& held) {

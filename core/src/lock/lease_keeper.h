@@ -4,8 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <limits>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -146,8 +146,10 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void endInTime(const Lease& lease, RenewOutcome outcome);
   void tellUntold(std::unique_lock<std::mutex>& held);
   static std::shared_ptr<Lease> lose(Shard& shard, Lease& lease, LossReason reason);
-  void tellLater(std::shared_ptr<Lease> lost);
+  void tellLater(std::shared_ptr<Lease> lost) noexcept;
+  void tellLoss(Lease& lease);
   void fireLost(Lease& lease);
+  static void putInDoubt(Shard& shard, Lease& lease, Instant now) noexcept;
   void look(std::unique_lock<std::mutex>& held);
   void planLook(Instant now);
   void claimsLost(std::span<const Token> tokens) noexcept;
@@ -172,7 +174,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
 
   std::mutex mutex_;                           // of all that follows
   std::size_t firstShard_ = 0;                 // of the next group of renewals
-  std::deque<std::shared_ptr<Lease>> untold_;  // lost ones
+  std::list<std::shared_ptr<Lease>> untold_;  // lost ones
   UnawaitedReleases unawaited_;
   std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring, where another server may take over
   std::size_t nextFreed_ = 0;

@@ -21,6 +21,8 @@
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
+#include "short_after_waiting.h"
+#include "wait_until.h"
 
 namespace lockkeeper::testing {
 namespace {
@@ -91,37 +93,12 @@ TEST_F(LockShortage, AReleaseInAnOutageEndsNoProcess) {
                      });
 }
 
-/// A clock on which each thread but the test's own, once it has waited, finds that one of its next
-/// allocations fails: not always the same one.
-class ShortAfterWaiting final : public Clock {
- public:
-  explicit ShortAfterWaiting(std::shared_ptr<FakeClock> inner) : inner_(std::move(inner)) {}
-
-  Instant now() const noexcept override { return inner_->now(); }
-  WallTime wallNow() const noexcept override { return inner_->wallNow(); }
-  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
-    thread_local std::optional<FailingAllocation> failing;
-    if (failing && FailingAllocation::happened()) ++failures;
-    failing.reset();
-    inner_->wait(held, wakeUp, until);
-    if (std::this_thread::get_id() != tester_) failing.emplace(waits_++ % (mostSucceeding + 1));
-  }
-
-  std::atomic<std::size_t> mostSucceeding = 5;
-  std::atomic<int> failures = 0;
-
- private:
-  const std::shared_ptr<FakeClock> inner_;
-  const std::thread::id tester_ = std::this_thread::get_id();
-  std::atomic<std::size_t> waits_ = 0;
-};
-
 class KeeperShortage : public LockShortage {
  protected:
   const std::shared_ptr<FakeClock> time = std::make_shared<FakeClock>();
   const std::shared_ptr<ShortAfterWaiting> clock = std::make_shared<ShortAfterWaiting>(time);
-  const std::shared_ptr<FaultyDriver> network =
-      std::make_shared<FaultyDriver>(std::make_shared<MemoryDriver>(time));
+  const std::shared_ptr<MemoryDriver> inner = std::make_shared<MemoryDriver>(time);
+  const std::shared_ptr<FaultyDriver> network = std::make_shared<FaultyDriver>(inner);
   std::optional<LockManager> keeps{std::in_place, network, ManagerOptions{.environment = {.clock = clock}}};
 };
 
@@ -154,6 +131,40 @@ TEST_F(KeeperShortage, EachLossIsTold) {
   keeps.reset();
   held.clear();  // with the last one, the threads end
   EXPECT_TRUE(std::ranges::all_of(lost, &std::stop_token::stop_requested));
+}
+
+TEST_F(KeeperShortage, ALossThatARenewalFindsIsToldBeforeTheLeaseEnds) {
+  clock->mostSucceeding = 8;
+  for (int i = 0; i < 45; ++i) {
+    const auto held = keeps->lock(key, {.ttl = 30s});
+    const std::stop_token lost = held.lost();
+    ASSERT_TRUE(inner->breakLock(key, Instant::max()));
+    const Instant end = time->now() + 20s;
+    time->advance(10s);
+    for (int i = 0; i < 20'000 && time->now() < end && !lost.stop_requested(); ++i) {
+      if (time->awaitWakeUpAt(time->now() + 100ms, 1ms)) time->advance(100ms);  // it pauses
+    }
+    ASSERT_TRUE(lost.stop_requested());
+  }
+  EXPECT_GT(clock->failures, 0);
+}
+
+TEST_F(LockShortage, ALossThatTheStoreReportsIsTold) {
+  std::optional<Lock> held;
+  std::stop_token lost;
+  int broken = 0;
+  failEachAllocation([&] { driver->breakLock(key, Instant::max()); },
+                     [&] {
+                       if (driver->holder(key, Instant::max())) return;
+                       ++broken;
+                       EXPECT_TRUE(test::waitUntil([&] { return lost.stop_requested(); }));
+                     },
+                     [&] {
+                       held.reset();
+                       held = manager.tryLock(key, {.ttl = 1h});
+                       lost = held->lost();
+                     });
+  EXPECT_GT(broken, 1);
 }
 
 TEST_F(LockShortage, AReleaseServesTheNextOrTellsItThatThereWasNoMemory) {
