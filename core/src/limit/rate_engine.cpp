@@ -82,7 +82,7 @@ RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions op
     : options_(checked(std::move(options))),
       driver_(checked(std::move(driver))),
       name_(driver_->name()),
-      store_(driver_, options_.environment, options_.operationTimeout),
+      store_(std::make_unique<RateStore>(driver_, options_.environment, options_.operationTimeout)),
       records_(driver_->isLocal() ? nullptr
                                   : std::make_unique<RateRecords>(*driver_, options_.environment.clock)) {
   if (records_ == nullptr) return;
@@ -93,8 +93,11 @@ RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions op
 
 RateEngine::~RateEngine() {
   if (inherited()) {
-    // The thread is not here, the sockets are the parent's: let go of both without touching them.
+    // The thread is not here, the sockets are the parent's, and its other threads may have been changing the
+    // rest: let go of all of it without touching it.
     (void)watch_.release();
+    (void)records_.release();
+    (void)store_.release();
     new (std::nothrow) auto(driver_);
     return;
   }
@@ -128,7 +131,7 @@ Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::i
   const Failure failure = decide(charge, policy);
   Decision decision = decisionOf(charge, policy, failure);
   std::optional<std::chrono::nanoseconds> wait;
-  if (waitsSince) wait = store_.now() - *waitsSince;
+  if (waitsSince) wait = store_->now() - *waitsSince;
   report(decision, charge.key, began, wait);
   return decision;
 }
@@ -138,15 +141,15 @@ Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
   if (records_ == nullptr) return decide({&charge, 1}, policies);
   const RatePolicyOptions& options = policy.options();
   RateRecords::Prefetch prefetch;
-  const Instant started = store_.now();
+  const Instant started = store_->now();
   if (charge.cost == 1 && options.prefetch > 0) {
     if (records_->takeUnit(charge, started)) return {};
     prefetch = {options.prefetch - 1, options.prefetchIdle, !watch_->isFull()};
   }
   if (records_->isRefused(charge, started)) return {};
-  return store_.ask({&charge, 1}, policies, [&](Instant deadline) {
+  return store_->ask({&charge, 1}, policies, [&](Instant deadline) {
     const bool newUnits = records_->ask(charge, prefetch, deadline);
-    if (newUnits) watch_->watch(charge.key, saturatingAdd(store_.now(), options.prefetchIdle));
+    if (newUnits) watch_->watch(charge.key, saturatingAdd(store_->now(), options.prefetchIdle));
   });
 }
 
@@ -181,8 +184,8 @@ Decision RateEngine::take(std::span<RateTake> takes) {
 
 Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies policies) {
   const auto question = [&](Instant deadline) { driver_->take(charges, deadline); };
-  if (records_ == nullptr) return store_.ask(charges, policies, question);
-  const Instant started = store_.now();
+  if (records_ == nullptr) return store_->ask(charges, policies, question);
+  const Instant started = store_->now();
   bool refused = false;
   for (RateCharge& each : charges) {
     each.outcome = {.granted = 1, .remaining = each.law->limit};  // for all that is known
@@ -190,7 +193,7 @@ Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies po
   }
   if (refused) return {};
   const auto asked = records_->generation();
-  Failure failure = store_.ask(charges, policies, question);
+  Failure failure = store_->ask(charges, policies, question);
   if (failure) return failure;
   for (const RateCharge& each : charges) {
     if (each.outcome.granted == 0) records_->remember(each, started, asked);
@@ -202,12 +205,12 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
                                 std::int64_t cost) {
   checkDuration("waitFor", wait.waitFor, milliseconds{0}, std::chrono::hours{24});
   const bool queues = policy.law().kind == RateKind::leakyQueue;
-  const Instant calledAt = store_.now();
+  const Instant calledAt = store_->now();
   const Instant until = calledAt + wait.waitFor;
   for (;;) {
     Decision decision;
     if (queues) {
-      const auto left = std::max(until - store_.now(), Instant::duration::zero());
+      const auto left = std::max(until - store_->now(), Instant::duration::zero());
       RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left), calledAt);
       decision = slot.decision();
       if (slot && !slot.wait(wait.stop)) {
@@ -224,13 +227,13 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
     }
     // A slot that is too far now does not come nearer than the end of the wait, which nears as well.
     if (decision.allowed || (queues && !decision.outage)) return decision;
-    const Instant again = saturatingAdd(store_.now(), decision.retryAfter);
+    const Instant again = saturatingAdd(store_->now(), decision.retryAfter);
     if (again > until || !pauseUntil(again, wait.stop)) return decision;
   }
 }
 
 RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return reserve(key, policy, cost, microseconds::max(), store_.now());
+  return reserve(key, policy, cost, microseconds::max(), store_->now());
 }
 
 RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
@@ -244,7 +247,7 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   const RatePolicy* const policies[] = {&policy};
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost, .longestWait = longestWait};
   const Instant began = startOfEvent();
-  const Failure failure = store_.ask({&charge, 1}, policies, [&](Instant deadline) {
+  const Failure failure = store_->ask({&charge, 1}, policies, [&](Instant deadline) {
     driver_->take({&charge, 1}, deadline);
   });
   RateSlot::State slot{.engine = shared_from_this(), .decision = decisionOf(charge, policy, failure)};
@@ -254,7 +257,7 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   }
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
   slot.at =
-      saturatingAdd(store_.now(), roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+      saturatingAdd(store_->now(), roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
   report(slot.decision, charge.key, began, std::max(slot.at, calledAt) - calledAt);
   if (failure) return RateSlot(std::move(slot));  // there is nothing in the store to give back
   slot.key = charge.key;
@@ -268,7 +271,7 @@ Decision RateEngine::peek(std::string_view key, const RatePolicy& policy, std::i
   check(key, policy, cost);
   const RateKey full = fullKey(policy, key);
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
-  store_.send(charge.key, [&](Instant deadline) { driver_->peek({&charge, 1}, deadline); });
+  store_->send(charge.key, [&](Instant deadline) { driver_->peek({&charge, 1}, deadline); });
   return decisionOf(charge, policy, {});
 }
 
@@ -288,17 +291,17 @@ bool RateEngine::giveBack(const RateRefund& refund, Instant latest) {
   if (inherited() || refund.cost == 0) return false;
   bool given = false;
   const Forgetting after(records_.get(), refund.key);
-  store_.send(refund.key,
-              [&](Instant deadline) { given = driver_->refund(refund, std::min(deadline, latest)); });
+  store_->send(refund.key,
+               [&](Instant deadline) { given = driver_->refund(refund, std::min(deadline, latest)); });
   return given;
 }
 
 // Prefetched units that nobody has used. When the store is down, what it was charged for is wasted, and the
 // limit is kept.
 void RateEngine::giveBackIdle(const std::vector<std::string>& keys, bool closing) {
-  const Instant latest = saturatingAdd(store_.now(), options_.operationTimeout);
+  const Instant latest = saturatingAdd(store_->now(), options_.operationTimeout);
   for (const std::string& key : keys) {
-    const Instant now = store_.now();
+    const Instant now = store_->now();
     if (closing && now >= latest) return;
     try {
       const auto idle = records_->takeIdle(key, closing ? Instant::max() : now);
@@ -315,13 +318,13 @@ void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
   const RateKey full = fullKey(policy, key);
   const RateKind kind = policy.law().kind;
   const Forgetting after(records_.get(), full.view());
-  store_.send(full.view(), [&](Instant deadline) { driver_->reset(full.view(), kind, deadline); });
+  store_->send(full.view(), [&](Instant deadline) { driver_->reset(full.view(), kind, deadline); });
   if (records_) records_->dropUnits(full.view());
-  store_.forget(full.view(), kind);
+  store_->forget(full.view(), kind);
 }
 
 // Not read where nobody hears of it: it would be most of what a refusal from the cache costs.
-Instant RateEngine::startOfEvent() const { return options_.environment.listener ? store_.now() : Instant{}; }
+Instant RateEngine::startOfEvent() const { return options_.environment.listener ? store_->now() : Instant{}; }
 
 void RateEngine::report(const Decision& decision, std::string_view key, Instant began,
                         std::optional<std::chrono::nanoseconds> wait) const {
@@ -330,7 +333,7 @@ void RateEngine::report(const Decision& decision, std::string_view key, Instant 
                              .key = key,
                              .store = name_,
                              .began = began,
-                             .ended = store_.now(),
+                             .ended = store_->now(),
                              .error = decision.outage,
                              .text = decision.outageReason,
                              .decision = &decision,

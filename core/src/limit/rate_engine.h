@@ -65,9 +65,9 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   const std::shared_ptr<RateDriver> driver_;
   const std::string name_;  // of the store, in events
   std::stop_source stop_;
-  RateStore store_;
+  std::unique_ptr<RateStore> store_;
   // Both are null where asking costs no round trip.
-  const std::unique_ptr<RateRecords> records_;
+  std::unique_ptr<RateRecords> records_;
   std::unique_ptr<UnitWatch> watch_;
 };
 
