@@ -53,9 +53,14 @@ struct MemoryValues::State {
     if (bytes - freed + key.size() + value.size() > mostBytes) {
       throw StoreUnavailable("the values in memory have reached " + std::to_string(mostBytes) + " bytes");
     }
+    // All memory before anything is changed.
+    Ends end;
+    end.emplace(saturatingAdd(clock->now(), ttl), key);
+    Entries entry;
+    entry.emplace(key, Entry{std::string(value), {}});
     if (old != entries.end()) remove(old);
-    const auto end = ends.emplace(saturatingAdd(clock->now(), ttl), key);
-    const auto added = entries.emplace(key, Entry{std::string(value), end}).first;
+    const auto added = entries.insert(entry.extract(entry.begin())).position;
+    added->second.end = ends.insert(end.extract(end.begin()));
     bytes += bytesOf(*added);
     written.notify_all();
   }

@@ -1,7 +1,10 @@
 #include "schedule/candidate.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "lock/options.h"
@@ -41,6 +44,17 @@ ElectionOptions checked(ElectionOptions options) {
 std::shared_ptr<LockManager> checked(std::shared_ptr<LockManager> manager) {
   if (!manager) throw std::invalid_argument("a LeaderElection needs a LockManager");
   return manager;
+}
+
+// Of an event; empty when there is no memory for it.
+std::string textOf(std::initializer_list<std::string_view> parts) noexcept {
+  std::string text;
+  try {
+    for (const std::string_view part : parts) text.append(part);
+  } catch (const std::bad_alloc&) {
+    text.clear();
+  }
+  return text;
 }
 
 }  // namespace
@@ -98,10 +112,17 @@ std::optional<Lock> Candidate::campaign(Backoff& backoff) {
 
 void Candidate::serve(Lock won) {
   const std::stop_token lost = won.lost();
+  std::stop_source ended(std::nostopstate);
   Term term{};
   {
     const Guard held(mutex_);
     if (stopped_.stop_requested() || !won.valid()) return;
+    try {
+      ended = std::stop_source();
+    } catch (const std::bad_alloc&) {
+      restsUntil_ = now() + options_.ttl;
+      return;
+    }
   }
   tellOfTerm(EventKind::termBegan, won.fence());  // before anybody can end it
   {
@@ -110,7 +131,7 @@ void Candidate::serve(Lock won) {
       held.unlock();
       return tellOfTerm(EventKind::termEnded, won.fence());
     }
-    termEnded_ = std::stop_source();
+    termEnded_ = std::move(ended);
     term = {++terms_, won.fence(), termEnded_.get_token()};
     lock_.emplace(std::move(won));
     lostAt_.reset();
@@ -179,20 +200,20 @@ bool Candidate::call(const Callback& callback, const Term& term, const char* nam
   changed_.notify_all();
   held.unlock();
 
-  std::string failure;
+  bool failed = true;
   try {
     callback(term);
+    failed = false;
   } catch (const std::exception& error) {
-    failure = std::string(name) + " threw: " + error.what();
+    tell(EventKind::callbackFailed, textOf({name, " threw: ", error.what()}));
   } catch (...) {
-    failure = std::string(name) + " threw";
+    tell(EventKind::callbackFailed, textOf({name, " threw"}));
   }
-  if (!failure.empty()) tell(EventKind::callbackFailed, failure);
 
   held.lock();
   callbackSince_.reset();
   changed_.notify_all();
-  return failure.empty();
+  return !failed;
 }
 
 void Candidate::reportLateness() {
@@ -204,8 +225,8 @@ void Candidate::reportLateness() {
   const milliseconds margin = marginOf(options_);
   if (!lostAt || now() - *lostAt <= margin) return;
   const auto late = std::chrono::ceil<milliseconds>(now() - *lostAt - margin);
-  tell(EventKind::callbackLate,
-       "the callbacks returned " + formatDuration(late) + " after the lease of the lost term had ended");
+  tell(EventKind::callbackLate, textOf({"the callbacks returned ", formatDuration(late),
+                                        " after the lease of the lost term had ended"}));
 }
 
 bool Candidate::leads() {
@@ -277,7 +298,7 @@ void Candidate::releaseEarly(Guard& held, const char* who) {
   if (over) {
     over.reset();
     tell(EventKind::callbackLate,
-         std::string("a callback still ran when its time was up: ") + who + " has let others be elected");
+         textOf({"a callback still ran when its time was up: ", who, " has let others be elected"}));
   }
 }
 
