@@ -36,6 +36,7 @@ CacheOptions checked(CacheOptions options) {
   checkDuration("negativeFor", options.negativeFor, milliseconds{0}, month);
   checkDuration("loadFor", options.loadFor, detail::shortestTtl, std::chrono::hours{1});
   checkDuration("lockTtl", options.lockTtl, detail::shortestTtl, std::chrono::hours{1});
+  checkDuration("waitFor", options.waitFor, milliseconds{0}, std::chrono::hours{24});
   checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, std::chrono::hours{1});
   checkOptions(lockOptions(options));
   checkRange("jitterPercent", options.jitterPercent, 0, 90);

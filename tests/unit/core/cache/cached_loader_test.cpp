@@ -498,6 +498,7 @@ TEST_F(CachedLoaderTest, NamesWhatIsOutOfRange) {
   EXPECT_EQ(messageOf([](auto& o) { o.freshFor = 0ms; }), "freshFor is 0s: it must be 1ms to 720h");
   EXPECT_EQ(messageOf([](auto& o) { o.staleFor = -1ms; }), "staleFor is -1ms: it must be 0s to 720h");
   EXPECT_EQ(messageOf([](auto& o) { o.waitFor = 25h; }), "waitFor is 25h: it must be 0s to 24h");
+  EXPECT_NE(messageOf([](auto& o) { o.waitFor = forever; }), "nothing thrown");
   EXPECT_EQ(messageOf([](auto& o) { o.jitterPercent = 91; }), "jitterPercent is 91: 0 to 90 are allowed");
   EXPECT_EQ(messageOf([](auto& o) { o.loadFor = 2h; }), "loadFor is 2h: it must be 10ms to 1h");
   EXPECT_NE(messageOf([](auto& o) { o.keyNamespace = "a b"; }), "nothing thrown");
