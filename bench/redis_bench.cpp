@@ -54,6 +54,14 @@ void raw(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+void rawPosted(benchmark::State& state) {
+  bench::RawRedis redis(server().port());
+  const std::string key = "posted:" + keyOf(state);
+  for (auto _ : state) redis.postedPair(key);
+  redis.awaitPosted();
+  state.SetItemsProcessed(state.iterations());
+}
+
 void rawFenced(benchmark::State& state) {
   bench::RawRedis redis(server().port());
   const std::string key = keyOf(state);
@@ -167,6 +175,7 @@ void hotKey(benchmark::State& state, const std::string& parameters) {
 }
 
 BENCHMARK(raw)->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
+BENCHMARK(rawPosted)->Threads(1)->Threads(64)->UseRealTime();
 BENCHMARK(rawFenced)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(together)->Threads(4)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
@@ -188,8 +197,11 @@ int main(int argc, char** argv) {
   const std::string hot16 = "/16/iterations:1/manual_time", hot64 = "/64/iterations:1/manual_time";
   lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw" + one, 1.05},
                                          {"pairs/fenced" + one, "raw" + one, 1.15},
-                                         {"pairs/fenced" + one, "rawFenced" + one, 1.1},
+                                         {"pairs/fenced" + one, "rawFenced" + one},
+                                         {"rawFenced" + one, "raw" + one},
                                          {"posted/plain" + one, "raw" + one, 0.65},
+                                         {"posted/plain" + one, "rawPosted" + one},
+                                         {"rawPosted" + one, "raw" + one},
                                          {"posted/fenced" + one, "raw" + one, 0.65},
                                          {"pairs/plain" + sixteen, "raw" + sixteen},
                                          {"pairs/fenced" + sixteen, "raw" + sixteen},
@@ -197,6 +209,8 @@ int main(int argc, char** argv) {
                                          {"posted/plain" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/fenced" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/plain" + many, "raw" + many, 0.5},
+                                         {"posted/plain" + many, "rawPosted" + many},
+                                         {"rawPosted" + many, "raw" + many},
                                          {"posted/fenced" + many, "raw" + many, 0.5},
                                          {"posted/fenced" + many, "together/real_time/threads:4", 1.33},
                                          {"hotKey/plain" + hot16, "hotBare" + hot16},

@@ -3,6 +3,7 @@
 #include <hiredis/hiredis.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "scripts.h"
 
@@ -49,6 +50,19 @@ void RawRedis::pair(const std::string& key) {
   expect(REDIS_REPLY_STATUS);
   addRelease(key);
   expect(REDIS_REPLY_INTEGER);
+}
+
+void RawRedis::postedPair(const std::string& key) {
+  addSet(key);
+  awaitPosted();
+  expect(REDIS_REPLY_STATUS);
+  addRelease(key);
+  send();
+  releasePosted_ = true;
+}
+
+void RawRedis::awaitPosted() {
+  if (std::exchange(releasePosted_, false)) expect(REDIS_REPLY_INTEGER);
 }
 
 void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {

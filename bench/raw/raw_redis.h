@@ -18,17 +18,22 @@ class RawRedis {
   /// One round trip that does nothing. Throws std::runtime_error when it fails.
   void ping();
 
-  /// Two round trips: a plain SET NX PX and a compare-and-delete script. Throws std::runtime_error unless the
-  /// lock was taken and freed.
+  /// Two round trips: a plain SET NX PX and a compare-and-delete script. As all that follow, throws
+  /// std::runtime_error unless the lock was taken and freed.
   void pair(const std::string& key);
 
-  /// The same on all of these servers at once: each is asked before the first one is waited for.
+  /// As pair(), but the release is sent and not waited for: its reply is read by the next call, or by
+  /// awaitPosted().
+  void postedPair(const std::string& key);
+  void awaitPosted();
+
+  /// As pair(), on all of these servers at once: each is asked before the first one is waited for.
   static void pairOnAll(std::span<RawRedis> servers, const std::string& key);
 
-  /// Two round trips: the driver's own scripts for a fenced lock. Throws as pair() does.
+  /// Two round trips: the driver's own scripts for a fenced lock.
   void fencedPair(const std::string& key);
 
-  /// The same for all of these keys in one round trip. Throws as pair() does.
+  /// The same for all of these keys in one round trip.
   void fencedPairsTogether(const std::vector<std::string>& keys);
 
  private:
@@ -43,6 +48,7 @@ class RawRedis {
     void operator()(redisContext* context) const;
   };
   std::unique_ptr<redisContext, Free> context_;
+  bool releasePosted_ = false;
   std::string releaseSha_;
   std::string fencedAcquireSha_;
   std::string queueReleaseSha_;
