@@ -38,7 +38,8 @@ class ChildProcess {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   pid_t group() const { return pid_; }
-  void signalGroup(int number) const;
+  /// False when none of its processes may be signalled: they run as another user.
+  bool signalGroup(int number) const;
   /// False when all processes of the group have ended.
   bool groupLives() const;
 

@@ -1,7 +1,6 @@
 #include <poll.h>
 #include <signal.h>
 
-#include <algorithm>
 #include <array>
 #include <iostream>
 #include <memory>
@@ -46,8 +45,7 @@ struct Interrupted {
 /// What a process does by itself at this signal, which nobody handles. Returns whether it ends.
 bool obey(int signal) {
   if (signal == SIGTSTP) stopBy(signal);
-  constexpr std::array harmless{SIGCHLD, SIGCONT, SIGTSTP, SIGURG, SIGWINCH};
-  return std::find(harmless.begin(), harmless.end(), signal) == harmless.end();
+  return endsByDefault(signal);
 }
 
 /// Waits for the lock on a thread of its own, so that this one sees signals. Throws Interrupted, or what

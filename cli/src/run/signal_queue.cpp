@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -44,6 +45,11 @@ std::optional<int> SignalQueue::next() {
   signalfd_siginfo signal{};
   if (::read(descriptor_, &signal, sizeof signal) != sizeof signal) return std::nullopt;
   return static_cast<int>(signal.ssi_signo);
+}
+
+bool endsByDefault(int signal) {
+  constexpr std::array harmless{SIGCHLD, SIGCONT, SIGTSTP, SIGURG, SIGWINCH};
+  return std::find(harmless.begin(), harmless.end(), signal) == harmless.end();
 }
 
 bool stopBy(int signal, pid_t whom) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 #include <stop_token>
+#include <utility>
 
 #include "exit_codes.h"
 #include "lockkeeper/driver/clock.h"
@@ -20,12 +21,24 @@ namespace {
 // While a group is ending: nothing tells when the last of its processes has gone.
 constexpr int endingPollMs = 20;
 
+/// Says, once, if the command cannot be ended like this.
+void signalGroup(const ChildProcess& child, int signal) {
+  if (child.signalGroup(signal) || !endsByDefault(signal)) return;
+  static bool said = false;
+  if (std::exchange(said, true)) return;
+  std::cerr << "lockkeeper: the command runs as another user and cannot be signalled: it may still be at "
+               "work\n";
+}
+
 /// Gives the command the terminal that it has asked for, or else stops with it, as the shell expects of a
 /// job.
 void followStop(const ChildProcess& child, Terminal& terminal, int signal) {
   if (!terminal.exists()) return;
   const bool asks = signal == SIGTTIN || signal == SIGTTOU;
-  if (asks && terminal.hand()) return child.signalGroup(SIGCONT);
+  if (asks && terminal.hand()) {
+    child.signalGroup(SIGCONT);
+    return;
+  }
   // In the background, SIGSTOP is not the terminal's: somebody wants the command to stop, and keep its lock.
   if (!terminal.takeBack() && signal == SIGSTOP) return;
   // All of our group, as a shell that runs a script knows it, or a run outside of this one.
@@ -53,7 +66,7 @@ void passSignals(ChildProcess& child, Lock& lock, SignalQueue& signals, Terminal
     } else if (*signal == SIGCONT) {
       goOn(child, lock, terminal);
     } else {
-      child.signalGroup(*signal);
+      signalGroup(child, *signal);
     }
   }
 }
@@ -64,14 +77,14 @@ void endGroup(ChildProcess& child, SignalQueue& signals, Terminal& terminal,
   const auto clock = systemClock();
   const Instant killAt = saturatingAdd(clock->now(), grace);
   terminal.handAgain();
-  child.signalGroup(SIGTERM);
+  signalGroup(child, SIGTERM);
   child.signalGroup(SIGCONT);
   while (!child.exitCode() || child.groupLives()) {
-    if (clock->now() >= killAt) child.signalGroup(SIGKILL);
+    if (clock->now() >= killAt) signalGroup(child, SIGKILL);
     pollfd waiting{signals.descriptor(), POLLIN, 0};
     ::poll(&waiting, 1, endingPollMs);
     while (const auto signal = signals.next()) {
-      if (*signal != SIGCHLD) child.signalGroup(*signal);
+      if (*signal != SIGCHLD) signalGroup(child, *signal);
     }
     child.check();
   }

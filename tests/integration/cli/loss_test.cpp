@@ -129,5 +129,64 @@ TEST_F(LossOfTheLock, ComesWhenTheStoreDies) {
   EXPECT_EQ(holder.waitFor(std::chrono::seconds{30}), 76);
 }
 
+/// `lockkeeper run` that may signal none of its command's processes that have become another user.
+class CommandOfAnotherUser : public CommandTest {
+ protected:
+  /// `script` starts `sleep` as another user, and writes its process ID to the file "child".
+  Process startRun(const std::string& script) {
+    std::vector<std::string> line{"setpriv", "--bounding-set", "-kill"};
+    for (const std::string& word :
+         commandLine({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", "-c", script})) {
+      line.push_back(word);
+    }
+    ProcessOptions withErrors = options();
+    withErrors.standardError = folder / "errors";
+    Process holder(line, withErrors);
+    EXPECT_TRUE(waitUntil([&] { return readFile(folder / "child").ends_with("\n"); }));
+    child_ = std::stoi(readFile(folder / "child"));
+    EXPECT_TRUE(
+        waitUntil([&] { return readFile("/proc/" + std::to_string(child_) + "/comm") == "sleep\n"; }));
+    return holder;
+  }
+  bool saysThatItCannotSignal() const {
+    return waitUntil([&] { return readFile(folder / "errors").find(unreachable) != std::string::npos; });
+  }
+  void endChild() const { EXPECT_EQ(::kill(child_, SIGKILL), 0) << "it has ended already"; }
+
+  const std::string unreachable =
+      "lockkeeper: the command runs as another user and cannot be signalled: it may still be at work\n";
+
+ private:
+  void SetUp() override {
+    const Finished finished =
+        runToEnd({"setpriv", "--bounding-set", "-kill", "setpriv", "--reuid", "65534", "true"});
+    if (finished.exitCode != 0) GTEST_SKIP() << "only root can become another user";
+  }
+
+  pid_t child_ = 0;
+};
+
+TEST_F(CommandOfAnotherUser, IsNamedWhenASignalCannotBePassedOn) {
+  Process holder = startRun("echo $$ > " + file("child") + "; exec setpriv --reuid 65534 sleep 60");
+  holder.signal(SIGTERM);
+  EXPECT_TRUE(saysThatItCannotSignal());
+  holder.signal(SIGTERM);
+  endChild();
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 128 + SIGKILL);
+  EXPECT_EQ(readFile(folder / "errors"), unreachable) << "said once";
+}
+
+TEST_F(CommandOfAnotherUser, IsNotTakenForEndedWhenTheLockIsLost) {
+  Process holder = startRun("setpriv --reuid 65534 sleep 60 & echo $! > " + file("child") + "; wait");
+  EXPECT_EQ(redis.command({"DEL", "k"}), "1");
+  EXPECT_TRUE(saysThatItCannotSignal());
+  EXPECT_TRUE(holder.running());
+  EXPECT_EQ(readFile(folder / "errors"), unreachable) << "not yet that the command was ended";
+  endChild();
+  EXPECT_EQ(holder.waitFor(std::chrono::seconds{20}), 76);
+  EXPECT_EQ(readFile(folder / "errors"),
+            unreachable + "lockkeeper: the lock 'k' was lost: the command was ended\n");
+}
+
 }  // namespace
 }  // namespace lockkeeper::test
