@@ -1,5 +1,6 @@
 #include <Poco/Util/HelpFormatter.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,6 +113,15 @@ void hideUris(int count, char** arguments) {
   }
 }
 
+/// Process 1 of a container ends only by signals that have a handler.
+void endBySignals() {
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+    if (::signal(number, [](int ended) { ::_exit(exitSignal + ended); }) == SIG_IGN) {
+      ::signal(number, SIG_IGN);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockkeeper::cli
 
@@ -119,6 +129,7 @@ int main(int count, char** arguments) {
   using namespace lockkeeper::cli;
   const std::vector<std::string> words(arguments + std::min(count, 1), arguments + count);
   hideUris(count, arguments);
+  if (::getpid() == 1) endBySignals();
   try {
     return afterOutput(dispatch(words));
   } catch (const UsageError& error) {

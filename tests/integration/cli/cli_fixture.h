@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -38,6 +40,15 @@ class CommandTest : public ::testing::Test {
     withFiles.standardError = folder / "errors";
     return Process(commandLine(arguments), withFiles);
   }
+
+  /// As process 1, as in a container.
+  static std::vector<std::string> inContainer(const std::vector<std::string>& command) {
+    std::vector<std::string> line{"unshare", "--pid", "--fork", "--kill-child"};
+    if (::geteuid() != 0) line.insert(line.end(), {"--user", "--map-root-user"});
+    line.insert(line.end(), command.begin(), command.end());
+    return line;
+  }
+  static bool hasContainers() { return runToEnd(inContainer({"true"})).exitCode == 0; }
 
   /// As a foreign client would hold it.
   void holdForeign(const std::string& key, int milliseconds = 600000) const {

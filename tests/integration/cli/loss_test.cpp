@@ -46,14 +46,10 @@ TEST_F(LossOfTheLock, EndsProcessOneOfAContainerAsWell) {
   // Nobody but process 1 takes what is left of a process whose parent has ended.
   writeFile(folder / "leader", "trap '' TERM\nsh -c 'exec sleep 60 & exec sleep 60' &\ntouch " + file("up") +
                                    "\nwhile :; do sleep 0.02; done\n");
-  std::vector<std::string> line{"unshare", "--pid", "--fork", "--kill-child"};
-  if (::geteuid() != 0) line.insert(line.begin() + 1, {"--user", "--map-root-user"});
-  if (runToEnd({line[0], line[1], "--fork", "true"}).exitCode != 0) GTEST_SKIP() << "no namespaces here";
-  for (const std::string& word :
-       commandLine({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")})) {
-    line.push_back(word);
-  }
-  Process container(line, options());
+  if (!hasContainers()) GTEST_SKIP() << "no namespaces here";
+  Process container(
+      inContainer(commandLine({"run", "--ttl", "1s", "--grace", "100ms", "k", "--", "sh", file("leader")})),
+      options());
   ASSERT_TRUE(fileAppears("up"));
   EXPECT_EQ(redis.command({"DEL", "k"}), "1");
   EXPECT_EQ(container.waitFor(std::chrono::seconds{20}), 76);

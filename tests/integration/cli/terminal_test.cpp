@@ -51,9 +51,9 @@ class OnATerminal : public CommandTest {
   pid_t foreground() const { return ::tcgetpgrp(keyboard_); }
 
   /// In the foreground of the terminal, with no shell above it.
-  Process startForeground(const std::vector<std::string>& arguments) const {
+  Process startForeground(const std::vector<std::string>& command) const {
     std::vector<std::string> line{"setsid", "--ctty"};
-    for (const std::string& word : commandLine(arguments)) line.push_back(word);
+    line.insert(line.end(), command.begin(), command.end());
     return Process(line, onTerminal());
   }
 
@@ -112,6 +112,16 @@ TEST_F(OnATerminal, BreakAsksAndTakesNoForAnAnswer) {
   EXPECT_FALSE(isFree("k"));
 }
 
+TEST_F(OnATerminal, CtrlCEndsProcessOneOfAContainerAsWell) {
+  if (!hasContainers()) GTEST_SKIP() << "no namespaces here";
+  holdForeign("k");
+  Process process = startForeground(inContainer(commandLine({"break", "k"})));
+  ASSERT_TRUE(waitUntil([&] { return readFile(folder / "errors").find("[y/N]") != std::string::npos; }));
+  type("\x03");
+  EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 130);
+  EXPECT_FALSE(isFree("k"));
+}
+
 TEST_F(OnATerminal, BreakFreesTheKeyAfterAYes) {
   holdForeign("k");
   type("y\n");
@@ -150,7 +160,8 @@ TEST_F(OnATerminal, BreakLeavesAHolderThatItHasNotShown) {
 }
 
 TEST_F(OnATerminal, TheCommandReadsFromIt) {
-  Process process = startForeground({"run", "k", "--", "sh", "-c", "read line; echo \"heard $line\""});
+  Process process =
+      startForeground(commandLine({"run", "k", "--", "sh", "-c", "read line; echo \"heard $line\""}));
   type("hello\n");
   EXPECT_EQ(process.waitFor(std::chrono::seconds{20}), 0) << readFile(folder / "errors");
   EXPECT_EQ(readFile(folder / "output"), "heard hello\n");
@@ -158,7 +169,7 @@ TEST_F(OnATerminal, TheCommandReadsFromIt) {
 
 TEST_F(OnATerminal, CtrlCEndsTheCommandAndFreesTheKey) {
   Process process =
-      startForeground({"run", "k", "--", "sh", "-c", "touch " + file("up") + "; exec sleep 60"});
+      startForeground(commandLine({"run", "k", "--", "sh", "-c", "touch " + file("up") + "; exec sleep 60"}));
   ASSERT_TRUE(fileAppears("up"));
   EXPECT_FALSE(isFree("k"));
   type("\x03");
@@ -182,7 +193,7 @@ TEST_F(OnATerminal, CtrlZStopsLockkeeperWithItsCommandAndGoingOnResumesBoth) {
 TEST_F(OnATerminal, CtrlZDoesNotStopWhatNoShellCanContinue) {
   const std::string script =
       "echo $$ >" + file("child") + "; touch " + file("up") + "; " + "read line; echo \"heard $line\"";
-  Process process = startForeground({"run", "k", "--", "sh", "-c", script});
+  Process process = startForeground(commandLine({"run", "k", "--", "sh", "-c", script}));
   ASSERT_TRUE(fileAppears("up"));
   const pid_t command = std::stoi(readFile(folder / "child"));
   EXPECT_TRUE(waitUntil([&] { return foreground() == command; }));
