@@ -326,11 +326,9 @@ TEST(RateLimitFilter, TheLogOfADryRunSaysWhom) {
   EXPECT_EQ(logged("json phone", {"--data", R"({"phone":"+491711"})"}), would + "json phone '+491711'\n");
   EXPECT_EQ(logged("json phone", {}), would + "json phone '#none'\n");
   EXPECT_EQ(logged("all", {}), would + "all\n");
-  // May be credentials.
   EXPECT_EQ(logged("header X-Api-Key", {"--header", "X-Api-Key: abcdefgh"}),
-            would + "header X-Api-Key 'ab...'\n");
-  EXPECT_EQ(logged("cookie session", {"--cookie", "session=" + std::string(40, 'a')}),
-            would + "cookie session 'aaaa...'\n");
+            would + "header X-Api-Key '#9c56cc51b374c3ba189210d5b6d4bf57'\n")
+      << "it may be a credential";
   EXPECT_EQ(logged("address", {}, ""), "route all: limit perUser refuses\n") << "the client was told";
 }
 

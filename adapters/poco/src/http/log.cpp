@@ -2,7 +2,6 @@
 
 #include <Poco/Logger.h>
 
-#include <algorithm>
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
@@ -39,17 +38,10 @@ void warn(const Report& report, const char* kind, const std::string& what, std::
   if (leftOut) logger().warning(textOf(report, what, why) + leftOutText(*leftOut));
 }
 
-/// Headers and cookies may be credentials, of which only the beginning is shown. What begins with # is none.
-std::string shownKey(const RateLimitReport& report) {
-  const bool isSecret = report.source.starts_with("header ") || report.source.starts_with("cookie ");
-  if (!isSecret || report.key.starts_with('#')) return std::string(report.key);
-  return std::string(report.key.substr(0, std::min<std::size_t>(report.key.size() / 4, 4))) + "...";
-}
-
 /// Whom a limit would refuse, as ", address '192.0.2.7'".
 std::string whom(const RateLimitReport& report) {
   const std::string source = ", " + std::string(report.source);
-  return report.source == "all" ? source : source + " '" + shownKey(report) + "'";
+  return report.source == "all" ? source : source + " '" + std::string(report.key) + "'";
 }
 
 }  // namespace

@@ -23,10 +23,12 @@ constexpr std::size_t deepestJson = 16;
 // Plain keys do not begin with it.
 constexpr char special = '#';
 
-std::string keyOf(const std::string& value) {
-  const bool plain = !value.empty() && value.size() <= longestPlainKey && value.front() != special &&
-                     value.find(reservedMark) == std::string::npos;
-  if (plain) return value;
+bool isPlain(const std::string& value) {
+  return !value.empty() && value.size() <= longestPlainKey && value.front() != special &&
+         value.find(reservedMark) == std::string::npos;
+}
+
+std::string hashed(const std::string& value) {
   Poco::SHA2Engine hash;
   hash.update(value);
   // Half of the digest: nobody finds two values for 128 bits.
@@ -114,7 +116,9 @@ std::string KeySource::keyFor(const RequestFacts& facts) const {
   if (kind_ == Kind::all) return "#all";
   auto value = valueIn(facts);
   if (value) value = form_.of(std::move(*value));
-  return value ? keyOf(*value) : "#none";
+  if (!value) return "#none";
+  const bool mayBeCredential = kind_ == Kind::header || kind_ == Kind::cookie;
+  return mayBeCredential || !isPlain(*value) ? hashed(*value) : *value;
 }
 
 std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {

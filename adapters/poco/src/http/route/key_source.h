@@ -38,9 +38,9 @@ class KeySource {
 
   bool needsBody() const { return kind_ == Kind::json; }
 
-  /// The limit's key for a request: 1 to 64 bytes. What is long or could pass for something else is hashed.
-  /// Requests without the value, or with one that has no normal form, share one key, so that nobody escapes
-  /// by leaving it out.
+  /// The limit's key for a request: 1 to 64 bytes. What is long or could pass for something else is hashed,
+  /// and so are headers and cookies: stores, logs and whoever lists keys see no credentials. Requests without
+  /// the value, or with one that has no normal form, share one key, so that nobody escapes by leaving it out.
   std::string keyFor(const RequestFacts& facts) const;
 
  private:
