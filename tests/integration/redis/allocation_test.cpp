@@ -1,13 +1,17 @@
-// How often a call allocates when others like it have gone before.
+// How often a call allocates when others like it have gone before, and what becomes of one without memory.
 
 #include <gtest/gtest.h>
 
 #include "allocations.h"
+#include "each_allocation.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/testing/fake_random.h"
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 class RedisAllocations : public ::testing::Test {
  protected:
@@ -29,6 +33,40 @@ TEST_F(RedisAllocations, APlainPairTakesTwoAtMost) {
 TEST_F(RedisAllocations, APairWithAPostedReleaseTakesFourAtMost) {
   LockManager locks(openRedis(server.port()));
   EXPECT_LE(testing::allocationsOfEach([&] { EXPECT_TRUE(locks.tryLock("order:1")); }), 4.0);
+}
+
+// The connection is shared: what one call has no memory for must not end the others, nor what it has asked
+// for be answered to somebody else.
+TEST_F(RedisAllocations, ACallWithoutMemoryHarmsNoOther) {
+  const auto driver = openRedis(server.port());
+  testing::FakeRandom random(7);
+  const std::string key = "a key that is longer than a short string";
+  const Claim claim{key, Token::generate(random), "an owner that is longer than a short string"};
+  const auto soon = [] { return systemClock()->now() + 5s; };
+  const auto works = [&] {
+    const Instant began = systemClock()->now();
+    const auto holder = driver->holder(key, soon());
+    EXPECT_TRUE(holder && holder->owner == claim.owner);
+    EXPECT_LT(systemClock()->now() - began, 2s);
+  };
+  ASSERT_TRUE(std::holds_alternative<Granted>(driver->acquire({claim, 1h, soon()})));
+  const auto renewals = testing::failEachAllocation(
+      [&] {
+        Renewal renewal{.claim = claim, .ttl = 1h};
+        driver->renew({&renewal, 1}, soon());
+      },
+      works);
+  const auto looks = testing::failEachAllocation(
+      [&] {
+        try {
+          (void)driver->holder(key, soon());
+        } catch (const OutcomeUnknown&) {
+          // There was no memory for the reply.
+        }
+      },
+      works);
+  EXPECT_GT(renewals, 3u);
+  EXPECT_GT(looks, 3u);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -23,6 +24,26 @@ const AskRules& oneNode = *new AskRules();
 
 // Beyond that, their callers wait.
 constexpr std::uint64_t mostPosted = 1024;
+
+/// A role of one thread at a time, until it ends, also by an exception.
+class Role {
+ public:
+  explicit Role(bool& taken) : taken_(taken) { taken_ = true; }
+  Role(const Role&) = delete;
+  ~Role() { taken_ = false; }
+
+ private:
+  bool& taken_;
+};
+
+// Words are left out where there is no memory for them.
+void copyWords(const std::string& from, std::string& to) noexcept {
+  try {
+    to = from;
+  } catch (const std::bad_alloc&) {
+    to.clear();
+  }
+}
 
 }  // namespace
 
@@ -58,13 +79,23 @@ void Multiplexer::execute(Request& request, Instant deadline) {
 
 void Multiplexer::start(Request& request, Instant deadline) {
   Lock lock(mutex_);
-  (void)begin(lock, request, oneNode, deadline);
+  try {
+    (void)begin(lock, request, oneNode, deadline);
+  } catch (...) {
+    abandon(lock, request);
+    throw;
+  }
   passOn(lock);
 }
 
 void Multiplexer::finish(Request& request, Instant deadline) {
   Lock lock(mutex_);
-  complete(lock, request, oneNode, deadline);
+  try {
+    complete(lock, request, oneNode, deadline);
+  } catch (...) {
+    abandon(lock, request);
+    throw;
+  }
   throwUnlessComplete(request.answers_.front());
 }
 
@@ -74,7 +105,22 @@ void Multiplexer::throwUnlessComplete(const Answer& answer) {
 
 void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline) {
   Lock lock(mutex_);
-  complete(lock, request, rules, begin(lock, request, rules, deadline));
+  try {
+    complete(lock, request, rules, begin(lock, request, rules, deadline));
+  } catch (...) {
+    abandon(lock, request);
+    throw;
+  }
+}
+
+// Of a call that an exception ends: nothing refers to the request any more, and others have a leader.
+void Multiplexer::abandon(Lock& lock, Request& request) noexcept {
+  for (const Node& node : nodes_) {
+    if (node.ready()) node.connection->forget(request, false);
+  }
+  request.waiting_ = 0;
+  request.enough_ = nullptr;
+  passOn(lock);
 }
 
 // Returns until when to wait for answers.
@@ -194,9 +240,7 @@ Instant Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, 
   }
   for (Node& node : nodes_) {
     node.stopWaitingForFirstDial();
-    if (!node.misconfigured()) continue;
-    passOn(lock);
-    throw ConfigError(node.why());
+    if (node.misconfigured()) throw ConfigError(node.why());
   }
   return now;
 }
@@ -297,7 +341,7 @@ void Multiplexer::wait(Lock& lock, Request& request, Instant until, Done done) {
 
 template <class Done>
 void Multiplexer::lead(Lock& lock, Instant until, Done done) {
-  leading_ = true;
+  const Role leader(leading_);
   for (Node& node : nodes_) {
     if (node.dialing()) node.dialGoesOn(ledUntil_, clock_.now());
   }
@@ -306,10 +350,10 @@ void Multiplexer::lead(Lock& lock, Instant until, Done done) {
     if (done()) break;
     ledUntil_ = pollOnce(lock, until);
   } while (!done() && ledUntil_ < until);
-  leading_ = false;
 }
 
 void Multiplexer::sleep(Lock& lock, Request& request, Instant until) {
+  sleeping_.reserve(sleeping_.size() + 1);
   std::condition_variable& waker = wakers_.take();
   request.waker_ = &waker;
   sleeping_.push_back(&request);
@@ -357,6 +401,7 @@ Instant Multiplexer::pollOnce(Lock& lock, Instant until) {
 // Until when nothing has to be done unless there is something.
 Instant Multiplexer::watchAll() {
   Instant until = Instant::max();
+  watched_.clear();
   polled_.assign(1, {wake_, POLLIN, 0});
   for (std::size_t index = 0; index < nodes_.size(); ++index) {
     const Node& node = nodes_[index];
@@ -448,6 +493,8 @@ void Multiplexer::deliver(Lock& lock, Node& node, Instant now) {
     }
   } catch (const ProtocolError& fault) {
     return end(lock, node, ErrorCode::protocol, fault.what());
+  } catch (const std::bad_alloc&) {
+    return end(lock, node, ErrorCode::outcomeUnknown, "no memory for a reply");
   }
   // The next connection may lead to the server that has taken over.
   if (connection.notMaster) {
@@ -462,23 +509,28 @@ void Multiplexer::endIfLate(Lock& lock, Node& node, Instant now) {
 
 void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, const std::string& why) {
   const std::shared_ptr<Connection> connection = node.connection;
-  const std::string text = node.store() + ": " + why;
+  std::string text;
+  try {
+    text = node.store() + ": " + why;
+  } catch (const std::bad_alloc&) {
+    // It ends without words.
+  }
   connection->ended = true;
   connection->stream->shutdown();
   for (Connection::Pending& each : connection->pending) {
     const ErrorCode eachCode = each.sent ? code : ErrorCode::storeUnavailable;
     if (each.posted) {
       each.posted->code = eachCode;
-      each.posted->why = text;
+      copyWords(text, each.posted->why);
       finish(lock, std::move(each.posted));
     }
     if (each.request == nullptr) continue;
     Answer& answer = each.request->answers_[connection->node];
     answer.code = eachCode;
-    answer.why = text;
+    copyWords(text, answer.why);
     finish(lock, *each.request, answer, Answer::State::failed);
   }
-  node.lost(text);
+  node.lost(std::move(text));
 }
 
 void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::State state) {
@@ -511,7 +563,7 @@ void Multiplexer::flushUnlessLeaderWill(Lock& lock) {
 // Hands to the sockets what they take. Who has its own answer already leaves the rest to the leader.
 void Multiplexer::flush(Lock& lock, const Request* own) {
   if (flushing_) return;
-  flushing_ = true;
+  const Role writer(flushing_);
   while (takeOutput()) {
     lock.unlock();
     for (Watched& each : flushed_) {
@@ -538,7 +590,6 @@ void Multiplexer::flush(Lock& lock, const Request* own) {
     }
   }
   flushed_.clear();
-  flushing_ = false;
 }
 
 bool Multiplexer::takeOutput() {

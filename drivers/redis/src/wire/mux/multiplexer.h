@@ -108,6 +108,7 @@ class Multiplexer {
 
   Instant begin(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
   void complete(Lock& lock, Request& request, const AskRules& rules, Instant until);
+  void abandon(Lock& lock, Request& request) noexcept;
 
   // Both return the time, which has gone on where they had to wait.
   Instant catchUp(Lock& lock, Instant now);

@@ -1,6 +1,7 @@
 #include "wire/mux/node.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace lockkeeper::redis {
@@ -64,12 +65,16 @@ void Node::stopWaitingForFirstDial() {
   if (dial) tried_ = true;
 }
 
-void Node::lost(const std::string& text) {
-  for (Connection::Pending& each : connection->pending) {
-    if (each.mustArrive) keep(std::move(each.mustArrive));
+void Node::lost(std::string text) noexcept {
+  try {
+    for (Connection::Pending& each : connection->pending) {
+      if (each.mustArrive) keep(std::move(each.mustArrive));
+    }
+  } catch (const std::bad_alloc&) {
+    // Forgotten, as those beyond the last ones are.
   }
   connection.reset();
-  why_ = text;
+  why_ = std::move(text);
   code_ = ErrorCode::storeUnavailable;
 }
 

@@ -51,7 +51,7 @@ class Node {
   void stopWaitingForFirstDial();
 
   /// The connection has ended, for `text`.
-  void lost(const std::string& text);
+  void lost(std::string text) noexcept;
 
   /// Sends commands, that matter to nobody here any more, until the node has done them: now, or when it is
   /// there again. In a long outage the oldest are forgotten.

@@ -68,7 +68,7 @@ class Request {
 
   /// How many bytes of commands it has room for without an allocation.
   std::size_t capacity() const noexcept { return commands_.capacity(); }
-  /// Whether ask() has ended, by an exception, before each node has answered or was given up.
+  /// Whether replies may still come: it was started, and an exception has kept finish() from being called.
   bool isAsked() const noexcept { return waiting_ > 0; }
 
   /// All that was added, as it is sent.
