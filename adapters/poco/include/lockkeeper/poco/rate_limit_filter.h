@@ -50,8 +50,8 @@ struct RateLimitReport {
   std::string_view source{};
 
   /// The value that it has counted, in printable ASCII: "#all" for all requests together, "#none" for a
-  /// request without the value, "#" and 32 hexadecimal digits for a value of more than 64 bytes. It may be
-  /// personal, such as a telephone number, or secret, such as a session's cookie.
+  /// request without the value, "#" and 32 hexadecimal digits for a header, for a cookie and for a value of
+  /// more than 64 bytes. It may be personal, such as a telephone number.
   std::string_view key{};
 };
 
