@@ -17,7 +17,8 @@ int serve(const Settings& settings, lockkeeper::LockManager& locks) {
   lockkeeper::inventory::StockService stock =
       openStock(settings, locks, lockkeeper::inventory::Way::conditionalUpdate);
   stock.createSchema();
-  if (!stock.level("pen")) stock.restock("pen", settings.stock);
+  // With an id: servers that start together do it once.
+  if (!stock.level("pen")) stock.restock("pen", settings.stock, "first pens");
   const auto shop = openShop(settings, locks, settings.way);
   const OrderServer server(*shop, settings.port, settings.customers + 1);
   const std::string url = "http://127.0.0.1:" + std::to_string(server.port());

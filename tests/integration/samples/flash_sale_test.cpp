@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "database_server.h"
 #include "etcd_cluster.h"
@@ -132,6 +134,19 @@ struct Answer {
   std::string retryAfter;
 };
 
+Answer askServer(std::uint16_t port, const std::string& method, const std::string& path,
+                 const std::string& body = "") {
+  Poco::Net::HTTPClientSession session("127.0.0.1", port);
+  session.setTimeout(Poco::Timespan(30, 0));
+  Poco::Net::HTTPRequest request(method, path, "HTTP/1.1");
+  request.setContentLength(static_cast<std::streamsize>(body.size()));
+  session.sendRequest(request) << body;
+  Poco::Net::HTTPResponse response;
+  std::string text;
+  Poco::StreamCopier::copyToString(session.receiveResponse(response), text);
+  return {response.getStatus(), text, response.get("Retry-After", "")};
+}
+
 /// `flash_sale --serve` on a Redis of its own, with two pens in stock.
 class FlashSaleServer : public ::testing::Test {
  protected:
@@ -145,15 +160,7 @@ class FlashSaleServer : public ::testing::Test {
   }
 
   Answer ask(const std::string& method, const std::string& path, const std::string& body = "") const {
-    Poco::Net::HTTPClientSession session("127.0.0.1", port_);
-    session.setTimeout(Poco::Timespan(30, 0));
-    Poco::Net::HTTPRequest request(method, path, "HTTP/1.1");
-    request.setContentLength(static_cast<std::streamsize>(body.size()));
-    session.sendRequest(request) << body;
-    Poco::Net::HTTPResponse response;
-    std::string text;
-    Poco::StreamCopier::copyToString(session.receiveResponse(response), text);
-    return {response.getStatus(), text, response.get("Retry-After", "")};
+    return askServer(port_, method, path, body);
   }
   Answer order(const std::string& body) const { return ask("POST", "/orders", body); }
 
@@ -164,6 +171,25 @@ class FlashSaleServer : public ::testing::Test {
   const std::uint16_t port_ = freePort();
   Process server_;
 };
+
+TEST(FlashSaleServers, ThatStartTogetherStockTheirPensOnce) {
+  constexpr int servers = 4;
+  const TempFolder folder;
+  const auto output = [&](int server) { return folder / ("output" + std::to_string(server)); };
+  const std::uint16_t port = freePort();
+  std::vector<Process> processes;
+  for (int server = 0; server < servers; ++server) {
+    processes.emplace_back(std::vector<std::string>{FLASH_SALE, "--serve", "--store=memory:", "--stock=2",
+                                                    "--database=sqlite:" + (folder / "stock.db").string(),
+                                                    "--port=" + std::to_string(server == 0 ? port : 0)},
+                           ProcessOptions{.standardOutput = output(server), .standardError = output(server)});
+  }
+  for (int server = 0; server < servers; ++server) {
+    ASSERT_TRUE(waitUntil([&] { return readFile(output(server)).find("Selling") != std::string::npos; }))
+        << readFile(output(server));
+  }
+  EXPECT_EQ(askServer(port, "GET", "/stock/pen").body, R"({"level":2,"sku":"pen"})");
+}
 
 TEST_F(FlashSaleServer, SellsEachOrderOnceAndSaysWhenNothingIsLeft) {
   EXPECT_EQ(ask("GET", "/stock/pen").body, R"({"level":2,"sku":"pen"})");
