@@ -101,6 +101,23 @@ TEST_P(SoldOut, IsNoAnswerToWhoHasBookedTheLastOnes) {
   EXPECT_EQ(service.deduct("pen", 2, "later"), Deduction::duplicate);
 }
 
+// Without the database nobody can know of what other services have done meanwhile.
+TEST_P(SoldOut, IsToldOfAnOrderThatAnotherServiceHasBookedOnlyWhileItIsRemembered) {
+  StockService forgetful = shop.service(Way::conditionalUpdate, {.rememberSoldOut = 0ms});
+  service.restock("pen", 1);
+  EXPECT_EQ(order(2), Deduction::soldOut);
+  EXPECT_EQ(forgetful.deduct("pen", 2, "another"), Deduction::soldOut);
+  other.restock("pen", 1);
+  EXPECT_EQ(other.deduct("pen", 2, "booked"), Deduction::deducted);
+  EXPECT_EQ(forgetful.deduct("pen", 2, "booked"), Deduction::duplicate) << "it asks each time";
+  EXPECT_EQ(other.deduct("pen", 2, "another"), Deduction::soldOut);
+  EXPECT_EQ(other.deduct("pen", 2, "booked"), Deduction::duplicate) << "a service knows what it has booked";
+  clock->advance(99ms);
+  EXPECT_EQ(service.deduct("pen", 2, "booked"), Deduction::soldOut);
+  clock->advance(1ms);
+  EXPECT_EQ(service.deduct("pen", 2, "booked"), Deduction::duplicate);
+}
+
 TEST_P(SoldOut, CanBeAskedEachTime) {
   StockService forgetful = shop.service(Way::conditionalUpdate, {.rememberSoldOut = 0ms});
   forgetful.restock("pen", 1);

@@ -39,7 +39,9 @@ struct StockOptions {
 
   /// For Way::conditionalUpdate: how long it may take to notice that somebody else has restocked an article
   /// that was sold out: 0 ms to 1 min. That long, orders for more than there was are refused without asking
-  /// the database. What this service restocks is for sale at once. 0: each order asks.
+  /// the database. What this service restocks is for sale at once. An order that another service has booked
+  /// meanwhile, from goods that somebody else has put back meanwhile, is refused with them if it is repeated
+  /// here: `soldOut`, and `duplicate` after that time. 0: each order asks.
   std::chrono::milliseconds rememberSoldOut{100};
 
   /// Most database sessions open at once: 1 to 256. SQLite has one writer at a time, and gets one session.

@@ -20,7 +20,8 @@ namespace lockkeeper::inventory {
 /// What became of an order.
 enum class Deduction {
   deducted,    ///< The order is booked and the stock is lower by its quantity.
-  soldOut,     ///< Less in stock than ordered, or there was: see StockOptions::rememberSoldOut.
+  soldOut,     ///< Less in stock than ordered, or there was: see StockOptions::rememberSoldOut, also for an
+               ///< order that another service may have booked meanwhile.
   busy,        ///< The lock stayed taken for options.lockWait. Try again.
   duplicate,   ///< An order of this id was booked before, whatever its sku and quantity.
   conflict,    ///< The lock was lost meanwhile, or the row stayed contended. Try again.
@@ -78,10 +79,11 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   void createSchema();
 
   /// Books the order `orderId` if there is enough in stock. Safe to call again with the same id after any
-  /// error. Throws std::invalid_argument unless sku and orderId have 1 to 64 bytes and quantity is 1 to
-  /// 1'000'000; OutcomeUnknown when the connection broke during COMMIT and the database could not be asked
-  /// again, or when time was up while another caller was booking this order with his own; ConfigError in
-  /// other ways than Way::conditionalUpdate for an article that is split.
+  /// error: it is booked once. Another service than the one that booked it may answer `soldOut` for a time:
+  /// see StockOptions::rememberSoldOut. Throws std::invalid_argument unless sku and orderId have 1 to 64
+  /// bytes and quantity is 1 to 1'000'000; OutcomeUnknown when the connection broke during COMMIT and the
+  /// database could not be asked again, or when time was up while another caller was booking this order with
+  /// his own; ConfigError in other ways than Way::conditionalUpdate for an article that is split.
   [[nodiscard]] Deduction deduct(std::string_view sku, std::int64_t quantity, std::string_view orderId);
 
   /// Adds `quantity` (0 to 1'000'000) to the article, which is made if it is new: once for each `restockId`.
