@@ -45,9 +45,9 @@ class StockService::State {
         stock_(stockRow(options_.environment)),
         changes_(database_, options_.who),
         splits_(options_.environment.random),
-        reservations_(database_, splits_, options_.who, options_.environment.clock, patience()),
+        reservations_(database_, splits_, options_.who, options_.environment.clock),
         soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
-        groups_(options_.environment.clock, patience(),
+        groups_(options_.environment.clock,
                 [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
 
   Database& database() { return database_; }
@@ -55,11 +55,7 @@ class StockService::State {
   Restock restock(const std::string& sku, std::int64_t quantity, const std::string& id);
   Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
                   const std::string& id);
-  /// Not for a forked child, which would wait for its parent's transactions.
-  Reservations& reservations() {
-    forkGuard_.check();
-    return reservations_;
-  }
+  Reservation reserve(PlacedReservation cart);
   ReservationState settle(PlacedSettlement call);
   std::size_t sweepExpired();
   bool split(const std::string& sku, std::int64_t buckets);
@@ -68,7 +64,9 @@ class StockService::State {
   std::string newId() { return std::to_string(newAttempt()) + "-" + std::to_string(newAttempt()); }
 
  private:
-  std::chrono::nanoseconds patience() const { return timeoutsOfPatience * options_.operationTimeout; }
+  Instant deadline() const {
+    return saturatingAdd(options_.environment.clock->now(), timeoutsOfPatience * options_.operationTimeout);
+  }
   Deduction deductTogether(Order order);
   void book(std::span<PlacedOrder* const> orders, Instant latest);
   bool mayBeBooked(std::span<PlacedOrder* const> refused, Instant latest);
@@ -86,7 +84,7 @@ class StockService::State {
   StockChanges changes_;
   KnownSplits splits_;
   Reservations reservations_;
-  const ForkGuard forkGuard_{};
+  const ForkGuard forkGuard_{};  // A child would wait for its parent's transactions.
   SoldOutMemory soldOut_;
   CallGroups<PlacedOrder> groups_;
 };
@@ -110,11 +108,11 @@ Deduction StockService::State::deduct(Order order) {
 }
 
 Deduction StockService::State::deductTogether(Order order) {
-  forkGuard_.check();  // Or a child would wait for its parent's transactions.
+  forkGuard_.check();
   if (soldOut_.refuses(order)) return Deduction::soldOut;
   order.attempt = newAttempt();
   order.who = options_.who;
-  return groups_.place({.order = std::move(order)}).result;
+  return groups_.place({.order = std::move(order)}, deadline()).result;
 }
 
 void StockService::State::book(std::span<PlacedOrder* const> orders, Instant latest) {
@@ -182,9 +180,15 @@ Return StockService::State::takeBack(const std::string& orderId, const std::stri
   return adding(sku, [&] { return changes_.takeBack(orderId, sku, quantity, id, newAttempt()); });
 }
 
+Reservation StockService::State::reserve(PlacedReservation cart) {
+  forkGuard_.check();
+  return reservations_.reserve(std::move(cart), deadline());
+}
+
 /// What went back may be sold at once.
 ReservationState StockService::State::settle(PlacedSettlement call) {
-  const Reservation reservation = reservations().settle(std::move(call));
+  forkGuard_.check();
+  const Reservation reservation = reservations_.settle(std::move(call), deadline());
   for (const CartLine& each : reservation.lines) soldOut_.forget(each.sku);
   return reservation.state;
 }
@@ -291,7 +295,7 @@ Reservation StockService::reserve(const std::vector<CartLine>& cart, std::chrono
   std::vector<CartLine> ordered = checkedCart(cart);
   checkTtl(ttl);
   checkId("reservationId", reservationId);
-  return state_->reservations().reserve(
+  return state_->reserve(
       {.cart = std::move(ordered), .ttl = ttl, .id = std::string(reservationId), .rule = rule});
 }
 

@@ -30,9 +30,11 @@ class CallGroupsTest : public ::testing::Test {
 
   ~CallGroupsTest() override { allow(1000); }
 
-  std::future<Deduction> place(const std::string& id, const std::string& sku = "pen") {
-    return std::async(std::launch::async, [this, id, sku] {
-      return groups.place({.order = {.sku = sku, .quantity = 1, .orderId = id}}).result;
+  std::future<Deduction> place(const std::string& id, const std::string& sku = "pen",
+                               std::chrono::seconds length = patience) {
+    const Instant latest = clock->now() + length;
+    return std::async(std::launch::async, [this, id, sku, latest] {
+      return groups.place({.order = {.sku = sku, .quantity = 1, .orderId = id}}, latest).result;
     });
   }
 
@@ -76,8 +78,7 @@ class CallGroupsTest : public ::testing::Test {
   std::size_t allowed = 0;
   std::vector<Transaction> transactions;
   CallGroups<PlacedOrder> groups{
-      clock, patience,
-      [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }};
+      clock, [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }};
 };
 
 TEST_F(CallGroupsTest, WhoComesMeanwhileIsBookedTogetherInTheOrderOfComing) {
@@ -95,6 +96,19 @@ TEST_F(CallGroupsTest, WhoComesMeanwhileIsBookedTogetherInTheOrderOfComing) {
   ASSERT_EQ(transactions.size(), 2U);
   EXPECT_EQ(transactions[1].ids, (Ids{"a", "b", "c"}));
   EXPECT_EQ(transactions[1].latest, clock->now() - 1ms + patience) << "the time of the one who came last";
+}
+
+TEST_F(CallGroupsTest, WhoseTimeEndsLastBooksForAllWheneverItCame) {
+  auto first = place("first");
+  awaitTransactions(1);
+  auto patient = place("patient", "pen", 2 * patience);
+  ASSERT_TRUE(clock->awaitWaiters(1));
+  auto hasty = placeBehind(2, "hasty");
+  allow(2);
+  EXPECT_EQ(patient.get(), Deduction::deducted);
+  EXPECT_EQ(hasty.get(), Deduction::deducted);
+  ASSERT_EQ(transactions.size(), 2U);
+  EXPECT_EQ(transactions[1].latest, clock->now() + 2 * patience);
 }
 
 TEST_F(CallGroupsTest, ArticlesDoNotWaitForEachOther) {
@@ -176,8 +190,8 @@ TEST_F(CallGroupsTest, MemoryThatACallerLacksHoldsNobodyUp) {
   allow(1000);
   const auto allocations = testing::failEachAllocation(
       [&] {
-        (void)groups.place(
-            {.order = {.sku = "an article with a long name", .quantity = 1, .orderId = "one"}});
+        (void)groups.place({.order = {.sku = "an article with a long name", .quantity = 1, .orderId = "one"}},
+                           Instant::max());
       },
       [&] {
         auto next = place("next", "an article with a long name");

@@ -30,17 +30,17 @@ class CallGroups {
   /// Gives each call a result or a failure, by `latest`.
   using Write = std::function<void(std::span<Call* const> calls, Instant latest)>;
 
-  /// Each caller waits for `patience` at most. Whoever writes for others is the one of them that came last,
-  /// so that his time ends after theirs.
-  CallGroups(std::shared_ptr<Clock> clock, std::chrono::nanoseconds patience, Write write)
-      : clock_(std::move(clock)), patience_(patience), write_(std::move(write)) {}
+  /// Whoever writes for others is the one of them whose time ends last.
+  CallGroups(std::shared_ptr<Clock> clock, Write write)
+      : clock_(std::move(clock)), write_(std::move(write)) {}
 
-  /// Has the call written, and returns it with its result. Blocks for `patience`. Throws its failure, and
-  /// when time is up StoreUnavailable for a call that nobody has begun to write, otherwise OutcomeUnknown.
-  Call place(Call call);
+  /// Has the call written, and returns it with its result. Blocks until `latest` at most. Throws its failure,
+  /// and when time is up StoreUnavailable for a call that nobody has begun to write, otherwise
+  /// OutcomeUnknown.
+  Call place(Call call, Instant latest);
 
-  /// Writes the call by itself, at once, however long that takes.
-  Call placeAlone(Call call);
+  /// Writes the call by itself, at once. Blocks until `latest` at most. Throws its failure.
+  Call placeAlone(Call call, Instant latest);
 
  private:
   // A transaction of so many takes some 10 ms, in which others wait for the row.
@@ -69,7 +69,6 @@ class CallGroups {
   void writeAll(const Queue& group, Instant latest);
 
   const std::shared_ptr<Clock> clock_;
-  const std::chrono::nanoseconds patience_;
   const Write write_;
 
   std::mutex mutex_{};
@@ -77,8 +76,8 @@ class CallGroups {
 };
 
 template <class Call>
-Call CallGroups<Call>::place(Call call) {
-  const auto caller = std::make_shared<Caller>(std::move(call), saturatingAdd(clock_->now(), patience_));
+Call CallGroups<Call>::place(Call call, Instant latest) {
+  const auto caller = std::make_shared<Caller>(std::move(call), latest);
   Queue mine{caller};
   std::unique_lock held(mutex_);
   Article& article = articles_[caller->sku()];
@@ -94,9 +93,9 @@ Call CallGroups<Call>::place(Call call) {
 }
 
 template <class Call>
-Call CallGroups<Call>::placeAlone(Call call) {
+Call CallGroups<Call>::placeAlone(Call call, Instant latest) {
   Call* const only = &call;
-  write_({&only, 1}, Instant::max());
+  write_({&only, 1}, latest);
   if (call.failure) std::rethrow_exception(call.failure);
   return call;
 }
@@ -146,9 +145,11 @@ auto CallGroups<Call>::handOn(Article& article, const std::string& sku) -> std::
     articles_.erase(sku);
     return nullptr;
   }
-  const auto last = std::min(mostTogether, article.waiting.size()) - 1;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(mostTogether, article.waiting.size()));
+  const auto first = article.waiting.begin();
   const std::shared_ptr<Caller>& next =
-      *std::next(article.waiting.begin(), static_cast<std::ptrdiff_t>(last));
+      *std::max_element(first, std::next(first, count),
+                        [](const auto& one, const auto& other) { return one->deadline < other->deadline; });
   next->progress = Progress::chosen;
   return next;
 }

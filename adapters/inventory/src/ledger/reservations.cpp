@@ -18,21 +18,21 @@ std::vector<std::string> skusOf(const Lines& lines) {
 }  // namespace
 
 Reservations::Reservations(Database& database, KnownSplits& splits, std::string who,
-                           const std::shared_ptr<Clock>& clock, std::chrono::nanoseconds patience)
+                           const std::shared_ptr<Clock>& clock)
     : database_(database),
       splits_(splits),
       who_(std::move(who)),
-      carts_(clock, patience,
+      carts_(clock,
              [this](std::span<PlacedReservation* const> carts, Instant latest) { write(carts, latest); }),
-      settlements_(clock, patience, [this](std::span<PlacedSettlement* const> calls, Instant latest) {
+      settlements_(clock, [this](std::span<PlacedSettlement* const> calls, Instant latest) {
         GroupSettling(database_, who_, calls, latest).run();
       }) {}
 
-Reservation Reservations::reserve(PlacedReservation cart) {
+Reservation Reservations::reserve(PlacedReservation cart, Instant latest) {
   const std::string id = cart.id;
   const bool alone = cart.cart.size() > 1;
-  cart = alone ? carts_.placeAlone(std::move(cart)) : carts_.place(std::move(cart));
-  return cart.result ? *std::move(cart.result) : settle({.id = id});
+  cart = alone ? carts_.placeAlone(std::move(cart), Instant::max()) : carts_.place(std::move(cart), latest);
+  return cart.result ? *std::move(cart.result) : settle({.id = id}, latest);
 }
 
 /// Where the last carts found too little, the next ones mostly do, too.
@@ -55,14 +55,18 @@ void Reservations::write(std::span<PlacedReservation* const> carts, Instant late
   }
 }
 
-Reservation Reservations::settle(PlacedSettlement call) {
-  database_.run([&] {
-    Transaction transaction = database_.begin(Access::read);
-    call.skus = skusOf(ReservationTables(transaction, database_.dialect()).lines({&call.id, 1}));
-  });
+Reservation Reservations::settle(PlacedSettlement call, Instant latest) {
+  database_.run(
+      [&] {
+        Transaction transaction = database_.begin(Access::read, latest);
+        call.skus = skusOf(ReservationTables(transaction, database_.dialect()).lines({&call.id, 1}));
+      },
+      latest);
   if (call.skus.empty()) return {.state = ReservationState::unknownId};
   const bool alone = call.skus.size() > 1;
-  return (alone ? settlements_.placeAlone(std::move(call)) : settlements_.place(std::move(call))).result;
+  call =
+      alone ? settlements_.placeAlone(std::move(call), latest) : settlements_.place(std::move(call), latest);
+  return std::move(call.result);
 }
 
 std::size_t Reservations::putBackExpired(const std::string& sku, Instant latest) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,14 +23,14 @@ namespace lockkeeper::inventory {
 /// what has become of a COMMIT.
 class Reservations {
  public:
-  /// `who` is for the ledger. A call on one article waits for `patience` at most.
-  Reservations(Database& database, KnownSplits& splits, std::string who, const std::shared_ptr<Clock>& clock,
-               std::chrono::nanoseconds patience);
+  /// `who` is for the ledger.
+  Reservations(Database& database, KnownSplits& splits, std::string who, const std::shared_ptr<Clock>& clock);
 
-  Reservation reserve(PlacedReservation cart);
+  /// By `latest`; a cart of several articles however long it takes to put back what has expired of them.
+  Reservation reserve(PlacedReservation cart, Instant latest);
 
-  /// What it holds or held is in the answer. The call need not know the articles.
-  Reservation settle(PlacedSettlement call);
+  /// By `latest`. What it holds or held is in the answer. The call need not know the articles.
+  Reservation settle(PlacedSettlement call, Instant latest);
 
   /// Puts back what has expired of the article, or some of it if that is much. How many lines: 0 when nothing
   /// was left to put back, which costs no write.

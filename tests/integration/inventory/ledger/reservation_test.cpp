@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "fault_proxy.h"
@@ -347,6 +351,64 @@ TEST(ReservationsOnSqlite, StayExpiredWhenTheClockIsSetBack) {
   EXPECT_EQ(service.confirm("r"), ReservationState::expired) << "the pen is sold";
   EXPECT_EQ(shop.level("ink"), 1);
   EXPECT_THAT(service.checkLedger(), IsEmpty());
+}
+
+/// Each statement that asks SQLite for the time takes so long.
+class SlowStatements final : public Clock {
+ public:
+  std::chrono::seconds each{0};
+
+  Instant now() const noexcept override { return clock_.now(); }
+  WallTime wallNow() const noexcept override {
+    clock_.advance(each);
+    return clock_.wallNow();
+  }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    clock_.wait(held, wakeUp, until);
+  }
+
+ private:
+  mutable lockkeeper::testing::FakeClock clock_;
+};
+
+class SlowReservations : public ::testing::Test {
+ protected:
+  SlowReservations() {
+    service.restock("pen", 2);
+    service.restock("ink", 2);
+  }
+
+  const std::vector<CartLine> one{{"pen", 1}};
+  const std::vector<CartLine> several{{"ink", 1}, {"pen", 1}};
+  std::shared_ptr<SlowStatements> statements = std::make_shared<SlowStatements>();
+  Shop shop{Backend::sqlite};
+  StockService service =
+      shop.service(Way::conditionalUpdate, {.operationTimeout = 10s, .environment = {.clock = statements}});
+};
+
+TEST_F(SlowReservations, AreSettledInTimeOrNotAtAll) {
+  ASSERT_EQ(service.reserve(one, 24h, "one").state, ReservationState::held);
+  ASSERT_EQ(service.reserve(several, 24h, "several").state, ReservationState::held);
+  for (const char* id : {"one", "several"}) {
+    statements->each = 80s;
+    EXPECT_THROW((void)service.confirm(id), StoreUnavailable) << id;
+    EXPECT_THROW((void)service.cancel(id), StoreUnavailable) << id;
+    EXPECT_THROW((void)service.extend(id, 48h), StoreUnavailable) << id;
+    statements->each = 0s;
+    EXPECT_EQ(service.confirm(id), ReservationState::confirmed) << id;
+  }
+}
+
+TEST_F(SlowReservations, ThatHaveExpiredAreAnsweredInTimeOrNotAtAll) {
+  // Short enough that the call finds out in time that its id has expired.
+  for (const auto& [cart, each] : {std::pair{one, 30s}, std::pair{several, 40s}}) {
+    const std::string id = cart.front().sku;
+    ASSERT_EQ(service.reserve(cart, 1ms, id).state, ReservationState::held);
+    statements->each = each;
+    EXPECT_THROW((void)service.reserve(cart, 1h, id), StoreUnavailable) << id;
+    statements->each = 0s;
+    EXPECT_EQ(service.reserve(cart, 1h, id).state, ReservationState::expired) << id;
+  }
 }
 
 class ReservationFaults : public Reservations {
