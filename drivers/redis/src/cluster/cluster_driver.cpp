@@ -22,9 +22,6 @@ namespace lockkeeper::redis {
 
 namespace {
 
-// Redirects do not take so long.
-constexpr std::chrono::milliseconds longCall{100};
-
 using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 using List = void (RedisDriver::*)(std::string_view prefix, const Visit& visit, Instant deadline);
 

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <memory>
 #include <utility>
 
+#include "cluster/journey.h"
 #include "cluster/node_parts.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
@@ -12,7 +15,9 @@ namespace lockkeeper::redis {
 class ClusterValues::Impl {
  public:
   Impl(const ClusterOptions& options, const Environment& environment)
-      : topology((options.check(), options), environment),
+      : clock(environment.clock),
+        ioTimeout(options.node.ioTimeout),
+        topology((options.check(), options), environment),
         nodes(topology, options.node, [environment](RedisOptions node) {
           return std::make_shared<RedisValues>(std::move(node), environment);
         }) {}
@@ -23,7 +28,12 @@ class ClusterValues::Impl {
     return nodes.at(hashSlot(valueKey(key)), deadline, std::forward<Call>(call));
   }
 
+  std::optional<std::string> await(std::string_view key, Instant until, const std::stop_token& stop,
+                                   Instant lookBy);
+
   const ForkGuard forkGuard;
+  const std::shared_ptr<Clock> clock;
+  const std::chrono::milliseconds ioTimeout;
   Topology topology;
   NodeParts<RedisValues> nodes;
 };
@@ -67,7 +77,29 @@ void ClusterValues::announce(std::string_view key, std::string_view value, std::
 std::optional<std::string> ClusterValues::await(std::string_view key, Instant until,
                                                 const std::stop_token& stop, Instant deadline) {
   checkKey(key);
-  return impl_->at(key, deadline, [&](RedisValues& node) { return node.await(key, until, stop, deadline); });
+  return impl_->await(key, until, stop, deadline);
+}
+
+// The value may move while it is waited for, long after the first look.
+std::optional<std::string> ClusterValues::Impl::await(std::string_view key, Instant until,
+                                                      const std::stop_token& stop, Instant lookBy) {
+  forkGuard.check();
+  Journey journey(topology, hashSlot(valueKey(key)), lookBy);
+  while (true) {
+    const std::shared_ptr<RedisValues> node = nodes.of(journey.node(), journey.importing());
+    const Instant began = clock->now();
+    const bool mayWait = began < until && !stop.stop_requested();
+    try {
+      return node->await(key, until, stop, lookBy);
+    } catch (const Error& error) {
+      const Instant now = clock->now();
+      if (mayWait && now - began > longCall) {
+        lookBy = std::max(lookBy, saturatingAdd(now, ioTimeout));
+        journey.goOn(lookBy);
+      }
+      journey.follow(error);
+    }
+  }
 }
 
 }  // namespace lockkeeper::redis

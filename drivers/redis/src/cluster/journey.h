@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "cluster/topology/topology.h"
@@ -9,6 +10,9 @@ namespace lockkeeper::redis {
 
 /// So many redirects in a row are followed, since a node that is behind may send us in a circle.
 inline constexpr int mostHops = 5;
+
+/// A call that takes longer has waited: a redirect comes sooner.
+inline constexpr std::chrono::milliseconds longCall{100};
 
 /// One call on its way to the node that has its slot. One thread at a time.
 class Journey {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "advanced_clock.h"
 #include "cluster_fixture.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/shared_records.h"
@@ -224,6 +225,27 @@ TEST_F(MovedSlot, LimitsValuesAndRecordsGoAlong) {
   };
   EXPECT_TRUE(waitUntil(waits)) << "who waited for a value goes along";
   values->announce(later, "at last", 1min, soon());
+  EXPECT_EQ(told.wait_for(20s), std::future_status::ready);
+  stop.request_stop();
+  EXPECT_EQ(told.get(), "at last");
+}
+
+TEST_F(MovedSlot, WhoWaitsForAValueFollowsItAlsoAfterTheTimeForTheFirstLook) {
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto clock = std::make_shared<AdvancedClock>();
+  // What is under way when the clock is set forward keeps its time.
+  const auto waiters = registry.openValues(cluster().uri("ioTimeout=1m"), {.clock = clock});
+  const std::string tagged = "{" + key + "}";
+  const std::string waiting = ":lockkeeper:v:" + tagged + ":lockkeeper:waiting:tagged";
+  std::stop_source stop;
+  auto told = std::async(std::launch::async, [&, began = clock->now()] {
+    return waiters->await(tagged, began + 1h, stop.get_token(), began + 10s);
+  });
+  EXPECT_TRUE(waitUntil([&] { return cluster().node(from).command({"EXISTS", waiting}) == "1"; }));
+  clock->ahead = 11s;
+  cluster().move(slot, from, to);
+  registry.openValues(cluster().uri())->announce(tagged, "at last", 1min, soon());
   EXPECT_EQ(told.wait_for(20s), std::future_status::ready);
   stop.request_stop();
   EXPECT_EQ(told.get(), "at last");
