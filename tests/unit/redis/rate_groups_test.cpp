@@ -141,6 +141,29 @@ TEST_F(RateGroupsTest, NoCallIsForMoreThan64) {
   EXPECT_EQ(calls[3].keys.size() + calls[4].keys.size(), 70U);
 }
 
+TEST_F(RateGroupsTest, NobodyJoinsAFullCallWhoseLeaderHasFoundNoPlace) {
+  fill();
+  std::vector<std::future<void>> rest;
+  const auto come = [&](std::size_t count, std::size_t others) {
+    for (std::size_t caller = 0; caller < count; ++caller) {
+      rest.push_back(ask(std::to_string(caller)));
+      ASSERT_TRUE(clock.awaitWaiters(rest.size() + others));
+    }
+  };
+  come(1, 0);
+  auto hasty = ask("hasty", 10ms);
+  ASSERT_TRUE(clock.awaitWaiters(2));
+  come(63, 1);
+  // Wakes both who wait for a place; the hasty one alone takes one.
+  clock.advance(5ms);
+  awaitCalls(4);
+  come(6, 0);
+  open();
+  hasty.get();
+  for (auto& each : rest) each.get();
+  for (const Call& each : calls) EXPECT_LE(each.keys.size(), 64U);
+}
+
 TEST_F(RateGroupsTest, ABadKeyIsItsOwnCallersMatterAndAnOutageEverybodys) {
   fill();
   auto good = ask("good");

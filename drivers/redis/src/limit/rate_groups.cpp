@@ -51,7 +51,7 @@ void RateGroups::lead(std::unique_lock<std::mutex>& held, const std::shared_ptr<
   const Instant started = clock_.now();
   const Instant latest = started + (group->deadline - started) / 2;
   while (underWay_ >= mostUnderWay && clock_.now() < latest) {
-    if (!gathering_) gathering_ = group;
+    if (!gathering_ && group->charges.size() < mostTogether) gathering_ = group;
     clock_.wait(held, callEnded_, latest);
   }
   if (gathering_ == group) gathering_.reset();
