@@ -3,6 +3,7 @@
 #include <array>
 #include <span>
 #include <string>
+#include <unordered_set>
 
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
@@ -13,6 +14,18 @@
 namespace lockkeeper::redis {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+// How many members of a shared key one reply is about, with at most two elements for each.
+constexpr std::int64_t membersAtOnce = 10'000;
+static_assert(2 * membersAtOnce + 1 <= static_cast<std::int64_t>(maxReplyElements));
+
+// How many of them the next reply is about again. A holder moves forward by one place when another one in
+// front of it leaves or renews, and must not be missed.
+constexpr std::int64_t membersReadTwice = 1'000;
+
+}  // namespace
 
 AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire) {
   const Claim& claim = request.claim;
@@ -45,25 +58,31 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
 }
 
 std::vector<Holder> PermitCalls::holders(std::string_view key, Instant deadline) {
-  Request wire;
-  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    Script::shareHolders().addTo(call, by, std::array{key}, {});
-  });
-  const Reply& reply = wire.reply(0);
-  if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
-  if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 0) store_.unexpected(wire);
   std::vector<Holder> holders;
-  for (std::size_t index = 0; index < reply.items.size(); index += 2) {
-    const std::string& value = reply.items[index].text;
-    const auto text = textIn(value);
-    if (!text || !text->share) continue;  // somebody else's
-    holders.push_back({.owner = text->owner,
-                       .remaining = remainingIn(reply.items[index + 1]),
-                       .fence = {},
-                       .grantId = sha1(value),
-                       .share = text->share});
+  std::unordered_set<std::string> seen;
+  for (std::int64_t first = 0;; first += membersAtOnce - membersReadTwice) {
+    const std::string from = std::to_string(first);
+    const std::string to = std::to_string(first + membersAtOnce - 1);
+    Request wire;
+    store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+      Script::shareHolders().addTo(call, by, std::array{key}, std::array<std::string_view, 2>{from, to});
+    });
+    const Reply& reply = wire.reply(0);
+    if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
+    if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 1) store_.unexpected(wire);
+    for (std::size_t index = 1; index < reply.items.size(); index += 2) {
+      const std::string& value = reply.items[index].text;
+      const auto text = textIn(value);
+      if (!text || !text->share) continue;       // somebody else's
+      if (!seen.insert(value).second) continue;  // read twice
+      holders.push_back({.owner = text->owner,
+                         .remaining = remainingIn(reply.items[index + 1]),
+                         .fence = {},
+                         .grantId = sha1(value),
+                         .share = text->share});
+    }
+    if (reply.items[0].integer < membersAtOnce) return holders;
   }
-  return holders;
 }
 
 }  // namespace lockkeeper::redis
