@@ -33,22 +33,22 @@ struct Part {
   int told = 0;
 };
 
-TEST(NodeParts, WhatIsPostedWhileItsNodeIsDroppedIsStillWaitedFor) {
-  std::atomic<std::uint16_t> port = 0;
-  const ScriptedServer server([&](ScriptedServer::Peer& peer, int) { serveOneSlot(peer, port); });
-  port = server.port();
-  ClusterOptions options;
-  options.seeds = {{"127.0.0.1", server.port()}};
-  Topology topology(options, {});
-  NodeParts<Part> nodes(
-      topology, options.node, [](const RedisOptions&) { return std::make_shared<Part>(); },
-      [](const NodeParts<Part>::Parts& dropped) {
-        for (const auto& each : dropped) each->told = each->posted;
-      });
+class NodePartsTest : public ::testing::Test {
+ protected:
+  const ScriptedServer server{[this](ScriptedServer::Peer& peer, int) { serveOneSlot(peer, server.port()); }};
+  const ClusterOptions options{.seeds = {{"127.0.0.1", server.port()}}, .node = {}};
+  Topology topology{options, {}};
+  NodeParts<Part> nodes{topology, options.node, [](const RedisOptions&) { return std::make_shared<Part>(); },
+                        [](const NodeParts<Part>::Parts& some) {
+                          for (const auto& each : some) each->told = each->posted;
+                        }};
   const Topology::Route route = topology.route(slot, systemClock()->now() + 10s);
+  const NodeAddress next{"127.0.0.1", 1};
+};
+
+TEST_F(NodePartsTest, WhatIsPostedWhileItsNodeIsDroppedIsStillWaitedFor) {
   EXPECT_FALSE(nodes.post(route.master, [](Part&) { return true; })) << "there is none yet";
   const std::shared_ptr<Part> part = nodes.of(route.master, false);
-  const NodeAddress next{"127.0.0.1", 1};
   EXPECT_TRUE(nodes.post(route.master, [&](Part& each) {
     topology.moved(route, next);
     EXPECT_NE(nodes.of(next, false), part);
@@ -57,6 +57,13 @@ TEST(NodeParts, WhatIsPostedWhileItsNodeIsDroppedIsStillWaitedFor) {
     return true;
   }));
   EXPECT_EQ(part->told, 1);
+}
+
+TEST_F(NodePartsTest, WhoStillHasTheRouteToAFormerMasterDoesNotBringItBack) {
+  topology.moved(route, next);
+  const std::shared_ptr<Part> part = nodes.of(next, false);
+  EXPECT_NE(nodes.of(route.master, false), nullptr);
+  EXPECT_EQ(nodes.all(), NodeParts<Part>::Parts{part});
 }
 
 }  // namespace

@@ -40,18 +40,19 @@ class NodeParts {
     }
   }
 
-  /// `importing`: for slots that are on their way to the node.
+  /// `importing`: for slots that are on their way to the node. A caller with an old route, to a node that is
+  /// no master any more, gets a part that is not kept.
   std::shared_ptr<Part> of(const NodeAddress& address, bool importing) {
     dropOthers();
     const std::lock_guard guard(mutex_);
-    std::shared_ptr<Part>& part = parts_[{address, importing}];
-    if (!part) {
-      RedisOptions options = node_;
-      options.host = address.host;
-      options.port = address.port;
-      options.cluster = importing ? ClusterUse::importingNode : ClusterUse::node;
-      part = make_(std::move(options));
-    }
+    const auto found = parts_.find({address, importing});
+    if (found != parts_.end()) return found->second;
+    RedisOptions options = node_;
+    options.host = address.host;
+    options.port = address.port;
+    options.cluster = importing ? ClusterUse::importingNode : ClusterUse::node;
+    std::shared_ptr<Part> part = make_(std::move(options));
+    if (importing || topology_.isMaster(address)) parts_.emplace(std::pair(address, importing), part);
     return part;
   }
 
@@ -70,7 +71,7 @@ class NodeParts {
     const std::lock_guard guard(mutex_);
     Parts parts;
     for (const auto& [place, part] : parts_) {
-      if (part && !place.second) parts.push_back(part);
+      if (!place.second) parts.push_back(part);
     }
     return parts;
   }
@@ -86,7 +87,7 @@ class NodeParts {
       std::erase_if(parts_, [&](auto& each) {
         const auto& [address, importing] = each.first;
         if (!importing && topology_.isMaster(address)) return false;
-        if (each.second) dropped.push_back(std::move(each.second));
+        dropped.push_back(std::move(each.second));
         return true;
       });
     }
