@@ -16,6 +16,7 @@ namespace {
 using migration::Blocker;
 using migration::Member;
 using migration::MigrationState;
+using migration::Phase;
 using migration::Rules;
 
 /// One word where one phase is for all keys.
@@ -87,7 +88,12 @@ void printNextStep(const ObservedMigration& seen) {
   }
   const auto blockers = blockersOf(seen.state, *next, seen.settings.options.observation);
   if (blockers.empty()) {
-    std::cout << "next step: nothing blocks it; the next heartbeat takes it\n";
+    const bool watches = !seen.state.target && next->mentions(Phase::modern);
+    std::cout << "next step: nothing blocks it; "
+              << (watches ? "the first process that has been configured for it for " +
+                                shownLength(seen.settings.options.observation) + " takes it"
+                          : "the next heartbeat takes it")
+              << "\n";
     return;
   }
   std::cout << "next step: blocked\n";

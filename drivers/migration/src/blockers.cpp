@@ -1,8 +1,9 @@
+#include "blockers.h"
+
 #include <algorithm>
 #include <span>
 
 #include "lockkeeper/error.h"
-#include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
@@ -44,6 +45,11 @@ std::optional<std::string> whatBlocks(const Member& member, const MigrationState
 }  // namespace
 
 std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
+  return blockersOf(state, target, observation, state.since);
+}
+
+std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation,
+                                milliseconds watched) {
   std::vector<Blocker> found;
   milliseconds locksEndAfter{0};
   for (const Member& member : state.members) {
@@ -59,8 +65,8 @@ std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target
         {"locks that were taken before the last change may still live", locksEndAfter - state.since});
   }
   if (!entersModern(state.current, target)) return found;
-  if (state.since < observation) {
-    found.push_back({"the old store has not been watched for long enough", observation - state.since});
+  if (watched < observation) {
+    found.push_back({"the old store has not been watched for long enough", observation - watched});
   }
   if (state.inTheWay && state.inTheWay->ago < observation) {
     found.push_back(

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "blockers.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::migration {
@@ -238,7 +239,9 @@ std::optional<MigrationState> Membership::exchange(Instant deadline) {
 
 void Membership::absorb(const MigrationState& state, Instant sentAt) {
   const std::lock_guard held(mutex_);
-  if (sentAt >= leaseUntil_) ++lease_;
+  const bool gap = sentAt >= leaseUntil_;
+  if (gap) ++lease_;
+  if (gap || written_ != state.target) wantedSince_ = sentAt;
   leaseUntil_ = sentAt + withoutDrift(options_.lease);
   const bool changed = version_ != state.version;
   version_ = state.version;
@@ -269,14 +272,19 @@ void Membership::startAnew(const MigrationState& state, Instant deadline) {
 }
 
 // Writes down an outsider among the holders of what was seen before `state` was read: a member joins before
-// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern.
+// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern: by
+// the operator's word, or because of the configuration of any member.
 bool Membership::report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline) {
-  const Rules wanted = state.target.value_or(options_.rules);
+  const auto isInTheWay = [&](std::string_view key) {
+    if (state.target) return leavesOldStore(key, state, *state.target);
+    return std::ranges::any_of(
+        state.members, [&](const Member& member) { return leavesOldStore(key, state, member.target); });
+  };
   const OldLock* outsider = nullptr;
   bool inTheWay = false;
   for (const OldLock& each : seen) {
     if (!each.owner.empty() && state.knows(each.owner)) continue;
-    const bool leaves = leavesOldStore(each.key, state, wanted);
+    const bool leaves = isInTheWay(each.key);
     if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }
@@ -290,22 +298,30 @@ void Membership::step(const MigrationState& state, Instant deadline) {
     notedBlockers_.clear();
     return;
   }
-  const std::vector<Blocker> blockers = blockersOf(state, wanted, options_.observation);
-  if (!blockers.empty()) {
+  const std::vector<Blocker> found = blockers(state, wanted);
+  if (!found.empty()) {
     std::string all;
-    for (const Blocker& blocker : blockers) all.append(all.empty() ? "" : "; ").append(blocker.what);
+    for (const Blocker& blocker : found) all.append(all.empty() ? "" : "; ").append(blocker.what);
     noteOnce(notedBlockers_, "stays in both on the way to " + quoted(wanted.text()) + ": " + all);
   }
   // Even while something else blocks, so that an outsider is told of in time.
   const Instant now = environment_.clock->now();
-  const bool seek = blockers.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
+  const bool seek = found.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
   if (seek && outsiderFound(state, wanted)) return;
-  if (!blockers.empty()) return;
+  if (!found.empty()) return;
   if (!stateStore_.change(state, state.version + 1, wanted, state.target, deadline)) return;
   note("the rules are now " + quoted(wanted.text()));
   const std::lock_guard held(mutex_);
   beatNow_ = true;
   wakeUp_.notify_all();
+}
+
+// A target that nobody has written is no change of the rules, so that their age does not tell for how long
+// the others have known what is in its way.
+std::vector<Blocker> Membership::blockers(const MigrationState& state, const Rules& wanted) const {
+  const auto wantedFor = std::chrono::floor<milliseconds>(environment_.clock->now() - wantedSince_);
+  return blockersOf(state, wanted, options_.observation,
+                    state.target ? state.since : std::min(state.since, wantedFor));
 }
 
 // Errors of the old store count as an outsider: nobody knows that there is none.

@@ -80,6 +80,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   void step(const MigrationState& state, Instant deadline);
   bool outsiderFound(const MigrationState& state, const Rules& wanted);
   bool report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline);
+  std::vector<Blocker> blockers(const MigrationState& state, const Rules& wanted) const;
   void note(const std::string& message) const;
   void tellRules(const Rules& rules);
   void tell(const Event& event) const;
@@ -96,6 +97,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   std::string notedFailure_;
   std::string toldRules_;
   Instant outsidersSoughtAt_ = Instant::min();
+  Instant wantedSince_ = Instant::min();  // since then, without a gap, the others know where we want to go
   // ------------------------------------------------------------
   mutable std::mutex mutex_;
   const std::string id_;

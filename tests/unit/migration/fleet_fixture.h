@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -170,6 +171,8 @@ class Fleet : public ::testing::Test {
 
   /// As an operator would write them, in force at once.
   void decree(const std::string& rules) { write(Rules::parse(rules), Rules::parse(rules)); }
+  /// In force at once, with no target from an operator: each process goes by its configuration.
+  void leaveToConfigurations(const std::string& rules) { write(Rules::parse(rules), std::nullopt); }
   /// As the operator's target.
   void advance(const std::string& rules) { write(stateStore.read(soon()).current, Rules::parse(rules)); }
 
@@ -211,7 +214,7 @@ class Fleet : public ::testing::Test {
   std::size_t hearts = 0;
 
  private:
-  void write(const Rules& current, const Rules& target) {
+  void write(const Rules& current, const std::optional<Rules>& target) {
     const MigrationState state = stateStore.read(soon());
     ASSERT_TRUE(stateStore.change(state, state.version + 1, current, target, soon()));
   }

@@ -62,10 +62,7 @@ TEST_F(PhaseChange, PassesThroughBothAndWaitsForTheLongestLock) {
 }
 
 TEST_F(PhaseChange, AProcessAskedForModernStaysInBothWhileAMemberIsLegacyAndMovesByItself) {
-  decree("legacy");
-  // Nothing is written by an operator: each goes by its configuration.
-  const MigrationState state = stateStore.read(soon());
-  ASSERT_TRUE(stateStore.change(state, state.version + 1, Rules(Phase::legacy), std::nullopt, soon()));
+  leaveToConfigurations("legacy");
   Process before = join("legacy", "before:1");
   const Process after = join("modern", "after:1");
   EXPECT_EQ(stores(before), "old");
@@ -78,6 +75,57 @@ TEST_F(PhaseChange, AProcessAskedForModernStaysInBothWhileAMemberIsLegacyAndMove
   letChangeComplete();
   EXPECT_EQ(stores(after), "new");
   EXPECT_TRUE(after.notes->mention("the rules are now '* = modern'")) << after.notes->all();
+}
+
+TEST_F(PhaseChange, AProcessConfiguredForModernWatchesTheOldStoreForTheWholeWindow) {
+  leaveToConfigurations("both");
+  const Process before = join("both", "before:1");
+  pass(10min);
+  const Claimant outsider{"k", "unknown:7"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 30s, soon()})));
+  EXPECT_FALSE(takes(before, {"k", "before:1"}));
+  letChangeComplete();
+  oldStore->release(outsider.claim(), soon());
+  const Process after = join("modern", "after:1");
+  pass(options.observation - 5s);
+  EXPECT_EQ(stores(after), "old+new");
+  EXPECT_TRUE(after.notes->mention("the old store has not been watched for long enough"))
+      << after.notes->all();
+  pass(10s);
+  EXPECT_EQ(stores(after), "new");
+}
+
+TEST_F(PhaseChange, AnOutsiderIsInTheWayOfATargetThatOnlyAnotherMemberIsConfiguredFor) {
+  leaveToConfigurations("both");
+  const Process before = join("both", "before:1");
+  const Process after = join("order:* = modern, * = both", "after:1");
+  pass(options.observation - 10s);
+  for (const std::string key : {"order:1", "k"}) {
+    const Claimant outsider{key, "unknown:7"};
+    ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 30s, soon()})));
+    EXPECT_FALSE(takes(before, {key, "before:1"}));
+    letChangeComplete();
+    oldStore->release(outsider.claim(), soon());
+  }
+  pass(options.observation - 10s);
+  EXPECT_EQ(stores(after, {"order:2", "after:1"}), "old+new");
+  EXPECT_TRUE(after.notes->mention("a holder that is no member was seen in the old store, of 'order:1'"))
+      << after.notes->all();
+  pass(15s);
+  EXPECT_EQ(stores(after, {"order:2", "after:1"}), "new");
+}
+
+TEST_F(PhaseChange, AConfiguredProcessThatWasOutOfTouchWatchesTheOldStoreAnew) {
+  leaveToConfigurations("both");
+  const Process process = join("modern", "a:1");
+  pass(options.observation - 5s);
+  process.records->down = true;
+  pass(options.lease);
+  process.records->down = false;
+  pass(options.observation - 5s);
+  EXPECT_EQ(stores(process), "old+new") << "meanwhile nobody knew what is in its way";
+  pass(10s);
+  EXPECT_EQ(stores(process), "new");
 }
 
 TEST_F(PhaseChange, LocksThatAreHeldKeepTheirPhaseAndHoldUpTheNextStep) {

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "lockkeeper/migration/state_store.h"
+
+namespace lockkeeper::migration {
+
+/// As the public blockersOf(), for a member that knows for how long the old store has been watched for
+/// outsiders in the way of `target`.
+std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
+                                std::chrono::milliseconds observation, std::chrono::milliseconds watched);
+
+}  // namespace lockkeeper::migration
