@@ -1,9 +1,11 @@
 #include "membership.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "blockers.h"
+#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::migration {
@@ -18,6 +20,11 @@ constexpr std::chrono::seconds longestLeaving{1};
 constexpr std::size_t mostLabels = 16;
 
 std::string randomId(Random& random) { return Token::generate(random).hex().substr(0, 16); }
+
+std::string tooLong(milliseconds ttl, milliseconds maxTtl) {
+  return "ttl is " + formatDuration(ttl) + ": during the migration at most " + formatDuration(maxTtl) +
+         " (maxTtl) is allowed";
+}
 
 // As core does for locks: the clocks of process and store may differ in speed.
 std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
@@ -50,6 +57,7 @@ void Membership::leave() {
 }
 
 Phase Membership::choose(const AcquireRequest& request) {
+  if (request.ttl > options_.maxTtl) throw std::invalid_argument(tooLong(request.ttl, options_.maxTtl));
   std::unique_lock held(mutex_);
   const bool isNew = labelIsNew(request.claim.owner);
   if (isNew || !heart_.joinable()) {
@@ -101,14 +109,22 @@ std::optional<Phase> Membership::phaseOf(const Claim& claim) {
   return heldLock == nullptr ? std::nullopt : std::optional(heldLock->phase);
 }
 
-std::optional<Phase> Membership::beginRenewal(const Claim& claim) {
+std::optional<Phase> Membership::beginRenewal(Renewal& renewal) {
+  const auto refuse = [&](std::string cause) {
+    renewal.outcome = RenewOutcome::unavailable;
+    renewal.cause = std::move(cause);
+    return std::nullopt;
+  };
   const std::lock_guard held(mutex_);
   const Instant now = environment_.clock->now();
-  auto* heldLock = locks_.find(claim, now);
-  if (heldLock == nullptr) return byRules(claim.key);
-  if (heldLock->phase != Phase::both && now >= leaseUntil_) return std::nullopt;
-  heldLock->end = Instant::max();
-  return heldLock->phase;
+  auto* heldLock = locks_.find(renewal.claim, now);
+  const Phase phase = heldLock == nullptr ? byRules(renewal.claim.key) : heldLock->phase;
+  if (phase != Phase::both) {
+    if (renewal.ttl > options_.maxTtl) return refuse(tooLong(renewal.ttl, options_.maxTtl));
+    if (heldLock && now >= leaseUntil_) return refuse("the migration's state was out of reach for too long");
+  }
+  if (heldLock != nullptr) heldLock->end = Instant::max();
+  return phase;
 }
 
 Phase Membership::phaseNow(std::string_view key) {

@@ -38,7 +38,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
 
   /// The phase for a lock that is about to be asked for; noted until the lock has ended. Joins the migration
   /// when the owner's label is new to it: waits for one heartbeat, for half of the time until the
-  /// request's deadline at most.
+  /// request's deadline at most. Throws std::invalid_argument for a ttl above maxTtl.
   Phase choose(const AcquireRequest& request);
   /// Whether the grant counts: a lock in a single phase does only if it was asked for within the lease in
   /// which the phase was chosen. Otherwise the caller gives it back.
@@ -46,8 +46,9 @@ class Membership : public std::enable_shared_from_this<Membership> {
   /// Nobody holds the claim any more.
   void forget(const Claim& claim);
   /// A renewal is about to be sent, to the stores of this phase: until doubt() the lock lives. Empty: it must
-  /// not be, because the lock is in a single phase and the lease is over.
-  std::optional<Phase> beginRenewal(const Claim& claim);
+  /// not be, because the lock is in a single phase, and the lease is over or the ttl above maxTtl; the
+  /// renewal says which.
+  std::optional<Phase> beginRenewal(Renewal& renewal);
   /// What was sent has come back; the lock may live for another ttl, as far as anyone knows.
   void doubt(const Claim& claim, std::chrono::milliseconds ttl);
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "lockkeeper/driver/key.h"
-#include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
 #include "outcomes.h"
@@ -25,6 +24,13 @@ void releaseQuietly(LockDriver& store, const Claim& claim, Instant deadline) noe
     store.release(claim, deadline);
   } catch (...) {
   }
+}
+
+// A store may lease for longer than it was asked to. In one store alone, that must not be used: the others
+// wait for maxTtl only.
+std::chrono::milliseconds usableLease(std::chrono::milliseconds leasedFor, Phase phase,
+                                      const MigrationOptions& options) {
+  return phase == Phase::both ? leasedFor : std::min(leasedFor, options.maxTtl);
 }
 
 }  // namespace
@@ -62,10 +68,6 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& asked) {
   // Each holder asks: none of them must go on in a phase that has ended.
   AcquireRequest request = asked;
   request.turns = 1;
-  if (request.ttl > options_.maxTtl) {
-    throw std::invalid_argument("ttl is " + formatDuration(request.ttl) + ": during the migration at most " +
-                                formatDuration(options_.maxTtl) + " (maxTtl) is allowed");
-  }
   const Phase phase = membership_->choose(request);
   const auto failed = [&](bool perhapsApplied) {
     if (perhapsApplied || request.resend) {
@@ -87,11 +89,12 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& asked) {
     membership_->doubt(request.claim, request.ttl);
     throw;
   }
-  const auto* granted = std::get_if<Granted>(&result);
+  auto* granted = std::get_if<Granted>(&result);
   if (granted == nullptr) {
     membership_->forget(request.claim);
     return result;
   }
+  granted->leasedFor = usableLease(granted->leasedFor, phase, options_);
   if (membership_->confirm(request, *granted)) return result;
   giveBack(phase == Phase::legacy ? *oldStore_ : *newStore_, request.claim, request.deadline);
   membership_->forget(request.claim);
@@ -197,16 +200,12 @@ void MigratingDriver::renew(std::span<Renewal> renewals, Instant deadline) {
       each.outcome = RenewOutcome::unknown;
       each.cause = "the renewal was sent too late to count in one store alone";
     }
+    each.leasedFor = usableLease(each.leasedFor, phase, options_);
     membership_->doubt(each.claim, std::max(each.ttl, each.leasedFor));
     if (each.told) each.told(each);
   });
   for (Renewal& each : renewals) {
-    if (const auto phase = membership_->beginRenewal(each.claim)) {
-      pairs.add(each, *phase);
-    } else {
-      each.outcome = RenewOutcome::unavailable;
-      each.cause = "the migration's state was out of reach for too long";
-    }
+    if (const auto phase = membership_->beginRenewal(each)) pairs.add(each, *phase);
   }
   pairs.renewIn(*oldStore_, *newStore_, environment_.clock->now(), deadline);
 }

@@ -1,3 +1,4 @@
+#include <array>
 #include <functional>
 #include <optional>
 
@@ -130,6 +131,52 @@ TEST_F(Renewals, AStoreThatThrowsSpoilsNothingInTheOther) {
   told = renew({&inOld, &inNew});
   EXPECT_EQ(told[0].outcome, RenewOutcome::unknown);
   EXPECT_EQ(told[1].outcome, RenewOutcome::renewed);
+}
+
+TEST_F(Renewals, NoneInASingleStoreIsLeasedForLongerThanItsMembersRecordIsKept) {
+  const Claimant other{"modern:other", "a:1"};
+  EXPECT_TRUE(takes(process, other));
+  const auto renewalOf = [](const Claimant& who, std::chrono::milliseconds length) {
+    return Renewal{.claim = who.claim(), .ttl = length};
+  };
+  std::array all = {renewalOf(inOld, 1h), renewalOf(inBoth, 1h), renewalOf(inNew, 1h), renewalOf(other, ttl)};
+  process.driver->renew(all, deadline);
+  for (const Renewal* each : {&all[0], &all[2]}) {
+    EXPECT_EQ(each->outcome, RenewOutcome::unavailable);
+    EXPECT_EQ(each->cause, "ttl is 1h: during the migration at most 30s (maxTtl) is allowed");
+  }
+  EXPECT_EQ(newStore->holder("modern:k", deadline)->remaining, ttl);
+  EXPECT_EQ(all[1].outcome, RenewOutcome::renewed) << "it is excluded in every phase";
+  EXPECT_EQ(all[3].outcome, RenewOutcome::renewed);
+}
+
+/// A store that leases for longer than it was asked to.
+class GenerousStore final : public PlainDecorator {
+ public:
+  using PlainDecorator::PlainDecorator;
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    AcquireResult result = inner_->acquire(request);
+    if (auto* granted = std::get_if<Granted>(&result)) granted->leasedFor = 1h;
+    return result;
+  }
+  void renew(std::span<Renewal> renewals, Instant deadline) override {
+    inner_->renew(renewals, deadline);
+    for (Renewal& each : renewals) each.leasedFor = 1h;
+  }
+};
+
+TEST_F(Renewals, ALeaseInASingleStoreEndsAfterMaxTtlEvenIfTheStoreGivesMore) {
+  process.driver = std::make_shared<MigratingDriver>(
+      slowOld, std::make_shared<GenerousStore>(newStore), process.records, options,
+      Environment{clock, std::make_shared<FakeRandom>(98), process.notes});
+  const Claimant who{"modern:other", "a:1"};
+  const AcquireResult result = ask(process, who);
+  EXPECT_EQ(std::get<Granted>(result).leasedFor, options.maxTtl);
+  Renewal renewal{.claim = who.claim(), .ttl = ttl};
+  process.driver->renew({&renewal, 1}, deadline);
+  EXPECT_EQ(renewal.outcome, RenewOutcome::renewed);
+  EXPECT_EQ(renewal.leasedFor, options.maxTtl);
 }
 
 TEST_F(Renewals, OneThatWasSentAfterTheLeaseIsNotToldAsRenewed) {
