@@ -8,8 +8,9 @@
 
 namespace lockkeeper::migration {
 
-/// How a process takes part in a migration. All processes of one migration should have the same values; the
-/// protocol is also safe when they differ, since the more careful value wins.
+/// How a process takes part in a migration. All processes of one migration should have the same values. It is
+/// also safe when `heartbeat`, `lease` and `maxTtl` differ: each process waits for the others by their
+/// values. `observation` is that of whichever process takes the step, so the shortest one counts.
 struct MigrationOptions {
   /// Where the process wants to go until somebody has written rules (`lockkeeper migrate advance`). Written
   /// rules count for all processes, whatever they are configured for.
@@ -31,7 +32,8 @@ struct MigrationOptions {
   /// waits as long, and the lease, for locks of processes that have died.
   std::chrono::milliseconds maxTtl{std::chrono::minutes{5}};
 
-  /// How long nobody but members must have been seen in the old store before keys leave it: up to 24 h.
+  /// How long nobody but members must have been seen in the old store before keys leave it: up to 24 h. To
+  /// make it longer, restart all processes with the new value before any of them is on the way to modern.
   std::chrono::milliseconds observation{std::chrono::minutes{10}};
 };
 
