@@ -7,6 +7,7 @@
 #include "blockers.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "stores/marked_store.h"
 
 namespace lockkeeper::migration {
 
@@ -163,7 +164,7 @@ void Membership::saw(std::string_view key, std::string_view owner) {
 Member Membership::record(Instant now) const {
   Member self;
   self.id = id_;
-  self.labels = labels_;
+  for (const std::string& label : labels_) self.labels.push_back(markedLabel(label));
   self.version = version_;
   self.target = target();
   self.drained = locks_.drained(self.target, now);

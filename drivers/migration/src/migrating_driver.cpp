@@ -11,8 +11,9 @@
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
-#include "outcomes.h"
 #include "outsiders.h"
+#include "stores/marked_store.h"
+#include "stores/outcomes.h"
 
 namespace lockkeeper::migration {
 
@@ -33,6 +34,13 @@ std::chrono::milliseconds usableLease(std::chrono::milliseconds leasedFor, Phase
   return phase == Phase::both ? leasedFor : std::min(leasedFor, options.maxTtl);
 }
 
+// A holder in the old store, for whoever asks.
+Holder shown(Holder inOldStore) {
+  inOldStore.fence.reset();
+  inOldStore.owner = unmarkedLabel(inOldStore.owner);
+  return inOldStore;
+}
+
 }  // namespace
 
 MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shared_ptr<LockDriver> newStore,
@@ -40,15 +48,15 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
                                  Environment environment)
     : options_(std::move(options)),
       environment_(std::move(environment)),
-      oldStore_(std::move(oldStore)),
+      oldStore_(std::make_shared<MarkedStore>(oldStore)),
       newStore_(std::move(newStore)) {
-  if (!oldStore_ || !newStore_ || !records) {
+  if (!oldStore || !newStore_ || !records) {
     throw std::invalid_argument("a migration needs an old store, a new store and a store for its state");
   }
-  if (oldStore_ == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
+  if (oldStore == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
   checkOptions(options_);
-  const auto findOutsiders = [store = oldStore_](const MigrationState& state, const Rules& target,
-                                                 Instant deadline) {
+  const auto findOutsiders = [store = std::move(oldStore)](const MigrationState& state, const Rules& target,
+                                                           Instant deadline) {
     return outsidersIn(*store, state, target, deadline);
   };
   membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, findOutsiders);
@@ -236,9 +244,8 @@ std::optional<Holder> MigratingDriver::holder(std::string_view key, Instant dead
     auto found = newStore_->holder(key, deadline);
     if (found || phase == Phase::modern) return found;
   }
-  auto found = oldStore_->holder(key, deadline);
-  if (found) found->fence.reset();
-  return found;
+  const auto found = oldStore_->holder(key, deadline);
+  return found ? std::optional(shown(*found)) : std::nullopt;
 }
 
 std::string MigratingDriver::name() const { return "migration " + options_.name; }
@@ -262,9 +269,7 @@ void MigratingDriver::list(std::string_view prefix,
   };
   const auto visitOld = [&](std::string_view key, const Holder& holder) {
     if (inNew.contains(key)) return true;
-    Holder unfenced = holder;
-    unfenced.fence.reset();
-    return visit(key, unfenced);
+    return visit(key, shown(holder));
   };
   capability<Browsable>(*newStore_)->list(prefix, visitNew, deadline);
   if (goOn) capability<Browsable>(*oldStore_)->list(prefix, visitOld, deadline);

@@ -5,6 +5,7 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
+#include "stores/marked_store.h"
 
 namespace lockkeeper::migration {
 
@@ -130,7 +131,7 @@ MigrationState stateOf(const std::vector<SharedRecord>& records) {
 std::string Member::name() const {
   if (labels.empty()) return id;
   std::string all;
-  for (const std::string& label : labels) all.append(all.empty() ? "" : ",").append(label);
+  for (const std::string& label : labels) all.append(all.empty() ? "" : ",").append(unmarkedLabel(label));
   return all;
 }
 

@@ -188,6 +188,49 @@ TEST_F(PhaseChange, AnOutsiderThatNobodyRunsIntoIsFoundBeforeTheLastStep) {
   EXPECT_EQ(stores(process), "new");
 }
 
+TEST_F(PhaseChange, WhoTakesNoPartIsAnOutsiderEvenUnderTheLabelOfAMember) {
+  decree("both");
+  const Process process = join("both", "node7:1");
+  advance("modern");
+  pass(options.observation / 2);
+  const Claimant outsider{"k", "node7:1"};
+  ASSERT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 30s, soon()})));
+  EXPECT_FALSE(takes(process, {"k", "node7:1"}));
+  letChangeComplete();
+  oldStore->release(outsider.claim(), soon());
+  pass(options.observation - 5s);
+  EXPECT_EQ(stores(process), "old+new");
+  pass(10s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(PhaseChange, AHolderIsShownUnderItsOwnLabelInEachPhase) {
+  decree("old:* = legacy, new:* = modern, * = both");
+  const Process process = join("both", "a:1");
+  for (const std::string key : {"old:1", "any", "new:1"}) {
+    const Claimant who{key, "a:1"};
+    ASSERT_TRUE(takes(process, who)) << key;
+    EXPECT_EQ(process.driver->holder(key, soon())->owner, "a:1") << key;
+    EXPECT_EQ(renew(process, who), RenewOutcome::renewed) << key;
+  }
+  EXPECT_EQ(stateStore.read(soon()).members.at(0).name(), "a:1");
+}
+
+TEST_F(PhaseChange, AMembersLabelIsMarkedInTheOldStoreWhereItHasRoomForThat) {
+  decree("legacy");
+  const std::string longest(64, 'x');
+  for (const std::string& label : {longest.substr(1), longest}) {
+    const Process process = join("legacy", label);
+    const Claimant who{label, label};
+    ASSERT_TRUE(takes(process, who));
+    const std::string owner = oldStore->holder(who.key, soon())->owner;
+    EXPECT_EQ(owner, label == longest ? longest : label + "~");
+    EXPECT_TRUE(stateStore.read(soon()).knows(owner));
+    EXPECT_EQ(process.driver->holder(who.key, soon())->owner, label);
+    --hearts;
+  }
+}
+
 TEST_F(PhaseChange, AMemberThatHasLeftIsNoOutsider) {
   decree("both");
   const Process process = join("both", "a:1");
@@ -198,11 +241,11 @@ TEST_F(PhaseChange, AMemberThatHasLeftIsNoOutsider) {
   EXPECT_FALSE(takes(process, {"k", "a:1"})) << "and looks whose it is";
   EXPECT_EQ(shortLived.driver->release(who.claim(), soon()), ReleaseOutcome::released);
   end(shortLived);
-  EXPECT_TRUE(stateStore.read(soon()).knows("b:1"));
+  EXPECT_TRUE(stateStore.read(soon()).knows("b:1~"));
   letChangeComplete();
   EXPECT_FALSE(stateStore.read(soon()).sighting.has_value());
   pass(options.lease);
-  EXPECT_FALSE(stateStore.read(soon()).knows("b:1")) << "nothing of it stays";
+  EXPECT_FALSE(stateStore.read(soon()).knows("b:1~")) << "nothing of it stays";
 }
 
 /// A store where something happens before somebody looks through it.

@@ -1,4 +1,4 @@
-#include "outcomes.h"
+#include "stores/outcomes.h"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,73 @@
+#include "stores/marked_store.h"
+
+#include <deque>
+
+namespace lockkeeper::migration {
+
+namespace {
+
+constexpr char mark = '~';
+constexpr std::size_t longestLabel = 64;  // as Claim says
+
+}  // namespace
+
+std::string markedLabel(std::string_view label) {
+  std::string marked(label);
+  if (!label.empty() && label.size() < longestLabel) marked += mark;
+  return marked;
+}
+
+std::string_view unmarkedLabel(std::string_view label) {
+  if (label.ends_with(mark)) label.remove_suffix(1);
+  return label;
+}
+
+AcquireResult MarkedStore::acquire(const AcquireRequest& request) {
+  const std::string owner = markedLabel(request.claim.owner);
+  AcquireRequest marked = request;
+  marked.claim.owner = owner;
+  return store_->acquire(marked);
+}
+
+void MarkedStore::renew(std::span<Renewal> renewals, Instant deadline) {
+  struct Marked {
+    Claim& claim;
+    std::string_view plain;
+    std::string owner;
+
+    explicit Marked(Claim& its) : claim(its), plain(its.owner), owner(markedLabel(plain)) {
+      claim.owner = owner;
+    }
+    Marked(const Marked&) = delete;
+    Marked& operator=(const Marked&) = delete;
+    ~Marked() { claim.owner = plain; }
+  };
+  std::deque<Marked> marked;
+  for (Renewal& each : renewals) marked.emplace_back(each.claim);
+  store_->renew(renewals, deadline);
+}
+
+ReleaseOutcome MarkedStore::release(const Claim& claim, Instant deadline) {
+  const std::string owner = markedLabel(claim.owner);
+  Claim marked = claim;
+  marked.owner = owner;
+  return store_->release(marked, deadline);
+}
+
+std::optional<Holder> MarkedStore::holder(std::string_view key, Instant deadline) {
+  return store_->holder(key, deadline);
+}
+
+Promises MarkedStore::promises() const { return store_->promises(); }
+
+std::string MarkedStore::name() const { return store_->name(); }
+
+void* MarkedStore::findCapability(const std::type_info& type) noexcept {
+  return store_->findCapability(type);
+}
+
+std::string_view MarkedStore::whyNot(const std::type_info& type) const noexcept {
+  return store_->whyNot(type);
+}
+
+}  // namespace lockkeeper::migration
