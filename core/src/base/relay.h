@@ -66,7 +66,7 @@ class Relay {
   bool stopping_ = false;
   bool lastDone_ = false;
   std::atomic<Instant> sleepsUntil_ = Instant::max();  // the latest, while due() is not known
-  Instant asked_ = Instant::max();                     // the soonest wakeUpAt() since then, until it is past
+  Instant asked_ = Instant::max();                     // the soonest time of wakeUpAt(), until it is past
   std::condition_variable wakeUp_;                     // of the one that waits for what falls due
   std::condition_variable placeFree_;                  // of those that wait to be that one
   std::condition_variable pauseOver_;                  // of those that memory was too short for

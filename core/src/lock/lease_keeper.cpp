@@ -405,7 +405,7 @@ bool LeaseKeeper::renewed(Lease& lease, const Renewal& renewal, Instant began) {
     lease.confirmedFrom = std::max(lease.confirmedFrom, renewal.leasedFrom);
   } else if (done) {
     lease.leased(renewal.leasedFrom, saturated(renewal.leasedFor));
-  } else if (lease.renew == Renew::automatic) {
+  } else if (lease.renew == Renew::automatic || renewal.atLeast) {
     lease.renewAt = now + lease.length / 10;
   }
   const bool doubt = inDoubt(lease);

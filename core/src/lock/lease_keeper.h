@@ -86,7 +86,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   bool stillRuns(Lease& lease);
 
   /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew; a
-  /// loss is told by an expiry thread, so that no callback of lost() holds up a thread that renews.
+  /// loss is told by an expiry thread, so that no callback of lost() holds up a thread that renews (without
+  /// memory for that, by the calling thread).
   bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
   /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
@@ -172,8 +173,8 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   std::mutex startMutex_;  // one call of start() at a time
   std::atomic<bool> started_ = false;
 
-  std::mutex mutex_;                           // of all that follows
-  std::size_t firstShard_ = 0;                 // of the next group of renewals
+  std::mutex mutex_;                          // of all that follows
+  std::size_t firstShard_ = 0;                // of the next group of renewals
   std::list<std::shared_ptr<Lease>> untold_;  // lost ones
   UnawaitedReleases unawaited_;
   std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring, where another server may take over

@@ -122,8 +122,10 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
     } else if (auto holder = driver_->holder(token.key, deadline)) {
       holders.push_back(std::move(*holder));
     }
-    const auto shown =
-        std::ranges::find_if(holders, [&](const Holder& each) { return sameGrant(each, token.grant); });
+    // By its owner alone, a grant is not told from another one.
+    const bool told = token.grant.fence || !token.grant.grantId.empty();
+    const auto shown = std::ranges::find_if(
+        holders, [&](const Holder& each) { return told && sameGrant(each, token.grant); });
     if (shown == holders.end() || !shown->remaining) return std::nullopt;
     return Granted{.leasedFrom = asked, .leasedFor = *shown->remaining, .fence = token.fence};
   }

@@ -69,5 +69,20 @@ TEST_F(RedisAllocations, ACallWithoutMemoryHarmsNoOther) {
   EXPECT_GT(looks, 3u);
 }
 
+TEST_F(RedisAllocations, AConnectionThatThereIsNoMemoryToMakeIsMadeLater) {
+  std::shared_ptr<LockDriver> driver;
+  const auto look = [&] {
+    try {
+      (void)driver->holder("order:1", systemClock()->now() + 5s);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  const auto allocations = testing::failEachAllocation(
+      look, [&] { EXPECT_TRUE(waitUntil(look)); }, [&] { driver = openRedis(server.port()); });
+  EXPECT_GT(allocations, 20u);
+}
+
 }  // namespace
 }  // namespace lockkeeper::test

@@ -47,8 +47,8 @@ void SocketWatch::run() {
       if (first->second != expired) ::shutdown(first->second, SHUT_RDWR);
       first->second = expired;
     }
-    // The guard that has woken it up is mostly gone by then. It keeps to that time all the same, lest each of
-    // those that follow wake it up, too.
+    // By now, the guard that woke this thread has usually gone. The thread still sleeps only until that guard's
+    // time, so that later guards need not wake it.
     if (sleepsUntil_ <= now) sleepsUntil_ = first == sockets_.end() ? Instant::max() : first->first;
     clock_->wait(held, changed_, sleepsUntil_);
   }

@@ -19,7 +19,7 @@ local function fence(isNew)
   return last or drawFence(KEYS[4], ARGV[6], time, 1)
 end
 
--- What most readers find: neither the key nor its queue.
+-- What most readers find: neither the key nor its queue. The head is as in permits.lua.
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 0 then
   redis.call('ZADD', KEYS[1], limit * 2 ^ 20 + weight, 'permits', now + ARGV[2], ARGV[1])
   redis.call('PEXPIRE', KEYS[1], ARGV[2])

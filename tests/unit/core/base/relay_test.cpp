@@ -79,7 +79,7 @@ TEST_F(RelayTest, DoesWhatFallsDueSoonerThanItWasAskedTo) {
   }
   ASSERT_TRUE(clock_.awaitWakeUpAt(start_ + 5s));
   clock_.advance(5s);
-  ASSERT_TRUE(clock_.awaitWakeUpAt(start_ + 10s));
+  ASSERT_TRUE(clock_.awaitWakeUpAt(Instant::max()));
   const std::lock_guard held(mutex_);
   EXPECT_EQ(done_, 1);
 }

@@ -32,7 +32,7 @@ std::string refused(const std::string& text, const StoreRegistry& stores = {}) {
   return refusalOf<ConfigError>([&] { services(text, stores); });
 }
 
-/// A store of somebody else, which keeps locks and nothing more.
+/// Has a store of somebody else, which keeps locks and nothing more.
 StoreRegistry withOtherStore(const std::string& scheme = "other") {
   StoreRegistry stores;
   stores.add(scheme, [](const StoreUri&, const Environment&) {

@@ -50,8 +50,9 @@ struct RateLimitReport {
   std::string_view source{};
 
   /// The value that it has counted, in printable ASCII: "#all" for all requests together, "#none" for a
-  /// request without the value, "#" and 32 hexadecimal digits for a header, for a cookie and for a value of
-  /// more than 64 bytes. It may be personal, such as a telephone number.
+  /// request without the value, "#" and 32 hexadecimal digits for a header, for a cookie, for a value of
+  /// more than 64 bytes and for one that could pass for something else. It may be personal, such as a
+  /// telephone number.
   std::string_view key{};
 };
 

@@ -30,7 +30,8 @@ struct LockedRoute {
   std::string by{};
 
   /// The first part of the key; "" for `name`. Routes with one scope share their locks. The key is
-  /// SCOPE/VALUE, such as order/42, for whoever else wants to take it.
+  /// SCOPE/VALUE, such as order/42, for whoever else wants to take it. Of a header or a cookie, which may be
+  /// a credential, VALUE is a hash: docs/http-locks.md.
   std::string scope{};
 
   /// Options that it does not name are the manager's; a request does not wait if neither names a waitFor. The

@@ -25,19 +25,19 @@ const AskRules& oneNode = *new AskRules();
 // Beyond that, their callers wait.
 constexpr std::uint64_t mostPosted = 1024;
 
-/// A role of one thread at a time, until it ends, also by an exception.
-class Role {
+/// True as long as it lives.
+class Flag {
  public:
-  explicit Role(bool& taken) : taken_(taken) { taken_ = true; }
-  Role(const Role&) = delete;
-  ~Role() { taken_ = false; }
+  explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
+  Flag(const Flag&) = delete;
+  ~Flag() { flag_ = false; }
 
  private:
-  bool& taken_;
+  bool& flag_;
 };
 
 // Words are left out where there is no memory for them.
-void copyWords(const std::string& from, std::string& to) noexcept {
+void copyWords(std::string_view from, std::string& to) noexcept {
   try {
     to = from;
   } catch (const std::bad_alloc&) {
@@ -54,9 +54,22 @@ struct Multiplexer::Watched {
   std::shared_ptr<Dial> dial{};
   bool used = false;
   bool connected = false;     // the dial is done
+  bool failed = false;        // with `code`, and `fault` if there was memory for it
   std::size_t sentBytes = 0;  // to the connection
   ErrorCode code = ErrorCode::outcomeUnknown;
   std::string fault{};
+};
+
+/// Whoever leaves must not leave others without a leader, also when an exception ends the call.
+class Multiplexer::Leaving {
+ public:
+  Leaving(Multiplexer& all, Lock& lock) : all_(all), lock_(lock) {}
+  Leaving(const Leaving&) = delete;
+  ~Leaving() { all_.passOn(lock_); }
+
+ private:
+  Multiplexer& all_;
+  Lock& lock_;
 };
 
 Multiplexer::Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit,
@@ -79,21 +92,22 @@ void Multiplexer::execute(Request& request, Instant deadline) {
 
 void Multiplexer::start(Request& request, Instant deadline) {
   Lock lock(mutex_);
+  const Leaving leaving(*this, lock);
   try {
     (void)begin(lock, request, oneNode, deadline);
   } catch (...) {
-    abandon(lock, request);
+    abandon(request);
     throw;
   }
-  passOn(lock);
 }
 
 void Multiplexer::finish(Request& request, Instant deadline) {
   Lock lock(mutex_);
+  const Leaving leaving(*this, lock);
   try {
     complete(lock, request, oneNode, deadline);
   } catch (...) {
-    abandon(lock, request);
+    abandon(request);
     throw;
   }
   throwUnlessComplete(request.answers_.front());
@@ -105,22 +119,22 @@ void Multiplexer::throwUnlessComplete(const Answer& answer) {
 
 void Multiplexer::ask(Request& request, const AskRules& rules, Instant deadline) {
   Lock lock(mutex_);
+  const Leaving leaving(*this, lock);
   try {
     complete(lock, request, rules, begin(lock, request, rules, deadline));
   } catch (...) {
-    abandon(lock, request);
+    abandon(request);
     throw;
   }
 }
 
-// Of a call that an exception ends: nothing refers to the request any more, and others have a leader.
-void Multiplexer::abandon(Lock& lock, Request& request) noexcept {
+// Of a call that an exception ends: nothing refers to the request any more.
+void Multiplexer::abandon(Request& request) noexcept {
   for (const Node& node : nodes_) {
     if (node.ready()) node.connection->forget(request, false);
   }
   request.waiting_ = 0;
   request.enough_ = nullptr;
-  passOn(lock);
 }
 
 // Returns until when to wait for answers.
@@ -141,7 +155,6 @@ void Multiplexer::complete(Lock& lock, Request& request, const AskRules& rules, 
   wait(lock, request, until, [&] { return request.over(); });
   close(request, rules);
   flush(lock, &request);
-  passOn(lock);
 }
 
 void Multiplexer::tell(std::size_t node, const Request& request) {
@@ -156,6 +169,7 @@ void Multiplexer::tell(std::size_t node, const Request& request) {
 
 bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
   Lock lock(mutex_);
+  const Leaving leaving(*this, lock);
   const Instant now = catchUp(lock, clock_.now());
   Node& node = nodes_.front();
   const bool possible = node.ready() && (connection == 0 || connection == node.connection->number) &&
@@ -170,19 +184,23 @@ bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted, s
     ++posted_;
     flushUnlessLeaderWill(lock);
   }
-  passOn(lock);
   return possible;
 }
 
 void Multiplexer::awaitPosted(Instant deadline) {
   Request nothing(nodes_.size());
   Lock lock(mutex_);
+  const Leaving leaving(*this, lock);
   ++awaitingPosted_;
-  wait(lock, nothing, deadline, [&, last = posted_] { return postedEnded_ >= last; });
+  try {
+    wait(lock, nothing, deadline, [&, last = posted_] { return postedEnded_ >= last; });
+  } catch (...) {
+    --awaitingPosted_;
+    throw;
+  }
   --awaitingPosted_;
   // What was left to this leader to write.
   flush(lock);
-  passOn(lock);
 }
 
 void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const std::string& why) {
@@ -341,7 +359,7 @@ void Multiplexer::wait(Lock& lock, Request& request, Instant until, Done done) {
 
 template <class Done>
 void Multiplexer::lead(Lock& lock, Instant until, Done done) {
-  const Role leader(leading_);
+  const Flag leading(leading_);
   for (Node& node : nodes_) {
     if (node.dialing()) node.dialGoesOn(ledUntil_, clock_.now());
   }
@@ -363,8 +381,7 @@ void Multiplexer::sleep(Lock& lock, Request& request, Instant until) {
   wakers_.giveBack(waker);
 }
 
-// Who leaves must not leave others without a leader. The one who has to wait longest leads next, so that the
-// role changes hands as seldom as can be.
+// The one who has to wait longest leads next, so that the role changes hands as seldom as can be.
 void Multiplexer::passOn(Lock& lock) {
   if (!leading_ && !sleeping_.empty()) lock.wake(*sleeping_.back()->waker_);
 }
@@ -436,21 +453,30 @@ void Multiplexer::use(Watched& watched, Instant now) {
       connection.reader.filled(received);
     } while (received > 0 && connection.stream->secure());
   } catch (const Error& fault) {
+    watched.failed = true;
     watched.code = fault.code();
-    watched.fault = fault.what();
+    copyWords(fault.what(), watched.fault);
   } catch (const std::exception& fault) {
-    watched.fault = fault.what();
+    watched.failed = true;
+    copyWords(fault.what(), watched.fault);
   }
 }
 
-void Multiplexer::apply(Lock& lock, Watched& watched, Instant now) {
+// Without an exception, which would leave what other nodes have sent to nobody.
+void Multiplexer::apply(Lock& lock, Watched& watched, Instant now) noexcept {
   Node& node = nodes_[watched.node];
-  if (watched.dial) return applyDial(lock, node, watched);
+  if (watched.dial) {
+    try {
+      return applyDial(lock, node, watched);
+    } catch (const std::exception&) {
+      return node.dialFailed(ErrorCode::storeUnavailable, {}, now);  // no memory for it
+    }
+  }
   if (watched.connection->ended) return;
   if (watched.used) {
     watched.connection->blocked = false;
     deliver(lock, node, now);
-    if (!watched.fault.empty() && node.ready()) end(lock, node, watched.code, watched.fault);
+    if (watched.failed && node.ready()) end(lock, node, watched.code, watched.fault);
   }
   endIfLate(lock, node, now);
 }
@@ -465,7 +491,7 @@ void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
     } else {
       node.dialFailed(ErrorCode::config, refusal, now);
     }
-  } else if (!watched.fault.empty()) {
+  } else if (watched.failed) {
     node.dialFailed(watched.code, watched.fault, now);
   } else {
     return;
@@ -507,11 +533,11 @@ void Multiplexer::endIfLate(Lock& lock, Node& node, Instant now) {
   end(lock, node, ErrorCode::outcomeUnknown, "no reply within the I/O timeout");
 }
 
-void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, const std::string& why) {
+void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, std::string_view why) noexcept {
   const std::shared_ptr<Connection> connection = node.connection;
   std::string text;
   try {
-    text = node.store() + ": " + why;
+    text.append(node.store()).append(": ").append(why);
   } catch (const std::bad_alloc&) {
     // It ends without words.
   }
@@ -563,21 +589,22 @@ void Multiplexer::flushUnlessLeaderWill(Lock& lock) {
 // Hands to the sockets what they take. Who has its own answer already leaves the rest to the leader.
 void Multiplexer::flush(Lock& lock, const Request* own) {
   if (flushing_) return;
-  const Role writer(flushing_);
+  const Flag flushing(flushing_);
   while (takeOutput()) {
     lock.unlock();
     for (Watched& each : flushed_) {
       try {
         each.sentBytes = each.connection->sendSome();
       } catch (const std::exception& fault) {
-        each.fault = fault.what();
+        each.failed = true;
+        copyWords(fault.what(), each.fault);
       }
     }
     lock.lock();
     for (const Watched& each : flushed_) {
       Connection& connection = *each.connection;
       if (connection.ended) continue;
-      if (!each.fault.empty()) {
+      if (each.failed) {
         end(lock, nodes_[each.node], ErrorCode::outcomeUnknown, each.fault);
         continue;
       }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockkeeper/environment.h"
@@ -105,10 +106,11 @@ class Multiplexer {
  private:
   using Lock = WakingLock;
   struct Watched;
+  class Leaving;
 
   Instant begin(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
   void complete(Lock& lock, Request& request, const AskRules& rules, Instant until);
-  void abandon(Lock& lock, Request& request) noexcept;
+  void abandon(Request& request) noexcept;
 
   // Both return the time, which has gone on where they had to wait.
   Instant catchUp(Lock& lock, Instant now);
@@ -131,11 +133,11 @@ class Multiplexer {
   Instant pollOnce(Lock& lock, Instant until);
   Instant watchAll();
   static void use(Watched& watched, Instant now);
-  void apply(Lock& lock, Watched& watched, Instant now);
+  void apply(Lock& lock, Watched& watched, Instant now) noexcept;
   void applyDial(Lock& lock, Node& node, Watched& watched);
   void deliver(Lock& lock, Node& node, Instant now);
   void endIfLate(Lock& lock, Node& node, Instant now);
-  void end(Lock& lock, Node& node, ErrorCode code, const std::string& why);
+  void end(Lock& lock, Node& node, ErrorCode code, std::string_view why) noexcept;
   void finish(Lock& lock, Request& request, Answer& answer, Answer::State state);
   void finish(Lock& lock, std::unique_ptr<Posted> posted);
   void flush(Lock& lock, const Request* own = nullptr);

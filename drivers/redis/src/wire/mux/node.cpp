@@ -39,10 +39,13 @@ void Node::dialGoesOn(Instant attendedUntil, Instant now) {
 }
 
 void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
-  connection = std::make_shared<Connection>(dial->take(), index_, connectionNumber, now);
-  serverRun_ = dial->facts().runId;
-  server_ = dial->server();
-  dial.reset();
+  // All that may fail comes before the first change. A dial that is done serves nobody any more.
+  const std::shared_ptr<Dial> done = std::move(dial);
+  std::string serverRun = done->facts().runId;
+  std::string server = done->server();
+  connection = std::make_shared<Connection>(done->take(), index_, connectionNumber, now);
+  serverRun_ = std::move(serverRun);
+  server_ = std::move(server);
   lastHeard_ = now;
   tried_ = met_ = true;
   misconfigured_ = false;
@@ -51,12 +54,12 @@ void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
   deliverAll(now);
 }
 
-void Node::dialFailed(ErrorCode code, const std::string& text, Instant now) {
+void Node::dialFailed(ErrorCode code, std::string text, Instant now) noexcept {
   dial.reset();
   // Later, a node that was good must be able to go wrong without taking the others with it.
   misconfigured_ = code == ErrorCode::config && (misconfigured_ || !tried_);
   tried_ = true;
-  why_ = text;
+  why_ = std::move(text);
   code_ = code;
   nextDial_ = saturatingAdd(now, backoff_.next(*dialer_.environment().random));
 }
@@ -90,7 +93,7 @@ void Node::deliverAll(Instant now) {
   for (; !undelivered_.empty(); undelivered_.pop_front()) {
     const std::string_view bytes = *undelivered_.front();
     connection->add({.request = nullptr,
-                     .mustArrive = std::move(undelivered_.front()),
+                     .mustArrive = undelivered_.front(),
                      .replies = 1,
                      .dueAt = saturatingAdd(now, dialer_.options().ioTimeout)},
                     bytes, now);

@@ -46,7 +46,7 @@ class Node {
   /// Nobody has attended to the dial since then: that does not count as its time.
   void dialGoesOn(Instant attendedUntil, Instant now);
   void dialSucceeded(std::uint64_t connectionNumber, Instant now);
-  void dialFailed(ErrorCode code, const std::string& text, Instant now);
+  void dialFailed(ErrorCode code, std::string text, Instant now) noexcept;
   /// Nobody waits for the first attempt any longer; it goes on.
   void stopWaitingForFirstDial();
 
