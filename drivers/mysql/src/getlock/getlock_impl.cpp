@@ -126,7 +126,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   if (reply->error != 0) failGranted(use, *reply, name, token);
   checkAnswer(use, *reply);
   const std::optional<Fence> fence = reply->number(3);
-  if (fence) sessions_.setFence(name, token, *fence);
+  if (fence && !sessions_.setFence(name, token, use->server->id(), *fence)) lose(use, "the lock is lost");
   return {sentAt, request.ttl, fence, fence ? turnsOf(request) : 1};
 }
 
@@ -135,7 +135,7 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
   if (!fences_) return granted;
   const Claim& claim = request.claim;
   if (granted.fence) return granted;
-  if (const auto held = sessions_.look(name)) granted.fence = held->fence;
+  if (const auto held = sessions_.look(name); held && held->token == claim.token) granted.fence = held->fence;
   if (granted.fence) return granted;
   const std::uint64_t session = use->server->id();
   const std::string server = use->server->server();
@@ -157,7 +157,10 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
     giveBack(name, claim.token);
     throw;
   }
-  sessions_.setFence(name, claim.token, *granted.fence);
+  // Whoever used the session meanwhile has told of the loss of its locks; nobody listened for this one yet.
+  if (!sessions_.setFence(name, claim.token, session, *granted.fence)) {
+    throw OutcomeUnknown(display() + ": the lock was lost while its fence was drawn");
+  }
   return granted;
 }
 

@@ -130,10 +130,14 @@ void LockSessions::remove(const LockSession& session, std::string_view name, con
   names_.erase(found);
 }
 
-void LockSessions::setFence(std::string_view name, const Token& token, Fence fence) {
+bool LockSessions::setFence(std::string_view name, const Token& token, std::uint64_t sessionId, Fence fence) {
   const std::lock_guard guard(mutex_);
   const auto found = names_.find(name);
-  if (found != names_.end() && found->second.token == token) found->second.fence = fence;
+  if (found == names_.end()) return false;
+  HeldName& held = found->second;
+  if (held.token != token || held.sessionId != sessionId) return false;
+  held.fence = fence;
+  return true;
 }
 
 bool LockSessions::extend(const LockSession& session, std::string_view name, const Token& token,

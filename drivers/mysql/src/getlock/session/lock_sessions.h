@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -95,7 +96,9 @@ class LockSessions {
   std::vector<std::string> names(const LockSession& session);
   void add(HeldName held);
   void remove(const LockSession& session, std::string_view name, const Token& token);
-  void setFence(std::string_view name, const Token& token, Fence fence);
+  /// Also when it is not in use; false when the session that the server counts as `sessionId` does not hold
+  /// it any more.
+  bool setFence(std::string_view name, const Token& token, std::uint64_t sessionId, Fence fence);
   /// The lease runs until `end` from now on; false when the session does not hold it.
   bool extend(const LockSession& session, std::string_view name, const Token& token, Instant end);
   /// The lease of whoever holds it ends now.

@@ -1,5 +1,8 @@
+#include <Poco/Data/Session.h>
+
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -101,6 +104,30 @@ TEST_P(GetLockLostSession, ALostSessionCostsOnlyItsOwnLocks) {
   store.server.execute("KILL " + store.ask("SELECT IS_USED_LOCK('" + first.key + "')"));
   EXPECT_EQ(renew(*driver, first, 10s), RenewOutcome::notOwner);
   EXPECT_EQ(renew(*driver, second, 20s), RenewOutcome::renewed);
+}
+
+TEST_P(GetLockLostSession, ALockThatEndsWhileItsFenceIsDrawnIsNotGranted) {
+  const auto driver = store.open("connections=1");
+  const Claimant other{};
+  ASSERT_TRUE(granted(driver->acquire(other.request())));
+  // Its session holds another lock, so that its fences are drawn elsewhere.
+  const Claimant who{};
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  ASSERT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  Poco::Data::Session blocker("MySQL", store.server.connectionString(store.database), 10);
+  blocker.begin();
+  blocker << "UPDATE lockkeeper_fences SET owner = 'x'", Poco::Data::Keywords::now;
+
+  auto claim = std::async(std::launch::async, [&] { return driver->acquire(who.request()); });
+  EXPECT_TRUE(waitUntil([&] {
+    return store.server.ask(
+               "SELECT COUNT(*) FROM information_schema.processlist"
+               " WHERE info LIKE 'INSERT INTO lockkeeper_fences%'") == "1";
+  }));
+  store.server.execute("KILL " + store.ask("SELECT IS_USED_LOCK('" + other.key + "')"));
+  EXPECT_EQ(renew(*driver, other), RenewOutcome::notOwner) << "now the driver knows";
+  blocker.rollback();
+  EXPECT_THROW((void)claim.get(), Error);
 }
 
 TEST_P(GetLockLostSession, NobodyIsWaitedForWhenThereIsNoSessionToRenewOn) {
