@@ -32,12 +32,6 @@ constexpr std::size_t mostFenceSessions = 4;
 // Rounded up: a session may outlive the lease of a silent holder, never the other way round.
 seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); }
 
-void checkTtl(milliseconds ttl) {
-  if (ttl >= leastTtl) return;
-  throw std::invalid_argument("the ttl is " + formatDuration(ttl) + ": mysql+getlock keeps at least " +
-                              formatDuration(leastTtl) + ", because the server counts whole seconds");
-}
-
 // A claim that was sent before may have its fence already, and no others.
 std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.turns; }
 
@@ -57,6 +51,12 @@ Preparation preparationOf(const GetLockOptions& options) {
 GetLockDriver::Impl::Impl(const GetLockOptions& options, const Environment& environment)
     : opener_(options, preparationOf(options), environment), sessions_(opener_, options.connections) {
   if (options.fence) fences_.emplace(options, std::min(options.connections, mostFenceSessions), environment);
+}
+
+void GetLockDriver::Impl::checkTtl(milliseconds ttl) {
+  if (ttl >= leastTtl) return;
+  throw std::invalid_argument("the ttl is " + formatDuration(ttl) + ": mysql+getlock keeps at least " +
+                              formatDuration(leastTtl) + ", because the server counts whole seconds");
 }
 
 AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {

@@ -38,6 +38,9 @@ class GetLockDriver::Impl {
   const ForkGuard forkGuard;
 
  private:
+  /// Throws std::invalid_argument for one that the server cannot count.
+  static void checkTtl(std::chrono::milliseconds ttl);
+
   Instant now() const { return opener_.clock().now(); }
   std::chrono::milliseconds ioTimeout() const { return opener_.options().ioTimeout; }
 

@@ -27,6 +27,7 @@ seconds serverWait(std::chrono::nanoseconds length) {
 
 AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
                                                   std::chrono::nanoseconds waitFor, std::stop_token stop) {
+  checkTtl(request.ttl);
   const Instant waitUntil = saturatingAdd(now(), waitFor);
   if (stop.stop_requested() || now() >= waitUntil) return Busy{};
 

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "getlock_fixture.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::test {
@@ -105,6 +106,10 @@ TEST_P(GetLockExpiry, RefusesATtlThatTheServerCannotCount) {
     EXPECT_NE(std::string(error.what()).find("at least 1s"), std::string::npos) << error.what();
   }
   EXPECT_TRUE(manager.tryLock("k", {.ttl = 1s}));
+  // Core begins with this one when others have waited for the key.
+  EXPECT_THROW(
+      (void)capability<Waitable>(*store.direct)->acquireWaiting(requestFor(Claimant{}, 999ms), 1s, {}),
+      std::invalid_argument);
 }
 
 TEST_P(GetLockExpiry, AKilledHolderIsFreeAtOnce) {
