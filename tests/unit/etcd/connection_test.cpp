@@ -3,10 +3,13 @@
 #include <Poco/Net/ServerSocket.h>
 #include <Poco/Net/StreamSocket.h>
 
+#include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "lockkeeper/driver/clock.h"
+#include "wait_until.h"
 
 #include <gtest/gtest.h>
 
@@ -102,6 +105,62 @@ TEST_F(EtcdConnection, ReadsNoLongerThanItMayFromAServerThatNeverStops) {
   EXPECT_FALSE(completes());
   EXPECT_EQ(connection.reply().body().size(), 10000U);
   EXPECT_FALSE(connection.hasMore());
+}
+
+/// Connections to a name that has two addresses.
+class EtcdConnectionToAName : public ::testing::Test {
+ protected:
+  static Poco::Net::ServerSocket bound() {
+    Poco::Net::ServerSocket socket;
+    socket.bind(Poco::Net::SocketAddress("127.0.0.1", 0));
+    return socket;
+  }
+  /// Goes on until the address is connected to.
+  bool comesTo(std::size_t address, Connection& connection) {
+    return test::waitUntil([&] {
+      (void)connection.advance(clock, Instant::min());
+      return listeners[address].poll({}, Poco::Net::Socket::SELECT_READ);
+    });
+  }
+  std::unique_ptr<Connection> begin(const Poco::Net::Context::Ptr& tls = nullptr) {
+    auto made = std::make_unique<Connection>(0, host, tls, Instant{});
+    made->post("/v3/kv/txn", "Host: h\r\n", "{}");
+    return made;
+  }
+
+  TickingClock clock;
+  std::array<Poco::Net::ServerSocket, 2> listeners{bound(), bound()};  // none of which listens yet
+  MemberHost host{
+      {.host = "etcd.example", .port = 2379},
+      milliseconds{0},
+      [all = Location({listeners[0].address(), listeners[1].address()})](const auto&, auto) { return all; }};
+};
+
+TEST_F(EtcdConnectionToAName, IsMadeToTheNextAddressWhenOneRefuses) {
+  listeners[1].listen();
+  EXPECT_TRUE(comesTo(1, *begin()));
+}
+
+TEST_F(EtcdConnectionToAName, BeginsWithTheAddressThatTheLastOneWasMadeTo) {
+  listeners[1].listen();
+  const auto first = begin();
+  ASSERT_TRUE(comesTo(1, *first));
+  (void)listeners[1].acceptConnection();
+  listeners[0].listen();
+  EXPECT_TRUE(comesTo(1, *begin()));
+}
+
+TEST_F(EtcdConnectionToAName, BeginsWithTheNextAddressWhenTheLastOneWasGivenUp) {
+  for (auto& each : listeners) each.listen();
+  const std::string none;
+  const auto tls = makeTlsContext({none, none, none});
+  ASSERT_TRUE(comesTo(0, *begin(tls))) << "where nobody shakes hands";
+  EXPECT_TRUE(comesTo(1, *begin(tls)));
+}
+
+TEST_F(EtcdConnectionToAName, IsNoneWhenAllAddressesRefuse) {
+  const auto made = begin();
+  EXPECT_THROW(test::waitUntil([&] { return made->advance(clock, Instant::min()); }), StreamBroken);
 }
 
 }  // namespace

@@ -338,5 +338,22 @@ TEST_F(EtcdNames, AnAddressThatWasFoundServesWhileTheResolverFails) {
   EXPECT_EQ(names.asked(), 2);
 }
 
+TEST(EtcdAddresses, OneThatRefusesFailsNoCallWhileAnotherOneAnswers) {
+  const Member member;
+  Poco::Net::ServerSocket refusing;  // It does not listen.
+  refusing.bind(Poco::Net::SocketAddress("127.0.0.1", 0));
+  const std::vector<Poco::Net::SocketAddress> addresses{refusing.address(), {"127.0.0.1", member.port()}};
+  EtcdOptions options;
+  options.members = {{.host = "etcd.example", .port = 2379}, {.host = "other.example", .port = 2379}};
+  options.connectTimeout = options.ioTimeout = 5s;
+  Gateway gateway(options, {}, [addresses](const std::string& host, std::uint16_t) {
+    return host == "etcd.example" ? Location(addresses) : throw StreamBroken("no such host");
+  });
+  std::vector<BatchedCall> calls(40, {.body = "{}"});
+  gateway.callAll("/path", calls, systemClock()->now() + 10s);
+  for (const BatchedCall& each : calls) EXPECT_TRUE(each.answer) << each.cause;
+  EXPECT_EQ(gateway.current(), 0U) << "it is no fault of the member";
+}
+
 }  // namespace
 }  // namespace lockkeeper::etcd

@@ -6,6 +6,10 @@
 
 namespace lockkeeper::etcd {
 
+Connection::~Connection() {
+  if (!connected_ && !addresses_.empty()) host_.passOn(turn_);
+}
+
 void Connection::post(std::string_view path, std::string_view fields, std::string_view body) {
   out_.assign("POST ").append(path).append(" HTTP/1.1\r\n");
   out_.append(fields);
@@ -37,12 +41,23 @@ bool Connection::advance(const Clock& clock, Instant until) {
 }
 
 bool Connection::connect() {
-  if (!stream_) {
-    const auto address = host_.addressFrom(*lookup_);
-    if (!address) return false;
-    stream_.emplace(host_.name(), *address, tls_);
+  if (addresses_.empty()) {
+    auto found = host_.addressesFrom(*lookup_);
+    if (!found) return false;
+    addresses_ = *std::move(found);
+    turn_ = host_.turn();
   }
-  return stream_->connect();
+  while (true) {
+    try {
+      if (!stream_) stream_.emplace(host_.name(), addresses_[turn_ % addresses_.size()], tls_);
+      return stream_->connect();
+    } catch (const StreamBroken&) {
+      host_.passOn(turn_);
+      if (++refusals_ == addresses_.size()) throw;
+    }
+    ++turn_;
+    stream_.reset();
+  }
 }
 
 bool Connection::usable(const Clock& clock) noexcept {

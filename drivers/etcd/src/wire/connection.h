@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/stream/stream.h"
@@ -22,6 +23,9 @@ class Connection {
   /// Begins to look up `host`, which must outlive it.
   Connection(std::size_t member, MemberHost& host, Poco::Net::Context::Ptr tls, Instant now)
       : member_(member), host_(host), tls_(std::move(tls)), lookup_(host.lookUp(now)) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
 
   /// Which member it leads to.
   std::size_t member() const { return member_; }
@@ -30,9 +34,9 @@ class Connection {
   /// reply to one whose reply was left has come.
   void post(std::string_view path, std::string_view fields, std::string_view body);
 
-  /// Goes on as far as it can, until `until` if the server sends and sends, and takes in one piece of what
-  /// has come at least. True once the reply is complete. Throws StreamBroken, and ConfigError for a
-  /// certificate that is not right.
+  /// Connects to one of the host's addresses, whichever answers, and goes on as far as it can, until `until`
+  /// if the server sends and sends, and takes in one piece of what has come at least. True once the reply is
+  /// complete. Throws StreamBroken, and ConfigError for a certificate that is not right.
   bool advance(const Clock& clock, Instant until);
 
   /// What advance() waits for, unless it has more to do.
@@ -58,6 +62,7 @@ class Connection {
   bool hasLeftReply() const { return leftReply_; }
 
  private:
+  /// To the next address when one refuses; throws StreamBroken when all have.
   bool connect();
   bool receive(const Clock& clock, Instant until);
   /// Whether nothing has come that nobody asked for, such as the end of the connection.
@@ -67,7 +72,10 @@ class Connection {
   MemberHost& host_;
   const Poco::Net::Context::Ptr tls_;
   const std::shared_ptr<HostLookup> lookup_;
-  std::optional<Stream> stream_;  // once the address is known
+  std::vector<Poco::Net::SocketAddress> addresses_;  // once the lookup is done
+  std::size_t turn_ = 0;                             // modulo their number: the one that is tried
+  std::size_t refusals_ = 0;
+  std::optional<Stream> stream_;  // once the addresses are known
   HttpReply reply_;
   std::string out_;
   Instant sentAt_{};

@@ -1,7 +1,6 @@
 #include "wire/member_host.h"
 
 #include <utility>
-#include <vector>
 
 #include "lockkeeper/stream/stream.h"
 
@@ -41,19 +40,15 @@ std::shared_ptr<HostLookup> MemberHost::lookUp(Instant now) {
   return running_ = std::make_shared<HostLookup>(member_.host, member_.port, resolve_);
 }
 
-std::optional<SocketAddress> MemberHost::addressFrom(HostLookup& lookup) {
+std::optional<std::vector<SocketAddress>> MemberHost::addressesFrom(HostLookup& lookup) {
   if (!lookup.done()) return std::nullopt;
   const std::lock_guard guard(mutex_);
-  const auto next = [this](const HostLookup& from) {
-    const auto& addresses = addressesIn(from);
-    return addresses[turn_++ % addresses.size()];
-  };
   try {
-    return next(lookup);
+    return addressesIn(lookup);
   } catch (const StreamBroken&) {
     if (!found_) throw;
   }
-  return next(*found_);
+  return addressesIn(*found_);
 }
 
 }  // namespace lockkeeper::etcd

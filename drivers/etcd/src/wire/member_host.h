@@ -2,12 +2,14 @@
 
 #include <Poco/Net/SocketAddress.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/etcd/etcd_options.h"
@@ -27,20 +29,26 @@ class MemberHost {
   /// The lookup that a new connection has to wait for.
   std::shared_ptr<HostLookup> lookUp(Instant now);
 
-  /// Where that connection leads: to each of the addresses in turn, and to those found earlier when the
-  /// lookup has failed. Empty: the lookup is not done. Throws StreamBroken when no address is known.
-  std::optional<Poco::Net::SocketAddress> addressFrom(HostLookup& lookup);
+  /// Where that connection may lead: to each of these, or to those found earlier when the lookup has failed.
+  /// Empty: the lookup is not done. Throws StreamBroken when no address is known.
+  std::optional<std::vector<Poco::Net::SocketAddress>> addressesFrom(HostLookup& lookup);
+
+  /// Which of its addresses a new connection tries first, modulo their number: the one that the last ones
+  /// were made to.
+  std::size_t turn() const { return turn_; }
+  /// No connection was made to that one.
+  void passOn(std::size_t turn) noexcept { turn_.compare_exchange_strong(turn, turn + 1); }
 
  private:
   const Member member_;
   const std::chrono::milliseconds patience_;
   const Resolver resolve_;
+  std::atomic<std::size_t> turn_ = 0;
 
   std::mutex mutex_;
   std::shared_ptr<HostLookup> running_;  // the last one, unless it is seen that it is done
   Instant began_{};
   std::shared_ptr<HostLookup> found_;  // the last one that has found addresses
-  std::size_t turn_ = 0;
 };
 
 }  // namespace lockkeeper::etcd
