@@ -177,6 +177,9 @@ bool Gateway::hadItsTime(Instant since, Instant until, std::chrono::milliseconds
 }
 
 void Gateway::suspect(std::size_t member) {
+  // Its name may stand for several.
+  MemberHost& host = *hosts_[member];
+  host.passOn(host.turn());
   current_.compare_exchange_strong(member, (member + 1) % options_.members.size());
 }
 

@@ -34,9 +34,9 @@ class MemberHost {
   std::optional<std::vector<Poco::Net::SocketAddress>> addressesFrom(HostLookup& lookup);
 
   /// Which of its addresses a new connection tries first, modulo their number: the one that the last ones
-  /// were made to.
+  /// were made to, until passOn().
   std::size_t turn() const { return turn_; }
-  /// No connection was made to that one.
+  /// No connection was made to that one, or who answers there is of no use.
   void passOn(std::size_t turn) noexcept { turn_.compare_exchange_strong(turn, turn + 1); }
 
  private:
