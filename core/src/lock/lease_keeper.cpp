@@ -147,6 +147,15 @@ Lease* LeaseKeeper::Shard::find(const Token& token) const {
   return byToken.find(hashOf(token), [&](const Lease& each) { return each.token == token; });
 }
 
+void LeaseKeeper::Shard::noteUnknownLoss(const Token& token) noexcept {
+  unknownLosses_[nextUnknownLoss_] = token;
+  nextUnknownLoss_ = (nextUnknownLoss_ + 1) % unknownLosses_.size();
+}
+
+bool LeaseKeeper::Shard::knowsLossOf(const Token& token) const noexcept {
+  return std::ranges::find(unknownLosses_, token) != unknownLosses_.end();
+}
+
 Instant LeaseKeeper::firstRenewal() {
   Instant first = Instant::max();
   for (Shard& shard : shards_) {
@@ -197,9 +206,9 @@ void LeaseKeeper::add(Lease& lease) {
   {
     const std::lock_guard held(shard.mutex);
     shard.reserve(shard.byToken.size() + 1);
-    if (inDoubt(lease)) {
+    if (inDoubt(lease) || shard.knowsLossOf(lease.token)) {
       lease.state.store(LockState::suspect, std::memory_order_release);
-      lease.renewAt = lastDoubt_;
+      lease.renewAt = lease.acquiredAt;
     }
     shard.add(lease);
     due = dueOf(lease);
@@ -461,7 +470,10 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
       Shard& shard = shardOf(token);
       const std::lock_guard held(shard.mutex);
       Lease* const lease = shard.find(token);
-      if (lease == nullptr) continue;
+      if (lease == nullptr) {
+        shard.noteUnknownLoss(token);
+        continue;
+      }
       if (lost.empty()) {
         renewal = environment_.clock->now();
         putInDoubt(shard, *lease, renewal);

@@ -120,6 +120,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
     void add(Lease& lease);
     void remove(Lease& lease);
     Lease* find(const Token& token) const;
+    void noteUnknownLoss(const Token& token) noexcept;
+    bool knowsLossOf(const Token& token) const noexcept;
+
+   private:
+    // The last ones that the store has reported of claims that were not here: it may be faster than a grant.
+    std::array<Token, 8> unknownLosses_{};
+    std::size_t nextUnknownLoss_ = 0;
   };
   /// When a renewer and an expiry thread have to look after a lease.
   struct Due {

@@ -65,6 +65,26 @@ TEST_F(LeaseKeeperTest, TenThousandLocksSurviveAStoreThatTakesASecondForEachAnsw
   network->resume();
 }
 
+// A session that holds a lock may end before the driver has returned the grant.
+TEST_F(LeaseKeeperTest, ALossThatIsReportedBeforeTheGrantIsFoundAtOnce) {
+  struct LosesAtOnce final : Decorator {
+    explicit LosesAtOnce(std::shared_ptr<MemoryDriver> store)
+        : Decorator(store), breakable(std::move(store)) {}
+    AcquireResult acquire(const AcquireRequest& request) override {
+      auto result = Decorator::acquire(request);
+      breakable->breakLock(request.claim.key, request.deadline);
+      return result;
+    }
+    const std::shared_ptr<MemoryDriver> breakable;
+  };
+  LockManager unlucky(std::make_shared<LosesAtOnce>(store), options(seed + 2));
+  const auto automatic = unlucky.lock("automatic", {.ttl = 30s});
+  const auto manual = unlucky.lock("manual", {.ttl = 30s, .renew = Renew::manual});
+  listener->await("lost: not the owner any more automatic");
+  listener->await("lost: not the owner any more manual");
+  EXPECT_EQ(clock->now(), start);
+}
+
 TEST_F(LeaseKeeperTest, AShortLeaseDoesNotCutTheOthersRenewalShort) {
   const auto lasting = manager.lock("lasting", {.ttl = 30300ms});
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 10100ms));
