@@ -47,8 +47,8 @@ void SocketWatch::run() {
       if (first->second != expired) ::shutdown(first->second, SHUT_RDWR);
       first->second = expired;
     }
-    // By now, the guard that woke this thread has usually gone. The thread still sleeps only until that guard's
-    // time, so that later guards need not wake it.
+    // By now, the guard that woke this thread has usually gone. The thread still sleeps only until that
+    // guard's time, so that later guards need not wake it.
     if (sleepsUntil_ <= now) sleepsUntil_ = first == sockets_.end() ? Instant::max() : first->first;
     clock_->wait(held, changed_, sleepsUntil_);
   }
