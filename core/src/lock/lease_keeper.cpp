@@ -239,7 +239,7 @@ void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
     const Instant now = environment_.clock->now();
     lease.startHolding(terms, now);
     // A holder that renews by hand plans no renewal, but the doubt has to be ended all the same.
-    if (inDoubt(lease)) lease.renewAt = now;
+    if (inDoubt(lease) || shard.knowsLossOf(lease.token)) lease.renewAt = now;
     shard.add(lease);
     due = dueOf(lease);
   }

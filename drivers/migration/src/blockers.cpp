@@ -45,11 +45,11 @@ std::optional<std::string> whatBlocks(const Member& member, const MigrationState
 }  // namespace
 
 std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
-  return blockersOf(state, target, observation, state.since);
+  return blockersFor(state, target, observation, state.since);
 }
 
-std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation,
-                                milliseconds watched) {
+std::vector<Blocker> blockersFor(const MigrationState& state, const Rules& target, milliseconds observation,
+                                 milliseconds watched) {
   std::vector<Blocker> found;
   milliseconds locksEndAfter{0};
   for (const Member& member : state.members) {

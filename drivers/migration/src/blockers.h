@@ -7,9 +7,9 @@
 
 namespace lockkeeper::migration {
 
-/// As the public blockersOf(), for a member that knows for how long the old store has been watched for
-/// outsiders in the way of `target`.
-std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
-                                std::chrono::milliseconds observation, std::chrono::milliseconds watched);
+/// blockersOf(), for a member that knows for how long the old store has been watched for outsiders in the way
+/// of `target`.
+std::vector<Blocker> blockersFor(const MigrationState& state, const Rules& target,
+                                 std::chrono::milliseconds observation, std::chrono::milliseconds watched);
 
 }  // namespace lockkeeper::migration

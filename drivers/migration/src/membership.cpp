@@ -337,8 +337,8 @@ void Membership::step(const MigrationState& state, Instant deadline) {
 // the others have known what is in its way.
 std::vector<Blocker> Membership::blockers(const MigrationState& state, const Rules& wanted) const {
   const auto wantedFor = std::chrono::floor<milliseconds>(environment_.clock->now() - wantedSince_);
-  return blockersOf(state, wanted, options_.observation,
-                    state.target ? state.since : std::min(state.since, wantedFor));
+  return blockersFor(state, wanted, options_.observation,
+                     state.target ? state.since : std::min(state.since, wantedFor));
 }
 
 // Errors of the old store count as an outsider: nobody knows that there is none.

@@ -64,7 +64,9 @@ TEST_F(Contention, ABusyKeyIsBusyWithAHintAndKeepsNoVotesOfTheLoser) {
   loses.key = holds.key;
   ASSERT_TRUE(granted(driver->acquire(request(holds, 20s))));
   ASSERT_TRUE(waitUntil([&] { return votes(holds.key) == nodeCount; }));
-  const AcquireResult result = driver->acquire(request(loses, 20s));
+  AcquireRequest asks = request(loses, 20s);
+  asks.waits = true;
+  const AcquireResult result = driver->acquire(asks);
   ASSERT_TRUE(std::holds_alternative<Busy>(result));
   ASSERT_TRUE(std::get<Busy>(result).retryAfter);
   EXPECT_GT(*std::get<Busy>(result).retryAfter, 1s);

@@ -355,5 +355,20 @@ TEST(EtcdAddresses, OneThatRefusesFailsNoCallWhileAnotherOneAnswers) {
   EXPECT_EQ(gateway.current(), 0U) << "it is no fault of the member";
 }
 
+TEST(EtcdAddresses, OneThatIsSilentIsLeftForAnotherOne) {
+  const Member member;
+  const Poco::Net::ServerSocket silent(Poco::Net::SocketAddress("127.0.0.1", 0));  // It accepts nothing.
+  const std::vector<Poco::Net::SocketAddress> addresses{silent.address(), {"127.0.0.1", member.port()}};
+  EtcdOptions options;
+  options.members = {{.host = "etcd.example", .port = 2379}};
+  options.connectTimeout = options.ioTimeout = 500ms;
+  Gateway gateway(options, {}, [addresses](const auto&, auto) { return Location(addresses); });
+  const auto until = systemClock()->now() + 10s;
+  EXPECT_NO_THROW((void)gateway.call("/path", "{}", until, Effect::none));
+  std::vector<BatchedCall> calls(4, {.body = "{}"});
+  gateway.callAll("/path", calls, until);
+  for (const BatchedCall& each : calls) EXPECT_TRUE(each.answer) << each.cause;
+}
+
 }  // namespace
 }  // namespace lockkeeper::etcd

@@ -132,7 +132,10 @@ void WakeUps::attend(Lock& lock, Instant until, Instant end) {
   if (!leaseKept) tellAll();
   const bool silent = connection_ && !live_ && store_.clock().now() >= answerBy_;
   if (!broken && connection_ && !readOn()) broken = true;
-  if (silent && !live_) store_.suspect(connection_->member());
+  if (silent && !live_) {
+    connection_->avoidAddress();
+    store_.suspect(connection_->member());
+  }
   if (broken || (silent && !live_)) drop();
 }
 

@@ -53,8 +53,12 @@ class Batch {
       for (const Line& line : lines_) awaited.push_back(line.connection->awaited());
       ::poll(awaited.data(), awaited.size(), pollTime(until, time));
     }
-    for (const Line& line : lines_) fail(line, "no answer in time");
-    suspicious_ = suspicious_ || Gateway::hadItsTime(since, until, own);
+    const bool hadItsTime = Gateway::hadItsTime(since, until, own);
+    for (const Line& line : lines_) {
+      fail(line, "no answer in time");
+      if (hadItsTime) line.connection->avoidAddress();
+    }
+    suspicious_ = suspicious_ || hadItsTime;
   }
 
  private:
@@ -93,6 +97,7 @@ class Batch {
       } catch (const std::exception& broken) {  // StreamBroken, or a certificate that is not right
         fail(line, broken.what());
         suspicious_ = true;
+        line.connection->avoidAddress();
         line.connection.reset();
       }
     }

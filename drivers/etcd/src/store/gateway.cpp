@@ -115,6 +115,7 @@ Gateway::Attempt Gateway::attempt(std::string_view path, std::string_view body, 
   } catch (const ConfigError& error) {
     result.fault = {Kind::memberSetUp, error.what()};
   }
+  if (used && result.suspicious) used->avoidAddress();
   return result;
 }
 
@@ -177,9 +178,6 @@ bool Gateway::hadItsTime(Instant since, Instant until, std::chrono::milliseconds
 }
 
 void Gateway::suspect(std::size_t member) {
-  // Its name may stand for several.
-  MemberHost& host = *hosts_[member];
-  host.passOn(host.turn());
   current_.compare_exchange_strong(member, (member + 1) % options_.members.size());
 }
 

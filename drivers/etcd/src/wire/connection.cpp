@@ -6,10 +6,6 @@
 
 namespace lockkeeper::etcd {
 
-Connection::~Connection() {
-  if (!connected_ && !addresses_.empty()) host_.passOn(turn_);
-}
-
 void Connection::post(std::string_view path, std::string_view fields, std::string_view body) {
   out_.assign("POST ").append(path).append(" HTTP/1.1\r\n");
   out_.append(fields);

@@ -25,7 +25,6 @@ class Connection {
       : member_(member), host_(host), tls_(std::move(tls)), lookup_(host.lookUp(now)) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection();
 
   /// Which member it leads to.
   std::size_t member() const { return member_; }
@@ -43,6 +42,11 @@ class Connection {
   pollfd awaited() const;
   /// The last advance() was over before it had read what has come.
   bool hasMore() const { return more_; }
+
+  /// Nobody answers where it leads: new connections to the host begin with another address.
+  void avoidAddress() noexcept {
+    if (!addresses_.empty()) host_.passOn(turn_);
+  }
 
   bool connected() const { return connected_; }
   /// Whether the first byte of the request was given to the system, and when: before that.

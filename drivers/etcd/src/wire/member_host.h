@@ -34,9 +34,9 @@ class MemberHost {
   std::optional<std::vector<Poco::Net::SocketAddress>> addressesFrom(HostLookup& lookup);
 
   /// Which of its addresses a new connection tries first, modulo their number: the one that the last ones
-  /// were made to, until passOn().
+  /// were made to.
   std::size_t turn() const { return turn_; }
-  /// No connection was made to that one, or who answers there is of no use.
+  /// Nobody answers at that one. Counts once, however many find out.
   void passOn(std::size_t turn) noexcept { turn_.compare_exchange_strong(turn, turn + 1); }
 
  private:

@@ -371,9 +371,9 @@ class SlowStatements final : public Clock {
   mutable lockkeeper::testing::FakeClock clock_;
 };
 
-class SlowReservations : public ::testing::Test {
+class SqliteReservations : public ::testing::Test {
  protected:
-  SlowReservations() {
+  SqliteReservations() {
     service.restock("pen", 2);
     service.restock("ink", 2);
   }
@@ -386,7 +386,7 @@ class SlowReservations : public ::testing::Test {
       shop.service(Way::conditionalUpdate, {.operationTimeout = 10s, .environment = {.clock = statements}});
 };
 
-TEST_F(SlowReservations, AreSettledInTimeOrNotAtAll) {
+TEST_F(SqliteReservations, AreSettledInTimeOrNotAtAll) {
   ASSERT_EQ(service.reserve(one, 24h, "one").state, ReservationState::held);
   ASSERT_EQ(service.reserve(several, 24h, "several").state, ReservationState::held);
   for (const char* id : {"one", "several"}) {
@@ -399,7 +399,7 @@ TEST_F(SlowReservations, AreSettledInTimeOrNotAtAll) {
   }
 }
 
-TEST_F(SlowReservations, ThatHaveExpiredAreAnsweredInTimeOrNotAtAll) {
+TEST_F(SqliteReservations, ThatHaveExpiredAreAnsweredInTimeOrNotAtAll) {
   // Short enough that the call finds out in time that its id has expired.
   for (const auto& [cart, each] : {std::pair{one, 30s}, std::pair{several, 40s}}) {
     const std::string id = cart.front().sku;

@@ -562,7 +562,12 @@ void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, std::string_view w
 void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::State state) {
   answer.state = state;
   --request.waiting_;
-  if (request.waker_ == nullptr || !request.over()) return;
+  if (request.waker_ == nullptr) return;
+  try {
+    if (!request.over()) return;
+  } catch (const std::bad_alloc&) {
+    // Its caller wakes up and asks again.
+  }
   lock.wake(*request.waker_);
   // It has all that it waits for: it is not to be chosen to lead the others.
   std::erase(sleeping_, &request);
