@@ -18,7 +18,7 @@ using lockkeeper::testing::BestOfThree;
 class EtcdQueue : public EtcdWaiters {};
 
 TEST_F(EtcdQueue, AReleaseWakesUpTheNextOneAlone) {
-  constexpr std::size_t count = 16;
+  constexpr std::size_t count = 8;
   const auto holding = open();
   const Claimant holder = another();
   ASSERT_TRUE(granted(holding->acquire(holder.request())));
