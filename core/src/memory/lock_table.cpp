@@ -62,7 +62,10 @@ bool LockTable::handOver(KeyRecord& record, Instant now) {
     record.waiters.pop_front();
     next->wakeUp.notify_one();
   }
-  if (record.isFree(now)) return false;
+  if (record.isFree(now)) {
+    record.latestLook = Instant::min();
+    return false;
+  }
   record.wakeWaiters(record.shares && !wasShared);
   return true;
 }
@@ -76,21 +79,14 @@ bool LockTable::refresh(KeyRecord& record, Instant now) {
   return handOver(record, now);
 }
 
-LockTable::Records::iterator LockTable::findHeld(std::string_view key, Instant now) {
-  const auto found = records_.find(key);
-  if (found == records_.end() || refresh(found->second, now)) return found;
-  spare_ = records_.extract(found);
-  return records_.end();
-}
-
 KeyRecord* LockTable::find(std::string_view key, Instant now) {
-  const auto found = findHeld(key, now);
-  return found == records_.end() ? nullptr : &found->second;
+  const auto found = records_.find(key);
+  return found == records_.end() || !refresh(found->second, now) ? nullptr : &found->second;
 }
 
 bool LockTable::free(const Claim& claim, Instant now) {
-  const auto found = findHeld(claim.key, now);
-  if (found == records_.end()) return false;
+  const auto found = records_.find(claim.key);
+  if (found == records_.end() || !refresh(found->second, now)) return false;
   KeyRecord& record = found->second;
   if (record.shares) {
     if (!record.shares->remove(claim.token)) return false;
@@ -99,49 +95,42 @@ bool LockTable::free(const Claim& claim, Instant now) {
     if (record.token != claim.token) return false;
     record.end = Instant::min();
   }
-  if (!handOver(record, now)) spare_ = records_.extract(found);
+  if (!handOver(record, now) && records_.size() > fewRecords) records_.erase(found);
   return true;
 }
 
-// Free, as long as nothing is granted.
-KeyRecord& LockTable::add(std::string_view key) {
-  if (!spare_) return records_.try_emplace(std::string(key)).first->second;
-  spare_.key() = key;
-  spare_.mapped().end = Instant::min();
-  spare_.mapped().latestLook = Instant::min();
-  spare_.mapped().shares.reset();
-  return records_.insert(std::move(spare_)).position->second;
-}
-
-// Leases that ended unseen take memory until somebody asks for their key: clear them away now and then.
+// Keys that are free take memory: those that were released while there were few records, so that they need
+// not be allocated again, and those whose leases ended unseen. Clear them away now and then.
 void LockTable::sweep(Instant now) {
   if (records_.size() < sweepAt_) return;
   std::erase_if(records_,
                 [&](const auto& entry) { return entry.second.isOver(now) && entry.second.waiters.empty(); });
-  sweepAt_ = std::max<std::size_t>(1024, 2 * records_.size());
+  sweepAt_ = std::max(fewRecords, 2 * records_.size());
 }
 
 AcquireResult LockTable::acquire(const AcquireRequest& request, Instant now) {
-  KeyRecord* const record = find(request.claim.key, now);
-  if (record == nullptr) {
+  const auto found = records_.find(request.claim.key);
+  if (found == records_.end()) {
     sweep(now);
-    return grant(add(request.claim.key), request, now);
+    return grant(records_.try_emplace(std::string(request.claim.key)).first->second, request, now);
   }
-  if (record->shares) {
-    if (record->shares->extend(request.claim.token, now + request.ttl))
-      return Granted{now, request.ttl, record->shares->find(request.claim.token)->fence};
-    record->checkLimit(request.claim);
-    const bool isNext = request.ahead || record->waiters.empty();
-    if (isNext && record->fits(request.claim.share, now)) {
-      const Granted granted = grant(*record, request, now);
-      record->wakeWaiters();
+  KeyRecord& record = found->second;
+  if (!refresh(record, now)) return grant(record, request, now);
+  if (record.shares) {
+    if (record.shares->extend(request.claim.token, now + request.ttl))
+      return Granted{now, request.ttl, record.shares->find(request.claim.token)->fence};
+    record.checkLimit(request.claim);
+    const bool isNext = request.ahead || record.waiters.empty();
+    if (isNext && record.fits(request.claim.share, now)) {
+      const Granted granted = grant(record, request, now);
+      record.wakeWaiters();
       return granted;
     }
-  } else if (record->token == request.claim.token) {
-    record->end = now + request.ttl;
-    return Granted{now, request.ttl, record->fence};
+  } else if (record.token == request.claim.token) {
+    record.end = now + request.ttl;
+    return Granted{now, request.ttl, record.fence};
   }
-  return Busy{std::chrono::ceil<std::chrono::milliseconds>(record->nextEnd() - now)};
+  return Busy{std::chrono::ceil<std::chrono::milliseconds>(record.nextEnd() - now)};
 }
 
 RenewOutcome LockTable::renew(Renewal& renewal, Instant now) {

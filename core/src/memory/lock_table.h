@@ -82,23 +82,21 @@ class LockTable {
   /// A key goes to those who have waited longest, as far as it has room. False when it is free then.
   bool handOver(KeyRecord& record, Instant now);
 
-  /// With keys whose leases have all ended.
+  /// With keys that are free.
   const StringMap<KeyRecord>& records() const { return records_; }
 
  private:
-  using Records = StringMap<KeyRecord>;
+  /// So many keep their place when they are free.
+  static constexpr std::size_t fewRecords = 1024;
 
-  Records::iterator findHeld(std::string_view key, Instant now);
   Granted grant(KeyRecord& record, const AcquireRequest& request, Instant now);
-  KeyRecord& add(std::string_view key);
   Granted grantShare(KeyRecord& record, const AcquireRequest& request, Instant now);
   void sweep(Instant now);
 
-  Records records_;
-  Records::node_type spare_;  // of the last key that became free: its memory is used again
+  StringMap<KeyRecord> records_;
   std::uint64_t grants_ = 0;  // of shares
   Fence lastFence_ = 0;       // one counter for all keys: it increases for each of them
-  std::size_t sweepAt_ = 1024;
+  std::size_t sweepAt_ = fewRecords;
 };
 
 }  // namespace lockkeeper::detail

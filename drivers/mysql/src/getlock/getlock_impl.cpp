@@ -340,7 +340,7 @@ void GetLockDriver::Impl::retireHolderOf(const std::string& name, const Token& t
 }
 
 void GetLockDriver::Impl::checkAnswer(Use& use, const Reply& reply) {
-  if (sessions_.isRetired(*use)) lose(use, "another server has become the primary");
+  if (use->retired) lose(use, "another server has become the primary");
   if (reply.number(0) != use->server->id()) lose(use, "another session answered, or none");
   if (!isReadOnly(reply.text(1))) return;
   retire(use);

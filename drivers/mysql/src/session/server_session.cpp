@@ -149,7 +149,7 @@ void ServerSession::Socket::duplicate(int other) { number_ = ::fcntl(other, F_DU
 
 ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& address,
                              std::shared_ptr<Clock> clock, SocketWatch& watch, Instant deadline)
-    : clock_(std::move(clock)), watch_(watch), handle_(newHandle()) {
+    : clock_(std::move(clock)), handle_(newHandle()) {
   MYSQL* const handle = handle_.get();
   if (handle == nullptr) throw std::bad_alloc();
   const auto left = std::chrono::ceil<seconds>(deadline - clock_->now());
@@ -179,6 +179,7 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // A duplicate, because the library closes its own when it meets an error, and the number could then be
   // somebody else's file.
   socket_.duplicate(socket);
+  watched_.emplace(watch, socket_);
   // With another column, because some proxies answer the bare question themselves.
   const Reply& reply = query("SELECT CONNECTION_ID(),@@version", deadline);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
@@ -206,7 +207,7 @@ std::string ServerSession::quoted(std::string_view text) const {
 }
 
 bool ServerSession::send(std::string_view statements, Instant until) {
-  const SocketWatch::Guard guard(watch_, socket_, until);
+  const SocketWatch::Guard guard(*watched_, until);
   replyDue_ = true;
   return mysql_send_query(handle_.get(), statements.data(), statements.size()) == 0;
 }
@@ -229,9 +230,9 @@ bool ServerSession::readable() const {
   return ::poll(&source, 1, 0) != 0;
 }
 
-const Reply& ServerSession::receive(Instant until) {
+Reply& ServerSession::receive(Instant until) {
   MYSQL* const handle = handle_.get();
-  const SocketWatch::Guard guard(watch_, socket_, until);
+  const SocketWatch::Guard guard(*watched_, until);
   replyDue_ = false;
   reply_ = {};
   if (mysql_read_query_result(handle) != 0) return failed();
@@ -268,7 +269,7 @@ const Reply& ServerSession::answer(Instant until) {
 
 const Reply& ServerSession::execute(const std::string& statement, std::span<const Parameter> parameters,
                                     Instant until) {
-  const SocketWatch::Guard guard(watch_, socket_, until);
+  const SocketWatch::Guard guard(*watched_, until);
   reply_ = {};
   Prepared& prepared = prepared_[statement];
   const bool isNew = !prepared;
@@ -290,7 +291,7 @@ const Reply& ServerSession::execute(const std::string& statement, std::span<cons
   return reply_;
 }
 
-const Reply& ServerSession::failed() {
+Reply& ServerSession::failed() {
   setError(mysql_errno(handle_.get()), mysql_error(handle_.get()));
   return reply_;
 }

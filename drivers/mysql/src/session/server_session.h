@@ -119,7 +119,7 @@ class ServerSession {
 
   /// Reads the reply to send(). Blocks for the rest of it; the session is cut off at `until`. The result
   /// lives until the next call.
-  const Reply& receive(Instant until);
+  Reply& receive(Instant until);
 
   /// await() and receive(). The reply is that of a lost session when none came by `until`.
   const Reply& answer(Instant until);
@@ -154,14 +154,14 @@ class ServerSession {
     int number_ = -1;
   };
 
-  const Reply& failed();
+  Reply& failed();
   void setError(unsigned number, const char* words);
 
   const std::shared_ptr<Clock> clock_;
-  SocketWatch& watch_;
   std::unique_ptr<st_mysql, Close> handle_;
   std::map<std::string, Prepared, std::less<>> prepared_;  // by their texts
   Socket socket_;
+  std::optional<SocketWatch::Socket> watched_;
   std::uint64_t id_ = 0;
   std::string server_;
   ServerFacts facts_;

@@ -35,16 +35,16 @@ bool LockSession::send(Instant now, Instant until) {
 }
 
 const Reply& LockSession::receive(Instant until) {
-  reply_ = server->receive(until);
+  Reply& reply = server->receive(until);
   replyDue = false;
-  if (reply_.answered >= preamble_) {
-    reply_.answered -= preamble_;
+  if (reply.answered >= preamble_) {
+    reply.answered -= preamble_;
     idleTimeout = nextIdleTimeout_;
     toFree.clear();
   } else {
-    reply_.answered = 0;
+    reply.answered = 0;
   }
-  return reply_;
+  return reply;
 }
 
 Instant LockSession::lastEnd() const {
@@ -56,7 +56,10 @@ Instant LockSession::lastEnd() const {
 bool LockSession::dead(Instant now) const {
   if (replyDue) return !server->readable() && now >= lastEnd();
   // Nothing is due, so that all it can have to say is goodbye.
-  if (server->readable()) return true;
+  return server->readable() || timedOut(now);
+}
+
+bool LockSession::timedOut(Instant now) const {
   return held.empty() && idleTimeout.count() > 0 && now + underWay >= sentAt + idleTimeout;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -41,7 +42,8 @@ struct LockSession {
   std::unique_ptr<ServerSession> server{};  ///< Null while it is being opened.
   bool inUse = true;
   bool waiting = false;  ///< In the server's queue for a name.
-  bool retired = false;  ///< Its server is not the primary any more: closed as soon as it is not in use.
+  /// Its server is not the primary any more: closed as soon as it is not in use.
+  std::atomic<bool> retired = false;
 
   std::vector<HeldName*> held{};       ///< Changed under the set's mutex only.
   Instant firstEnd = Instant::max();   ///< No lease of `held` ends before.
@@ -69,11 +71,12 @@ struct LockSession {
   /// The server has ended it or will before it could use it; or the reply that is due is not worth waiting
   /// for any more.
   bool dead(Instant now) const;
+  /// Nothing is due, and it has been idle for about as long as the server lets it be.
+  bool timedOut(Instant now) const;
 
  private:
   std::size_t preamble_ = 0;
   std::chrono::seconds nextIdleTimeout_{};
-  Reply reply_{};
 };
 
 }  // namespace lockkeeper::mysql

@@ -23,7 +23,10 @@ std::variant<LockSessions::Use, Busy> LockSessions::forClaim(std::string_view na
     if (session == nullptr) session = best(idleTimeout, Fitness::good, Fitness::emptyAlike);
     if (session == nullptr && !full()) return open(held, deadline);
     if (session == nullptr) session = best(idleTimeout, Fitness::crowded, Fitness::crowded);
-    if (session != nullptr && !session->inUse) return begin(*session);
+    if (session != nullptr && !session->inUse) {
+      if (auto use = tryBegin(held, *session)) return std::move(*use);
+      continue;
+    }
     if (std::ranges::none_of(sessions_, [](const auto& each) { return each->inUse; })) {
       throw StoreUnavailable(display() + ": all " + std::to_string(most_) +
                              " sessions hold locks of other ttls, or wait for the server; connections=… in "
@@ -37,9 +40,9 @@ std::optional<LockSessions::Use> LockSessions::forWaiting(seconds idleTimeout, I
   Lock held(mutex_);
   const auto waiting = std::ranges::count_if(sessions_, [](const auto& each) { return each->waiting; });
   if (static_cast<std::size_t>(waiting) >= most_ / 2) return std::nullopt;
-  if (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
+  while (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
     session->waiting = true;
-    return begin(*session);
+    if (auto use = tryBegin(held, *session)) return use;
   }
   if (full()) return std::nullopt;
   return open(held, deadline, true);
@@ -52,8 +55,8 @@ std::optional<LockSessions::Use> LockSessions::holding(std::string_view name, co
     if (session == nullptr) return std::nullopt;
     if (session->inUse) {
       awaitReturn(held, deadline);
-    } else if (!closeIfDead(*session)) {
-      return begin(*session);
+    } else if (auto use = tryBegin(held, *session)) {
+      return use;
     }
   }
 }
@@ -68,8 +71,11 @@ LockSessions::Use LockSessions::forLooking(std::string_view name, Instant deadli
     if (session == nullptr) session = best(seconds{0}, Fitness::empty, Fitness::emptyAlike);
     if (session == nullptr && !full()) return open(held, deadline);
     if (session == nullptr) session = best(seconds{0}, Fitness::crowded, Fitness::good);
-    if (session != nullptr && !session->inUse) return begin(*session);
-    awaitReturn(held, deadline);
+    if (session == nullptr || session->inUse) {
+      awaitReturn(held, deadline);
+    } else if (auto use = tryBegin(held, *session)) {
+      return std::move(*use);
+    }
   }
 }
 
@@ -204,11 +210,6 @@ void LockSessions::retire(const ServerSession& server) {
   tellReturn(held);
 }
 
-bool LockSessions::isRetired(const LockSession& session) {
-  const std::lock_guard guard(mutex_);
-  return session.retired;
-}
-
 template <class IsFormer>
 void LockSessions::retireAll(IsFormer isFormer) {
   for (std::size_t i = sessions_.size(); i-- > 0;) {
@@ -258,10 +259,10 @@ bool LockSessions::full() {
   return sessions_.size() >= most_;
 }
 
-LockSessions::Fitness LockSessions::fitness(const LockSession& session, seconds idleTimeout) const {
+LockSessions::Fitness LockSessions::fitness(const LockSession& session, seconds idleTimeout,
+                                            Instant time) const {
   if (session.inUse || (session.replyDue && !session.server->readable())) return Fitness::none;
   const bool alike = session.idleTimeout == idleTimeout;
-  const Instant time = now();
   if (session.held.empty() || (time >= session.firstEnd && time >= session.lastEnd())) {
     return alike ? Fitness::emptyAlike : Fitness::empty;
   }
@@ -271,17 +272,17 @@ LockSessions::Fitness LockSessions::fitness(const LockSession& session, seconds 
 }
 
 LockSession* LockSessions::best(seconds idleTimeout, Fitness least, Fitness most) {
-  for (;;) {
-    LockSession* chosen = nullptr;
-    Fitness highest = Fitness::none;
-    for (const auto& session : sessions_) {
-      const Fitness its = fitness(*session, idleTimeout);
-      if (its < least || its > most || its <= highest) continue;
-      highest = its;
-      chosen = session.get();
-    }
-    if (chosen == nullptr || !closeIfDead(*chosen)) return chosen;
+  const Instant time = now();
+  LockSession* chosen = nullptr;
+  Fitness highest = Fitness::none;
+  for (const auto& session : sessions_) {
+    const Fitness its = fitness(*session, idleTimeout, time);
+    if (its < least || its > most || its <= highest) continue;
+    highest = its;
+    chosen = session.get();
+    if (highest == most) break;
   }
+  return chosen;
 }
 
 // Also the session that holds the name for a lease that has ended: no other can get it.
@@ -308,6 +309,20 @@ LockSessions::Names::iterator LockSessions::find(const LockSession& session, std
 LockSessions::Use LockSessions::begin(LockSession& session) {
   session.inUse = true;
   return {*this, session};
+}
+
+// Most are alive, and to ask the socket is a system call, during which others can use the mutex.
+std::optional<LockSessions::Use> LockSessions::tryBegin(Lock& held, LockSession& session) {
+  if (session.replyDue || session.timedOut(now())) {
+    if (closeIfDead(session)) return std::nullopt;
+    return begin(session);
+  }
+  Use use = begin(session);
+  held.unlock();
+  if (!session.server->readable()) return use;
+  use.close();
+  held.lock();
+  return std::nullopt;
 }
 
 LockSessions::Use LockSessions::open(Lock& held, Instant deadline, bool waiting) {

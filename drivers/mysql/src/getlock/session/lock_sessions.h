@@ -84,7 +84,6 @@ class LockSessions {
   /// The server is not the primary any more: closes all sessions with it, those in use when they are given
   /// back. Their locks are lost at once.
   void retire(const ServerSession& server);
-  bool isRetired(const LockSession& session);
 
   /// Hears of the locks that end with their session.
   void addLossListener(std::weak_ptr<LossListener> listener) { lossListeners_.add(std::move(listener)); }
@@ -121,11 +120,13 @@ class LockSessions {
   template <class IsFormer>
   void retireAll(IsFormer isFormer);
   bool closeIfDead(LockSession& session);
-  Fitness fitness(const LockSession& session, std::chrono::seconds idleTimeout) const;
+  Fitness fitness(const LockSession& session, std::chrono::seconds idleTimeout, Instant time) const;
   LockSession* best(std::chrono::seconds idleTimeout, Fitness least, Fitness most);
   LockSession* owning(std::string_view name, const Token& token) const;
   Names::iterator find(const LockSession& session, std::string_view name, const Token& token);
   Use begin(LockSession& session);
+  // Lets go of `held`. A session that is dead is closed, and nothing returned, with `held` locked again.
+  std::optional<Use> tryBegin(Lock& held, LockSession& session);
   Use open(Lock& held, Instant deadline, bool waiting = false);
   bool full();
   void awaitReturn(Lock& held, Instant deadline);
