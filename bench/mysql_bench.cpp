@@ -51,6 +51,10 @@ void raw(benchmark::State& state, void (bench::RawGetLock::*pair)(const std::str
   state.SetItemsProcessed(state.iterations());
 }
 
+void sameStatements(benchmark::State& state, void (bench::RawGetLock::*pair)(const std::string&)) {
+  raw(state, pair);
+}
+
 void pairs(benchmark::State& state, const std::string& parameters) {
   LockManager& locks = manager(parameters);
   const std::string key = keyOf(state);
@@ -63,6 +67,10 @@ void pairs(benchmark::State& state, const std::string& parameters) {
 
 BENCHMARK_CAPTURE(raw, plain, &bench::RawGetLock::pair)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK_CAPTURE(raw, fenced, &bench::RawGetLock::fencedPair)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(sameStatements, plain, &bench::RawGetLock::checkedPair)
+    ->Threads(1)
+    ->Threads(16)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, fenced, "?createTable=true")->Threads(1)->Threads(16)->UseRealTime();
 
@@ -76,6 +84,8 @@ int main(int argc, char** argv) {
   lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw/plain" + one, 1.25},
                                          {"pairs/fenced" + one, "raw/fenced" + one, 1.25},
                                          {"pairs/plain" + sixteen, "raw/plain" + sixteen, 1.25},
+                                         {"pairs/plain" + sixteen, "sameStatements/plain" + sixteen},
+                                         {"sameStatements/plain" + sixteen, "raw/plain" + sixteen},
                                          {"pairs/fenced" + sixteen, "raw/fenced" + sixteen, 1.25}});
   benchmark::RunSpecifiedBenchmarks(&report);
   return 0;

@@ -62,10 +62,10 @@ void rawPosted(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
-void rawFenced(benchmark::State& state) {
+void sameScripts(benchmark::State& state, void (bench::RawRedis::*pair)(const std::string&)) {
   bench::RawRedis redis(server().port());
   const std::string key = keyOf(state);
-  for (auto _ : state) redis.fencedPair(key);
+  for (auto _ : state) (redis.*pair)(key);
   state.SetItemsProcessed(state.iterations());
 }
 
@@ -176,7 +176,8 @@ void hotKey(benchmark::State& state, const std::string& parameters) {
 
 BENCHMARK(raw)->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK(rawPosted)->Threads(1)->Threads(64)->UseRealTime();
-BENCHMARK(rawFenced)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(sameScripts, plain, &bench::RawRedis::queuedPair)->Threads(1)->Threads(16)->UseRealTime();
+BENCHMARK_CAPTURE(sameScripts, fenced, &bench::RawRedis::fencedPair)->Threads(1)->Threads(16)->UseRealTime();
 BENCHMARK(together)->Threads(4)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, plain, "?fence=off")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
 BENCHMARK_CAPTURE(pairs, fenced, "")->Threads(1)->Threads(16)->Threads(64)->UseRealTime();
@@ -196,16 +197,19 @@ int main(int argc, char** argv) {
                     many = "/real_time/threads:64";
   const std::string hot16 = "/16/iterations:1/manual_time", hot64 = "/64/iterations:1/manual_time";
   lockkeeper::bench::RatioReport report({{"pairs/plain" + one, "raw" + one, 1.05},
+                                         {"pairs/plain" + one, "sameScripts/plain" + one},
+                                         {"sameScripts/plain" + one, "raw" + one},
                                          {"pairs/fenced" + one, "raw" + one, 1.15},
-                                         {"pairs/fenced" + one, "rawFenced" + one},
-                                         {"rawFenced" + one, "raw" + one},
+                                         {"pairs/fenced" + one, "sameScripts/fenced" + one},
+                                         {"sameScripts/fenced" + one, "raw" + one},
                                          {"posted/plain" + one, "raw" + one, 0.65},
                                          {"posted/plain" + one, "rawPosted" + one},
                                          {"rawPosted" + one, "raw" + one},
                                          {"posted/fenced" + one, "raw" + one, 0.65},
                                          {"pairs/plain" + sixteen, "raw" + sixteen},
+                                         {"pairs/plain" + sixteen, "sameScripts/plain" + sixteen},
                                          {"pairs/fenced" + sixteen, "raw" + sixteen},
-                                         {"pairs/fenced" + sixteen, "rawFenced" + sixteen},
+                                         {"pairs/fenced" + sixteen, "sameScripts/fenced" + sixteen},
                                          {"posted/plain" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/fenced" + sixteen, "raw" + sixteen, 0.67},
                                          {"posted/plain" + many, "raw" + many, 0.5},

@@ -17,6 +17,13 @@ void RawGetLock::pair(const std::string& name) {
     throw std::runtime_error("the raw lock was busy");
 }
 
+void RawGetLock::checkedPair(const std::string& name) {
+  const std::string who = "SELECT CONNECTION_ID(),@@global.read_only,";
+  if (session_.ask(who + "GET_LOCK('" + name + "',0)", 2) != "1" ||
+      session_.ask(who + "RELEASE_LOCK('" + name + "')", 2) != "1")
+    throw std::runtime_error("the raw lock was busy");
+}
+
 void RawGetLock::fencedPair(const std::string& name) {
   const bool got = session_.ask("SET @got=GET_LOCK('" + name + "',0);INSERT INTO raw_fences SELECT '" + name +
                                 "',LAST_INSERT_ID(1) FROM DUAL WHERE @got=1 ON DUPLICATE KEY UPDATE "

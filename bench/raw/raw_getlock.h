@@ -15,6 +15,8 @@ class RawGetLock {
 
   /// Throws std::runtime_error unless the lock was taken and freed.
   void pair(const std::string& name);
+  /// As pair(), with the driver's own statements, which also ask who answers, and whether it is a replica.
+  void checkedPair(const std::string& name);
   void fencedPair(const std::string& name);
 
  private:

@@ -78,6 +78,13 @@ void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
   for (RawRedis& each : servers) each.expect(REDIS_REPLY_INTEGER);
 }
 
+void RawRedis::queuedPair(const std::string& key) {
+  addSet(key);
+  expect(REDIS_REPLY_STATUS);
+  addQueuedRelease(key);
+  expect(REDIS_REPLY_INTEGER);
+}
+
 void RawRedis::fencedPair(const std::string& key) {
   addFencedAcquire(key);
   expect(REDIS_REPLY_ARRAY);
@@ -102,6 +109,12 @@ void RawRedis::addSet(const std::string& key) {
 
 void RawRedis::addRelease(const std::string& key) {
   redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
+}
+
+void RawRedis::addQueuedRelease(const std::string& key) {
+  const char* const name = key.c_str();
+  redisAppendCommand(context_.get(), "EVALSHA %s 3 %s %s:queue %s:waiters release %s 86400000",
+                     queueReleaseSha_.c_str(), name, name, name, token);
 }
 
 void RawRedis::addFencedAcquire(const std::string& key) {

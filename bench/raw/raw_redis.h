@@ -30,6 +30,9 @@ class RawRedis {
   /// As pair(), on all of these servers at once: each is asked before the first one is waited for.
   static void pairOnAll(std::span<RawRedis> servers, const std::string& key);
 
+  /// As pair(), with the driver's own script for a release, which looks for waiters too.
+  void queuedPair(const std::string& key);
+
   /// Two round trips: the driver's own scripts for a fenced lock.
   void fencedPair(const std::string& key);
 
@@ -39,6 +42,7 @@ class RawRedis {
  private:
   void addSet(const std::string& key);
   void addRelease(const std::string& key);
+  void addQueuedRelease(const std::string& key);
   void addFencedAcquire(const std::string& key);
   void addFencedRelease(const std::string& key);
   void send();

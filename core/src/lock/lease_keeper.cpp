@@ -206,7 +206,7 @@ void LeaseKeeper::add(Lease& lease) {
   {
     const std::lock_guard held(shard.mutex);
     shard.reserve(shard.byToken.size() + 1);
-    if (inDoubt(lease) || shard.knowsLossOf(lease.token)) {
+    if (perhapsLostBefore(shard, lease)) {
       lease.state.store(LockState::suspect, std::memory_order_release);
       lease.renewAt = lease.acquiredAt;
     }
@@ -239,7 +239,7 @@ void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
     const Instant now = environment_.clock->now();
     lease.startHolding(terms, now);
     // A holder that renews by hand plans no renewal, but the doubt has to be ended all the same.
-    if (inDoubt(lease) || shard.knowsLossOf(lease.token)) lease.renewAt = now;
+    if (perhapsLostBefore(shard, lease)) lease.renewAt = now;
     shard.add(lease);
     due = dueOf(lease);
   }

@@ -165,6 +165,11 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void claimsInDoubt() noexcept;
   void releaseAgain() noexcept;
   bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_.load(); }
+  /// Of one that is about to be kept, under the shard's mutex: whether the driver has told of a loss since it
+  /// was granted.
+  bool perhapsLostBefore(const Shard& shard, const Lease& lease) const {
+    return inDoubt(lease) || shard.knowsLossOf(lease.token);
+  }
 
   const std::shared_ptr<LockDriver> driver_;
   const std::string store_;                  // its name in events
