@@ -91,6 +91,8 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
 
  private:
   class Impl;
+  Impl& impl() const;
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -81,18 +81,19 @@ enum class EventKind {
   // What is built on locks; `key` is the name of the election or task, or the key of the value. Their locks
   // have events as any other lock has: a term that ends without resigning ends with `lost`.
   callbackFailed,  ///< A callback of a LeaderElection threw; `text` says what.
-  callbackLate,   ///< One still ran when its time was up: another leader may have been elected. After a loss,
-                  ///< its time is the safety margin from when the loss was found.
-  taskEnded,      ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw, or why it was
-                  ///< missed.
-  cacheHit,       ///< A CachedLoader has served a fresh value,
-  cacheStale,     ///< a stale one,
-  cacheLoaded,    ///< or one that the loader has returned.
-  loadFailed,     ///< The loader threw; `text` says what.
-  notStored,      ///< A loaded value was not stored: its lock was lost before, or the store refused it.
-  termBegan,      ///< This process is the leader from now on, with `fence`. Told before `elected` is called.
-  termEnded,      ///< It is not any more. Began when its term did.
-  taskPlanned,    ///< A ScheduledTask waits for its next tick, which comes in `remaining`.
+  callbackLate,  ///< One still ran when its time was up: another leader may have been elected. After a loss,
+                 ///< its time is the safety margin from when the loss was found.
+  taskEnded,     ///< A run of an ExclusiveTask: `task` is its outcome, `text` what it threw, or why it was
+                 ///< missed.
+  cacheHit,      ///< A CachedLoader has served a fresh value,
+  cacheStale,    ///< a stale one,
+  cacheLoaded,   ///< or one that the loader has returned.
+  loadFailed,    ///< The loader threw; `text` says what.
+  notStored,    ///< A loaded value was not stored: its lock was lost before, it was old by then, or the store
+                ///< refused it.
+  termBegan,    ///< This process is the leader from now on, with `fence`. Told before `elected` is called.
+  termEnded,    ///< It is not any more. Began when its term did.
+  taskPlanned,  ///< A ScheduledTask waits for its next tick, which comes in `remaining`.
   scheduleEnded,  ///< A ScheduledTask waits for no tick any more: it was destroyed, or its manager stopped.
 
   // Migrations and requests.

@@ -1,5 +1,6 @@
 #include "lockkeeper/cached_loader.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -51,6 +52,11 @@ std::shared_ptr<LockManager> checked(std::shared_ptr<LockManager> locks) {
 }  // namespace
 
 class CachedLoader::Impl {
+  /// Its own, and not one of the loader.
+  struct TooLate final : LockTimeout {
+    using LockTimeout::LockTimeout;
+  };
+
  public:
   using Value = std::optional<std::string>;
   using Entry = detail::CachedValues::Entry;
@@ -72,14 +78,19 @@ class CachedLoader::Impl {
     for (Loads::Order came = 0;;) {
       auto fresh = values_.lookFresh(entry);
       if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
-      const auto [load, part] = loads_.join(entry.full, came);
-      if (part == Loads::Part::leads) return lead(entry, load, fresh.failure);
+      const Loads::Joined joined = loads_.join(entry.full, came);
+      if (joined.part == Loads::Part::leads) return lead(entry, joined.load, fresh.failure, until);
       if (Value stale = values_.lookStale(entry))
         return serve(entry, EventKind::cacheStale, std::move(stale));
-      if (!loads_.await(*load, until)) tooLate(entry);
-      if (part == Loads::Part::waits) continue;
-      if (load->failure) std::rethrow_exception(load->failure);
-      return load->value;
+      if (!loads_.await(*joined.load, until)) tooLate(entry);
+      if (joined.part == Loads::Part::waits || joined.isTooOld()) continue;
+      try {
+        if (joined.load->failure) std::rethrow_exception(joined.load->failure);
+        return joined.load->value;
+      } catch (const TooLate&) {
+        // The leader had less time than this caller.
+        if (locks_->environment().clock->now() >= until) throw;
+      }
     }
   }
 
@@ -113,12 +124,12 @@ class CachedLoader::Impl {
   }
 
   Value lead(const Entry& entry, const std::shared_ptr<Loads::Load>& load,
-             const std::exception_ptr& valuesDown) {
+             const std::exception_ptr& valuesDown, Instant until) {
     // Released after the load has ended for all: who comes when another process has had the lock must not
     // share it.
     std::optional<Lock> lock;
     try {
-      Value value = rebuild(entry, *load, lock, valuesDown);
+      Value value = rebuild(entry, *load, lock, valuesDown, until);
       loads_.end(entry.full, load, value, nullptr);
       return value;
     } catch (...) {
@@ -128,18 +139,20 @@ class CachedLoader::Impl {
   }
 
   [[noreturn]] void tooLate(const Entry& entry) const {
-    throw LockTimeout("the value of " + quoted(entry.key) + " was not loaded by another caller within " +
-                      formatDuration(options_.waitFor));
+    throw TooLate("the value of " + quoted(entry.key) + " was not loaded by another caller within " +
+                  formatDuration(options_.waitFor));
   }
 
   Value rebuild(const Entry& entry, Loads::Load& load, std::optional<Lock>& lock,
-                const std::exception_ptr& valuesDown) {
+                const std::exception_ptr& valuesDown, Instant until) {
     if (valuesDown) return loadAlone(entry, load, valuesDown);
+    const Loads::Order beforeStale = loads_.mark();
     Value stale = values_.lookStale(entry);
-    if (stale) loads_.begin(load, nullptr);
+    if (stale) loads_.begun(load, beforeStale);
     try {
       LockOptions options = lockOptions(options_);
-      if (stale) options.waitFor = milliseconds{0};
+      const auto left = std::chrono::ceil<milliseconds>(until - locks_->environment().clock->now());
+      options.waitFor = stale ? milliseconds{0} : std::max(left, milliseconds{0});
       lock = locks_->tryLock(entry.full, options);
     } catch (const ForkedError&) {
       throw;
@@ -177,6 +190,7 @@ class CachedLoader::Impl {
 
   Value loadLocked(const Entry& entry, const Lock& lock) {
     Value value;
+    const Instant began = locks_->environment().clock->now();
     try {
       value = loadNow(entry);
     } catch (...) {
@@ -186,7 +200,7 @@ class CachedLoader::Impl {
       throw;
     }
     try {
-      values_.store(entry, lock, value);
+      values_.store(entry, lock, value, began);
     } catch (const std::exception& error) {
       values_.tell(EventKind::notStored, entry, error.what());
     }
@@ -207,15 +221,27 @@ CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<L
                                    std::move(options))) {}
 
 CachedLoader::CachedLoader(CachedLoader&&) noexcept = default;
-CachedLoader& CachedLoader::operator=(CachedLoader&&) noexcept = default;
+
+CachedLoader& CachedLoader::operator=(CachedLoader&& other) noexcept {
+  if (this != &other) {
+    const CachedLoader ended(std::move(*this));
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
 
 CachedLoader::~CachedLoader() {
   // In a forked child, the mutexes may be held for ever by threads that are not here.
   if (impl_ && impl_->inherited()) (void)impl_.release();
 }
 
-std::optional<std::string> CachedLoader::get(std::string_view key) { return impl_->get(key); }
+CachedLoader::Impl& CachedLoader::impl() const {
+  if (!impl_) throw std::logic_error("this CachedLoader was moved from: it can only be assigned to");
+  return *impl_;
+}
 
-void CachedLoader::invalidate(std::string_view key) { impl_->invalidate(key); }
+std::optional<std::string> CachedLoader::get(std::string_view key) { return impl().get(key); }
+
+void CachedLoader::invalidate(std::string_view key) { impl().invalidate(key); }
 
 }  // namespace lockkeeper

@@ -75,23 +75,26 @@ CachedValues::Value CachedValues::lookStale(const Entry& entry) {
   return options_.staleFor == milliseconds{0} ? Value() : look(entry, entry.stale).value;
 }
 
-void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value) {
-  if (!value) {
-    store_->erase(entry.stale, whileHeld(lock));
-    if (options_.negativeFor == milliseconds{0}) {
-      store_->erase(entry.fresh, whileHeld(lock));
-    } else {
-      store_->put(entry.fresh, std::string(1, noValue), options_.negativeFor, whileHeld(lock));
-    }
-    return;
-  }
-  const std::string stored = someValue + *value;
-  const milliseconds fresh = jittered();
+void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value, Instant began) {
+  const auto age = std::chrono::ceil<milliseconds>(now() - began);
+  const milliseconds fresh = (value ? jittered() : options_.negativeFor) - age;
+  if (!value) store_->erase(entry.stale, whileHeld(lock));
+  const std::string stored = value ? someValue + *value : std::string(1, noValue);
   // The copy first: it must never be older than the fresh one.
-  if (options_.staleFor > milliseconds{0}) {
-    store_->put(entry.stale, stored, fresh + options_.staleFor, whileHeld(lock));
+  if (value && options_.staleFor > milliseconds{0}) put(entry.stale, stored, fresh + options_.staleFor, lock);
+  put(entry.fresh, stored, fresh, lock);
+  if (value && fresh <= milliseconds{0})
+    tell(EventKind::notStored, entry, "the load took longer than its value stays fresh");
+}
+
+// What is over already replaces what is there, all the same.
+void CachedValues::put(const std::string& name, const std::string& stored, milliseconds ttl,
+                       const Lock& lock) {
+  if (ttl > milliseconds{0}) {
+    store_->put(name, stored, ttl, whileHeld(lock));
+  } else {
+    store_->erase(name, whileHeld(lock));
   }
-  store_->put(entry.fresh, stored, fresh, whileHeld(lock));
 }
 
 Instant CachedValues::whileHeld(const Lock& lock) const {

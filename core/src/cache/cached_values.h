@@ -45,9 +45,9 @@ class CachedValues {
   /// A value that may be stale; empty also when the store fails.
   Value lookStale(const Entry& entry);
 
-  /// Stores what was loaded under `lock`. Throws LockLost when somebody else may have stored a fresher value,
-  /// and the store's errors.
-  void store(const Entry& entry, const Lock& lock, const Value& value);
+  /// Stores what was loaded under `lock`, since `began`, for as long as it is not too old. Throws LockLost
+  /// when somebody else may have stored a fresher value, and the store's errors.
+  void store(const Entry& entry, const Lock& lock, const Value& value, Instant began);
 
   void erase(const Entry& entry);
 
@@ -56,6 +56,8 @@ class CachedValues {
 
  private:
   Found look(const Entry& entry, const std::string& name);
+  void put(const std::string& name, const std::string& stored, std::chrono::milliseconds ttl,
+           const Lock& lock);
   Instant whileHeld(const Lock& lock) const;
   std::chrono::milliseconds jittered() const;
   Instant now() const noexcept { return environment_.clock->now(); }

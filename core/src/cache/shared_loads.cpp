@@ -9,7 +9,7 @@ SharedLoads::Joined SharedLoads::join(std::string_view key, Order& came) {
   if (came == 0) came = ++latest_;
   const auto found = loads_.find(key);
   const Part part = found == loads_.end() ? Part::leads : partOf(*found->second, came);
-  if (part != Part::leads) return {found->second, part};
+  if (part != Part::leads) return {found->second, part, found->second->begun == 0 ? came : 0};
   auto load = std::make_shared<Load>();
   loads_.insert_or_assign(std::string(key), load);
   return {std::move(load), part};
@@ -25,6 +25,16 @@ void SharedLoads::begin(Load& load, const Lock* lock) {
   const std::lock_guard held(mutex_);
   load.begun = ++latest_;
   load.lock = lock;
+}
+
+SharedLoads::Order SharedLoads::mark() {
+  const std::lock_guard held(mutex_);
+  return ++latest_;
+}
+
+void SharedLoads::begun(Load& load, Order marked) {
+  const std::lock_guard held(mutex_);
+  load.begun = marked;
 }
 
 void SharedLoads::end(std::string_view key, const std::shared_ptr<Load>& load,

@@ -41,6 +41,10 @@ class SharedLoads {
   struct Joined {
     std::shared_ptr<Load> load;
     Part part;
+    Order cameBefore = 0;  ///< When its sharer came, if it had not begun by then.
+
+    /// Of one that has ended: whether it has read what may be served before its sharer came, after all.
+    bool isTooOld() const { return load->begun != 0 && load->begun < cameBefore; }
   };
 
   explicit SharedLoads(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
@@ -50,6 +54,10 @@ class SharedLoads {
 
   /// The leader is about to read what may be served, under `lock` if any, which must stay until end().
   void begin(Load& load, const Lock* lock);
+
+  /// For something that is read first, and may then be served: the leader is about to read it, and has it.
+  Order mark();
+  void begun(Load& load, Order marked);
 
   void end(std::string_view key, const std::shared_ptr<Load>& load, std::optional<std::string> value,
            std::exception_ptr failure);

@@ -18,10 +18,13 @@ class FaultyValues final : public ValueStore {
 
   std::atomic<bool> down = false;
   std::atomic<int> requests = 0;
-  std::string wrongKey;  // of another type: set it before any request
+  std::string wrongKey;                               // of another type: set it before any request
+  std::function<void(std::string_view key)> onGot{};  // before the caller has what was read; likewise
 
   std::optional<std::string> get(std::string_view key, Instant deadline) override {
-    return reached(key).get(key, deadline);
+    auto value = reached(key).get(key, deadline);
+    if (onGot) onGot(key);
+    return value;
   }
   void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override {
@@ -65,6 +68,11 @@ class CachedLoaderTest : public ManagerFixture {
   /// A loader that counts: "v1", "v2", …
   CachedLoader::Loader counting() {
     return [this](std::string_view) { return Value("v" + std::to_string(++loads)); };
+  }
+  /// The result of a call that waits by the clock.
+  Value after(std::future<Value>& call) {
+    while (call.wait_for(1ms) != std::future_status::ready) clock->advance(10ms);
+    return call.get();
   }
   int heardOf(const std::string& event) {
     const std::lock_guard guard(mutex);
@@ -204,6 +212,114 @@ TEST_F(CachedLoaderTest, WaitsNoLongerThanWaitForForAnothersLoad) {
   EXPECT_THROW(waiter.get(), LockTimeout);
   leave.set_value();
   EXPECT_EQ(slow.get(), "v");
+}
+
+TEST_F(CachedLoaderTest, AWaiterWithTimeLeftDoesNotEndWithTheOneWhoAskedForTheLock) {
+  CacheOptions options = cacheOptions();
+  options.waitFor = 2s;
+  auto users = cache(here, options, counting());
+  Lock loading = there->lock("128", {.ttl = 1h});
+  const Instant asked = clock->now();
+  auto first = std::async(std::launch::async, [&] { return users.get("128"); });
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+  clock->advance(1500ms);
+  auto second = std::async(std::launch::async, [&] { return users.get("128"); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(asked + 3500ms));
+  clock->advance(500ms);
+  EXPECT_THROW(after(first), LockTimeout);
+  loading.release();
+  EXPECT_EQ(after(second), "v1");
+}
+
+TEST_F(CachedLoaderTest, AWaiterThatMustLoadAfterAllWaitsNoLongerThanWaitFor) {
+  CacheOptions options = cacheOptions();
+  options.waitFor = 2s;
+  auto users = cache(here, options, counting());
+  const Lock loading = there->lock("128", {.ttl = 1h});
+  const Instant asked = clock->now();
+  auto first = std::async(std::launch::async, [&] { return users.get("128"); });
+  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+  clock->advance(1500ms);
+  auto second = std::async(std::launch::async, [&] { return users.get("128"); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(asked + 3500ms));
+  EXPECT_THROW(after(first), LockTimeout);
+  EXPECT_THROW(after(second), LockTimeout);
+  EXPECT_LE(clock->now() - asked, 4s);
+}
+
+TEST_F(CachedLoaderTest, AValueIsAsOldAsItsLoad) {
+  CacheOptions options = cacheOptions();
+  options.negativeFor = 30s;
+  options.lockTtl = options.loadFor = 10min;
+  bool exists = true;
+  auto users = cache(here, options, [&](std::string_view) {
+    clock->advance(20s);
+    ++loads;
+    return exists ? Value("v" + std::to_string(loads)) : Value();
+  });
+  EXPECT_EQ(users.get("128"), "v1");
+  clock->advance(40s - 1ms);
+  EXPECT_EQ(users.get("128"), "v1");
+  clock->advance(1ms);
+  exists = false;
+  EXPECT_EQ(users.get("128"), std::nullopt);
+  clock->advance(10s - 1ms);
+  EXPECT_EQ(users.get("128"), std::nullopt);
+  EXPECT_EQ(loads, 2);
+  clock->advance(1ms);
+  exists = true;
+  EXPECT_EQ(users.get("128"), "v3");
+}
+
+TEST_F(CachedLoaderTest, AValueWhoseLoadTookLongerThanFreshForIsOnlyServedStale) {
+  CacheOptions options = cacheOptions();
+  options.freshFor = 10s;
+  options.staleFor = 20s;
+  options.lockTtl = options.loadFor = 10min;
+  auto users = cache(here, options, [&](std::string_view) {
+    clock->advance(20s);
+    return Value("v" + std::to_string(++loads));
+  });
+  EXPECT_EQ(users.get("128"), "v1");
+  EXPECT_EQ(heardOf("not stored"), 1);
+  EXPECT_FALSE(values->get("128:fresh", clock->now()));
+  const Lock loading = there->lock("128", {.ttl = 1h});
+  clock->advance(10s - 1ms);
+  EXPECT_EQ(users.get("128"), "v1");
+  clock->advance(1ms);
+  EXPECT_FALSE(values->get("128:stale", clock->now()));
+}
+
+TEST_F(CachedLoaderTest, ACallerAfterInvalidateDoesNotShareAStaleValueThatWasReadBefore) {
+  CacheOptions options = cacheOptions();
+  options.staleFor = 1h;
+  options.waitFor = 1h;
+  auto users = cache(here, options, counting());
+  auto elsewhere = cache(there, options, counting());
+  EXPECT_EQ(users.get("128"), "v1");
+  clock->advance(1min);
+  std::optional<Lock> loading;
+  std::future<Value> later;
+  std::atomic<bool> isFirst = true;
+  values->onGot = [&](std::string_view key) {
+    if (key != "128:stale" || !isFirst.exchange(false)) return;
+    elsewhere.invalidate("128");
+    loading = there->lock("128", {.ttl = 2h});
+    later = std::async(std::launch::async, [&] { return users.get("128"); });
+    EXPECT_TRUE(clock->awaitWakeUpAt(clock->now() + 1h));
+  };
+  EXPECT_EQ(users.get("128"), "v1") << "it came before invalidate()";
+  loading.reset();
+  EXPECT_EQ(after(later), "v2");
+}
+
+TEST_F(CachedLoaderTest, OneThatWasMovedFromSaysSo) {
+  auto users = cache(here, cacheOptions(), counting());
+  auto moved = std::move(users);
+  EXPECT_THROW(users.get("128"), std::logic_error);
+  EXPECT_THROW(users.invalidate("128"), std::logic_error);
+  users = std::move(moved);
+  EXPECT_EQ(users.get("128"), "v1");
 }
 
 TEST_F(CachedLoaderTest, RemembersThatThereIsNothingForItsOwnTime) {
@@ -455,6 +571,7 @@ TEST_F(CachedLoaderTest, AForkedChildIsRefusedByItAndByValuesInMemory) {
     expectRefusal([&] { plain.put("k", "v", 1s, Instant::max()); });
     expectRefusal([&] { (void)plain.add("k", "v", 1s, Instant::max()); });
     expectRefusal([&] { (void)plain.erase("k", Instant::max()); });
+    users = cache(here, cacheOptions(), counting());  // as the error's text says
     ::_exit(refused);
   }
   int status = 0;
