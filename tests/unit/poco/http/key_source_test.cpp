@@ -51,6 +51,19 @@ TEST_F(KeySourceTest, HashesWhatMayBeACredential) {
   EXPECT_EQ(key("cookie session", request), "#6a840baf5d8c3ff241688aeb14546e65");
 }
 
+TEST_F(KeySourceTest, TheConfigurationSaysWhatIsASecretAndWhatIsNot) {
+  FakeRequest request("POST", "/orders/secret/items?api_key=secret");
+  request.set("X-Tenant", " North ");
+  request.set("Cookie", "region=north");
+  EXPECT_EQ(key("header X-Tenant | trim | lower | plain", request), "north");
+  EXPECT_EQ(key("cookie region|plain", request), "north");
+  for (const char* source : {"query api_key | hash", "path id | hash"}) {
+    EXPECT_EQ(key(source, request), "#2bb80d537b1da3e38bd30361aa855686") << source;
+  }
+  EXPECT_EQ(key("json key | hash", request, R"({"key":"secret"})"), "#2bb80d537b1da3e38bd30361aa855686");
+  EXPECT_EQ(key("header X-Shop | plain", request), none);
+}
+
 TEST_F(KeySourceTest, ReadsAFieldOfTheJsonBody) {
   EXPECT_EQ(jsonKey(R"({"text":"hi","phone":"+4930"})"), "+4930");
   EXPECT_EQ(jsonKey(R"({"phone":4930})"), jsonKey(R"({"phone":"4930"})"));
@@ -86,8 +99,11 @@ TEST_F(KeySourceTest, RefusesAFormThatItDoesNotKnow) {
     }
     return "";
   };
-  EXPECT_EQ(refusal("json phone | upper"), "limit has 'upper' after |: trim, lower and e164 are allowed");
-  EXPECT_EQ(refusal("json phone |"), "limit has '' after |: trim, lower and e164 are allowed");
+  const std::string allowed = " after |: trim, lower and e164 are allowed, and plain or hash at the end";
+  EXPECT_EQ(refusal("json phone | upper"), "limit has 'upper'" + allowed);
+  EXPECT_EQ(refusal("json phone |"), "limit has ''" + allowed);
+  EXPECT_EQ(refusal("json phone | hash | lower"), "limit has 'hash'" + allowed);
+  EXPECT_EQ(refusal("json phone | plain | hash"), "limit has 'plain'" + allowed);
   EXPECT_EQ(refusal("address | lower"),
             "limit is 'address | lower': only header, cookie, query, json and path "
             "have a value to bring into another form");
@@ -113,6 +129,9 @@ TEST_F(KeySourceTest, HashesWhatIsLongOrCouldPassForSomethingElse) {
   }
   EXPECT_EQ(phoneKey(hashed).size(), 33U);
   EXPECT_NE(phoneKey(hashed), hashed);
+  FakeRequest request("POST", "/");
+  request.set("X-Tenant", "#none");
+  EXPECT_EQ(key("header X-Tenant | plain", request).size(), 33U);
 }
 
 TEST_F(KeySourceTest, RefusesWhatItDoesNotKnow) {

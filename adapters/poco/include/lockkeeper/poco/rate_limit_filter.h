@@ -31,8 +31,8 @@ struct LimitedRoute {
 
   /// 1 to 16 limits, by their names in RateLimitOptions::policies, with what each counts by: "all",
   /// "address", "user", "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME". These last
-  /// five may be followed by forms into which the value is brought, as "json phone | e164"
-  /// (docs/http-limits.md).
+  /// five may be followed by forms into which the value is brought, and by "plain" or "hash", which say how
+  /// the key shows it: "json phone | e164", "header X-Tenant | plain" (docs/http-limits.md).
   std::map<std::string, std::string> limits{};
 
   /// Nothing is refused, but use is counted and refusals are reported. Default: RateLimitOptions::dryRun.
@@ -50,9 +50,9 @@ struct RateLimitReport {
   std::string_view source{};
 
   /// The value that it has counted, in printable ASCII: "#all" for all requests together, "#none" for a
-  /// request without the value, "#" and 32 hexadecimal digits for a header, for a cookie, for a value of
-  /// more than 64 bytes and for one that could pass for something else. It may be personal, such as a
-  /// telephone number.
+  /// request without the value, "#" and 32 hexadecimal digits for a hash: of a header or a cookie that is not
+  /// "plain", of what is to be a "hash", of a value of more than 64 bytes and of one that could pass for
+  /// something else. It may be personal, such as a telephone number.
   std::string_view key{};
 };
 

@@ -26,12 +26,13 @@ struct LockedRoute {
   std::string match{};  ///< As of RateLimitFilter's routes, such as "PUT /orders/{id}".
 
   /// What the key is made of: 1 to 4 of "path NAME", "header NAME", "cookie NAME", "query NAME", "address",
-  /// "user", with commas between them; or "all". Requests without the value share one key.
+  /// "user", with commas between them; or "all". The first four may be followed by forms, as in
+  /// "header X-Tenant | plain" (docs/http-limits.md). Requests without the value share one key.
   std::string by{};
 
   /// The first part of the key; "" for `name`. Routes with one scope share their locks. The key is
   /// SCOPE/VALUE, such as order/42, for whoever else wants to take it. Of a header or a cookie, which may be
-  /// a credential, VALUE is a hash: docs/http-locks.md.
+  /// a credential, VALUE is a hash unless `by` says "plain": docs/http-locks.md.
   std::string scope{};
 
   /// Options that it does not name are the manager's; a request does not wait if neither names a waitFor. The

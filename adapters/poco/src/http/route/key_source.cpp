@@ -118,7 +118,7 @@ std::string KeySource::keyFor(const RequestFacts& facts) const {
   if (value) value = form_.of(std::move(*value));
   if (!value) return "#none";
   const bool mayBeCredential = kind_ == Kind::header || kind_ == Kind::cookie;
-  return mayBeCredential || !isPlain(*value) ? hashed(*value) : *value;
+  return form_.hashed().value_or(mayBeCredential) || !isPlain(*value) ? hashed(*value) : *value;
 }
 
 std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {

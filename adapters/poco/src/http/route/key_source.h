@@ -25,7 +25,7 @@ struct RequestFacts {
 
 /// By what a limit counts: "all" for everybody together, "address", "user", or "header NAME", "cookie NAME",
 /// "query NAME", "json NAME" (a field of the body), "path NAME" (a {NAME} of the route's pattern). These five
-/// may be brought into a NormalForm: "json phone | e164".
+/// may be followed by a NormalForm: "json phone | e164", "header X-Tenant | lower | plain".
 class KeySource {
  public:
   /// Throws std::invalid_argument that names the setting `what` for anything else, for a {NAME} that
@@ -39,8 +39,9 @@ class KeySource {
   bool needsBody() const { return kind_ == Kind::json; }
 
   /// The limit's key for a request: 1 to 64 bytes. What is long or could pass for something else is hashed,
-  /// and so are headers and cookies: stores, logs and whoever lists keys see no credentials. Requests without
-  /// the value, or with one that has no normal form, share one key, so that nobody escapes by leaving it out.
+  /// and so are headers and cookies, unless the form says otherwise: stores, logs and whoever lists keys see
+  /// no credentials. Requests without the value, or with one that has no normal form, share one key, so that
+  /// nobody escapes by leaving it out.
   std::string keyFor(const RequestFacts& facts) const;
 
  private:

@@ -52,11 +52,15 @@ NormalForm NormalForm::parse(const std::string& what, const std::string& text) {
     const std::string word = Poco::trim(text.substr(begin, end - begin));
     begin = end + 1;
     const auto step = known.find(word);
-    if (step == known.end()) {
+    const bool atEnd = begin > text.size();
+    if (step != known.end()) {
+      form.steps_.push_back(step->second);
+    } else if (atEnd && (word == "plain" || word == "hash")) {
+      form.hashed_ = word == "hash";
+    } else {
       throw std::invalid_argument(what + " has " + quoted(word) +
-                                  " after |: trim, lower and e164 are allowed");
+                                  " after |: trim, lower and e164 are allowed, and plain or hash at the end");
     }
-    form.steps_.push_back(step->second);
   }
   return form;
 }
