@@ -31,7 +31,7 @@ Reservations::Reservations(Database& database, KnownSplits& splits, std::string 
 Reservation Reservations::reserve(PlacedReservation cart, Instant latest) {
   const std::string id = cart.id;
   const bool alone = cart.cart.size() > 1;
-  cart = alone ? carts_.placeAlone(std::move(cart), Instant::max()) : carts_.place(std::move(cart), latest);
+  cart = alone ? carts_.placeAlone(std::move(cart), latest) : carts_.place(std::move(cart), latest);
   return cart.result ? *std::move(cart.result) : settle({.id = id}, latest);
 }
 

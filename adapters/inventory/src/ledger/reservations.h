@@ -26,7 +26,7 @@ class Reservations {
   /// `who` is for the ledger.
   Reservations(Database& database, KnownSplits& splits, std::string who, const std::shared_ptr<Clock>& clock);
 
-  /// By `latest`; a cart of several articles however long it takes to put back what has expired of them.
+  /// By `latest`. What it has put back by then stays so.
   Reservation reserve(PlacedReservation cart, Instant latest);
 
   /// By `latest`. What it holds or held is in the answer. The call need not know the articles.

@@ -411,6 +411,18 @@ TEST_F(SqliteReservations, ThatHaveExpiredAreAnsweredInTimeOrNotAtAll) {
   }
 }
 
+TEST_F(SqliteReservations, OfSeveralArticlesPutBackWhatHasExpiredInTimeAndGoOnWithTheNextCall) {
+  shop.addExpired("pen", 1'000);
+  const std::vector<CartLine> cart{{"ink", 1}, {"pen", 1'000}};
+  statements->each = 40s;  // time for one portion
+  EXPECT_THROW((void)service.reserve(cart, 1h, "cart"), StoreUnavailable);
+  EXPECT_EQ(shop.level("pen"), 202);
+  statements->each = 0s;
+  EXPECT_EQ(service.reserve(cart, 1h, "cart").state, ReservationState::held);
+  EXPECT_EQ(shop.level("pen"), 2);
+  EXPECT_THAT(service.checkLedger(), IsEmpty());
+}
+
 class ReservationFaults : public Reservations {
  protected:
   /// Cuts the reply to `call` after each of its bytes in turn.

@@ -104,9 +104,10 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
   /// Again with the same id, it answers with what the reservation is now, whatever is in the cart; one that
   /// was refused may come again. Safe to call again after any error. Carts of one article that come together
-  /// are one transaction: such a caller waits for eight times options.operationTimeout at most. Whoever needs
-  /// what has expired puts it back first, in a transaction for each 200 lines of carts. Throws as restock()
-  /// does; ConfigError for an id of which the ledger tells, and whose reservation was deleted.
+  /// are one transaction. Whoever needs what has expired puts it back first, in a transaction for each 200
+  /// lines of carts. Blocks for eight times options.operationTimeout at most; what was put back by then stays
+  /// so, and the next call goes on from there. Throws as restock() does; ConfigError for an id of which the
+  /// ledger tells, and whose reservation was deleted.
   [[nodiscard]] Reservation reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
                                     std::string_view reservationId, CartRule rule = CartRule::all);
 
