@@ -13,7 +13,6 @@ namespace lockkeeper::cli {
 namespace {
 
 using migration::MigrationState;
-using migration::Phase;
 using migration::Rule;
 using migration::Rules;
 
@@ -85,7 +84,7 @@ void explain(const MigrationState& state, const Rules& wanted, const ObservedMig
             << "rules then: " << shown(wanted.text()) << "\n"
             << "Within a heartbeat (" << shownLength(options.heartbeat) << ") all " << state.members.size()
             << " members take the keys whose phase changes in both stores.\n";
-  const bool leaves = wanted.mentions(Phase::modern) && !(wanted == state.current);
+  const bool leaves = keysLeaveOldStore(state.current, wanted);
   std::cout
       << "The change completes by itself when all have done so and no lock in the phase that is left can "
          "live: after "

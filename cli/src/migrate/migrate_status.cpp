@@ -16,7 +16,6 @@ namespace {
 using migration::Blocker;
 using migration::Member;
 using migration::MigrationState;
-using migration::Phase;
 using migration::Rules;
 
 /// One word where one phase is for all keys.
@@ -80,6 +79,13 @@ std::string leftOf(const Blocker& blocker) {
   return blocker.left ? " (for " + shownLength(*blocker.left + std::chrono::milliseconds{999}) + ")" : "";
 }
 
+/// For how long a process must have been configured for `next` before it takes the step; empty when the rules
+/// are written, or no key leaves the old store.
+std::optional<std::chrono::milliseconds> configuredFor(const ObservedMigration& seen, const Rules& next) {
+  if (!eachMemberObserves(seen.state, next)) return std::nullopt;
+  return seen.settings.options.observation;
+}
+
 void printNextStep(const ObservedMigration& seen) {
   const auto next = nextOf(seen.state);
   if (!next) {
@@ -87,19 +93,19 @@ void printNextStep(const ObservedMigration& seen) {
     return;
   }
   const auto blockers = blockersOf(seen.state, *next, seen.settings.options.observation);
+  const auto window = configuredFor(seen, *next);
+  const std::string taker =
+      window ? "the first process that has been configured for it for " + shownLength(*window) + " takes it"
+             : "the next heartbeat takes it";
   if (blockers.empty()) {
-    const bool watches = !seen.state.target && next->mentions(Phase::modern);
-    std::cout << "next step: nothing blocks it; "
-              << (watches ? "the first process that has been configured for it for " +
-                                shownLength(seen.settings.options.observation) + " takes it"
-                          : "the next heartbeat takes it")
-              << "\n";
+    std::cout << "next step: nothing blocks it; " << taker << "\n";
     return;
   }
   std::cout << "next step: blocked\n";
   for (const Blocker& blocker : blockers) {
     std::cout << "  - " << oneLine(blocker.what) << leftOf(blocker) << "\n";
   }
+  std::cout << "  then " << taker << "\n";
 }
 
 Poco::JSON::Array membersOf(const MigrationState& state) {
@@ -129,6 +135,7 @@ void setNextStep(Poco::JSON::Object& object, const ObservedMigration& seen) {
   Poco::JSON::Object next = newObject();
   setText(next, "rules", rules->text());
   next.set("blockers", blockers);
+  setLength(next, "configuredForMs", configuredFor(seen, *rules));
   object.set("next", next);
 }
 

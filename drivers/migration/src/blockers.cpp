@@ -21,15 +21,6 @@ bool areModern(const Rule& rule, const Rules& rules, std::span<const Rule> excep
   return false;
 }
 
-/// Whether some key may become modern. Where rules overlap in part, it says so even if none does.
-bool entersModern(const Rules& from, const Rules& to) {
-  const std::span<const Rule> rules = to.rules();
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    if (rules[i].phase == Phase::modern && !areModern(rules[i], from, rules.first(i))) return true;
-  }
-  return false;
-}
-
 std::optional<std::string> whatBlocks(const Member& member, const MigrationState& state,
                                       const Rules& target) {
   const bool silent = member.silent > member.lease;
@@ -43,6 +34,18 @@ std::optional<std::string> whatBlocks(const Member& member, const MigrationState
 }
 
 }  // namespace
+
+bool keysLeaveOldStore(const Rules& from, const Rules& to) {
+  const std::span<const Rule> rules = to.rules();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (rules[i].phase == Phase::modern && !areModern(rules[i], from, rules.first(i))) return true;
+  }
+  return false;
+}
+
+bool eachMemberObserves(const MigrationState& state, const Rules& target) {
+  return !state.target && keysLeaveOldStore(state.current, target);
+}
 
 std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
   return blockersFor(state, target, observation, state.since);
@@ -64,7 +67,7 @@ std::vector<Blocker> blockersFor(const MigrationState& state, const Rules& targe
     found.push_back(
         {"locks that were taken before the last change may still live", locksEndAfter - state.since});
   }
-  if (!entersModern(state.current, target)) return found;
+  if (!keysLeaveOldStore(state.current, target)) return found;
   if (watched < observation) {
     found.push_back({"the old store has not been watched for long enough", observation - watched});
   }

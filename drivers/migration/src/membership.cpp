@@ -338,7 +338,7 @@ void Membership::step(const MigrationState& state, Instant deadline) {
 std::vector<Blocker> Membership::blockers(const MigrationState& state, const Rules& wanted) const {
   const auto wantedFor = std::chrono::floor<milliseconds>(environment_.clock->now() - wantedSince_);
   return blockersFor(state, wanted, options_.observation,
-                     state.target ? state.since : std::min(state.since, wantedFor));
+                     eachMemberObserves(state, wanted) ? std::min(state.since, wantedFor) : state.since);
 }
 
 // Errors of the old store count as an outsider: nobody knows that there is none.

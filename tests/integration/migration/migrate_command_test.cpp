@@ -106,6 +106,23 @@ TEST_F(MigrateCommand, ProgramsReadTheStatusAsJson) {
   EXPECT_TRUE(next->getArray("blockers")->getObject(0)->has("leftMs"));
 }
 
+TEST_F(MigrateCommand, StatusSaysWhenTheWindowOfAConfiguredTargetIsEachMembers) {
+  migration::StateStore stateStore(openStateStore(newUri()), "migration");
+  const auto configuredFor = [&](const migration::Rules& current, const migration::Rules& target) {
+    const Instant soon = systemClock()->now() + std::chrono::seconds{10};
+    const auto state = stateStore.read(soon);
+    EXPECT_TRUE(stateStore.change(state, state.version + 1, current, std::nullopt, soon));
+    join("a:1", state.version + 1, target);
+    return json({"migrate", "status"})->getObject("next")->get("configuredForMs");
+  };
+  EXPECT_EQ(configuredFor(migration::Rules(Phase::both), migration::Rules(Phase::modern)), 1000);
+  EXPECT_NE(status().find("then the first process that has been configured for it for 1s"), std::string::npos)
+      << status();
+  EXPECT_TRUE(configuredFor(migration::Rules(Phase::modern), migration::Rules::parse("a* = both, * = modern"))
+                  .isEmpty())
+      << "no key leaves the old store";
+}
+
 TEST_F(MigrateCommand, ProgramsReadWhatAdvanceDoesAsJson) {
   decree(Phase::legacy);
   const auto says = [](const Poco::JSON::Object::Ptr& object, bool written, int version) {

@@ -61,5 +61,15 @@ TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
   EXPECT_FALSE(waits("a* = modern, b* = legacy, * = both", "a* = modern, * = both"));
 }
 
+TEST(Blockers, EachMemberObservesForATargetThatNobodyHasWrittenWhenKeysLeaveTheOldStore) {
+  MigrationState state = ready();
+  EXPECT_FALSE(eachMemberObserves(state, Rules(Phase::modern))) << "written";
+  state.target = std::nullopt;
+  EXPECT_TRUE(eachMemberObserves(state, Rules(Phase::modern)));
+  EXPECT_FALSE(eachMemberObserves(state, Rules(Phase::legacy)));
+  state.current = Rules(Phase::modern);
+  EXPECT_FALSE(eachMemberObserves(state, Rules::parse("order:* = both, * = modern"))) << "nobody leaves it";
+}
+
 }  // namespace
 }  // namespace lockkeeper::migration

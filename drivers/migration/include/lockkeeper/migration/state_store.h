@@ -78,6 +78,15 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
   const std::string name_;
 };
 
+/// Whether `to` takes some key away from the old store that `from` leaves there, so that outsiders must be
+/// looked for first. Where rules overlap in part, it says so even if there is no such key.
+LOCKKEEPER_MIGRATION_EXPORT bool keysLeaveOldStore(const Rules& from, const Rules& to);
+
+/// Whether the observation window for `target` begins anew in each member: keys leave the old store because
+/// members are configured for it, and not by written rules. blockersOf() does not know for how long each of
+/// them has been.
+LOCKKEEPER_MIGRATION_EXPORT bool eachMemberObserves(const MigrationState& state, const Rules& target);
+
 /// Something that keeps the target from becoming the current rules.
 struct Blocker {
   std::string what;
@@ -85,7 +94,7 @@ struct Blocker {
 };
 
 /// Why `target` may not become the current rules of `state` yet; empty when it may. `observation` is how long
-/// no legacy holder must have been seen before keys become modern.
+/// no legacy holder must have been seen before keys become modern; see also eachMemberObserves().
 LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
                                                             std::chrono::milliseconds observation);
 
