@@ -27,11 +27,10 @@ CachedValues::Found decode(const std::optional<std::string>& stored) {
 
 CachedValues::CachedValues(std::shared_ptr<ValueStore> store, const CacheOptions& options,
                            Environment environment)
-    : store_(std::move(store)),
-      options_(options),
-      environment_(std::move(environment)),
-      health_(options.operationTimeout) {
+    : store_(std::move(store)), options_(options), environment_(std::move(environment)) {
   if (!store_) throw std::invalid_argument("a CachedLoader needs a ValueStore");
+  for (std::size_t part = 0; part < ValueStore::mostParts; ++part)
+    health_.emplace_back(options.operationTimeout);
 }
 
 CachedValues::Entry CachedValues::entryOf(std::string_view key) const {
@@ -49,18 +48,19 @@ CachedValues::Entry CachedValues::entryOf(std::string_view key) const {
 
 CachedValues::Found CachedValues::look(const Entry& entry, const std::string& name) {
   const Instant started = now();
-  if (!health_.mayTry(started)) {
+  StoreHealth& health = health_[store_->partOf(name) % ValueStore::mostParts];
+  if (!health.mayTry(started)) {
     return {.failure =
                 std::make_exception_ptr(StoreUnavailable("the store of cached values does not answer"))};
   }
   try {
     Found found = decode(store_->get(name, soon()));
-    health_.succeeded();
+    health.succeeded();
     return found;
   } catch (const ForkedError&) {
     throw;
   } catch (const Error& error) {
-    health_.failed(error, started, now(), *environment_.random);
+    health.failed(error, started, now(), *environment_.random);
     environment_.tell({.kind = EventKind::attemptFailed,
                        .key = entry.full,
                        .began = started,

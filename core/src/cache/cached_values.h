@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -66,7 +67,7 @@ class CachedValues {
   const std::shared_ptr<ValueStore> store_;
   const CacheOptions& options_;
   const Environment environment_;
-  StoreHealth health_;
+  std::deque<StoreHealth> health_;  // of each part
 };
 
 }  // namespace lockkeeper::detail

@@ -55,6 +55,12 @@ class LOCKKEEPER_CORE_EXPORT ValueStore {
 
   /// Removes the value. False when there was none.
   virtual bool erase(std::string_view key, Instant deadline) = 0;
+
+  /// A store whose parts fail one by one, such as a cluster, says in which part a key is, below mostParts:
+  /// while one does not answer, the keys of the others are asked for all the same. Asks nobody, and does not
+  /// block.
+  virtual std::size_t partOf(std::string_view /*key*/) const { return 0; }
+  static constexpr std::size_t mostParts = 16;
 };
 
 /// Throws std::invalid_argument, naming the fault, unless every store takes them. For stores.

@@ -1,6 +1,8 @@
 #include "stores/marked_store.h"
 
+#include <cstdio>
 #include <deque>
+#include <functional>
 
 namespace lockkeeper::migration {
 
@@ -12,9 +14,14 @@ constexpr std::size_t longestLabel = 64;  // as Claim says
 }  // namespace
 
 std::string markedLabel(std::string_view label) {
+  if (label.empty()) return {};
   std::string marked(label);
-  if (!label.empty() && label.size() < longestLabel) marked += mark;
-  return marked;
+  if (label.size() >= longestLabel) {
+    char hash[17];
+    std::snprintf(hash, sizeof hash, "%016zx", std::hash<std::string_view>{}(label));
+    marked.replace(longestLabel - sizeof hash, std::string::npos, hash);
+  }
+  return marked += mark;
 }
 
 std::string_view unmarkedLabel(std::string_view label) {

@@ -80,6 +80,11 @@ std::optional<std::string> ClusterValues::await(std::string_view key, Instant un
   return impl_->await(key, until, stop, deadline);
 }
 
+// As those of ClusterDriver.
+std::size_t ClusterValues::partOf(std::string_view key) const {
+  return hashSlot(valueKey(key)) / (SlotMap::slots / mostParts);
+}
+
 // The value may move while it is waited for, long after the first look.
 std::optional<std::string> ClusterValues::Impl::await(std::string_view key, Instant until,
                                                       const std::stop_token& stop, Instant lookBy) {

@@ -17,6 +17,7 @@ class FaultyValues final : public ValueStore {
   explicit FaultyValues(std::shared_ptr<ValueStore> inner) : inner_(std::move(inner)) {}
 
   std::atomic<bool> down = false;
+  std::atomic<bool> firstPartIsDown = false;
   std::atomic<int> requests = 0;
   std::string wrongKey;                               // of another type: set it before any request
   std::function<void(std::string_view key)> onGot{};  // before the caller has what was read; likewise
@@ -35,12 +36,16 @@ class FaultyValues final : public ValueStore {
     return reached(key).add(key, value, ttl, deadline);
   }
   bool erase(std::string_view key, Instant deadline) override { return reached(key).erase(key, deadline); }
+  std::size_t partOf(std::string_view key) const override {
+    return key.starts_with("elsewhere") ? mostParts - 1 : 0;
+  }
 
  private:
   ValueStore& reached(std::string_view key) {
     ++requests;
     if (key == wrongKey) throw ConfigError("the key is of the wrong type, says the test");
-    if (down) throw StoreUnavailable("values are down, says the test");
+    if (down || (firstPartIsDown && partOf(key) == 0))
+      throw StoreUnavailable("values are down, says the test");
     return *inner_;
   }
   const std::shared_ptr<ValueStore> inner_;
@@ -382,6 +387,16 @@ TEST_F(CachedLoaderTest, WithItsStoreDownItLoadsAndDoesNotAskTheStoreEachTime) {
   clock->advance(2s);
   EXPECT_EQ(users.get("128"), "v6");
   EXPECT_EQ(users.get("128"), "v6");
+}
+
+TEST_F(CachedLoaderTest, APartOfItsStoreThatIsDownDoesNotKeepTheOthersFromIt) {
+  auto users = cache(here, cacheOptions(), counting());
+  EXPECT_EQ(users.get("elsewhere"), "v1");
+  values->firstPartIsDown = true;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(users.get("128"), "v1") << "loaded each time";
+    EXPECT_EQ(users.get("elsewhere"), "v1");
+  }
 }
 
 TEST_F(CachedLoaderTest, WithItsStoreDownItFailsWhereThatIsWanted) {

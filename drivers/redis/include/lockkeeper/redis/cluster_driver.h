@@ -127,6 +127,7 @@ class LOCKKEEPER_REDIS_EXPORT ClusterValues final : public ValueStore {
                 Instant deadline) override;
   std::optional<std::string> await(std::string_view key, Instant until, const std::stop_token& stop,
                                    Instant deadline) override;
+  std::size_t partOf(std::string_view key) const override;
 
  private:
   class Impl;
