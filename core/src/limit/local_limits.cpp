@@ -18,7 +18,8 @@ void LocalLimits::take(std::span<RateCharge> charges, std::span<const RateLaw* c
   if (!taken) return;
   const std::lock_guard guard(mutex_);
   for (std::size_t index = 0; index < charges.size(); ++index) {
-    if (uncharged_.size() >= mostKeys || uncharged_.find(charges[index].key) != uncharged_.end()) continue;
+    if (uncharged_.contains(charges[index].key)) continue;
+    sweep();
     uncharged_.try_emplace(std::string(charges[index].key), Laws{*laws[index], *charges[index].law});
   }
   hasUncharged_.store(!uncharged_.empty(), std::memory_order_release);
@@ -63,6 +64,19 @@ void LocalLimits::forget(std::string_view key, RateKind kind) {
   (void)extract(key);
 }
 
+std::int64_t LocalLimits::usedOf(std::string_view key, const RateLaw& law) {
+  RateCharge look{.key = key, .law = &law, .cost = 0};
+  rates_.peek({&look, 1}, Instant::max());
+  return law.limit - look.outcome.remaining;
+}
+
+// Keys that are full again have nothing to be charged for: in a long outage, most are.
+void LocalLimits::sweep() {
+  if (uncharged_.size() < sweepAt_) return;
+  std::erase_if(uncharged_, [&](const auto& use) { return usedOf(use.first, use.second.local) == 0; });
+  sweepAt_ = std::max(firstSweep, 2 * uncharged_.size());
+}
+
 LocalLimits::Uncharged::node_type LocalLimits::extract(std::string_view key) {
   const std::lock_guard guard(mutex_);
   const auto found = uncharged_.find(key);
@@ -81,10 +95,7 @@ void LocalLimits::putBack(Uncharged::node_type use) {
 // As much of it as fits: the rest would have been refused by the store. Only what was charged is used no more
 // locally: each outage would start with a full burst otherwise. What others use locally meanwhile stays.
 void LocalLimits::charge(RateDriver& driver, const std::string& key, const Laws& laws, Instant deadline) {
-  RateCharge look{.key = key, .law = &laws.local, .cost = 0};
-  rates_.peek({&look, 1}, deadline);
-  const std::int64_t used = laws.local.limit - look.outcome.remaining;
-  std::int64_t charged = used;
+  std::int64_t charged = usedOf(key, laws.local);
   while (charged > 0) {
     RateCharge charge{
         .key = key, .law = &laws.store, .cost = charged, .longestWait = std::chrono::microseconds::max()};

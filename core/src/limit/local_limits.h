@@ -39,7 +39,8 @@ class LocalLimits {
   void forget(std::string_view key, RateKind kind);
 
  private:
-  static constexpr std::size_t mostKeys = 65'536;  // in use, and again of those to be charged for
+  static constexpr std::size_t mostKeys = 65'536;  // in use
+  static constexpr std::size_t firstSweep = 1024;
 
   struct Laws {
     RateLaw store;
@@ -47,6 +48,8 @@ class LocalLimits {
   };
   using Uncharged = StringMap<Laws>;
 
+  std::int64_t usedOf(std::string_view key, const RateLaw& law);
+  void sweep();
   Uncharged::node_type extract(std::string_view key);
   void putBack(Uncharged::node_type use);
   void charge(RateDriver& driver, const std::string& key, const Laws& laws, Instant deadline);
@@ -55,6 +58,7 @@ class LocalLimits {
   MemoryRates rates_;
   std::mutex mutex_;
   Uncharged uncharged_;
+  std::size_t sweepAt_ = firstSweep;  // keys
   std::atomic<bool> hasUncharged_ = false;
   std::mutex charging_;
 };

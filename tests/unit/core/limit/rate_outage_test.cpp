@@ -299,7 +299,7 @@ TEST_F(RateOutage, AChargeForOthersWhoseAnswerIsLateIsNotRepeated) {
   EXPECT_EQ(other.peek("k", sms).remaining, 6);
 }
 
-TEST_F(RateOutage, NewKeysBeyondABoundAreRefusedLocallyUntilOthersAreFullAgain) {
+TEST_F(RateOutage, NewKeysBeyondABoundAreRefusedLocallyUntilOthersAreFullAgainAndThenCharged) {
   constexpr int mostKeys = 65'536;
   const RatePolicy sms = limit("2/h", {.outage = Outage::local});
   network->fail();
@@ -313,6 +313,13 @@ TEST_F(RateOutage, NewKeysBeyondABoundAreRefusedLocallyUntilOthersAreFullAgain) 
   EXPECT_TRUE(limiter.take("8", sms));
   clock->advance(30min);
   EXPECT_TRUE(limiter.take("new", sms));
+  network->recover();
+  clock->advance(longestPause);
+  for (const char* const key : {"new", "7"}) {
+    EXPECT_EQ(limiter.peek(key, sms).remaining, 2);
+    EXPECT_TRUE(limiter.take(key, sms));
+    EXPECT_EQ(limiter.peek(key, sms).remaining, 0) << "one unit of the outage still counts";
+  }
 }
 
 TEST_F(RateOutage, LocalWindowsAreThoseOfTheCalendar) {
