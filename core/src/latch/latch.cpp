@@ -164,16 +164,21 @@ bool Barrier::arriveAndWait(std::string_view participant, std::uint64_t round,
                             std::chrono::milliseconds waitFor, const std::stop_token& stop) {
   CountDownLatch latch(store_, name_ + "." + std::to_string(round), participants_, options_);
   latch.kind_ = "barrier";  // whose keys are no other latch's
-  const Instant began = options_.environment.clock->now();
   const Instant until = endOf(waitFor, options_);
+  const Instant lastReply = saturatingAdd(until, options_.operationTimeout);
   const bool counted = repeatUntil(options_, until, stop, [&] {
     latch.countDown(participant);
     return true;
   });
   if (!counted) return false;
   if (waitFor == forever) return latch.wait(forever, stop);
-  const auto used = std::chrono::floor<std::chrono::milliseconds>(options_.environment.clock->now() - began);
-  return latch.wait(std::max(waitFor - used, std::chrono::milliseconds{0}), stop);
+  const Instant now = options_.environment.clock->now();
+  const auto leftUntil = [&](Instant end) {
+    return std::max(std::chrono::floor<milliseconds>(end - now), milliseconds{0});
+  };
+  // When the count was answered after `until`, it has used some of the time that the store has to reply.
+  latch.options_.operationTimeout = std::min(options_.operationTimeout, leftUntil(lastReply));
+  return latch.wait(leftUntil(until), stop);
 }
 
 }  // namespace lockkeeper

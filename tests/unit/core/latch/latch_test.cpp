@@ -32,6 +32,8 @@ class FaultyLatchValues final : public ValueStore {
   }
   void put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,
            Instant deadline) override {
+    latestDeadline = std::max(latestDeadline.load(), deadline);
+    onWrite();
     if (down) throw StoreUnavailable("down, says the test");
     values_.put(key, value, ttl, deadline);
     if (repliesToLose-- > 0) throw OutcomeUnknown("reply lost, says the test");
@@ -47,6 +49,7 @@ class FaultyLatchValues final : public ValueStore {
   std::atomic<int> reads{0};
   std::atomic<Instant> latestDeadline{Instant::min()};
   std::function<void()> onRead = [] {};
+  std::function<void()> onWrite = [] {};
 
  private:
   MemoryValues values_;
@@ -271,6 +274,26 @@ TEST_F(LatchTest, AWaitAtABarrierIsOneForCountingAndForTheOthers) {
   clock->advance(500ms);
   ASSERT_EQ(waiting.wait_for(20s), std::future_status::ready) << "no time passes any more";
   EXPECT_FALSE(waiting.get());
+}
+
+TEST_F(LatchTest, CountingAtABarrierTakesFromTheTimeThatTheStoreHasToReply) {
+  const auto timeout = options().operationTimeout;
+  Barrier barrier(values, "steps", {"a", "b"}, options());
+  for (const auto waitFor : {0ms, 1ms}) {
+    values->reads = 0;
+    values->onWrite = [&] { clock->advance(timeout - 1ms); };
+    Instant began = clock->now();
+    EXPECT_FALSE(barrier.arriveAndWait("a", 1, waitFor));
+    EXPECT_EQ(values->latestDeadline.load() - began, waitFor + timeout);
+    EXPECT_GT(values->reads, 0);
+
+    values->reads = 0;
+    values->onWrite = [&] { clock->advance(timeout + waitFor); };
+    began = clock->now();
+    EXPECT_FALSE(barrier.arriveAndWait("a", 1, waitFor));
+    EXPECT_LE(values->latestDeadline.load() - began, waitFor + timeout);
+    EXPECT_EQ(values->reads, 0) << "no time is left";
+  }
 }
 
 TEST_F(LatchTest, ALatchIsNeverARoundOfABarrier) {
