@@ -15,6 +15,7 @@ namespace lockkeeper::detail {
 
 namespace {
 
+using std::chrono::ceil;
 using std::chrono::floor;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -211,16 +212,14 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
     Decision decision;
     if (queues) {
       const auto left = std::max(until - store_->now(), Instant::duration::zero());
-      RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left), calledAt);
+      RateSlot slot = reserve(key, policy, cost, floor<microseconds>(left), calledAt, &wait.stop);
       decision = slot.decision();
-      if (slot && !slot.wait(wait.stop)) {
-        decision.allowed = false;
+      if (!slot) {
         try {
-          slot.giveBack();
+          slot.giveBack();  // if it was there, and waiting for it was stopped
         } catch (const Error&) {
-          // Then the slot stays empty.
+          // Then it stays empty.
         }
-        return decision;
       }
     } else {
       decision = take(key, policy, cost, calledAt);
@@ -233,11 +232,11 @@ Decision RateEngine::takeOrWait(std::string_view key, const RatePolicy& policy, 
 }
 
 RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return reserve(key, policy, cost, microseconds::max(), store_->now());
+  return reserve(key, policy, cost, microseconds::max(), store_->now(), nullptr);
 }
 
 RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
-                             microseconds longestWait, Instant calledAt) {
+                             microseconds longestWait, Instant calledAt, const std::stop_token* stop) {
   check(key, policy, cost);
   if (policy.law().kind != RateKind::leakyQueue) {
     throw std::invalid_argument("the limit " + quoted(policy.name()) + " is a " +
@@ -258,12 +257,17 @@ RateSlot RateEngine::reserve(std::string_view key, const RatePolicy& policy, std
   // The answer came after the store has decided: counted from now, the slot cannot come too early.
   slot.at =
       saturatingAdd(store_->now(), roundedUp(charge.outcome.slot) - microseconds{charge.outcome.storeTime});
+  if (!failure) {  // otherwise, there is nothing in the store to give back
+    slot.key = charge.key;
+    slot.law = *charge.law;
+    slot.cost = cost;
+    slot.slot = charge.outcome.slot;
+  }
+  if (stop != nullptr && !pauseUntil(slot.at, *stop)) {
+    slot.decision.allowed = false;
+    slot.decision.retryAfter = std::max(ceil<microseconds>(slot.at - store_->now()), microseconds{1});
+  }
   report(slot.decision, charge.key, began, std::max(slot.at, calledAt) - calledAt);
-  if (failure) return RateSlot(std::move(slot));  // there is nothing in the store to give back
-  slot.key = charge.key;
-  slot.law = *charge.law;
-  slot.cost = cost;
-  slot.slot = charge.outcome.slot;
   return RateSlot(std::move(slot));
 }
 

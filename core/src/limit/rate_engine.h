@@ -46,9 +46,10 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   const Environment& environment() const noexcept { return options_.environment; }
 
  private:
-  /// The next slot, unless it is farther than `longestWait`.
+  /// The next slot, unless it is farther than `longestWait`. With `stop`, also waits for it; when that is
+  /// stopped, it counts as refused, and is still to be given back.
   RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost,
-                   std::chrono::microseconds longestWait, Instant calledAt);
+                   std::chrono::microseconds longestWait, Instant calledAt, const std::stop_token* stop);
   bool inherited() const noexcept;
   void check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const;
   RateKey fullKey(const RatePolicy& policy, std::string_view key) const;

@@ -222,6 +222,23 @@ TEST_F(RateLimiterTest, AWaitEndsWhenItIsStopped) {
   }
 }
 
+TEST_F(RateLimiterTest, AWaitForASlotThatIsStoppedIsARefusalAndToldAsOne) {
+  const RatePolicy queue = limit("1/h", {.kind = RateKind::leakyQueue, .burst = 2});
+  ASSERT_TRUE(limiter.take("k", queue));
+  const auto admissions = listener->waits();
+  std::stop_source stop;
+  auto waiting =
+      background([&] { return limiter.takeOrWait("k", queue, {.waitFor = 2h, .stop = stop.get_token()}); });
+  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1h));
+  clock->advance(20min);
+  stop.request_stop();
+  const Decision decision = waiting.get();
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_EQ(decision.retryAfter, 40min);
+  EXPECT_EQ(listener->waits(), admissions);
+  EXPECT_EQ(listener->heard(), std::vector<std::string>{"refused :sms:k by sms for 2400000000"});
+}
+
 TEST_F(RateLimiterTest, ALimiterOfTheParentIsRefusedInTheChild) {
   const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 5});
   ASSERT_TRUE(limiter.take("k", sms));
