@@ -36,7 +36,7 @@ class HostSearch {
   HostSearch(const ServerOptions& options, LogIn logIn, std::shared_ptr<Clock> clock);
   HostSearch(const HostSearch&) = delete;
   HostSearch& operator=(const HostSearch&) = delete;
-  /// Waits until log-ins under way have ended: they take the connectTimeout at most, and what follows
+  /// Waits until log-ins under way have ended: they take the options' connectTimeout at most, and what follows
   /// the ioTimeout besides.
   ~HostSearch();
 
