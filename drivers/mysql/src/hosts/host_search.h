@@ -36,8 +36,8 @@ class HostSearch {
   HostSearch(const ServerOptions& options, LogIn logIn, std::shared_ptr<Clock> clock);
   HostSearch(const HostSearch&) = delete;
   HostSearch& operator=(const HostSearch&) = delete;
-  /// Waits until log-ins under way have ended: they take the options' connectTimeout at most, and what follows
-  /// the ioTimeout besides.
+  /// Waits until log-ins under way have ended: connecting and logging in take the options' connectTimeout
+  /// each at most, and the first answer the ioTimeout besides.
   ~HostSearch();
 
   /// A new session with the writable host. Blocks until `deadline`. Throws what writableAmong() does.

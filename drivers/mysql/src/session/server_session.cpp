@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <mysql/errmsg.h>
 #include <mysql/mysql.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -22,6 +21,7 @@ namespace lockkeeper::mysql {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 // So that a look at the clock is never far away: poll() sleeps through the suspension of the machine.
 constexpr milliseconds longestPoll{500};
@@ -36,41 +36,6 @@ void pollUntil(std::span<pollfd> sources, const Clock& clock, Instant until) {
   }
 }
 
-// Enough for a name lookup and TLS, which take place on it.
-constexpr std::size_t logInStack = std::size_t{256} * 1024;
-
-// Which of the client library's events have happened at the socket; at `until`, that the time is over.
-int awaitEvents(int socket, int awaited, const Clock& clock, Instant until) {
-  const auto asked = static_cast<short>(((awaited & MYSQL_WAIT_READ) != 0 ? POLLIN : 0) |
-                                        ((awaited & MYSQL_WAIT_WRITE) != 0 ? POLLOUT : 0));
-  pollfd source{socket, asked, 0};
-  // A server that sends again and again must not keep it from ending.
-  if (clock.now() < until) pollUntil({&source, 1}, clock, until);
-  return source.revents == 0 ? MYSQL_WAIT_TIMEOUT : awaited & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE);
-}
-
-// The addresses of a host. The library takes one at a time: of several, it would wait for the second one as
-// long as the kernel does. The host's name where TLS compares it with the certificate.
-std::vector<std::string> hostsToTry(const ServerOptions& options, const ServerAddress& address) {
-  if (!options.socket.empty() || (options.tls && options.verify)) return {address.host};
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = ::getaddrinfo(address.host.c_str(), nullptr, &hints, &found); error != 0) {
-    throwConnectFault(CR_UNKNOWN_HOST, std::string("unknown host: ") + ::gai_strerror(error),
-                      address.display);
-  }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
-  std::vector<std::string> hosts;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    char text[NI_MAXHOST];
-    if (::getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) == 0) {
-      hosts.emplace_back(text);
-    }
-  }
-  return hosts.empty() ? std::vector{address.host} : hosts;
-}
-
 MYSQL* newHandle() {
   static std::once_flag initialised;
   std::call_once(initialised, [] { mysql_library_init(0, nullptr, nullptr); });
@@ -78,7 +43,7 @@ MYSQL* newHandle() {
 }
 
 // Encrypted, or not at all: what is asked for is never given up in silence.
-void setTls(MYSQL* handle, const ServerOptions& options) {
+void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
   const my_bool on = options.tls ? 1 : 0;
   mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &on);
   // Newer libraries verify unless told not to, and then refuse every server that has no TLS.
@@ -90,6 +55,8 @@ void setTls(MYSQL* handle, const ServerOptions& options) {
   if (!files.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, files.caFile.c_str());
   if (!files.certFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CERT, files.certFile.c_str());
   if (!files.keyFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_KEY, files.keyFile.c_str());
+  // The library's timeout for connecting ends with the TLS handshake, before the log-in.
+  mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
 }
 
 // A server that vanished while we wait in its queue is noticed within 30 s. A unix socket takes no offence.
@@ -185,6 +152,9 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
     : clock_(std::move(clock)), handle_(newHandle()) {
   MYSQL* const handle = handle_.get();
   if (handle == nullptr) throw std::bad_alloc();
+  const auto left = std::chrono::ceil<seconds>(deadline - clock_->now());
+  const auto timeout = static_cast<unsigned>(std::clamp(left, seconds{1}, options.connectTimeout).count());
+  mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
   // A hostile server could ask for our files otherwise.
   const unsigned off = 0;
   mysql_options(handle, MYSQL_OPT_LOCAL_INFILE, &off);
@@ -192,14 +162,17 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // Or the library would take "localhost" for its unix socket.
   const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
   mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
-  setTls(handle, options);
-  const auto timeout = static_cast<unsigned>(options.connectTimeout.count());
-  mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
-  if (mysql_options(handle, MYSQL_OPT_NONBLOCK, &logInStack) != 0) throw std::bad_alloc();
-  logIn(options, address, watch, std::min(deadline, clock_->now() + options.connectTimeout));
+  setTls(handle, options, timeout);
+  const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
+  if (mysql_real_connect(handle, address.host.c_str(), options.user.c_str(), options.password.c_str(),
+                         options.database.c_str(), address.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
+    throwConnectFault(mysql_errno(handle), mysql_error(handle), address.display);
+  }
   if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
     throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", address.display);
   }
+  const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
+  if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
   const auto socket = static_cast<int>(mysql_get_socket(handle));
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   keepAlive(socket);
@@ -212,44 +185,6 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
   if (socket_ >= 0 && id_ != 0) return;
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
-}
-
-void ServerSession::logIn(const ServerOptions& options, const ServerAddress& address, SocketWatch& watch,
-                          Instant until) {
-  const std::vector<std::string> hosts = hostsToTry(options, address);
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const Instant now = clock_->now();
-    const auto share = (until - now) / static_cast<std::int64_t>(hosts.size() - i);
-    if (logIn(options, hosts[i], address.port, watch, now + share, until)) return;
-    const unsigned error = mysql_errno(handle_.get());
-    const bool unreached = error == CR_CONNECTION_ERROR || error == CR_CONN_HOST_ERROR;
-    if (clock_->now() >= until) throwConnectFault(CR_SERVER_LOST, "no log-in in time", address.display);
-    if (unreached && i + 1 < hosts.size()) continue;
-    throwConnectFault(error, mysql_error(handle_.get()), address.display);
-  }
-}
-
-// The library's own timeouts are for one read each. So it is used in the way in which it returns whenever it
-// would wait, and this function waits.
-bool ServerSession::logIn(const ServerOptions& options, const std::string& host, std::uint16_t port,
-                          SocketWatch& watch, Instant connectedBy, Instant until) {
-  MYSQL* const handle = handle_.get();
-  const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
-  MYSQL* loggedIn = nullptr;
-  int awaited = mysql_real_connect_start(&loggedIn, handle, host.c_str(), options.user.c_str(),
-                                         options.password.c_str(), options.database.c_str(), port, path,
-                                         CLIENT_MULTI_STATEMENTS | CLIENT_REMEMBER_OPTIONS);
-  for (bool connected = false; awaited != 0;) {
-    connected = connected || (awaited & MYSQL_WAIT_READ) != 0;
-    Socket socket;
-    socket.duplicate(static_cast<int>(mysql_get_socket(handle)));
-    const int happened = awaitEvents(socket, awaited, *clock_, connected ? until : connectedBy);
-    // For the TLS handshake, in which the library waits by itself.
-    SocketWatch::Socket watched(watch, socket);
-    const SocketWatch::Guard guard(watched, until);
-    awaited = mysql_real_connect_cont(&loggedIn, handle, happened);
-  }
-  return loggedIn != nullptr;
 }
 
 ServerSession::~ServerSession() {

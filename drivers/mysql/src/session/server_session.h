@@ -54,9 +54,8 @@ struct Reply {
 /// text in batches, or prepared one by one. Never reconnects. One thread at a time.
 class ServerSession {
  public:
-  /// Connects to one of the options' hosts and logs in, for connectTimeout at most. Blocks until `deadline`,
-  /// but for the lookup of the host's name. Throws StoreUnavailable and ConfigError. The watch must have been
-  /// started.
+  /// Connects to one of the options' hosts and logs in. Blocks until `deadline` plus one second (the library
+  /// counts whole ones). Throws StoreUnavailable and ConfigError.
   ServerSession(const ServerOptions& options, const ServerAddress& address, std::shared_ptr<Clock> clock,
                 SocketWatch& watch, Instant deadline);
   ServerSession(const ServerSession&) = delete;
@@ -155,10 +154,6 @@ class ServerSession {
     int number_ = -1;
   };
 
-  void logIn(const ServerOptions& options, const ServerAddress& address, SocketWatch& watch, Instant until);
-  /// False when the server could not be connected to, or does not let us in; the handle says why.
-  bool logIn(const ServerOptions& options, const std::string& host, std::uint16_t port, SocketWatch& watch,
-             Instant connectedBy, Instant until);
   Reply& failed();
   void setError(unsigned number, const char* words);
 
