@@ -211,11 +211,22 @@ int breakKey(const CommandLine& line) {
     return exitBusy;
   }
   std::size_t broken = 0;
-  for (const Holder& each : holders) broken += breakable.breakLock(full, within(lookBound), &each) ? 1 : 0;
+  const auto tellTaken = [&] {
+    const std::string all = std::to_string(holders.size());
+    tell("taken", broken < holders.size()
+                      ? " was taken from " + std::to_string(broken) + " of " + all + " holders"
+                  : broken == 1 ? " was taken from its holder"
+                                : " was taken from its " + all + " holders");
+  };
+  try {
+    for (const Holder& each : holders) broken += breakable.breakLock(full, within(lookBound), &each) ? 1 : 0;
+  } catch (const Error&) {
+    if (broken > 0) tellTaken();
+    throw;
+  }
   if (broken > 0) {
-    tell("taken", broken == 1 ? " was taken from its holder"
-                              : " was taken from its " + std::to_string(broken) + " holders");
-    return exitOk;
+    tellTaken();
+    return broken == holders.size() ? exitOk : exitBusy;
   }
   const auto other = holders.empty() ? std::nullopt : driver->holder(full, within(lookBound));
   if (!other) {

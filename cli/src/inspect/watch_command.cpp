@@ -216,16 +216,17 @@ class LiveTable final : public Display {
 };
 
 /// Hears signals and keys until `end`, or until something is readable. Returns the exit code when it is time
-/// to stop.
+/// to stop: also when nobody reads the output any more, whether there is more of it or not.
 std::optional<int> hear(SignalQueue& signals, LiveTable* table, Instant end, int readable = -1) {
   constexpr milliseconds longestWait{60'000};
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(end - systemClock()->now());
     if (left.count() <= 0) return std::nullopt;
-    std::array<pollfd, 3> ready{pollfd{signals.descriptor(), POLLIN, 0},
+    std::array<pollfd, 4> ready{pollfd{signals.descriptor(), POLLIN, 0},
                                 pollfd{table != nullptr ? STDIN_FILENO : -1, POLLIN, 0},
-                                pollfd{readable, POLLIN, 0}};
+                                pollfd{readable, POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
     ::poll(ready.data(), ready.size(), static_cast<int>(std::min(left, longestWait).count()));
+    if ((ready[3].revents & (POLLHUP | POLLERR)) != 0) return exitOk;
     if (ready[2].revents != 0) return std::nullopt;
     const auto typed = ready[1].revents;
     if ((typed & (POLLHUP | POLLERR)) != 0) return exitOk;  // the terminal is gone

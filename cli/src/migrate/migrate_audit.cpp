@@ -105,7 +105,7 @@ int auditLegacyKeys(const CommandLine& line) {
     ++counts.at(static_cast<std::size_t>(key.kind));
     const std::string_view name = key.key.substr(hidden);
     json ? printKeyAsJson(key, name) : printKey(key, name);
-    return true;
+    return static_cast<bool>(std::cout);  // as long as somebody reads it
   };
   legacy->audit(settings.fullKey(operands.empty() ? "" : operands.front()), print,
                 saturatingAdd(systemClock()->now(), auditBound));

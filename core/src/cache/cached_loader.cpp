@@ -52,11 +52,6 @@ std::shared_ptr<LockManager> checked(std::shared_ptr<LockManager> locks) {
 }  // namespace
 
 class CachedLoader::Impl {
-  /// Its own, and not one of the loader.
-  struct TooLate final : LockTimeout {
-    using LockTimeout::LockTimeout;
-  };
-
  public:
   using Value = std::optional<std::string>;
   using Entry = detail::CachedValues::Entry;
@@ -84,13 +79,10 @@ class CachedLoader::Impl {
         return serve(entry, EventKind::cacheStale, std::move(stale));
       if (!loads_.await(*joined.load, until)) tooLate(entry);
       if (joined.part == Loads::Part::waits || joined.isTooOld()) continue;
-      try {
-        if (joined.load->failure) std::rethrow_exception(joined.load->failure);
-        return joined.load->value;
-      } catch (const TooLate&) {
-        // The leader had less time than this caller.
-        if (locks_->environment().clock->now() >= until) throw;
-      }
+      // The leader had less time than this caller.
+      if (joined.load->outOfTime && locks_->environment().clock->now() < until) continue;
+      if (joined.load->failure) std::rethrow_exception(joined.load->failure);
+      return joined.load->value;
     }
   }
 
@@ -139,8 +131,8 @@ class CachedLoader::Impl {
   }
 
   [[noreturn]] void tooLate(const Entry& entry) const {
-    throw TooLate("the value of " + quoted(entry.key) + " was not loaded by another caller within " +
-                  formatDuration(options_.waitFor));
+    throw LockTimeout("the value of " + quoted(entry.key) + " was not loaded by another caller within " +
+                      formatDuration(options_.waitFor));
   }
 
   Value rebuild(const Entry& entry, Loads::Load& load, std::optional<Lock>& lock,
@@ -166,7 +158,10 @@ class CachedLoader::Impl {
     auto fresh = values_.lookFresh(entry);
     if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
     if (!lock && locks_->stopped()) throw Cancelled("the load of " + quoted(entry.key) + " was cancelled");
-    if (!lock) tooLate(entry);
+    if (!lock) {
+      load.outOfTime = true;
+      tooLate(entry);
+    }
     return loadLocked(entry, *lock);
   }
 

@@ -76,25 +76,25 @@ CachedValues::Value CachedValues::lookStale(const Entry& entry) {
 }
 
 void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value, Instant began) {
-  const auto age = std::chrono::ceil<milliseconds>(now() - began);
-  const milliseconds fresh = (value ? jittered() : options_.negativeFor) - age;
+  const Instant freshUntil = began + (value ? jittered() : options_.negativeFor);
   if (!value) store_->erase(entry.stale, whileHeld(lock));
   const std::string stored = value ? someValue + *value : std::string(1, noValue);
   // The copy first: it must never be older than the fresh one.
-  if (value && options_.staleFor > milliseconds{0}) put(entry.stale, stored, fresh + options_.staleFor, lock);
-  put(entry.fresh, stored, fresh, lock);
-  if (value && fresh <= milliseconds{0})
+  if (value && options_.staleFor > milliseconds{0})
+    put(entry.stale, stored, freshUntil + options_.staleFor, lock);
+  if (!put(entry.fresh, stored, freshUntil, lock) && (value || options_.negativeFor > milliseconds{0}))
     tell(EventKind::notStored, entry, "the load took longer than its value stays fresh");
 }
 
-// What is over already replaces what is there, all the same.
-void CachedValues::put(const std::string& name, const std::string& stored, milliseconds ttl,
-                       const Lock& lock) {
+// Until then. False when that is past; what is there is replaced all the same.
+bool CachedValues::put(const std::string& name, const std::string& stored, Instant until, const Lock& lock) {
+  const auto ttl = std::chrono::floor<milliseconds>(until - now());
   if (ttl > milliseconds{0}) {
     store_->put(name, stored, ttl, whileHeld(lock));
   } else {
     store_->erase(name, whileHeld(lock));
   }
+  return ttl > milliseconds{0};
 }
 
 Instant CachedValues::whileHeld(const Lock& lock) const {

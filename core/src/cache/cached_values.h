@@ -57,8 +57,7 @@ class CachedValues {
 
  private:
   Found look(const Entry& entry, const std::string& name);
-  void put(const std::string& name, const std::string& stored, std::chrono::milliseconds ttl,
-           const Lock& lock);
+  bool put(const std::string& name, const std::string& stored, Instant until, const Lock& lock);
   Instant whileHeld(const Lock& lock) const;
   std::chrono::milliseconds jittered() const;
   Instant now() const noexcept { return environment_.clock->now(); }

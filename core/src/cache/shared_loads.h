@@ -31,6 +31,8 @@ class SharedLoads {
     bool done = false;
     std::optional<std::string> value{};
     std::exception_ptr failure{};  ///< Instead of a value.
+    bool outOfTime =
+        false;  ///< It is the leader's own time that was over. The leader writes it before end().
   };
 
   enum class Part {

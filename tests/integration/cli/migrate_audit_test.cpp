@@ -52,6 +52,20 @@ TEST_F(MigrateAudit, PrintsTheClassOfEachKeyUnderThePrefixAndASummary) {
   EXPECT_EQ(done.output.find("aaaa"), std::string::npos) << "the token is secret";
 }
 
+TEST_F(MigrateAudit, EndsWhenNobodyReads) {
+  constexpr int keys = 20'000;
+  redis.command({"EVAL", "for i = 1, ARGV[1] do redis.call('SET', 'lock:' .. i, '100') end", "0",
+                 std::to_string(keys)});
+  const std::string piped = LOCKKEEPER_COMMAND " migrate audit --store '" + store() + "' | head -n 1";
+  Process pipe({"bash", "-c", piped}, options());
+  EXPECT_EQ(pipe.waitFor(std::chrono::seconds{20}), 0);
+  const std::string asked = redis.command({"INFO", "commandstats"});
+  const std::string calls = "cmdstat_evalsha:calls=";
+  const auto found = asked.find(calls);
+  ASSERT_NE(found, std::string::npos) << asked;
+  EXPECT_LT(std::stoi(asked.substr(found + calls.size())), keys / 2);
+}
+
 TEST_F(MigrateAudit, ProgramsReadJson) {
   makeOneOfEach();
   const Finished done = audit({"--json"});

@@ -167,12 +167,7 @@ TEST_F(WatchCommand, EndsBySignalAndWhenNobodyReads) {
   hold("k", "web:1");
   const std::string piped = LOCKKEEPER_COMMAND " watch --json --interval 100ms | head -n 1";
   Process pipe({"bash", "-c", piped}, options());
-  ASSERT_TRUE(isConnected());
-  // It finds out with what it prints next.
-  EXPECT_TRUE(waitUntil([&, owner = 0]() mutable {
-    hold("k", "web:" + std::to_string(++owner));
-    return pipe.waitFor(std::chrono::milliseconds{10}).has_value();
-  }));
+  EXPECT_TRUE(pipe.waitFor(std::chrono::seconds{20})) << "although nothing changes";
 }
 
 TEST_F(WatchCommand, EndsBySignalAlthoughTheStoreHangs) {

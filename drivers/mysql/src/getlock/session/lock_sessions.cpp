@@ -37,15 +37,18 @@ std::variant<LockSessions::Use, Busy> LockSessions::forClaim(std::string_view na
 }
 
 std::optional<LockSessions::Use> LockSessions::forWaiting(seconds idleTimeout, Instant deadline) {
-  Lock held(mutex_);
-  const auto waiting = std::ranges::count_if(sessions_, [](const auto& each) { return each->waiting; });
-  if (static_cast<std::size_t>(waiting) >= most_ / 2) return std::nullopt;
-  while (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
-    session->waiting = true;
-    if (auto use = tryBegin(held, *session)) return use;
+  for (Lock held(mutex_);;) {
+    const auto waiting = std::ranges::count_if(sessions_, [](const auto& each) { return each->waiting; });
+    if (static_cast<std::size_t>(waiting) >= most_ / 2) return std::nullopt;
+    if (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
+      session->waiting = true;
+      if (auto use = tryBegin(held, *session)) return use;
+    } else if (full()) {
+      return std::nullopt;
+    } else {
+      return open(held, deadline, true);
+    }
   }
-  if (full()) return std::nullopt;
-  return open(held, deadline, true);
 }
 
 std::optional<LockSessions::Use> LockSessions::holding(std::string_view name, const Token& token,
