@@ -1,8 +1,6 @@
 #include "stores/marked_store.h"
 
-#include <cstdio>
 #include <deque>
-#include <functional>
 
 namespace lockkeeper::migration {
 
@@ -14,14 +12,9 @@ constexpr std::size_t longestLabel = 64;  // as Claim says
 }  // namespace
 
 std::string markedLabel(std::string_view label) {
-  if (label.empty()) return {};
   std::string marked(label);
-  if (label.size() >= longestLabel) {
-    char hash[17];
-    std::snprintf(hash, sizeof hash, "%016zx", std::hash<std::string_view>{}(label));
-    marked.replace(longestLabel - sizeof hash, std::string::npos, hash);
-  }
-  return marked += mark;
+  if (!label.empty() && label.size() < longestLabel) marked += mark;
+  return marked;
 }
 
 std::string_view unmarkedLabel(std::string_view label) {

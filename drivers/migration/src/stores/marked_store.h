@@ -9,8 +9,8 @@
 
 namespace lockkeeper::migration {
 
-/// The label under which a member's locks are held in the old store: with a '~' behind it, unless it is
-/// empty. One that is as long as drivers allow ends with a hash of it in place of its last characters.
+/// The label under which a member's locks are held in the old store: with a '~' behind it, unless it is empty
+/// or already as long as drivers allow.
 std::string markedLabel(std::string_view label);
 
 /// For people: without the mark, if there is one.
