@@ -116,7 +116,8 @@ TEST_F(MigrateCommand, StatusSaysWhenTheWindowOfAConfiguredTargetIsEachMembers) 
     return json({"migrate", "status"})->getObject("next")->get("configuredForMs");
   };
   EXPECT_EQ(configuredFor(migration::Rules(Phase::both), migration::Rules(Phase::modern)), 1000);
-  EXPECT_NE(status().find("then the first process that has been configured for it for 1 s"), std::string::npos)
+  EXPECT_NE(status().find("then the first process that has been configured for it for 1 s"),
+            std::string::npos)
       << status();
   EXPECT_TRUE(configuredFor(migration::Rules(Phase::modern), migration::Rules::parse("a* = both, * = modern"))
                   .isEmpty())
