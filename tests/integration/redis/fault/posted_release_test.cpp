@@ -165,13 +165,13 @@ TEST_F(PostedRelease, OnANewConnectionTheFirstOneIsWaitedFor) {
 
 TEST_F(PostedRelease, AServerThatStandsStillHoldsUpNobody) {
   const auto clock = systemClock();
-  std::optional<LockManager> manager = managerOf(openRedis(server.port(), "ioTimeout=500ms"));
+  std::optional<LockManager> manager = managerOf(openRedis(server.port(), "ioTimeout=2s"));
   std::vector<Lock> held;
   for (int i = 0; i < 200; ++i) held.push_back(manager->lock("k/" + std::to_string(i)));
   server.pause();
   const Instant began = clock->now();
   held.clear();
-  EXPECT_LT(clock->now() - began, 400ms) << "no reply is waited for";
+  EXPECT_LT(clock->now() - began, 2s) << "no reply is waited for, which would take as long";
   // A slow machine has not sent all of them when the connection is given up.
   EXPECT_TRUE(waitUntil([&] {
     return ends->released(ErrorCode::outcomeUnknown) + ends->released(ErrorCode::storeUnavailable) == 200;
