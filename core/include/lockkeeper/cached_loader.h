@@ -60,9 +60,8 @@ struct CacheOptions {
 ///
 /// The age of a value counts from the beginning of its load: it is at most freshFor, or freshFor + staleFor
 /// when it is served stale, plus what the store takes to keep it. The store counts all ages, so that no two
-/// clocks are compared. Waiters of one
-/// process share one load; only one of them asks for the lock. After fork() the child's copy throws
-/// ForkedError.
+/// clocks are compared. Waiters of one process share one load; only one of them asks for the lock. After
+/// fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT CachedLoader {
  public:
   /// Loads the value of a key, as it was given to get(), from where it lives; empty when there is none. Runs

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 namespace lockkeeper::mysql {
+
 SocketWatch::SocketWatch(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
 
 SocketWatch::~SocketWatch() {
