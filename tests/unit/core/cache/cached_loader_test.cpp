@@ -74,6 +74,16 @@ class CachedLoaderTest : public ManagerFixture {
   CachedLoader::Loader counting() {
     return [this](std::string_view) { return Value("v" + std::to_string(++loads)); };
   }
+  /// Callers who wait for what another process loads, for two seconds each: the second one came 1.5 s later.
+  std::pair<std::future<Value>, std::future<Value>> twoWaiters(CachedLoader& users) {
+    const Instant asked = clock->now();
+    auto first = std::async(std::launch::async, [&users] { return users.get("128"); });
+    EXPECT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
+    clock->advance(1500ms);
+    auto second = std::async(std::launch::async, [&users] { return users.get("128"); });
+    EXPECT_TRUE(clock->awaitWakeUpAt(asked + 3500ms));
+    return {std::move(first), std::move(second)};
+  }
   /// The result of a call that waits by the clock.
   Value after(std::future<Value>& call) {
     while (call.wait_for(1ms) != std::future_status::ready) clock->advance(10ms);
@@ -224,12 +234,7 @@ TEST_F(CachedLoaderTest, AWaiterWithTimeLeftDoesNotEndWithTheOneWhoAskedForTheLo
   options.waitFor = 2s;
   auto users = cache(here, options, counting());
   Lock loading = there->lock("128", {.ttl = 1h});
-  const Instant asked = clock->now();
-  auto first = std::async(std::launch::async, [&] { return users.get("128"); });
-  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
-  clock->advance(1500ms);
-  auto second = std::async(std::launch::async, [&] { return users.get("128"); });
-  ASSERT_TRUE(clock->awaitWakeUpAt(asked + 3500ms));
+  auto [first, second] = twoWaiters(users);
   clock->advance(500ms);
   EXPECT_THROW(after(first), LockTimeout);
   loading.release();
@@ -242,11 +247,7 @@ TEST_F(CachedLoaderTest, AWaiterThatMustLoadAfterAllWaitsNoLongerThanWaitFor) {
   auto users = cache(here, options, counting());
   const Lock loading = there->lock("128", {.ttl = 1h});
   const Instant asked = clock->now();
-  auto first = std::async(std::launch::async, [&] { return users.get("128"); });
-  ASSERT_TRUE(clock->awaitWaiters(2 * managerThreads + 1));
-  clock->advance(1500ms);
-  auto second = std::async(std::launch::async, [&] { return users.get("128"); });
-  ASSERT_TRUE(clock->awaitWakeUpAt(asked + 3500ms));
+  auto [first, second] = twoWaiters(users);
   EXPECT_THROW(after(first), LockTimeout);
   EXPECT_THROW(after(second), LockTimeout);
   EXPECT_LE(clock->now() - asked, 4s);
