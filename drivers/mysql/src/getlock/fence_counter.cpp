@@ -20,7 +20,7 @@ ServerOptions read(const StoreUri& uri) {
 struct FenceCounter::State {
   State(const ServerOptions& options, std::size_t most, const Environment& environment)
       : opener(options,
-               {.setUp = statements::setUp(),
+               {.rules = statements::sessionRules,
                 .schema = getlockSchema,
                 .checkTable = statements::checkFences(),
                 .schemaFile = "getlock.sql",

@@ -36,7 +36,7 @@ seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); 
 std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.turns; }
 
 Preparation preparationOf(const GetLockOptions& options) {
-  Preparation preparation{.setUp = statements::setUp(), .forNamedLocks = true, .tells = true};
+  Preparation preparation{.rules = statements::sessionRules, .forNamedLocks = true, .tells = true};
   if (options.fence) {
     preparation.schema = getlockSchema;
     preparation.checkTable = statements::checkFences();

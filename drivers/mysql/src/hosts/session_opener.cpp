@@ -1,7 +1,10 @@
 #include "hosts/session_opener.h"
 
+#include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
@@ -90,6 +93,19 @@ bool SessionOpener::findsNoTable(ServerSession& session, const ServerAddress& ad
   return reply.error == noSuchTable;
 }
 
+ServerSettings SessionOpener::pin(ServerSession& session, const ServerAddress& address,
+                                  Instant deadline) const {
+  std::vector<std::string> variables = judgedVariables();
+  std::ranges::move(pinnedVariables(), std::back_inserter(variables));
+  const std::string batch = pinScript(preparation_.rules) + ";" + askVariables(variables);
+  ServerSettings settings;
+  for (const Reply::Row& row : ask(session, address, batch, deadline).rows) {
+    settings[row.at(0).value_or("")] = row.at(1).value_or("");
+  }
+  checkPinned(settings, preparation_.rules, address.display);
+  return settings;
+}
+
 void SessionOpener::prepare(ServerSession& session, const ServerAddress& address, Instant deadline,
                             HostReport& report) {
   try {
@@ -108,11 +124,7 @@ void SessionOpener::prepare(ServerSession& session, const ServerAddress& address
 void SessionOpener::checkAndSetUp(ServerSession& session, const ServerAddress& address, Instant deadline,
                                   HostReport& report) {
   const std::string& name = address.display;
-  if (!preparation_.setUp.empty()) ask(session, address, preparation_.setUp, deadline);
-  ServerSettings settings;
-  for (const Reply::Row& row : ask(session, address, judgedSettings, deadline).rows) {
-    settings[row.at(0).value_or("")] = row.at(1).value_or("");
-  }
+  ServerSettings settings = pin(session, address, deadline);
   if (isDirect(session.greetedId(), session.id())) {
     // MariaDB has no UUID, and older ones have no UID.
     std::string identity = settings["server_uuid"] + settings["server_uid"];

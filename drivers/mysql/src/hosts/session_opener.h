@@ -13,13 +13,14 @@
 #include "session/server_check.h"
 #include "session/server_options.h"
 #include "session/server_session.h"
+#include "session/session_rules.h"
 #include "session/socket_watch.h"
 
 namespace lockkeeper::mysql {
 
 /// What a session needs before it is used; "" for nothing.
 struct Preparation {
-  std::string setUp{};
+  SessionRules rules{};
   std::string schema{};        ///< Makes the table that `readTable` reads, if the options say so.
   std::string checkTable{};    ///< Fails unless the table is there and may be used.
   std::string schemaFile{};    ///< What makes the table, for messages.
@@ -64,6 +65,8 @@ class SessionOpener {
   void startWatch();
   const Reply& ask(ServerSession& session, const ServerAddress& address, const std::string& statements,
                    Instant deadline) const;
+  /// Pins what our statements depend on, and returns the variables that it and judgeServer() look at.
+  ServerSettings pin(ServerSession& session, const ServerAddress& address, Instant deadline) const;
   /// Whether the tables are to be made: they are not there, and the options want them.
   bool findsNoTable(ServerSession& session, const ServerAddress& address, Instant deadline) const;
   /// Checks the server, and makes the session ready. Writes into the report what it learns on the way. When

@@ -125,13 +125,6 @@ RowName rowOf(std::string_view key, RateKind kind) {
   return {isBucket(kind) ? 0 : kind == RateKind::slidingWindow ? 1 : 2, key};
 }
 
-std::string setUp() {
-  // READ COMMITTED keeps to the rows that are named, and does not lock the gaps between them. The server
-  // waits for a row no longer than it must: whoever has asked may be gone by then.
-  return "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-         "SET SESSION autocommit=0,innodb_lock_wait_timeout=1,lock_wait_timeout=1";
-}
-
 std::string checkTable() {
   // Conditions that look at no row: a search for a key that is not there waits for the row behind it.
   return "INSERT INTO lockkeeper_rates(family,id) SELECT 0,'' FROM DUAL WHERE FALSE "

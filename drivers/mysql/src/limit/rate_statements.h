@@ -9,6 +9,7 @@
 
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/rate_rules.h"
+#include "session/session_rules.h"
 
 // The text of every statement on the table of rate limits. A key is written in hexadecimal, everything else
 // is a number, so that nothing in them has to be quoted. Sessions run without autocommit.
@@ -25,8 +26,9 @@ struct RowName {
 
 RowName rowOf(std::string_view key, RateKind kind);
 
-/// For a new session: a batch without a result.
-std::string setUp();
+/// Keeps to the rows that are named, and does not lock the gaps between them. The server waits for a row no
+/// longer than it must: whoever has asked may be gone by then.
+inline constexpr SessionRules sessionRules{.autocommit = false};
 
 /// Does nothing, but fails unless charges are allowed.
 std::string checkTable();

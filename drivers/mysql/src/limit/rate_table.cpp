@@ -79,7 +79,7 @@ class RateTable::Impl {
  public:
   Impl(const StoreUri& uri, const Environment& environment)
       : opener_(ServerOptions::fromUri(uri),
-                {.setUp = rates::setUp(),
+                {.rules = rates::sessionRules,
                  .schema = ratesSchema,
                  .checkTable = rates::checkTable(),
                  .schemaFile = "rates.sql",

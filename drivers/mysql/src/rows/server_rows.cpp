@@ -63,46 +63,22 @@ std::string literal(double number) {
   return std::string(text.data(), end.ptr);
 }
 
-bool isUtf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const int more = lead < 0x80          ? 0
-                     : lead >> 5U == 0x6  ? 1
-                     : lead >> 4U == 0xe  ? 2
-                     : lead >> 3U == 0x1e ? 3
-                                          : -1;
-    if (more < 0) return false;
-    for (int each = 0; each < more; ++each) {
-      if (++i >= text.size() || static_cast<unsigned char>(text[i]) >> 6U != 0x2) return false;
-    }
-  }
-  return true;
-}
-
-// Text keeps the character set of the session, so that it compares as the column says.
-std::string literal(const ServerSession& session, const std::string& text) {
-  if (isUtf8(text)) return session.quoted(text);
-  std::string bytes;
-  addHexadecimal(bytes, text);
-  return bytes;
-}
-
-std::string literal(const ServerSession& session, const SqlValue& value) {
+std::string literal(const SqlValue& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
   if (const auto* number = std::get_if<double>(&value)) return literal(*number);
-  if (const auto* text = std::get_if<std::string>(&value)) return literal(session, *text);
+  if (const auto* text = std::get_if<std::string>(&value)) return textLiteral(*text);
   return "NULL";
 }
 
 /// The statement with a literal in the place of each '?' that stands outside of quotes.
-std::string withValues(const ServerSession& session, const std::string& statement, const SqlRow& values) {
+std::string withValues(const std::string& statement, const SqlRow& values) {
   std::string text;
   std::size_t used = 0;
   char quote = 0;
   for (const char c : statement) {
     if (quote == 0 && c == '?') {
       if (used == values.size()) break;
-      text += literal(session, values[used++]);
+      text += literal(values[used++]);
       continue;
     }
     if (quote == 0 && (c == '\'' || c == '"' || c == '`')) {
@@ -132,7 +108,8 @@ class ServerRows::Impl {
   Impl(const StoreUri& uri, const ServerRowsOptions& options, const Environment& environment)
       : timeout(options.operationTimeout),
         opener(read(uri, options),
-               {.setUp = setUp(std::to_string(options.operationTimeout.count())),
+               {.rules = {.isolation = SessionRules::Isolation::repeatableRead,
+                          .longestWait = options.operationTimeout},
                 .readTable = readsTable(options.table)},
                environment),
         pool(opener, options.sessions) {}
@@ -147,10 +124,6 @@ class ServerRows::Impl {
   SessionPool pool;
 
  private:
-  // How long it waits for rows, and for a table that somebody locks or alters.
-  static std::string setUp(const std::string& seconds) {
-    return "SET SESSION autocommit=1,innodb_lock_wait_timeout=" + seconds + ",lock_wait_timeout=" + seconds;
-  }
   static std::string readsTable(const std::string& table) {
     return table.empty() ? "" : "SELECT 1 FROM `" + table + "` LIMIT 1";
   }
@@ -174,14 +147,14 @@ class ServerRows::Transaction::State {
   }
 
   const Reply& ask(const std::string& statement, const SqlRow& values) {
-    return ask(withValues(use_.session(), statement, values));
+    return ask(withValues(statement, values));
   }
 
   const Reply& ask(std::span<const SqlStatement> statements) {
     std::string text;
     for (const SqlStatement& each : statements) {
       if (!text.empty()) text += ';';
-      text += withValues(use_.session(), each.text, each.values);
+      text += withValues(each.text, each.values);
     }
     return ask(text);
   }

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/whole_number.h"
 #include "session/reply_fault.h"
 #include "session/server_session.h"
 
@@ -60,13 +61,43 @@ void judgeReplication(ServerSettings& settings, ServerFacts& facts) {
                             : "; an asynchronous replica that takes over may lack the last of them";
 }
 
+// One claim of a share with the longest key takes about 15 KB; a batch is as long as its caller makes it.
+void checkPacket(const std::string& shown, const std::string& display) {
+  constexpr std::uint64_t leastPacket = std::uint64_t{64} * 1024;
+  const auto bytes = wholeNumber<std::uint64_t>(shown);
+  if (!bytes || *bytes >= leastPacket) return;
+  throw ConfigError(display + " has max_allowed_packet = " + shown + ": statements need at least " +
+                    std::to_string(leastPacket));
+}
+
 }  // namespace
 
-const char* const judgedSettings =
-    "SHOW GLOBAL VARIABLES WHERE variable_name IN ('version','read_only','innodb_read_only','wsrep_on',"
-    "'innodb_flush_log_at_trx_commit','log_bin','sync_binlog','rpl_semi_sync_master_enabled',"
-    "'rpl_semi_sync_source_enabled','group_replication_group_name','group_replication_single_primary_mode',"
-    "'group_replication_consistency','server_uuid','server_uid','server_id','hostname','port')";
+std::vector<std::string> judgedVariables() {
+  return {"version",
+          "read_only",
+          "innodb_read_only",
+          "wsrep_on",
+          "innodb_flush_log_at_trx_commit",
+          "log_bin",
+          "sync_binlog",
+          "rpl_semi_sync_master_enabled",
+          "rpl_semi_sync_source_enabled",
+          "group_replication_group_name",
+          "group_replication_single_primary_mode",
+          "group_replication_consistency",
+          "max_allowed_packet",
+          "server_uuid",
+          "server_uid",
+          "server_id",
+          "hostname",
+          "port"};
+}
+
+std::string askVariables(const std::vector<std::string>& names) {
+  std::string text = "SHOW SESSION VARIABLES WHERE variable_name IN (";
+  for (const std::string& each : names) text += (&each == &names.front() ? "'" : ",'") + each + "'";
+  return text + ")";
+}
 
 // Without group replication there is one row, with no ID; without the performance schema none.
 const char* const askMembership =
@@ -101,6 +132,7 @@ ServerFacts judgeServer(ServerSettings settings, const std::string& display) {
     throw NotPrimary(display + " is " + state->second + " in its replication group" +
                      (state->second == "ONLINE" ? ", but reaches no majority of it" : ""));
   }
+  checkPacket(settings["max_allowed_packet"], display);
   ServerFacts facts;
   facts.severalNames = holdsSeveralNames(settings["version"]);
   const std::string& flush = settings["innodb_flush_log_at_trx_commit"];

@@ -4,15 +4,19 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockkeeper::mysql {
 
 /// A server's variables, by name.
 using ServerSettings = std::map<std::string, std::string>;
 
-/// Answers the name and the value of each variable that judgeServer() looks at. Not SELECT @@name, which
-/// fails for a name that one of the servers does not know.
-extern const char* const judgedSettings;
+/// The variables that judgeServer() looks at.
+std::vector<std::string> judgedVariables();
+
+/// Answers the name and the value of each of these variables, as they are in the session. Not SELECT @@name,
+/// which fails for a name that one of the servers does not know.
+std::string askVariables(const std::vector<std::string>& names);
 
 /// Answers, for a member of a replication group: its state; 1 if it reaches a majority; how many members it
 /// knows. Refused unless the account may read that table.
@@ -37,8 +41,8 @@ struct ServerFacts {
 
 /// Refuses a server on which locks do not hold: throws NotPrimary for one that is read-only, as a replica is,
 /// and for one that its replication group has lost (the next connection may lead to the primary), and
-/// ConfigError for a node of a Galera cluster and for a member of a group in which all take writes. `display`
-/// names it.
+/// ConfigError for a node of a Galera cluster, for a member of a group in which all take writes, and for a
+/// server that takes only short statements. `display` names it.
 ServerFacts judgeServer(ServerSettings settings, const std::string& display);
 
 /// Whether the session that greeted us as `greeted` is `answered` on the server: a proxy in between has

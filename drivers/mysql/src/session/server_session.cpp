@@ -180,8 +180,10 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // somebody else's file.
   socket_.duplicate(socket);
   watched_.emplace(watch, socket_);
-  // With another column, because some proxies answer the bare question themselves.
-  const Reply& reply = query("SELECT CONNECTION_ID(),@@version", deadline);
+  // With another column, because some proxies answer the bare question themselves. With a limit, because the
+  // server's own one may be no row.
+  const Reply& reply = query("SELECT CONNECTION_ID(),@@version LIMIT 1", deadline);
+  if (reply.error != 0 && !reply.lost()) throwConnectFault(reply.error, reply.reason, address.display);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
   if (socket_ >= 0 && id_ != 0) return;
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
@@ -198,13 +200,6 @@ ServerSession::~ServerSession() {
 void ServerSession::cut() const { ::shutdown(socket_, SHUT_RDWR); }
 
 std::uint64_t ServerSession::greetedId() const { return mysql_thread_id(handle_.get()); }
-
-std::string ServerSession::quoted(std::string_view text) const {
-  std::string literal(text.size() * 2 + 3, '\'');
-  const auto length = mysql_real_escape_string(handle_.get(), literal.data() + 1, text.data(), text.size());
-  literal.resize(length + 1);
-  return literal += '\'';
-}
 
 bool ServerSession::send(std::string_view statements, Instant until) {
   const SocketWatch::Guard guard(*watched_, until);

@@ -98,9 +98,6 @@ class ServerSession {
   /// Whether the other one's id() means the same session here.
   bool reaches(const ServerSession& other) const { return !server_.empty() && server_ == other.server_; }
 
-  /// The text as a literal. Sends nothing.
-  std::string quoted(std::string_view text) const;
-
   /// Sends statements that are separated by ';'. Blocks while the server takes no more of them; the session
   /// is cut off at `until`. False when the session is gone.
   bool send(std::string_view statements, Instant until);

@@ -6,7 +6,9 @@
 
 #include "lockkeeper/internal/hex.h"
 
-// What statements are made of.
+// What statements are made of. Names, keys, labels and other text from outside stand in them as hexadecimal
+// digits, by addHexadecimal() or textLiteral(), or are bound: no character set can make anything else of
+// that.
 
 namespace lockkeeper::mysql {
 
@@ -20,6 +22,10 @@ inline void addHexadecimal(std::string& text, std::string_view bytes) {
   for (const char byte : bytes) appendHex(text, static_cast<unsigned char>(byte));
   text += "'";
 }
+
+/// A text of the application's as a literal. Text in UTF-8 keeps its character set, so that it compares as
+/// the column says; other bytes compare byte by byte.
+std::string textLiteral(std::string_view text);
 
 /// Appends a statement after which the server ends the session when it is silent for so long.
 inline void addIdleTimeout(std::string& batch, std::chrono::seconds idle) {

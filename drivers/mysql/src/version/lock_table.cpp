@@ -67,13 +67,6 @@ std::string rowsOf(std::span<const AcquireRequest> requests, ValuesOf valuesOf) 
 
 }  // namespace
 
-const char* const LockTable::setUp =
-    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
-    // The mode, because others change what the statements mean. A wait that outlives its caller holds up the
-    // next one, and takes a key for nobody: the server does not notice that he has left. So waits for a row
-    // or the table end within the usual time of a call, and he hears of it.
-    "SET SESSION autocommit=1,sql_mode='STRICT_ALL_TABLES',innodb_lock_wait_timeout=1,lock_wait_timeout=1";
-
 std::string LockTable::read(const std::string& table) { return "SELECT 1 FROM `" + table + "` LIMIT 0"; }
 
 std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl,

@@ -18,8 +18,6 @@ namespace lockkeeper::mysql {
 /// on several keys.
 class LockTable final : public LeaseRows {
  public:
-  /// Byte strings, no gap locks, short waits for rows and for the table.
-  static const char* const setUp;
   /// Reads the table, and answers nothing.
   static std::string read(const std::string& table);
 

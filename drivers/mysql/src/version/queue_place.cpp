@@ -47,7 +47,7 @@ bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& s
   try {
     std::string prepared;
     addIdleTimeout(prepared, longestSilence);
-    session_.ask(prepared + "/*M!100100 ,max_statement_time=0*//*!50708 ,max_execution_time=0*/", deadline);
+    session_.ask(prepared, deadline);
     return getName(until, stop, wakeUp);
   } catch (const ConfigError&) {
     return true;  // What stands between us and the server knows no names: then all are first.

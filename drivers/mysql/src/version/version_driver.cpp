@@ -55,8 +55,7 @@ class VersionDriver::Impl {
   Impl(const VersionOptions& options, const Environment& environment)
       : texts_(options.table),
         opener_(options,
-                {.setUp = LockTable::setUp,
-                 .schema = schemaOf(options.table, false),
+                {.schema = schemaOf(options.table, false),
                  .schemaFile = "version.sql",
                  .readTable = LockTable::read(options.table),
                  .tells = true},

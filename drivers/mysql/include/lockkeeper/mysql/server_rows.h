@@ -31,9 +31,11 @@ struct ServerRowsOptions {
 };
 
 /// VersionedRow's database on sessions of lockkeeper's own with a MariaDB or MySQL server, for applications
-/// that bring none. Sessions are opened when needed, and used only with a server that takes writes; when it
-/// has become a replica, its sessions are closed and the primary is looked for again. Thread-safe. After
-/// fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
+/// that bring none. Sessions read and write in REPEATABLE READ, in UTF-8, with the time zone UTC and the
+/// sql_mode STRICT_ALL_TABLES, whatever the server's defaults are. They are opened when needed, and used only
+/// with a server that takes writes; when it has become a replica, its sessions are closed and the primary is
+/// looked for again. Thread-safe. After fork() the child's copy throws ForkedError and touches no socket;
+/// destroying it leaks it on purpose.
 ///
 /// All functions throw StoreUnavailable (nothing has changed) and ConfigError, commit() also OutcomeUnknown.
 class LOCKKEEPER_MYSQL_EXPORT ServerRows {

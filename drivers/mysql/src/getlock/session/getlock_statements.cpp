@@ -50,14 +50,6 @@ std::string drawFenceIf(const char* condition, const Claim& claim, bool again, s
 
 }  // namespace
 
-std::string setUp() {
-  // A counter row that somebody has locked shall fail the claim within one I/O timeout, not hold the session.
-  // Comments of the form /*M! … */ are for MariaDB alone, /*!50708 … */ for MySQL alone: each has a name of
-  // its own for the limit that would break off our waits.
-  return "SET SESSION autocommit=1,innodb_lock_wait_timeout=1,lock_wait_timeout=1"
-         "/*M!100100 ,max_statement_time=0*//*!50708 ,max_execution_time=0*/";
-}
-
 std::string checkFences() {
   return "INSERT INTO lockkeeper_fences(name,fence,session,owner) SELECT '',0,0,'' FROM DUAL WHERE FALSE "
          "ON DUPLICATE KEY UPDATE fence=fence+1";

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
+#include "session/session_rules.h"
 
 // The text of every statement of mysql+getlock, appended to a batch. Names are those of lockName(), which can
 // stand in a statement as they are; labels are written in hexadecimal.
 
 namespace lockkeeper::mysql::statements {
 
-/// For a new session: a batch without a result.
-std::string setUp();
+/// A counter row that somebody has locked shall fail the claim within one I/O timeout, not hold the session.
+/// READ COMMITTED would need a binary log of rows.
+inline constexpr SessionRules sessionRules{.isolation = SessionRules::Isolation::repeatableRead};
 
 /// Does nothing, but fails unless fences may be drawn.
 std::string checkFences();
