@@ -1,6 +1,7 @@
 // Claims that wait in the server's queue, each on a session of its own.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "getlock/getlock_impl.h"
@@ -23,6 +24,13 @@ seconds serverWait(std::chrono::nanoseconds length) {
   return std::chrono::ceil<seconds>(std::max(length, std::chrono::nanoseconds{0})) + seconds{1};
 }
 
+// How long a claim stands in the queue at a time. The server grants the name to claims of processes that
+// stand still, too, and each keeps it for `idleTimeout`. But those whose time in the queue is over are passed
+// by, so that all of them together keep a name that is free for two ttl, and not for one idleTimeout each.
+seconds longestTurn(std::chrono::milliseconds ttl, seconds idleTimeout) {
+  return std::max(std::chrono::floor<seconds>(2 * ttl) - idleTimeout - seconds{1}, seconds{1});
+}
+
 }  // namespace
 
 AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
@@ -36,34 +44,47 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   const seconds idleTimeout = std::chrono::ceil<seconds>(std::min(request.ttl, ioTimeout()));
   auto use = sessions_.forWaiting(idleTimeout, request.deadline);
   if (!use || !readPendingReply(*use, request.deadline)) return Busy{};
-  const std::string name = lockName(request.claim.key);
-  sessions_.prepare(**use, idleTimeout);
-  if (!(*use)->batch.empty()) {  // Its preamble would be answered before the wait begins.
-    statements::addTouch((*use)->batch, (*use)->server->inGroup());
-    if (exchange(*use, request.deadline) == nullptr) return Busy{};
-    sessions_.prepare(**use, idleTimeout);
+  for (;;) {
+    const auto result = waitOnce(*use, request, waitUntil, stop, idleTimeout);
+    if (result) return *result;
   }
-  statements::addClaim((*use)->batch, name, serverWait(waitUntil - now()));
+}
+
+std::optional<AcquireResult> GetLockDriver::Impl::waitOnce(Use& use, const AcquireRequest& request,
+                                                           Instant waitUntil, const std::stop_token& stop,
+                                                           seconds idleTimeout) {
+  const std::string name = lockName(request.claim.key);
+  sessions_.prepare(*use, idleTimeout);
+  if (!use->batch.empty()) {  // Its preamble would be answered before the wait begins.
+    statements::addTouch(use->batch, use->server->inGroup());
+    if (exchange(use, request.deadline) == nullptr) return Busy{};
+    sessions_.prepare(*use, idleTimeout);
+  }
+  statements::addClaim(use->batch, name,
+                       std::min(serverWait(waitUntil - now()), longestTurn(request.ttl, idleTimeout)));
 
   const Instant sentAt = now();
-  send(*use, Instant::max());
+  send(use, Instant::max());
   bool cancelled = false;
-  if (!awaitTurn(*use, waitUntil, stop, idleTimeout)) {
+  if (!awaitTurn(use, waitUntil, stop, idleTimeout)) {
     cancelled = true;
-    if (!cancel(*use)) {
+    if (!cancel(use)) {
       // The server has more to do than to answer. Without its session the claim is none.
-      use->close();
+      use.close();
       return Busy{};
     }
   }
   try {
-    const AcquireResult result = outcome(*use, &receive(*use), name, request, sentAt);
-    if (std::holds_alternative<Busy>(result)) return result;
+    const AcquireResult result = outcome(use, &receive(use), name, request, sentAt);
+    if (std::holds_alternative<Busy>(result)) {
+      const bool over = cancelled || stop.stop_requested() || now() >= waitUntil;
+      return over ? std::optional(result) : std::nullopt;
+    }
     // The wait must not eat the lease, and only the server knows when it ended; nor does the answer say what
     // the server has become meanwhile.
     const Instant end = now() + ioTimeout();
-    const Granted granted = regrant(*use, name, request, end);
-    return withFence(std::move(*use), name, request, granted, end);
+    const Granted granted = regrant(use, name, request, end);
+    return withFence(std::move(use), name, request, granted, end);
   } catch (const StoreUnavailable&) {
     if (cancelled) return Busy{};
     throw;

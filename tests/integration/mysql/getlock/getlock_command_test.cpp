@@ -1,11 +1,18 @@
 // The `lockkeeper` command on this store.
 
+#include <chrono>
+#include <memory>
+#include <vector>
+
 #include "getlock_fixture.h"
+#include "lockkeeper/driver/capabilities.h"
 #include "process.h"
 #include "temp_folder.h"
 
 namespace lockkeeper::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 class GetLockCommand : public GetLockTest {
  protected:
@@ -56,6 +63,29 @@ TEST_P(GetLockCommand, ExcludesOthersWaitsAndShowsTheHolder) {
   holder.signal(SIGKILL);
   const Finished next = run({"run", "--wait", "30s", "shown", "--", "echo", "mine"});
   EXPECT_EQ(next.output, "mine\n") << next.errors;
+}
+
+// The server grants the key to them one after the other, and none takes it up.
+TEST_P(GetLockCommand, StoppedWaitersKeepAReleasedKeyForTwoTtlHoweverManyThereAre) {
+  constexpr std::size_t count = 7;
+  const Claimant holder;
+  ASSERT_TRUE(granted(store.direct->acquire(holder.request())));
+  ProcessOptions options;
+  options.environment["LOCKKEEPER_STORE"] = uri();
+  std::vector<std::unique_ptr<Process>> waiters;
+  for (std::size_t i = 0; i < count; ++i) {
+    waiters.push_back(std::make_unique<Process>(
+        command({"run", "--ttl", "1s", "--wait", "60s", holder.key, "--", "true"}), options));
+  }
+  ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor(holder.key).size() == count; }));
+  for (const auto& each : waiters) each->pause();
+  Claimant next;
+  next.key = holder.key;
+  ASSERT_EQ(store.direct->release(holder.claim(), soon()), ReleaseOutcome::released);
+  const Instant released = now();
+  const AcquireRequest request = requestFor(next, 1s);
+  EXPECT_TRUE(granted(capability<Waitable>(*store.direct)->acquireWaiting(request, 30s, {})));
+  EXPECT_LT(now() - released, 2 * request.ttl + 2s) << "a second for each would be " << count << " s";
 }
 
 TEST_P(GetLockCommand, ShowsNoPasswordAnywhere) {
