@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "proxy_connection.h"
 
@@ -53,6 +55,7 @@ FaultProxy::~FaultProxy() {
   }
   wakeUp();
   thread_.join();
+  if (heldServer_ >= 0) ::close(heldServer_);
   ::close(listener_);
   ::close(wake_);
 }
@@ -97,6 +100,28 @@ void FaultProxy::endHeldConnections(Ending ending) {
   wakeUp();
 }
 
+bool FaultProxy::deliverHeld() {
+  constexpr int patience = 10'000;  // ms
+  int server = -1;
+  for (int waited = 0; (server = takeHeldServer()) < 0 && waited < patience; ++waited) ::usleep(1000);
+  if (server < 0) throw std::runtime_error("fault proxy: no client has left of which a request is kept");
+  const std::string request = held();
+  (void)!::send(server, request.data(), request.size(), MSG_NOSIGNAL);
+  pollfd answer{server, POLLIN, 0};
+  char first = 0;
+  const bool answered = ::poll(&answer, 1, patience) > 0 && ::recv(server, &first, 1, 0) == 1;
+  ::close(server);
+  return answered;
+}
+
+int FaultProxy::takeHeldServer() {
+  const std::lock_guard guard(mutex_);
+  for (const auto& connection : open_) {
+    if (const int server = connection->takeHeldServer(); server >= 0) return server;
+  }
+  return std::exchange(heldServer_, -1);
+}
+
 std::size_t FaultProxy::connections() const {
   std::lock_guard guard(mutex_);
   return connected_;
@@ -125,7 +150,11 @@ std::string FaultProxy::held() const {
 void FaultProxy::run() {
   std::unique_lock guard(mutex_);
   while (!stopping_) {
-    std::erase_if(open_, [](const auto& connection) { return connection->ended(); });
+    std::erase_if(open_, [this](const auto& connection) {
+      if (!connection->ended()) return false;
+      if (const int server = connection->takeHeldServer(); server >= 0) heldServer_ = server;
+      return true;
+    });
     std::vector<pollfd> events{{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
     for (const auto& connection : open_) {
       const bool mayRead =

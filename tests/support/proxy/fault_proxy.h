@@ -43,6 +43,10 @@ class FaultProxy {
   /// Ends those of which a request is kept back.
   void endHeldConnections(Ending ending);
 
+  /// Sends what was kept of a request to the server, on the connection of the client that has left. True when
+  /// the server has answered it, false when it has ended the connection.
+  bool deliverHeld();
+
   /// How many clients have connected since the proxy was made.
   std::size_t connections() const;
   /// How often clients have sent something after a reply since the last set(): their round trips.
@@ -58,6 +62,8 @@ class FaultProxy {
  private:
   void run();
   void accept();
+  /// The socket to the server of the client that has left, of which a request is kept back; -1 for none.
+  int takeHeldServer();
   void serve(ProxyConnection& connection, short clientEvents, short serverEvents);
   void spoil(ProxyConnection& connection);
   void hold(ProxyConnection& connection);
@@ -77,6 +83,7 @@ class FaultProxy {
   std::size_t replyBytes_ = 0;
   std::size_t fired_ = 0;
   std::string held_;
+  int heldServer_ = -1;
   std::vector<std::unique_ptr<ProxyConnection>> open_;
 
   std::thread thread_;

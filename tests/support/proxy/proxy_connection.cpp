@@ -50,7 +50,10 @@ ProxyConnection::ProxyConnection(int client, std::uint16_t upstreamPort)
   prepare(server_);
 }
 
-ProxyConnection::~ProxyConnection() { end(Ending::fin); }
+ProxyConnection::~ProxyConnection() {
+  end(Ending::fin);
+  if (heldServer_ >= 0) ::close(heldServer_);
+}
 
 void ProxyConnection::readClient() {
   const std::size_t before = requests.size();
@@ -78,7 +81,11 @@ void ProxyConnection::end(Ending ending) {
     readInto(client_, requests);
   }
   ::close(client_);
-  ::close(server_);
+  if (isHeld) {
+    heldServer_ = server_;
+  } else {
+    ::close(server_);
+  }
   client_ = server_ = -1;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "proxy_fault.h"
 
@@ -30,7 +31,10 @@ class ProxyConnection {
   void readClient();
   void readServer();
   void write();
+  /// The connection to the server stays open if a request is held.
   void end(Ending ending);
+  /// The socket of that, once the client's is closed, to be closed by the caller; -1 for none.
+  int takeHeldServer() { return ended() ? std::exchange(heldServer_, -1) : -1; }
 
   /// Hands the first `count` bytes of the waiting replies over to be sent to the client.
   void pass(std::size_t count);
@@ -49,6 +53,7 @@ class ProxyConnection {
  private:
   int client_;
   int server_;
+  int heldServer_ = -1;
   bool serverClosed_ = false;
 };
 

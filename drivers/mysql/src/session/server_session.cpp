@@ -180,11 +180,15 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // somebody else's file.
   socket_.duplicate(socket);
   watched_.emplace(watch, socket_);
-  // With another column, because some proxies answer the bare question themselves. With a limit, because the
+  // With other columns, because some proxies answer the bare question themselves. With a limit, because the
   // server's own one may be no row.
-  const Reply& reply = query("SELECT CONNECTION_ID(),@@version LIMIT 1", deadline);
+  const Reply& reply = query(
+      "SELECT CONNECTION_ID(),@@version,"
+      "(SELECT HOST FROM information_schema.PROCESSLIST WHERE ID=CONNECTION_ID()) LIMIT 1",
+      deadline);
   if (reply.error != 0 && !reply.lost()) throwConnectFault(reply.error, reply.reason, address.display);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
+  clientName_ = reply.error == 0 ? reply.text(2) : "";
   if (socket_ >= 0 && id_ != 0) return;
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
 }

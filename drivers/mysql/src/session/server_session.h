@@ -68,6 +68,10 @@ class ServerSession {
   /// Its CONNECTION_ID(), asked when it was new.
   std::uint64_t id() const { return id_; }
 
+  /// What the server calls our end of the connection, such as "10.0.0.7:4711". Tells the session from one
+  /// that has the same id after a restart of the server. Without a port through a unix socket.
+  const std::string& clientName() const { return clientName_; }
+
   /// What whoever accepted the connection called it; another number when that was a proxy.
   std::uint64_t greetedId() const;
 
@@ -160,6 +164,7 @@ class ServerSession {
   Socket socket_;
   std::optional<SocketWatch::Socket> watched_;
   std::uint64_t id_ = 0;
+  std::string clientName_;
   std::string server_;
   ServerFacts facts_;
   bool inGroup_ = false;

@@ -39,10 +39,10 @@ std::string loneOwner(const Claim& claim) {
   return text.size() + longestMark > longest ? std::string() : text + "@0";
 }
 
-// The fence, or how long the key stays taken.
-std::variant<Fence, microseconds> fenceOrWait(const Reply& reply) {
+LockTable::Answer answerIn(const Reply& reply, std::uint32_t fences) {
   if (reply.insertId == 0) throw ProtocolError("mysql+version: the server's answer to a claim has no fence");
-  if (reply.insertId < busyMark) return Fence{reply.insertId};
+  if (reply.insertId < foundMark) return LockTable::Fences{reply.insertId, fences};
+  if (reply.insertId < busyMark) return LockTable::Fences{reply.insertId - foundMark};
   return microseconds(static_cast<std::int64_t>(reply.insertId - busyMark));
 }
 
@@ -69,31 +69,32 @@ std::string rowsOf(std::span<const AcquireRequest> requests, ValuesOf valuesOf) 
 
 std::string LockTable::read(const std::string& table) { return "SELECT 1 FROM `" + table + "` LIMIT 0"; }
 
-std::variant<Fence, microseconds> LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                   std::uint32_t fences, LockTexts::Standing standing) {
+LockTable::Answer LockTable::claim(const Claim& claim, std::chrono::milliseconds ttl, std::uint32_t fences,
+                                   LockTexts::Standing standing) {
   const std::string token = claim.token.hex();
   const std::int64_t more = std::int64_t{fences} - 1;
   const Reply& reply = session_.execute(
       texts_.as(standing).claim,
       std::array<Parameter, 6>{claim.key, more, token, claim.owner, microseconds(ttl).count(), more},
       deadline_);
-  return fenceOrWait(reply);
+  return answerIn(reply, fences);
 }
 
-std::variant<Fence, microseconds> LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl,
-                                                       LockTexts::Standing standing) {
+LockTable::Answer LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl,
+                                       LockTexts::Standing standing) {
   const std::string owner = loneOwner(claim);
   if (owner.empty()) return microseconds(0);
   const std::string token = claim.token.hex();
   const std::int64_t whole = claim.share->weight == claim.share->limit ? 1 : 0;
-  return fenceOrWait(session_.execute(
+  const Reply& reply = session_.execute(
       texts_.as(standing).loneClaim,
-      std::array<Parameter, 6>{claim.key, whole, token, owner, microseconds(ttl).count(), whole}, deadline_));
+      std::array<Parameter, 6>{claim.key, whole, token, owner, microseconds(ttl).count(), whole}, deadline_);
+  return answerIn(reply, 1);
 }
 
 // Makes and locks the rows, finds the first busy key, and grants those before it.
-std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
-    std::span<const AcquireRequest> requests, SessionPool& cancelling) {
+std::vector<LockTable::Answer> LockTable::claimInOrder(std::span<const AcquireRequest> requests,
+                                                       SessionPool& cancelling) {
   const auto keyOf = [](const AcquireRequest& each) { return literal(each.claim.key); };
   const auto tokenOf = [](const AcquireRequest& each) { return literal(each.claim.token.hex()); };
   const std::string insert = "INSERT INTO " + texts_.table;
@@ -114,18 +115,18 @@ std::vector<std::variant<Fence, microseconds>> LockTable::claimInOrder(
           "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +  //
           "token = IF(" + granted + ", VALUES(token), token), " +               //
           "owner = IF(" + granted + ", VALUES(owner), owner), " +               //
-          "expires_at = IF(" + granted + ", VALUES(expires_at), expires_at);" + "SELECT version, IF(" +
-          isHeld + ", " + remaining + ", " + inMicroseconds(priority) + "), lock_key = @lk_busy" + from +
-          " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
+          "expires_at = IF(" + granted + ", GREATEST(expires_at, VALUES(expires_at)), expires_at);" +
+          "SELECT version, IF(" + isHeld + ", " + remaining + ", " + inMicroseconds(priority) +
+          "), lock_key = @lk_busy" + from + " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
       cancelling);
-  std::vector<std::variant<Fence, microseconds>> claimed;
+  std::vector<Answer> claimed;
   bool busy = false;
   for (const Reply::Row& row : reply.rows) {
     busy = row.at(2) == "1";
     if (busy) {
       claimed.emplace_back(microseconds(numberIn(row.at(1))));
     } else {
-      claimed.emplace_back(static_cast<Fence>(numberIn(row.at(0))));
+      claimed.emplace_back(Fences{static_cast<Fence>(numberIn(row.at(0)))});
     }
   }
   if (claimed.empty() || claimed.size() > requests.size() || (claimed.size() < requests.size() && !busy)) {

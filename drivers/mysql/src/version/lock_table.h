@@ -23,16 +23,22 @@ class LockTable final : public LeaseRows {
 
   using LeaseRows::LeaseRows;
 
-  /// The first of so many fences in a row, when the claim holds the key now; else how long the present lease
-  /// goes on, or how long at most the key is kept for one that waits. A claim that has held it before gets
-  /// its last fence, and no more of them.
-  std::variant<Fence, std::chrono::microseconds> claim(const Claim& claim, std::chrono::milliseconds ttl,
-                                                       std::uint32_t fences, LockTexts::Standing standing);
+  /// Fences in a row, of a claim that holds the key now.
+  struct Fences {
+    Fence first;
+    std::uint32_t count = 1;
+  };
+  /// Otherwise, how long the present lease goes on, or how long at most the key is kept for one that waits.
+  using Answer = std::variant<Fences, std::chrono::microseconds>;
+
+  /// Asks for the key, with so many fences. A claim that is found to hold it already gets one: the last that
+  /// it had.
+  Answer claim(const Claim& claim, std::chrono::milliseconds ttl, std::uint32_t fences,
+               LockTexts::Standing standing);
 
   /// The same for a share, with one fence. How long the key stays taken is 0 when it has to be shared, which
   /// is up to the table of shares.
-  std::variant<Fence, std::chrono::microseconds> claimLone(const Claim& claim, std::chrono::milliseconds ttl,
-                                                           LockTexts::Standing standing);
+  Answer claimLone(const Claim& claim, std::chrono::milliseconds ttl, LockTexts::Standing standing);
 
   /// What changes when somebody gets the key, or lets go of it or of a share of it, whose lease has not
   /// ended. Waits for no row.
@@ -45,8 +51,7 @@ class LockTable final : public LeaseRows {
   /// first one that is busy. The rows are locked in that order, as all who lock several do. One transaction,
   /// which is sent as a whole: a client that stands still keeps no row. `cancelling` ends it when somebody
   /// else keeps a row for too long.
-  std::vector<std::variant<Fence, std::chrono::microseconds>> claimInOrder(
-      std::span<const AcquireRequest> requests, SessionPool& cancelling);
+  std::vector<Answer> claimInOrder(std::span<const AcquireRequest> requests, SessionPool& cancelling);
 
   /// The tokens of those that are held in this table now. Waits for no row.
   Tokens heldOf(std::span<Renewal* const> renewals) { return tokensIn(ask(select(renewals))); }

@@ -57,18 +57,21 @@ std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
   return "owner";
 }
 
+// A claim that was sent before may have a longer lease by now.
+constexpr const char* longerLease = "GREATEST(expires_at, VALUES(expires_at))";
+
 // The assignments are made from left to right: each sees the new values of those before it. The version is
 // the last of the fences that are reserved; the session's insert id is the first.
 std::string claimText(const LockTexts& texts, const std::string& closed, const std::string& marked) {
   const std::string held = isHeld;
   const std::string taken = "(" + held + " OR " + closed + ")";
   return insertedRow(texts.table, "LAST_INSERT_ID(" + std::string(microsecondsNow) + ") + ?") +
-         "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
-         std::to_string(busyMark) + " + IF(" + held + ", " + remaining + ", " + inMicroseconds(priority) +
-         "))), LAST_INSERT_ID(version + 1) + ?), " +  //
+         "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version + " +
+         std::to_string(foundMark) + ", " + std::to_string(busyMark) + " + IF(" + held + ", " + remaining +
+         ", " + inMicroseconds(priority) + "))), LAST_INSERT_ID(version + 1) + ?), " +  //
          "token = IF(" + taken +
          ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), " + marked +
-         "), expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
+         "), expires_at = IF(token = VALUES(token), " + longerLease + ", expires_at)";
 }
 
 // The version counts up if the share is all of the key. The insert id is busyMark alone if others share the
@@ -82,8 +85,8 @@ std::string loneClaimText(const LockTexts& texts, const std::string& closed, con
          ", IF(token LIKE 'shares/%' OR " + isLoneOwner + ", 0, " + remaining +
          ")))), LAST_INSERT_ID(version + ?)), " +  //
          "owner = IF(" + taken + ", IF(token = VALUES(token), owner, " + marked + "), VALUES(owner)), " +
-         "token = IF(" + taken + ", token, VALUES(token)), " +
-         "expires_at = IF(token = VALUES(token), VALUES(expires_at), expires_at)";
+         "token = IF(" + taken + ", token, VALUES(token)), " + "expires_at = IF(token = VALUES(token), " +
+         longerLease + ", expires_at)";
 }
 
 std::string releaseText(const LockTexts& texts) {

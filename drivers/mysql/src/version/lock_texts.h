@@ -64,8 +64,10 @@ std::string schemaOf(const std::string& table, bool ofShares);
 inline constexpr const char* remaining = "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires_at)";
 inline constexpr const char* isHeld = "token <> '' AND expires_at > UTC_TIMESTAMP(6)";
 
-/// Tells how long a key stays taken from a fence, in the one number that the server returns with a claim.
+/// The server returns one number with a claim. With this mark, it is how long the key stays taken.
 inline constexpr std::uint64_t busyMark = std::uint64_t{1} << 62U;
+/// With this one, it is the fence of a claim that holds the key already. Otherwise it is the first new fence.
+inline constexpr std::uint64_t foundMark = std::uint64_t{1} << 61U;
 
 /// The row is that of a key whose shares are in their table: its token has the limit and the sum of the
 /// weights, "shares/7/3". Instead of an owner, it may have the mark of a waiter.

@@ -89,7 +89,7 @@ SELECT @lk_mine IS NOT NULL
 DELETE FROM {shares} WHERE lock_key = {key} AND @lk_left_over > 0 AND expires_us <= @lk_until;
 INSERT INTO {shares} (lock_key, token, owner, weight, fence, expires_us)
   SELECT {key}, {token}, {owner}, {weight}, @lk_fence, @lk_now + {ttl} FROM DUAL WHERE @lk_fits
-  ON DUPLICATE KEY UPDATE expires_us = VALUES(expires_us);
+  ON DUPLICATE KEY UPDATE expires_us = GREATEST(expires_us, VALUES(expires_us));
 UPDATE {locks} SET version = IF(@lk_fits, GREATEST(version, @lk_fence), version), owner = IF(@lk_fits, '', {keptMark}),
     token = CONCAT('shares/', COALESCE(@lk_limit, {limit}), '/', @lk_others + IF(@lk_fits AND @lk_mine IS NULL, {weight}, 0)),
     expires_at = COALESCE({lastEnd}, expires_at)

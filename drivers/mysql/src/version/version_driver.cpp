@@ -14,6 +14,7 @@
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
 #include "session/wake_up.h"
+#include "version/given_up_sessions.h"
 #include "version/lock_table.h"
 #include "version/lock_texts.h"
 #include "version/queue_place.h"
@@ -40,10 +41,9 @@ static_assert(2 * markEvery < priority && priority - markEvery < newMark);
 // it.
 constexpr int mostContentions = 3;
 
-AcquireResult resultOf(const AcquireRequest& request,
-                       const std::variant<Fence, std::chrono::microseconds>& answer, Instant leasedFrom,
-                       std::uint32_t turns) {
-  if (const auto* fence = std::get_if<Fence>(&answer)) return Granted{leasedFrom, request.ttl, *fence, turns};
+AcquireResult resultOf(const AcquireRequest& request, const LockTable::Answer& answer, Instant leasedFrom) {
+  if (const auto* fences = std::get_if<LockTable::Fences>(&answer))
+    return Granted{leasedFrom, request.ttl, fences->first, fences->count};
   return Busy{std::chrono::ceil<std::chrono::milliseconds>(std::get<std::chrono::microseconds>(answer))};
 }
 
@@ -117,6 +117,7 @@ class VersionDriver::Impl {
   SessionPool pool_;
   SessionPool waiting_;
   SessionPool cancelling_;
+  GivenUpSessions givenUp_;
   std::atomic<Instant> nextClearing_{Instant::min()};
 };
 
@@ -125,10 +126,16 @@ auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
   forkGuard.check();
   if (clock().now() >= deadline) throw StoreUnavailable(opener_.display() + ": no time was left to ask");
   SessionPool::Use session(pool_, deadline);
+  givenUp_.end(session, deadline);
   Tables tables{{session, texts_, deadline}, {session, texts_, deadline}};
-  auto result = call(tables);
-  session.keep();
-  return result;
+  try {
+    auto result = call(tables);
+    session.keep();
+    return result;
+  } catch (const OutcomeUnknown&) {
+    givenUp_.add(session);
+    throw;
+  }
 }
 
 // Two that make it at the same time could end the claim of a third one.
@@ -149,10 +156,8 @@ AcquireResult VersionDriver::Impl::acquire(Tables& tables, const AcquireRequest&
                                            LockTexts::Standing standing) {
   if (request.claim.share) return acquireShare(tables, request, standing);
   const Instant leasedFrom = clock().now();
-  // A claim that was sent before may have its fence already, and no others.
-  const std::uint32_t turns = request.resend ? 1 : request.turns;
-  return resultOf(request, tables.locks.claim(request.claim, request.ttl, turns, standing), leasedFrom,
-                  turns);
+  return resultOf(request, tables.locks.claim(request.claim, request.ttl, request.turns, standing),
+                  leasedFrom);
 }
 
 AcquireResult VersionDriver::Impl::acquire(const AcquireRequest& request, LockTexts::Standing standing) {
@@ -167,9 +172,8 @@ AcquireResult VersionDriver::Impl::acquireShare(Tables& tables, const AcquireReq
   // One that is ahead has a share of the key already.
   if (!request.ahead) {
     const auto lone = tables.locks.claimLone(claim, request.ttl, standing);
-    if (const auto* fence = std::get_if<Fence>(&lone)) return Granted{leasedFrom, request.ttl, *fence};
-    const auto wait = std::get<std::chrono::microseconds>(lone);
-    if (wait.count() > 0) return Busy{std::chrono::ceil<std::chrono::milliseconds>(wait)};
+    const auto* const wait = std::get_if<std::chrono::microseconds>(&lone);
+    if (wait == nullptr || wait->count() > 0) return resultOf(request, lone, leasedFrom);
   }
   try {
     const ShareTable::Answer answer = tables.shares.claim(request, standing);
@@ -198,6 +202,7 @@ AcquireResult VersionDriver::Impl::acquireWaiting(const AcquireRequest& request,
   std::optional<SessionPool::Use> session;
   try {
     session.emplace(waiting_, request.deadline, clock().now());
+    givenUp_.end(*session, request.deadline);
   } catch (const StoreUnavailable&) {
     return acquire(request, standing);
   }
@@ -219,6 +224,9 @@ AcquireResult VersionDriver::Impl::acquireWaiting(const AcquireRequest& request,
     throw;
   } catch (const ConfigError&) {
     leave();
+    throw;
+  } catch (const OutcomeUnknown&) {
+    givenUp_.add(*session);
     throw;
   }
 }
@@ -361,7 +369,7 @@ std::vector<AcquireResult> VersionDriver::acquireInOrder(std::span<const Acquire
     const Instant leasedFrom = impl_->clock().now();
     std::vector<AcquireResult> results;
     for (const auto& each : tables.locks.claimInOrder(requests, impl_->cancelling()))
-      results.push_back(resultOf(requests[results.size()], each, leasedFrom, 1));
+      results.push_back(resultOf(requests[results.size()], each, leasedFrom));
     return results;
   });
 }

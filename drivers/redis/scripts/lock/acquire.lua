@@ -9,12 +9,15 @@
 
 -- First, so that a user without this right is refused before anything is done.
 local time = KEYS[2] and redis.call('TIME')
+local wanted = tonumber(ARGV[4] or 1)
 
 -- @include fence.lua
 
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   -- pcall, because a key of another type is somebody else's lock and no fault.
   local value = redis.pcall('GET', KEYS[1])
+  -- A claim that was granted before has one turn, even if it has lost its counter.
+  wanted = 1
   if value == ARGV[1] then
     redis.call('PEXPIRE', KEYS[1], ARGV[2])
     -- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
@@ -31,9 +34,8 @@ end
 if not KEYS[2] then
   return {1, 0}
 end
-local wanted = tonumber(ARGV[4] or 1)
 local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
-if not KEYS[3] then
+if not KEYS[3] or wanted == 1 then
   return {1, fence}
 end
 -- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.

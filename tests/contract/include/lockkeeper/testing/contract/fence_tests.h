@@ -90,4 +90,22 @@ TEST_P(DriverContract, EveryTurnOfAGrantHasAFenceThatNoOtherGrantHas) {
   }
 }
 
+// A request that is late may be carried out before the same claim is asked for again, with other turns.
+TEST_P(DriverContract, AClaimThatIsFoundToHoldItsKeyHasOneTurnAndTheFenceOfItsGrant) {
+  for (const bool resend : {false, true}) {
+    SCOPED_TRACE(resend ? "sent again" : "asked for as if for the first time");
+    const Claimant who{uniqueKey()};
+    AcquireRequest request{.claim = who.claim(), .ttl = longTtl, .deadline = deadline()};
+    const AcquireResult first = driver->acquire(request);
+    ASSERT_TRUE(std::holds_alternative<Granted>(first));
+    request.turns = 64;
+    request.resend = resend;
+    const AcquireResult found = driver->acquire(request);
+    ASSERT_TRUE(std::holds_alternative<Granted>(found));
+    EXPECT_EQ(std::get<Granted>(found).turns, 1U);
+    EXPECT_EQ(std::get<Granted>(found).fence, std::get<Granted>(first).fence);
+    ASSERT_EQ(release(who), ReleaseOutcome::released);
+  }
+}
+
 }  // namespace lockkeeper::testing
