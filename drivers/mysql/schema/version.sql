@@ -2,11 +2,10 @@
 -- VARBINARY, so that they compare byte by byte. InnoDB, because a claim must be whole and survive a crash.
 --
 -- A lock is free when token is empty or expires_at (UTC, on the server's own clock) has passed. version counts up with
--- each grant, except for shares that leave room for others, and is its fence. So rows stay when locks are released. To
--- purge rows that nobody uses any more:
---   DELETE FROM lockkeeper_locks WHERE expires_at < UTC_TIMESTAMP(6) - INTERVAL 7 DAY;
--- A row that comes back begins with the time in microseconds as its version, above all that it had before. While
--- somebody waits for the key, '@' and a time in microseconds stand behind the owner, such as 'web-1:7@1795644000000000'.
+-- each grant, except for shares that leave room for others, and is its fence. So rows stay when locks are released.
+-- Those that nobody has used for a day are deleted by the clients, a few at a time. A row that comes back begins with the
+-- time in microseconds as its version, above all that it had before. While somebody waits for the key, '@' and a time in
+-- microseconds stand behind the owner, such as 'web-1:7@1795644000000000'.
 CREATE TABLE IF NOT EXISTS `lockkeeper_locks` (
   lock_key   VARBINARY(512) NOT NULL PRIMARY KEY,
   version    BIGINT         NOT NULL,

@@ -73,11 +73,8 @@ LockTable::Answer LockTable::claim(const Claim& claim, std::chrono::milliseconds
                                    LockTexts::Standing standing) {
   const std::string token = claim.token.hex();
   const std::int64_t more = std::int64_t{fences} - 1;
-  const Reply& reply = session_.execute(
-      texts_.as(standing).claim,
-      std::array<Parameter, 6>{claim.key, more, token, claim.owner, microseconds(ttl).count(), more},
-      deadline_);
-  return answerIn(reply, fences);
+  const std::array<Parameter, 6> values{claim.key, more, token, claim.owner, microseconds(ttl).count(), more};
+  return answerIn(session_.execute(texts_.as(standing).claim, values, deadline_), fences);
 }
 
 LockTable::Answer LockTable::claimLone(const Claim& claim, std::chrono::milliseconds ttl,

@@ -12,6 +12,7 @@
 #include "hosts/session_pool.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/mysql/rate_table.h"
 #include "session/reply_fault.h"
 #include "session/wake_up.h"
 #include "version/given_up_sessions.h"
@@ -19,6 +20,7 @@
 #include "version/lock_texts.h"
 #include "version/queue_place.h"
 #include "version/share_table.h"
+#include "version/unused_rows.h"
 #include "version/version_options.h"
 
 namespace lockkeeper::mysql {
@@ -52,8 +54,11 @@ AcquireResult resultOf(const AcquireRequest& request, const LockTable::Answer& a
 /// The sessions, and what the driver's operations share.
 class VersionDriver::Impl {
  public:
-  Impl(const VersionOptions& options, const Environment& environment)
-      : texts_(options.table),
+  Impl(const StoreUri& uri, const Environment& environment)
+      : Impl(VersionOptions::fromUri(uri), uri, environment) {}
+  Impl(const VersionOptions& options, const StoreUri& uri, const Environment& environment)
+      : rates(uri, environment),
+        texts_(options.table),
         opener_(options,
                 {.schema = schemaOf(options.table, false),
                  .schemaFile = "version.sql",
@@ -62,7 +67,8 @@ class VersionDriver::Impl {
                 environment),
         pool_(opener_, options.connections),
         waiting_(opener_, options.connections),
-        cancelling_(opener_, 1) {}
+        cancelling_(opener_, 1),
+        unusedRows_(texts_.table, environment.random->upTo(UnusedRows::releasesBetween - 1)) {}
 
   Clock& clock() { return opener_.clock(); }
   const std::string& display() const { return opener_.display(); }
@@ -90,8 +96,10 @@ class VersionDriver::Impl {
   /// Checks that the table of shares can be used, unless that is known.
   void prepareShares(Tables& tables);
 
-  /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
-  /// more. What goes wrong then is none of the caller's business.
+  /// After so many releases: now and then, deletes rows that nobody uses any more. What goes wrong then is
+  /// none of the caller's business.
+  void clearAfter(std::size_t releases, Instant deadline) noexcept;
+  /// The same for what those have left behind who died with a share of a key that nobody shares any more.
   void clearEndedShares(Instant deadline) noexcept;
 
   /// Renews leases in one of the tables, and writes the outcome of each: `unavailable` of those about which
@@ -102,8 +110,10 @@ class VersionDriver::Impl {
   void renewShares(std::span<Renewal* const> renewals, Instant deadline);
 
   const ForkGuard forkGuard;
+  RateTable rates;
 
  private:
+  AcquireResult acquireWhole(Tables& tables, const AcquireRequest& request, LockTexts::Standing standing);
   AcquireResult acquireShare(Tables& tables, const AcquireRequest& request, LockTexts::Standing standing);
   /// Asks for the key, as the first in its queue or ahead of it, until it is granted or the wait is over.
   AcquireResult askUntilGranted(SessionPool::Use& session, const QueuePlace& place, AcquireRequest request,
@@ -118,6 +128,7 @@ class VersionDriver::Impl {
   SessionPool waiting_;
   SessionPool cancelling_;
   GivenUpSessions givenUp_;
+  UnusedRows unusedRows_;
   std::atomic<Instant> nextClearing_{Instant::min()};
 };
 
@@ -154,7 +165,20 @@ void VersionDriver::Impl::prepareShares(Tables& tables) {
 
 AcquireResult VersionDriver::Impl::acquire(Tables& tables, const AcquireRequest& request,
                                            LockTexts::Standing standing) {
-  if (request.claim.share) return acquireShare(tables, request, standing);
+  while (true) {
+    try {
+      return request.claim.share ? acquireShare(tables, request, standing)
+                                 : acquireWhole(tables, request, standing);
+    } catch (const RowDeadlock&) {
+      // Those who wait for a row that is deleted, because it was unused for long, may wait for each other.
+      // What was undone is as if it had never been asked for, and one of them has gone on.
+      if (clock().now() >= request.deadline) throw;
+    }
+  }
+}
+
+AcquireResult VersionDriver::Impl::acquireWhole(Tables& tables, const AcquireRequest& request,
+                                                LockTexts::Standing standing) {
   const Instant leasedFrom = clock().now();
   return resultOf(request, tables.locks.claim(request.claim, request.ttl, request.turns, standing),
                   leasedFrom);
@@ -282,6 +306,19 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
   }
 }
 
+void VersionDriver::Impl::clearAfter(std::size_t releases, Instant deadline) noexcept {
+  if (!unusedRows_.isDueAfter(releases)) return;
+  try {
+    deadline = std::min(deadline, clock().now() + longestClearing);
+    SessionPool::Use session(pool_, deadline);
+    unusedRows_.purge(session, deadline);
+    session.keep();
+  } catch (const ConfigError&) {
+    unusedRows_.stop();
+  } catch (const std::exception&) {
+  }
+}
+
 void VersionDriver::Impl::clearEndedShares(Instant deadline) noexcept {
   const Instant now = clock().now();
   Instant due = nextClearing_;
@@ -347,7 +384,7 @@ void VersionDriver::Impl::renewShares(std::span<Renewal* const> renewals, Instan
 }
 
 VersionDriver::VersionDriver(const StoreUri& uri, const Environment& environment)
-    : RateTable(uri, environment), impl_(std::make_unique<Impl>(VersionOptions::fromUri(uri), environment)) {}
+    : impl_(std::make_unique<Impl>(uri, environment)) {}
 
 VersionDriver::~VersionDriver() {
   // Closing an inherited session properly would close the parent's: leaking it is right.
@@ -389,16 +426,19 @@ ReleaseOutcome VersionDriver::release(const Claim& claim, Instant deadline) {
     return tables.locks.release(claim) || (claim.share && tables.shares.release(claim));
   });
   if (claim.share) impl_->clearEndedShares(deadline);
+  impl_->clearAfter(1, deadline);
   return released ? ReleaseOutcome::released : ReleaseOutcome::notOwner;
 }
 
 std::vector<ReleaseOutcome> VersionDriver::releaseAll(std::span<const Claim> claims, Instant deadline) {
-  return impl_->onTables(deadline, [&](Impl::Tables& tables) {
-    std::vector<ReleaseOutcome> outcomes;
+  std::vector<ReleaseOutcome> outcomes = impl_->onTables(deadline, [&](Impl::Tables& tables) {
+    std::vector<ReleaseOutcome> found;
     for (const bool released : tables.locks.releaseAll(claims, impl_->cancelling()))
-      outcomes.push_back(released ? ReleaseOutcome::released : ReleaseOutcome::notOwner);
-    return outcomes;
+      found.push_back(released ? ReleaseOutcome::released : ReleaseOutcome::notOwner);
+    return found;
   });
+  impl_->clearAfter(claims.size(), deadline);
+  return outcomes;
 }
 
 std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadline) {
@@ -410,6 +450,11 @@ std::optional<Holder> VersionDriver::holder(std::string_view key, Instant deadli
     auto holders = tables.shares.longest({key});
     return holders.empty() ? std::nullopt : std::optional(std::move(holders.begin()->second));
   });
+}
+
+void* VersionDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(RateDriver)) return static_cast<RateDriver*>(&impl_->rates);
+  return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, Breakable, Permits>(*this, type);
 }
 
 std::string VersionDriver::name() const { return impl_->display(); }

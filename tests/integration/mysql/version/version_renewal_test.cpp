@@ -1,5 +1,7 @@
 // Many locks are renewed at once, however far away the server is.
 
+#include <Poco/Data/Session.h>
+
 #include <future>
 #include <thread>
 #include <vector>
@@ -102,6 +104,30 @@ TEST_P(VersionRenewal, AnAnswerThatComesTooLateIsNotTakenForThatOfTheNextCall) {
   (void)result.wait_for(500ms);  // On the same session, it would read that answer now.
   store.proxy.passThrough();
   EXPECT_FALSE(granted(result.get()));
+}
+
+// Between the two halves of the transaction that passes by the rows which others keep.
+TEST_P(VersionRenewal, AClientThatStandsStillKeepsItsOtherRowsForItsTimeAtMost) {
+  const auto driver = store.openProxied("connections=1");
+  const auto held = acquired(*driver, 2);
+  std::vector<Renewal> renewals;
+  for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
+  Poco::Data::Session other = store.session();
+  other.begin();
+  other << "SELECT version FROM lockkeeper_locks WHERE lock_key = '" + held[0].key + "' FOR UPDATE",
+      Poco::Data::Keywords::now;
+  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT;SELECT"});
+  driver->renew(renewals, in(2s));
+  ASSERT_EQ(store.proxy.fired(), 1U);
+  // The proxy's connection to the server is still there.
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      return store.direct->release(held[1].claim(), soon()) == ReleaseOutcome::released;
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  other.rollback();
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionRenewal, ::testing::ValuesIn(allBrands), brandName);

@@ -14,7 +14,6 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
-#include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
@@ -23,10 +22,10 @@ namespace lockkeeper::mysql {
 /// MariaDB or MySQL. Of several hosts, the one that takes the writes is used, and looked for again when it
 /// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
 /// the version is the fence. Claims of several keys, and their releases, are one transaction. Leases end on
-/// the server's clock, in microseconds. Rows stay, so that versions go on; schema/version.sql says how to
-/// purge them. Several shares of one key are rows of a second table, whose
-/// name has "_shares" behind. Those who wait for a key wait in the server's queue for a name (GET_LOCK), and
-/// the first of them looks after the row.
+/// the server's clock, in microseconds. Rows stay for a day, so that versions go on; calls then delete them,
+/// a few at a time. Several shares of one key are rows of a second table, whose name has "_shares" behind.
+/// Those who wait for a key wait in the server's queue for a name (GET_LOCK), and the first of them looks
+/// after the row.
 ///
 /// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
 /// `connections` (8: the most open at once, 1 to 256; as many more for claims that wait, and one that ends
@@ -44,8 +43,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
                                                     public BatchReleasing,
                                                     public Browsable,
                                                     public Breakable,
-                                                    public Permits,
-                                                    public RateTable {
+                                                    public Permits {
  public:
   /// Connects nowhere yet. Throws ConfigError that names the part of the URI which is wrong.
   explicit VersionDriver(const StoreUri& uri, const Environment& environment = {});
@@ -65,10 +63,8 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   /// The durability is that of the server which was last connected.
   Promises promises() const override;
   std::string name() const override;
-  void* findCapability(const std::type_info& type) noexcept override {
-    return capabilityOf<Waitable, Batchable, BatchReleasing, Browsable, Breakable, Permits, RateDriver>(*this,
-                                                                                                        type);
-  }
+  /// RateDriver is a RateTable of the same URI.
+  void* findCapability(const std::type_info& type) noexcept override;
 
   void list(std::string_view prefix,
             const std::function<bool(std::string_view key, const Holder& holder)>& visit,
