@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS lockkeeper_orders (
   written_at  BIGINT        NULL DEFAULT (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000),
   written_by  VARBINARY(64) NOT NULL DEFAULT '',
   level_after BIGINT        NULL,
-  KEY lockkeeper_orders_sku (sku)
+  KEY lockkeeper_orders_ledger (sku, written_at)
 ) ENGINE = InnoDB;
 
 -- One row for each other change of an article. order_id names the order that goods came back from.
@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS lockkeeper_changes (
   level_after BIGINT        NULL,
   PRIMARY KEY (reason, id, line),
   KEY lockkeeper_changes_sku (sku, reason),
+  KEY lockkeeper_changes_ledger (sku, written_at),
   KEY lockkeeper_changes_order (order_id)
 ) ENGINE = InnoDB;
 

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS lockkeeper_orders (
   level_after INTEGER NULL
 );
 
-CREATE INDEX IF NOT EXISTS lockkeeper_orders_sku ON lockkeeper_orders (sku, order_id);
+CREATE INDEX IF NOT EXISTS lockkeeper_orders_ledger ON lockkeeper_orders (sku, written_at, order_id);
 
 -- One row for each other change of an article. order_id names the order that goods came back from.
 CREATE TABLE IF NOT EXISTS lockkeeper_changes (
@@ -53,6 +53,7 @@ CREATE TABLE IF NOT EXISTS lockkeeper_changes (
 );
 
 CREATE INDEX IF NOT EXISTS lockkeeper_changes_sku ON lockkeeper_changes (sku, reason);
+CREATE INDEX IF NOT EXISTS lockkeeper_changes_ledger ON lockkeeper_changes (sku, written_at, reason, id, line);
 CREATE INDEX IF NOT EXISTS lockkeeper_changes_order ON lockkeeper_changes (order_id);
 
 -- One row for each article of a reservation, in the order of their skus. What is held has left the stock; `wanted` is

@@ -105,6 +105,8 @@ const char* toString(ReservationState state) noexcept {
       return "unknown sku";
     case ReservationState::unknownId:
       return "unknown id";
+    case ReservationState::differs:
+      return "differs";
   }
   return "unknown";
 }

@@ -1,37 +1,29 @@
 #include "lockkeeper/inventory/stock_service.h"
 
-#include <algorithm>
 #include <exception>
 #include <limits>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "combine/call_groups.h"
 #include "database/database.h"
 #include "database/ledger_tables.h"
 #include "database/schema_setup.h"
 #include "database/stock_tables.h"
+#include "ledger/ledger_check.h"
 #include "ledger/reservations.h"
 #include "ledger/stock_changes.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "options.h"
 #include "order/booking.h"
-#include "order/group_booking.h"
-#include "order/sold_out_memory.h"
-#include "order/written_order.h"
+#include "order/combined_orders.h"
 
 namespace lockkeeper::inventory {
 namespace {
 
-// As long as four transactions take at most.
-constexpr int timeoutsOfPatience = 8;
-
-/// The quantity of the smallest order.
-std::int64_t leastOf(std::span<PlacedOrder* const> orders) {
-  const auto quantity = [](const PlacedOrder* each) { return each->order.quantity; };
-  return (*std::ranges::min_element(orders, {}, quantity))->order.quantity;
-}
+// A call ends after so many operationTimeouts: as long as four transactions take at most.
+constexpr int longestCall = 8;
 
 }  // namespace
 
@@ -46,9 +38,7 @@ class StockService::State {
         changes_(database_, options_.who),
         splits_(options_.environment.random),
         reservations_(database_, splits_, options_.who, options_.environment.clock),
-        soldOut_(database_, options_.environment.clock, options_.rememberSoldOut),
-        groups_(options_.environment.clock,
-                [this](std::span<PlacedOrder* const> orders, Instant latest) { book(orders, latest); }) {}
+        combined_(database_, splits_, reservations_, options_) {}
 
   Database& database() { return database_; }
   Deduction deduct(Order order);
@@ -56,6 +46,7 @@ class StockService::State {
   Return takeBack(const std::string& orderId, const std::string& sku, std::int64_t quantity,
                   const std::string& id);
   Reservation reserve(PlacedReservation cart);
+  Reservation replace(PlacedReservation cart);
   ReservationState settle(PlacedSettlement call);
   std::size_t sweepExpired();
   bool split(const std::string& sku, std::int64_t buckets);
@@ -65,12 +56,8 @@ class StockService::State {
 
  private:
   Instant deadline() const {
-    return saturatingAdd(options_.environment.clock->now(), timeoutsOfPatience * options_.operationTimeout);
+    return saturatingAdd(options_.environment.clock->now(), longestCall * options_.operationTimeout);
   }
-  Deduction deductTogether(Order order);
-  void book(std::span<PlacedOrder* const> orders, Instant latest);
-  bool mayBeBooked(std::span<PlacedOrder* const> refused, Instant latest);
-  void lookAt(std::span<PlacedOrder* const> refused, Instant latest);
   template <class Add>
   auto adding(const std::string& sku, Add&& add);
   std::int64_t newAttempt();
@@ -85,77 +72,30 @@ class StockService::State {
   KnownSplits splits_;
   Reservations reservations_;
   const ForkGuard forkGuard_{};  // A child would wait for its parent's transactions.
-  SoldOutMemory soldOut_;
-  CallGroups<PlacedOrder> groups_;
+  CombinedOrders combined_;
 };
 
 Deduction StockService::State::deduct(Order order) {
-  if (way_ == Way::conditionalUpdate) return deductTogether(std::move(order));
+  forkGuard_.check();
+  const bool combines = way_ == Way::conditionalUpdate;
+  if (combines && combined_.refuses(order)) return Deduction::soldOut;
   order.attempt = newAttempt();
   order.who = options_.who;
+  if (combines) return combined_.deduct(std::move(order), deadline());
   std::optional<Lock> lock;
   if (way_ != Way::optimistic) {
     lock = takeLock(lockKey(order.sku));
     if (!lock) return Deduction::busy;
   }
+  const Instant latest = deadline();
   const std::string_view id = order.orderId;
-  Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr);
+  Booking booking(database_, stock_, way_, order, lock ? &*lock : nullptr, latest);
   Deduction result = Deduction::conflict;
   do {
-    if (!database_.attempt([&] { result = booking.run(); })) return Deduction::conflict;
-  } while (result == Deduction::soldOut && reservations_.mayBeBooked(order.sku, order.quantity, {&id, 1}));
+    if (!database_.attempt([&] { result = booking.run(); }, latest)) return Deduction::conflict;
+  } while (result == Deduction::soldOut &&
+           reservations_.mayBeBooked(order.sku, order.quantity, {&id, 1}, latest));
   return result;
-}
-
-Deduction StockService::State::deductTogether(Order order) {
-  forkGuard_.check();
-  if (soldOut_.refuses(order)) return Deduction::soldOut;
-  order.attempt = newAttempt();
-  order.who = options_.who;
-  return groups_.place({.order = std::move(order)}, deadline()).result;
-}
-
-void StockService::State::book(std::span<PlacedOrder* const> orders, Instant latest) {
-  std::vector<PlacedOrder*> open(orders.begin(), orders.end());
-  const auto refuse = [this](PlacedOrder* each) {
-    if (!soldOut_.refuses(each->order)) return false;
-    each->result = Deduction::soldOut;
-    return true;
-  };
-  std::erase_if(open, refuse);
-  if (open.empty()) return;
-  if (soldOut_.isStale(open.front()->order.sku)) {
-    lookAt(open, latest);
-    std::erase_if(open, refuse);
-    if (open.empty()) return;
-  }
-  do {
-    GroupBooking(database_, splits_, open, latest).run();
-    std::erase_if(
-        open, [](const PlacedOrder* each) { return each->failure || each->result != Deduction::soldOut; });
-    if (open.empty()) return;
-  } while (mayBeBooked(open, latest));
-  lookAt(open, latest);
-}
-
-/// Whether one of them may get another answer now.
-bool StockService::State::mayBeBooked(std::span<PlacedOrder* const> refused, Instant latest) {
-  try {
-    std::vector<std::string_view> ids;
-    for (const PlacedOrder* each : refused) ids.push_back(each->order.orderId);
-    return reservations_.mayBeBooked(refused.front()->order.sku, leastOf(refused), ids, latest);
-  } catch (...) {
-    for (PlacedOrder* each : refused) each->failure = std::current_exception();
-    return false;
-  }
-}
-
-/// What cannot be remembered is asked again.
-void StockService::State::lookAt(std::span<PlacedOrder* const> refused, Instant latest) {
-  try {
-    soldOut_.look(refused.front()->order.sku, leastOf(refused), latest);
-  } catch (const std::exception&) {
-  }
 }
 
 /// Whatever becomes of it, others may buy at once.
@@ -163,10 +103,10 @@ template <class Add>
 auto StockService::State::adding(const std::string& sku, Add&& add) {
   try {
     const auto result = add();
-    soldOut_.forget(sku);
+    combined_.mayHaveMore(sku);
     return result;
   } catch (...) {
-    soldOut_.forget(sku);
+    combined_.mayHaveMore(sku);
     throw;
   }
 }
@@ -185,11 +125,23 @@ Reservation StockService::State::reserve(PlacedReservation cart) {
   return reservations_.reserve(std::move(cart), deadline());
 }
 
+/// What the former lines held may be sold at once.
+Reservation StockService::State::replace(PlacedReservation cart) {
+  forkGuard_.check();
+  Replacement replacement = reservations_.replace(std::move(cart), deadline());
+  for (const std::string& each : replacement.formerSkus) combined_.mayHaveMore(each);
+  return std::move(replacement.result);
+}
+
 /// What went back may be sold at once.
 ReservationState StockService::State::settle(PlacedSettlement call) {
   forkGuard_.check();
   const Reservation reservation = reservations_.settle(std::move(call), deadline());
-  for (const CartLine& each : reservation.lines) soldOut_.forget(each.sku);
+  const bool mayBeBack =
+      reservation.state == ReservationState::cancelled || reservation.state == ReservationState::expired;
+  for (const CartLine& each : reservation.lines) {
+    if (mayBeBack) combined_.mayHaveMore(each.sku);
+  }
   return reservation.state;
 }
 
@@ -207,7 +159,7 @@ std::size_t StockService::State::sweepExpired() {
         failure = std::current_exception();
         locked.insert(sku);
       }
-      soldOut_.forget(sku);
+      combined_.mayHaveMore(sku);
     }
     if (lines == before) break;
   }
@@ -299,6 +251,18 @@ Reservation StockService::reserve(const std::vector<CartLine>& cart, std::chrono
       {.cart = std::move(ordered), .ttl = ttl, .id = std::string(reservationId), .rule = rule});
 }
 
+Reservation StockService::replace(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
+                                  std::string_view reservationId, CartRule rule) {
+  std::vector<CartLine> ordered = checkedCart(cart);
+  checkTtl(ttl);
+  checkId("reservationId", reservationId);
+  return state_->replace({.cart = std::move(ordered),
+                          .ttl = ttl,
+                          .id = std::string(reservationId),
+                          .rule = rule,
+                          .replaces = true});
+}
+
 ReservationState StockService::confirm(std::string_view reservationId) {
   checkId("reservationId", reservationId);
   return state_->settle({.id = std::string(reservationId), .target = ReservationState::confirmed});
@@ -329,21 +293,16 @@ std::vector<LedgerEntry> StockService::ledger(std::string_view sku, std::size_t 
   Database& database = state_->database();
   std::vector<LedgerEntry> entries;
   database.run([&] {
-    Transaction transaction = database.begin(Access::read);
+    Transaction transaction = database.begin(Access::snapshot);
     entries = LedgerTables(transaction, database.dialect())
                   .entries(std::string(sku), static_cast<std::int64_t>(most));
   });
   return entries;
 }
 
-std::vector<Discrepancy> StockService::checkLedger() {
-  Database& database = state_->database();
-  std::vector<Discrepancy> found;
-  database.run([&] {
-    Transaction transaction = database.begin(Access::read);
-    found = LedgerTables(transaction, database.dialect()).discrepancies();
-  });
-  return found;
+std::vector<Discrepancy> StockService::checkLedger(const std::stop_token& stop) {
+  Transaction transaction = state_->database().begin(Access::snapshot);
+  return LedgerCheck(transaction, stop).run();
 }
 
 void StockService::resetFences() {

@@ -137,14 +137,17 @@ TEST_P(ServerDatabase, LogsInWithAPasswordFromAFile) {
 class FormerTables : public ::testing::TestWithParam<Backend> {
  protected:
   FormerTables() {
-    shop.session() << "DROP INDEX lockkeeper_orders_sku ON lockkeeper_orders", Poco::Data::Keywords::now;
+    for (const std::string table : {"lockkeeper_orders", "lockkeeper_changes"}) {
+      shop.session() << "DROP INDEX " + table + "_ledger ON " + table, Poco::Data::Keywords::now;
+    }
   }
 
+  /// On both tables.
   bool hasIndex() const {
     return serverOf(GetParam())
-               .ask("SELECT column_name FROM information_schema.statistics WHERE table_schema = '" +
+               .ask("SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = '" +
                     shop.uri().substr(shop.uri().rfind('/') + 1) +
-                    "' AND index_name = 'lockkeeper_orders_sku'") == "sku";
+                    "' AND index_name LIKE '%\\_ledger' AND column_name IN ('sku', 'written_at')") == "4";
   }
 
   Shop shop{GetParam()};
@@ -185,7 +188,7 @@ TEST_P(FormerTables, AreLeftAloneByWhoMayNotMendThem) {
   StockService clerks("mysql://clerk:clerk@127.0.0.1:" + std::to_string(server.port()) + "/" + database,
                       anyManager(), Way::conditionalUpdate);
   EXPECT_THAT(messageOf<ConfigError>([&] { clerks.createSchema(); }),
-              HasSubstr("CREATE INDEX lockkeeper_orders_sku ON lockkeeper_orders (sku)"));
+              HasSubstr("CREATE INDEX lockkeeper_orders_ledger ON lockkeeper_orders (sku, written_at)"));
   EXPECT_FALSE(hasIndex());
 }
 

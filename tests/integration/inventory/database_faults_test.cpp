@@ -77,15 +77,15 @@ TEST_P(DatabaseFaults, AnErrorInPlaceOfAReplyEndsInTheTruth) {
   ASSERT_EQ(distant.deduct("pen", 1, "connect"), Deduction::deducted);
   int left = 9;
   for (const auto error : std::initializer_list<std::uint16_t>{1317, 1180, 1598, 1026}) {
-    // In place of the answer to COMMIT.
-    proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(error), .requests = 1});
+    // In place of the answer to COMMIT, the second statement of its batch.
+    proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(error, 1), .requests = 1});
     const std::string order = "error " + std::to_string(error);
     EXPECT_EQ(distant.deduct("pen", 1, order), Deduction::deducted) << error;
     EXPECT_EQ(proxy.fired(), 1U);
     EXPECT_TRUE(shop.booked(order));
     EXPECT_EQ(shop.level("pen"), --left);
   }
-  proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1317), .requests = 1});
+  proxy.set({.kind = ProxyFault::Kind::replace, .text = DatabaseServer::refusal(1317, 1), .requests = 1});
   EXPECT_NO_THROW(distant.restock("ink", 5));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_EQ(shop.level("ink"), 5) << "it was not done twice";

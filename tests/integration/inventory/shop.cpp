@@ -111,15 +111,31 @@ bool Shop::booked(const std::string& orderId) const {
   return number("SELECT COUNT(*) FROM lockkeeper_orders WHERE order_id = ?", orderId) == 1;
 }
 
-void Shop::addExpired(const std::string& sku, std::int64_t count, const std::string& name) const {
+Shop::ManyIds Shop::manyIds(std::int64_t count, const std::string& name) const {
   std::string digits = "(SELECT 0 AS d";
   for (int digit = 1; digit < 10; ++digit) digits += " UNION ALL SELECT " + std::to_string(digit);
   digits += ") AS ";
   const std::string number = "a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d";
-  const std::string id = backend_ == Backend::sqlite ? "'" + name + "' || (" + number + ")"
-                                                     : "CONCAT('" + name + "', " + number + ")";
-  const std::string rows = " FROM " + digits + "a, " + digits + "b, " + digits + "c, " + digits + "d, " +
-                           digits + "e WHERE " + number + " < " + std::to_string(count);
+  return {backend_ == Backend::sqlite ? "'" + name + "' || (" + number + ")"
+                                      : "CONCAT('" + name + "', " + number + ")",
+          " FROM " + digits + "a, " + digits + "b, " + digits + "c, " + digits + "d, " + digits + "e WHERE " +
+              number + " < " + std::to_string(count)};
+}
+
+void Shop::addOrders(const std::string& sku, std::int64_t count, const std::string& name) const {
+  const auto [id, rows] = manyIds(count, name);
+  Poco::Data::Session writing = session();
+  writing << "INSERT INTO lockkeeper_orders (order_id, sku, quantity, attempt, written_at) SELECT " << id
+          << ", '" << sku << "', 1, 0, 1" << rows,
+      now;
+  writing << "INSERT INTO lockkeeper_changes (reason, id, sku, amount, attempt, written_at) VALUES "
+             "('restock', '"
+          << name << "', '" << sku << "', " << std::to_string(count) << ", 0, 1)",
+      now;
+}
+
+void Shop::addExpired(const std::string& sku, std::int64_t count, const std::string& name) const {
+  const auto [id, rows] = manyIds(count, name);
   Poco::Data::Session writing = session();
   writing << "INSERT INTO lockkeeper_reservations (reservation_id, line, sku, wanted, quantity, state, "
              "expires_at) SELECT "

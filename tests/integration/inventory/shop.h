@@ -63,10 +63,20 @@ class Shop {
   /// has expired. The ids begin with `name`, which no earlier call had.
   void addExpired(const std::string& sku, std::int64_t count, const std::string& name = "old") const;
 
+  /// As if so many pieces (99'999 at most) had been restocked, and each sold by an order of its own. The ids
+  /// are `name`, which no earlier call had, and a number from 0 on.
+  void addOrders(const std::string& sku, std::int64_t count, const std::string& name) const;
+
   /// How many transactions wait for a row on the server now.
   std::int64_t rowLockWaits() const;
 
  private:
+  /// SQL for so many ids with the name, and the rows to select them from.
+  struct ManyIds {
+    std::string id;
+    std::string rows;
+  };
+  ManyIds manyIds(std::int64_t count, const std::string& name) const;
   std::int64_t number(const std::string& query, const std::string& argument) const;
 
   const Backend backend_;

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "group_faults.h"
+#include "database/database.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "order/sold_out_memory.h"
 #include "shop.h"
@@ -126,13 +126,13 @@ TEST_P(SoldOut, CanBeAskedEachTime) {
   EXPECT_EQ(forgetful.deduct("pen", 2, "a"), Deduction::deducted);
 }
 
-/// Runs something when it is asked for the time for the second time.
+/// Runs something when it is asked for the time for the first time.
 class InterruptingClock final : public Clock {
  public:
   std::function<void()> interrupt;
 
   Instant now() const noexcept override {
-    if (++asked_ == 2) interrupt();
+    if (++asked_ == 1) interrupt();
     return systemClock()->now();
   }
   void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
@@ -150,35 +150,64 @@ TEST_P(SoldOut, IsNotRememberedFromBeforeARestock) {
   const inventory::Order order{.sku = "pen", .quantity = 2, .orderId = "order"};
   other.restock("pen", 1);
   bool restocked = false;
-  // When the level has been read, and nothing is remembered yet.
+  // When the look has begun, and nothing is remembered yet.
   interrupting->interrupt = [&] {
     memory.forget("pen");
     restocked = true;
   };
   memory.look("pen", 2, Instant::max());
   EXPECT_TRUE(restocked);
-  EXPECT_FALSE(memory.refuses(order));
+  EXPECT_EQ(memory.judge(order), SoldOutMemory::Verdict::open);
   memory.look("pen", 2, Instant::max());
-  EXPECT_TRUE(memory.refuses(order));
+  EXPECT_EQ(memory.judge(order), SoldOutMemory::Verdict::soldOut);
 }
 
-class SoldOutFaults : public GroupFaults {};
+TEST_P(SoldOut, IsRememberedFromALookDuringARestockOfAnotherArticle) {
+  inventory::Database database(shop.uri(), {});
+  const auto interrupting = std::make_shared<InterruptingClock>();
+  SoldOutMemory memory(database, interrupting, 1min);
+  other.restock("pen", 1);
+  int restocks = 0;
+  interrupting->interrupt = [&] {
+    memory.forget("ink");
+    ++restocks;
+  };
+  memory.look("pen", 2, Instant::max());
+  EXPECT_EQ(restocks, 1);
+  EXPECT_EQ(memory.judge({.sku = "pen", .quantity = 2, .orderId = "order"}), SoldOutMemory::Verdict::soldOut);
+}
 
-TEST_P(SoldOutFaults, OrdersThatCannotBeReadInTimeAreNotReadAgainByEachCaller) {
+TEST_P(SoldOut, IsRememberedWhileNothingOfTheArticleComesBack) {
+  service.restock("pen", 3);
+  service.restock("ink", 3);
+  using State = inventory::ReservationState;
+  ASSERT_EQ(service.reserve({{"pen", 1}}, 1h, "sold").state, State::held);
+  ASSERT_EQ(service.reserve({{"pen", 1}}, 1h, "kept").state, State::held);
+  ASSERT_EQ(service.reserve({{"ink", 1}}, 1h, "ink").state, State::held);
+  ASSERT_EQ(order(2), Deduction::soldOut);
+  service.restock("ink", 1);
+  EXPECT_EQ(service.cancel("ink"), State::cancelled);
+  EXPECT_EQ(service.extend("kept", 2h), State::held);
+  EXPECT_EQ(service.confirm("sold"), State::confirmed);
+  hideTheTables();
+  EXPECT_EQ(order(2), Deduction::soldOut);
+}
+
+// More than are remembered.
+TEST_P(SoldOut, OfAnArticleWithManyOrdersAsksForTheIdsAlone) {
   service.restock("pen", 1);
-  SoldOutMemory memory(distant, systemClock(), 1min);
-  const ProxyFault silence{.kind = ProxyFault::Kind::hold, .text = "SELECT HEX(order_id)"};
-  proxy.set(silence);
-  memory.look("pen", 2, Instant::max());
-  EXPECT_EQ(proxy.fired(), 1U);
-  EXPECT_FALSE(memory.refuses({.sku = "pen", .quantity = 2, .orderId = "order"})) << "it may be booked";
-  proxy.set(silence);
-  memory.look("pen", 2, Instant::max());
-  EXPECT_EQ(proxy.fired(), 0U);
+  shop.addOrders("pen", 10'001, "many");
+  EXPECT_EQ(order(2), Deduction::soldOut);
+  shop.session() << "ALTER TABLE lockkeeper_stock RENAME TO hidden_stock", now;
+  EXPECT_EQ(order(2), Deduction::soldOut);
+  shop.session() << "ALTER TABLE hidden_stock RENAME TO lockkeeper_stock", now;
+  for (const char* booked : {"many0", "many10000"}) {
+    EXPECT_EQ(service.deduct("pen", 2, booked), Deduction::duplicate) << booked;
+  }
+  EXPECT_EQ(service.deduct("pen", 1, "the last one"), Deduction::deducted);
+  EXPECT_EQ(service.deduct("pen", 2, "the last one"), Deduction::duplicate) << "as soon as it is booked";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SoldOutFaults, ::testing::ValuesIn(allServers),
-                         [](const auto& each) { return nameOf(each.param); });
 INSTANTIATE_TEST_SUITE_P(All, SoldOut, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 

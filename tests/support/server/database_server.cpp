@@ -77,12 +77,19 @@ std::string DatabaseServer::uri(const std::string& database, std::uint16_t port)
   return "mysql://shop:p%40ss%2Fword@127.0.0.1:" + std::to_string(port) + "/" + database;
 }
 
-std::string DatabaseServer::refusal(std::uint16_t error) {
+std::string DatabaseServer::refusal(std::uint16_t error, int succeeded) {
   const std::string text = "#HY000refused";
-  std::string packet = {static_cast<char>(text.size() + 3), 0, 0, 1, '\xff'};
-  packet += static_cast<char>(error & 0xff);
-  packet += static_cast<char>(error >> 8);
-  return packet + text;
+  std::string packets;
+  char number = 1;
+  for (int each = 0; each < succeeded; ++each) {
+    // No rows changed, no insert id; autocommit, and more results follow; no warnings.
+    const std::string success("\0\0\0\x0a\0\0\0", 7);
+    packets += std::string{static_cast<char>(success.size()), 0, 0, number++} + success;
+  }
+  packets += {static_cast<char>(text.size() + 3), 0, 0, number, '\xff'};
+  packets += static_cast<char>(error & 0xff);
+  packets += static_cast<char>(error >> 8);
+  return packets + text;
 }
 
 std::string DatabaseServer::connectionString(const std::string& database) const {

@@ -40,8 +40,9 @@ class DatabaseServer {
   std::string uri(const std::string& database) const { return uri(database, port_); }
   static std::string uri(const std::string& database, std::uint16_t port);
 
-  /// What a server sends in place of a result, in the protocol's bytes.
-  static std::string refusal(std::uint16_t error);
+  /// What a server sends in place of a result, in the protocol's bytes; after the results of those statements
+  /// of the batch that have succeeded.
+  static std::string refusal(std::uint16_t error, int succeeded = 0);
 
   /// For sessions of the tests themselves: in Poco's words, as another user.
   std::string connectionString(const std::string& database) const;

@@ -17,7 +17,11 @@ namespace lockkeeper::inventory {
 
 enum class Dialect { sqlite, mysql };
 
-enum class Access { read, write };
+enum class Access {
+  read,      ///< Each SELECT by itself sees what was committed when it began.
+  write,     ///< On SQLite with the right to write, so that it never has to be upgraded.
+  snapshot,  ///< All SELECTs see one moment. Each may take twice operationTimeout, and keeps nobody waiting.
+};
 
 /// What the failure of a transaction, which is undone by it, means for another attempt.
 enum class Fault {
@@ -76,9 +80,7 @@ class Backend {
   /// For messages: no user, no password.
   virtual const std::string& display() const = 0;
 
-  /// Waits for a session. On SQLite with the right to write, so that it never has to be upgraded, unless it
-  /// is for reading; what several SELECTs read then may be of several moments. Nothing of it goes on after
-  /// `latest`, except what SQLite does by itself.
+  /// Waits for a session. Nothing of it goes on after `latest`, except what SQLite does by itself.
   virtual Transaction begin(Access access, Instant latest) = 0;
   virtual Fault faultOf(const std::exception& failure) const = 0;
 };

@@ -54,6 +54,14 @@ bool LedgerTables::insert(const Change& change) {
   return transaction_.execute(statement.text, statement.values) == 1;
 }
 
+std::int64_t LedgerTables::nextLine(const std::string& reservationId) {
+  const auto row = transaction_.select(
+      "SELECT CAST(COALESCE(MAX(line), -1) + 1 AS SIGNED) FROM lockkeeper_changes "
+      "WHERE reason IN ('reserve', 'replace') AND id = ?",
+      {reservationId});
+  return numberIn(row->front());
+}
+
 std::set<std::string> LedgerTables::reservedAmong(std::span<const std::string> ids) {
   std::set<std::string> reserved;
   for (const mysql::SqlRow& row : transaction_.selectAll(
@@ -101,16 +109,20 @@ std::vector<std::string> LedgerTables::unopened(const std::string& after, std::i
   return skus;
 }
 
+// From each table as many as may be wanted, in the order of its index.
 std::vector<LedgerEntry> LedgerTables::entries(const std::string& sku, std::int64_t most) {
   std::vector<LedgerEntry> entries;
   for (const mysql::SqlRow& row : transaction_.selectAll(
            "SELECT HEX(reason), HEX(id), amount, HEX(order_id), HEX(written_by), written_at, level_after "
            "FROM ("
-           "SELECT 'order' AS reason, order_id AS id, -quantity AS amount, '' AS order_id, written_by, "
-           "written_at, level_after FROM lockkeeper_orders WHERE sku = ? UNION ALL "
-           "SELECT reason, id, amount, COALESCE(order_id, ''), written_by, written_at, level_after "
-           "FROM lockkeeper_changes WHERE sku = ?) AS ledger ORDER BY written_at DESC, id LIMIT ?",
-           {sku, sku, most})) {
+           "SELECT * FROM (SELECT 'order' AS reason, order_id AS id, -quantity AS amount, '' AS order_id, "
+           "written_by, written_at, level_after FROM lockkeeper_orders AS o WHERE sku = ? "
+           "ORDER BY o.written_at DESC, o.order_id DESC LIMIT ?) AS orders UNION ALL "
+           "SELECT * FROM (SELECT reason, id, amount, COALESCE(order_id, ''), written_by, written_at, "
+           "level_after FROM lockkeeper_changes AS c WHERE sku = ? "
+           "ORDER BY c.written_at DESC, c.reason DESC, c.id DESC, c.line DESC LIMIT ?) AS changes"
+           ") AS ledger ORDER BY written_at DESC, id DESC LIMIT ?",
+           {sku, most, sku, most, most})) {
     LedgerEntry entry{.reason = bytesIn(row[0]), .id = bytesIn(row[1]), .amount = numberIn(row[2])};
     entry.orderId = bytesIn(row[3]);
     entry.who = bytesIn(row[4]);
@@ -119,21 +131,6 @@ std::vector<LedgerEntry> LedgerTables::entries(const std::string& sku, std::int6
     entries.push_back(std::move(entry));
   }
   return entries;
-}
-
-std::vector<Discrepancy> LedgerTables::discrepancies() {
-  std::vector<Discrepancy> found;
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(sku), CAST(SUM(level) AS SIGNED), CAST(SUM(amount) AS SIGNED) FROM ("
-           "SELECT sku, level, 0 AS amount FROM lockkeeper_stock UNION ALL "
-           "SELECT sku, level, 0 FROM lockkeeper_buckets UNION ALL "
-           "SELECT sku, 0, -quantity FROM lockkeeper_orders UNION ALL "
-           "SELECT sku, 0, amount FROM lockkeeper_changes) AS books "
-           "GROUP BY sku HAVING SUM(level) <> SUM(amount) ORDER BY sku",
-           {})) {
-    found.push_back({.sku = bytesIn(row[0]), .level = numberIn(row[1]), .ledger = numberIn(row[2])});
-  }
-  return found;
 }
 
 }  // namespace lockkeeper::inventory

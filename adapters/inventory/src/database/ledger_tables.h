@@ -45,6 +45,8 @@ class LedgerTables {
   mysql::SqlStatement insertion(std::span<const Change> changes, const Source& source) const;
   /// False when the key is taken.
   bool insert(const Change& change);
+  /// The number after those of all rows about lines that the reservation was given, or that were replaced.
+  std::int64_t nextLine(const std::string& reservationId);
   /// Those of the ids under which the ledger has a reservation.
   std::set<std::string> reservedAmong(std::span<const std::string> ids);
   /// How many of the article came back from the order.
@@ -58,7 +60,6 @@ class LedgerTables {
 
   /// The article's last entries, the newest first.
   std::vector<LedgerEntry> entries(const std::string& sku, std::int64_t most);
-  std::vector<Discrepancy> discrepancies();
 
  private:
   Transaction& transaction_;

@@ -84,6 +84,11 @@ mysql::SqlStatement ReservationTables::ending(const ReservedLine& line, Reservat
       {std::string(toString(state)), line.id, line.line}};
 }
 
+mysql::SqlStatement ReservationTables::removal(const ReservedLine& line) {
+  return {"DELETE FROM lockkeeper_reservations WHERE reservation_id = ? AND line = ? AND state = 'held'",
+          {line.id, line.line}};
+}
+
 mysql::SqlStatement ReservationTables::extension(const ReservedLine& line) const {
   return {"UPDATE lockkeeper_reservations SET expires_at = " + transaction_.clock() +
               " + ? WHERE reservation_id = ? AND line = ?",

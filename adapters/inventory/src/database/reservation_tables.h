@@ -50,6 +50,8 @@ class ReservationTables {
   // Each changes one row.
   /// Changes no row when the line is not held.
   static mysql::SqlStatement ending(const ReservedLine& line, ReservationState state);
+  /// Deletes the line. Changes no row when it is not held.
+  static mysql::SqlStatement removal(const ReservedLine& line);
   /// Holds the line for the time that is left.
   mysql::SqlStatement extension(const ReservedLine& line) const;
 

@@ -18,17 +18,44 @@ struct Addition {
   std::string statement;
 };
 
-std::string sqliteColumn(const std::string& table, const std::string& column) {
-  return "SELECT 1 FROM pragma_table_info('" + table + "') WHERE name = '" + column + "'";
+// A table that is not there lacks nothing: it is made whole.
+std::string onSqlite(const std::string& table, const std::string& present) {
+  return present +
+         " UNION ALL SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' "
+         "AND name = '" +
+         table + "')";
 }
 
-std::string serverColumn(const std::string& table, const std::string& column) {
-  return "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = '" +
-         table + "' AND column_name = '" + column + "'";
+std::string onServer(const std::string& table, const std::string& present) {
+  return present +
+         " UNION ALL SELECT 1 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables "
+         "WHERE table_schema = DATABASE() AND table_name = '" +
+         table + "')";
+}
+
+std::string sqliteColumn(const std::string& table, const std::string& column) {
+  return onSqlite(table, "SELECT 1 FROM pragma_table_info('" + table + "') WHERE name = '" + column + "'");
+}
+
+std::string serverColumn(const std::string& table, const std::string& column,
+                         const std::string& condition = {}) {
+  return onServer(table,
+                  "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND "
+                  "table_name = '" +
+                      table + "' AND column_name = '" + column + "'" + condition);
+}
+
+/// That of the times of an article's rows.
+std::string ledgerIndex(const std::string& table) {
+  return onServer(table,
+                  "SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND "
+                  "table_name = '" +
+                      table + "' AND index_name = '" + table + "_ledger' AND column_name = 'written_at'");
 }
 
 std::vector<Addition> additions(Dialect dialect) {
   const std::string orders = "lockkeeper_orders";
+  const std::string changes = "lockkeeper_changes";
   const std::string stock = "lockkeeper_stock";
   if (dialect == Dialect::sqlite) {
     const std::string add = "ALTER TABLE lockkeeper_orders ADD COLUMN ";
@@ -42,15 +69,16 @@ std::vector<Addition> additions(Dialect dialect) {
   const std::string clock =
       "ALTER TABLE lockkeeper_orders ALTER COLUMN written_at "
       "SET DEFAULT (TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
-  return {{"SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() "
-           "AND table_name = 'lockkeeper_orders' AND index_name = 'lockkeeper_orders_sku'",
-           "CREATE INDEX lockkeeper_orders_sku ON lockkeeper_orders (sku)"},
-          {serverColumn(orders, "written_at"),
-           "ALTER TABLE lockkeeper_orders ADD COLUMN written_at BIGINT NULL, "
-           "ADD COLUMN written_by VARBINARY(64) NOT NULL DEFAULT '', ADD COLUMN level_after BIGINT NULL"},
-          {serverColumn(orders, "written_at") + " AND LOWER(column_default) LIKE '%timestampdiff%'", clock},
-          {serverColumn(stock, "buckets"),
-           "ALTER TABLE lockkeeper_stock ADD COLUMN buckets BIGINT NOT NULL DEFAULT 1"}};
+  return {
+      {serverColumn(orders, "written_at"),
+       "ALTER TABLE lockkeeper_orders ADD COLUMN written_at BIGINT NULL, "
+       "ADD COLUMN written_by VARBINARY(64) NOT NULL DEFAULT '', ADD COLUMN level_after BIGINT NULL"},
+      {serverColumn(orders, "written_at", " AND LOWER(column_default) LIKE '%timestampdiff%'"), clock},
+      {serverColumn(stock, "buckets"),
+       "ALTER TABLE lockkeeper_stock ADD COLUMN buckets BIGINT NOT NULL DEFAULT 1"},
+      {ledgerIndex(orders), "CREATE INDEX lockkeeper_orders_ledger ON lockkeeper_orders (sku, written_at)"},
+      {ledgerIndex(changes),
+       "CREATE INDEX lockkeeper_changes_ledger ON lockkeeper_changes (sku, written_at)"}};
 }
 
 void createTables(Database& database) {
@@ -114,8 +142,9 @@ void openLedger(Database& database, const std::string& who) {
 }  // namespace
 
 void setUpSchema(Database& database, const std::string& who) {
-  createTables(database);
+  // First, because the tables' indexes are on columns that former versions lack.
   for (const Addition& each : additions(database.dialect())) add(database, each);
+  createTables(database);
   openLedger(database, who);
 }
 

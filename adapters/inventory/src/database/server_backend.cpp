@@ -40,8 +40,8 @@ class ServerBackend final : public Backend {
 
   Dialect dialect() const override { return Dialect::mysql; }
   const std::string& display() const override { return rows_.display(); }
-  Transaction begin(Access, Instant latest) override {
-    return Transaction(std::make_unique<ServerSession>(rows_.begin(latest)));
+  Transaction begin(Access access, Instant latest) override {
+    return Transaction(std::make_unique<ServerSession>(rows_.begin(latest, accessOf(access))));
   }
   Fault faultOf(const std::exception& failure) const override {
     if (mysql::ServerRows::isContention(failure)) return Fault::contention;
@@ -49,6 +49,11 @@ class ServerBackend final : public Backend {
   }
 
  private:
+  static mysql::ServerRows::Access accessOf(Access access) {
+    if (access == Access::write) return mysql::ServerRows::Access::write;
+    return access == Access::read ? mysql::ServerRows::Access::read : mysql::ServerRows::Access::snapshot;
+  }
+
   mysql::ServerRows rows_;
 };
 

@@ -49,11 +49,19 @@ auto translated(const std::string& display, Call&& call) {
   }
 }
 
-void beginOn(Poco::Data::Session& sql) {
+void beginWritingOn(Poco::Data::Session& sql) {
   if constexpr (POCO_VERSION >= beginsImmediately) {
     sql.begin();
   } else {
     sql << "BEGIN IMMEDIATE", now;
+  }
+}
+
+void beginReadingOn(Poco::Data::Session& sql) {
+  if constexpr (POCO_VERSION >= beginsImmediately) {
+    sql.begin();
+  } else {
+    sql << "BEGIN DEFERRED", now;
   }
 }
 
@@ -65,7 +73,7 @@ void endOn(Poco::Data::Session& sql, bool commit) {
   }
 }
 
-Poco::Data::Session open(const std::string& file, std::chrono::seconds lockWait) {
+Poco::Data::Session open(const std::string& file, std::chrono::seconds lockWait, bool toWrite) {
   static std::once_flag registered;
   std::call_once(registered, [] { sqlite::Connector::registerConnector(); });
   Poco::Data::Session sql("SQLite", file, static_cast<std::size_t>(lockWait.count()));
@@ -73,7 +81,10 @@ Poco::Data::Session open(const std::string& file, std::chrono::seconds lockWait)
   std::string mode;
   sql << "PRAGMA journal_mode = WAL", into(mode), now;
 #if POCO_VERSION >= 0x010D0000
-  sql.setProperty(sqlite::Utility::TRANSACTION_TYPE_PROPERTY_KEY, sqlite::TransactionType::IMMEDIATE);
+  sql.setProperty(sqlite::Utility::TRANSACTION_TYPE_PROPERTY_KEY,
+                  toWrite ? sqlite::TransactionType::IMMEDIATE : sqlite::TransactionType::DEFERRED);
+#else
+  static_cast<void>(toWrite);
 #endif
   return sql;
 }
@@ -92,7 +103,9 @@ class SqliteBackend final : public Backend {
   }
 
  private:
+  class Statements;
   class Turn;
+  class Snapshot;
 
   const std::string file_;
   const std::string display_;
@@ -104,10 +117,70 @@ class SqliteBackend final : public Backend {
   std::optional<Poco::Data::Session> sql_;  // Of whoever has it in use.
 };
 
-/// The use of the session, in a transaction.
-class SqliteBackend::Turn final : public Transaction::Session {
+/// Statements on whichever session.
+class SqliteBackend::Statements : public Transaction::Session {
  public:
-  Turn(SqliteBackend& backend, Instant latest) : backend_(backend) {
+  explicit Statements(SqliteBackend& backend) : backend_(backend) {}
+
+  std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) override {
+    return translated(backend_.display_, [&] { return mysql::selectRow(sql(), statement, values); });
+  }
+  std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) override {
+    return translated(backend_.display_, [&] { return mysql::selectRows(sql(), statement, values); });
+  }
+  std::size_t execute(const std::string& statement, const mysql::SqlRow& values) override {
+    return translated(backend_.display_, [&] { return mysql::executeOn(sql(), statement, values); });
+  }
+  std::size_t execute(std::span<const mysql::SqlStatement> statements) override {
+    std::size_t changed = 0;
+    for (const mysql::SqlStatement& each : statements) changed += execute(each.text, each.values);
+    return changed;
+  }
+  void commit() override {
+    try {
+      endOn(sql(), true);
+    } catch (const Poco::Exception& exception) {
+      throw OutcomeUnknown(backend_.display_ + ": COMMIT failed: " + exception.message());
+    }
+  }
+  std::string clock() const override {
+    return std::to_string(backend_.options_.environment.clock->wallNow().time_since_epoch().count());
+  }
+
+ protected:
+  virtual Poco::Data::Session& sql() = 0;
+
+  SqliteBackend& backend_;
+};
+
+/// A moment's view, on a session of its own: readers and the writer do not wait for each other.
+class SqliteBackend::Snapshot final : public Statements {
+ public:
+  explicit Snapshot(SqliteBackend& backend)
+      : Statements(backend), sql_(translated(backend.display_, [&] {
+          return inventory::open(backend.file_, backend.options_.operationTimeout, false);
+        })) {
+    translated(backend_.display_, [&] { beginReadingOn(sql_); });
+  }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() override {
+    try {
+      endOn(sql_, false);
+    } catch (const std::exception&) {  // Closing it ends the transaction as well.
+    }
+  }
+
+ private:
+  Poco::Data::Session& sql() override { return sql_; }
+
+  Poco::Data::Session sql_;
+};
+
+/// The use of the session that writes, in a transaction.
+class SqliteBackend::Turn final : public Statements {
+ public:
+  Turn(SqliteBackend& backend, Instant latest) : Statements(backend) {
     Clock& clock = *backend_.options_.environment.clock;
     const Instant until = std::min(saturatingAdd(clock.now(), backend_.options_.operationTimeout), latest);
     std::unique_lock held(backend_.mutex_);
@@ -136,45 +209,26 @@ class SqliteBackend::Turn final : public Transaction::Session {
 
   void begin(Access access) {
     translated(backend_.display_, [&] {
-      if (!backend_.sql_) backend_.sql_ = inventory::open(backend_.file_, backend_.options_.operationTimeout);
-      if (access == Access::write) beginOn(*backend_.sql_);
+      if (!backend_.sql_)
+        backend_.sql_ = inventory::open(backend_.file_, backend_.options_.operationTimeout, true);
+      if (access == Access::write) beginWritingOn(*backend_.sql_);
     });
     open_ = access == Access::write;
   }
 
-  std::optional<mysql::SqlRow> select(const std::string& statement, const mysql::SqlRow& values) override {
-    return translated(backend_.display_, [&] { return mysql::selectRow(*backend_.sql_, statement, values); });
-  }
-  std::vector<mysql::SqlRow> selectAll(const std::string& statement, const mysql::SqlRow& values) override {
-    return translated(backend_.display_,
-                      [&] { return mysql::selectRows(*backend_.sql_, statement, values); });
-  }
-  std::size_t execute(const std::string& statement, const mysql::SqlRow& values) override {
-    return translated(backend_.display_, [&] { return mysql::executeOn(*backend_.sql_, statement, values); });
-  }
-  std::size_t execute(std::span<const mysql::SqlStatement> statements) override {
-    std::size_t changed = 0;
-    for (const mysql::SqlStatement& each : statements) changed += execute(each.text, each.values);
-    return changed;
-  }
   void commit() override {
-    try {
-      endOn(*backend_.sql_, true);
-      open_ = false;
-    } catch (const Poco::Exception& exception) {
-      throw OutcomeUnknown(backend_.display_ + ": COMMIT failed: " + exception.message());
-    }
-  }
-  std::string clock() const override {
-    return std::to_string(backend_.options_.environment.clock->wallNow().time_since_epoch().count());
+    Statements::commit();
+    open_ = false;
   }
 
  private:
-  SqliteBackend& backend_;
+  Poco::Data::Session& sql() override { return *backend_.sql_; }
+
   bool open_ = false;
 };
 
 Transaction SqliteBackend::begin(Access access, Instant latest) {
+  if (access == Access::snapshot) return Transaction(std::make_unique<Snapshot>(*this));
   auto turn = std::make_unique<Turn>(*this, latest);
   turn->begin(access);
   return Transaction(std::move(turn));

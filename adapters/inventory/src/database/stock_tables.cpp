@@ -58,33 +58,22 @@ std::optional<std::int64_t> StockTables::attemptOf(const std::string& orderId) {
 }
 
 std::vector<BookedOrder> StockTables::bookedAmong(std::span<const std::string_view> orderIds) {
-  std::vector<BookedOrder> booked;
-  if (dialect_ == Dialect::sqlite) {
-    // There are no round trips to save, and Poco would cut an id that it reads at its first NUL.
-    for (const std::string_view each : orderIds) {
-      std::string id(each);
-      if (const auto attempt = attemptOf(id)) booked.push_back({std::move(id), *attempt});
-    }
-    return booked;
-  }
   mysql::SqlRow ids;
   ids.reserve(orderIds.size());
   for (const std::string_view each : orderIds) ids.emplace_back(std::string(each));
   const std::string marks = repeated("?", ids.size());
-  for (mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT order_id, attempt FROM lockkeeper_orders WHERE order_id IN (" + marks + ")", ids)) {
-    booked.push_back({std::get<std::string>(std::move(row[0])), std::get<std::int64_t>(row[1])});
+  std::vector<BookedOrder> booked;
+  for (const mysql::SqlRow& row : transaction_.selectAll(
+           "SELECT HEX(order_id), attempt FROM lockkeeper_orders WHERE order_id IN (" + marks + ")", ids)) {
+    booked.push_back({bytesIn(row[0]), numberIn(row[1])});
   }
   return booked;
 }
 
-std::vector<std::string> StockTables::orderIdsOf(const std::string& sku, const std::string& after,
-                                                 std::int64_t most) {
+std::vector<std::string> StockTables::orderIdsOf(const std::string& sku, std::int64_t most) {
   std::vector<std::string> ids;
   for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(order_id) FROM lockkeeper_orders WHERE sku = ? AND order_id > ? ORDER BY order_id "
-           "LIMIT ?",
-           {sku, after, most})) {
+           "SELECT HEX(order_id) FROM lockkeeper_orders WHERE sku = ? LIMIT ?", {sku, most})) {
     ids.push_back(bytesIn(row[0]));
   }
   return ids;

@@ -68,11 +68,11 @@ class StockTables {
   bool insertOrder(const Order& order, std::optional<std::int64_t> levelBefore = {});
   /// Which attempt has written the order, after waiting for transactions that may still write it.
   std::optional<std::int64_t> attemptOf(const std::string& orderId);
-  /// Which of these orders are booked. Sees what was committed when the transaction first asked, or had got
-  /// the rows that held() and holdBuckets() wait for.
+  /// Which of these orders, mostBoundBySqlite at most, are booked. Sees what was committed when the
+  /// transaction first asked, or had got the rows that held() and holdBuckets() wait for.
   std::vector<BookedOrder> bookedAmong(std::span<const std::string_view> orderIds);
-  /// The ids of the article's next booked orders after `after`, in their order, `most` at most.
-  std::vector<std::string> orderIdsOf(const std::string& sku, const std::string& after, std::int64_t most);
+  /// The ids of `most` booked orders of the article at most.
+  std::vector<std::string> orderIdsOf(const std::string& sku, std::int64_t most);
   /// Counts up the version of a booked order's article, so that there is something to commit.
   void touchArticleOf(const std::string& orderId);
   /// How many were sold by the order; 0 when it is not booked, or is one for another article.

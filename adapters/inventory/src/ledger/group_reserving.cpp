@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "combine/until_known.h"
 
@@ -20,6 +21,16 @@ void addLines(std::vector<ReservedLine>& lines, const PlacedReservation& cart,
   }
 }
 
+/// What the first cart has got, as the answer to a cart with the same id.
+Reservation answerTo(const PlacedReservation& again, const PlacedReservation& first,
+                     std::vector<CartLine> got) {
+  const auto areSame = [](const CartLine& one, const CartLine& other) {
+    return one.sku == other.sku && one.quantity == other.quantity;
+  };
+  const bool isSame = std::ranges::equal(again.cart, first.cart, areSame);
+  return {isSame ? ReservationState::held : ReservationState::differs, std::move(got)};
+}
+
 }  // namespace
 
 void GroupReserving::run() {
@@ -35,12 +46,12 @@ void GroupReserving::run() {
 /// Two round trips. False when there is too little for all of them, or one of them is there already. A cart
 /// of several articles is decided on at once: one round trip more, but its articles are taken in order.
 bool GroupReserving::takeAll() {
-  if (carts_.front()->cart.size() > 1) return false;
+  if (carts_.front()->cart.size() > 1 || carts_.front()->replaces) return false;
   std::vector<ReservedLine> lines;
   std::map<std::string_view, const PlacedReservation*> first;
   for (PlacedReservation* each : carts_) {
     const auto [mine, isFirst] = first.emplace(each->id, each);
-    each->result = Reservation{ReservationState::held, mine->second->cart};
+    each->result = answerTo(*each, *mine->second, mine->second->cart);
     if (isFirst) addLines(lines, *each, each->cart);
   }
   ReservationWork work(database_, who_, latest_);
@@ -53,9 +64,9 @@ bool GroupReserving::takeAll() {
 /// those that are split as well. False when that is needed. Much that has expired goes back in portions, each
 /// in a transaction of its own: all of it may take longer than a transaction may.
 bool GroupReserving::takeEach(bool gather) {
-  std::vector<std::string> skus;
-  for (const CartLine& each : carts_.front()->cart) skus.push_back(each.sku);
+  const std::vector<std::string> skus = skusToHold();
   for (;;) {
+    former_.clear();
     swept_.clear();
     gathered_.clear();
     lacksBuckets_ = false;
@@ -73,10 +84,12 @@ bool GroupReserving::takeEach(bool gather) {
     const auto lines = answerEach(work, articles);
     if (lacksBuckets_) return false;
     if (lines && !lines->empty()) {
+      const std::int64_t entry = former_.empty() ? 0 : work.ledger.nextLine(former_.front().id);
+      if (!former_.empty()) work.remove(former_, entry);
       for (const auto& [sku, buckets] : gathered_) {
         if (buckets.count > 1) work.stock.spread(sku, buckets, articles.at(sku).level);
       }
-      if (!work.take(*lines, heldArticle)) {
+      if (!work.take(*lines, heldArticle, entry)) {
         isRejected_ = true;
         throw Database::Undone(database_.display() + ": a reservation came in between");
       }
@@ -101,42 +114,82 @@ std::optional<std::vector<ReservedLine>> GroupReserving::answerEach(ReservationW
   tellsOfCommits_ = !known.empty();
   std::set<std::string> deleted;
   if (isRejected_) deleted = work.ledger.reservedAmong(ids);
-  std::map<std::string_view, const Reservation*> taken;
+  std::map<std::string_view, const PlacedReservation*> taken;
   std::vector<ReservedLine> lines;
   for (PlacedReservation* each : carts_) {
     each->result.reset();
     each->failure = nullptr;
-    if (const auto found = known.find(each->id); found != known.end()) {
-      answer(*each, found->second);
+    const auto found = known.find(each->id);
+    if (found != known.end() && answer(*each, found->second)) continue;
+    // Unless the lines are of this cart, no former COMMIT has replaced them; without lines, none has made
+    // any.
+    each->inDoubt = each->inDoubt && found != known.end() && areOf(found->second, each->cart);
+    if (each->replaces && found == known.end()) {
+      each->result = Reservation{.state = ReservationState::unknownId};
       continue;
     }
-    each->inDoubt = false;
+    if (each->replaces) countFormer(found->second, articles);
     if (deleted.contains(each->id)) {
       each->failure = failureOfDeleted(each->id);
       continue;
     }
     if (const auto earlier = taken.find(each->id); earlier != taken.end()) {
-      each->result = *earlier->second;
+      each->result = answerTo(*each, *earlier->second, earlier->second->result->lines);
       continue;
     }
     each->result = decide(work, articles, *each);
     if (!each->result) return std::nullopt;
     if (each->result->state != ReservationState::held) continue;
-    taken.emplace(each->id, &*each->result);
+    taken.emplace(each->id, each);
     for (const CartLine& got : each->result->lines) articles[got.sku].level -= got.quantity;
     addLines(lines, *each, each->result->lines);
   }
   return lines;
 }
 
-/// The cart is reserved already.
-void GroupReserving::answer(PlacedReservation& cart, std::span<const ReservedLine> lines) {
+/// There is a reservation of that id. False when the cart is to replace its lines.
+bool GroupReserving::answer(PlacedReservation& cart, std::span<const ReservedLine> lines) {
   try {
     const ReservationState state = stateOf(lines);
-    if (state != ReservationState::expired) cart.result = Reservation{state, cartOf(lines)};
+    const bool isHeld = state == ReservationState::held;
+    if (isHeld && cart.replaces) return false;
+    const bool differs = isHeld && !areOf(lines, cart.cart);
+    if (state != ReservationState::expired) {
+      cart.result = Reservation{differs ? ReservationState::differs : state, cartOf(lines)};
+    }
   } catch (const ConfigError&) {
     cart.failure = std::current_exception();
   }
+  return true;
+}
+
+/// The articles of the cart, and of the lines that it is to replace.
+std::vector<std::string> GroupReserving::skusToHold() {
+  PlacedReservation& cart = *carts_.front();
+  std::set<std::string> skus;
+  for (const CartLine& each : cart.cart) skus.insert(each.sku);
+  if (cart.replaces) {
+    cart.formerSkus.clear();
+    Transaction transaction = database_.begin(Access::read, latest_);
+    ReservationTables reservations(transaction, database_.dialect());
+    for (ReservedLine& each : reservations.lines({&cart.id, 1})) {
+      skus.insert(each.sku);
+      cart.formerSkus.push_back(std::move(each.sku));
+    }
+  }
+  return {skus.begin(), skus.end()};
+}
+
+/// What the reservation holds counts for the cart that replaces it.
+void GroupReserving::countFormer(std::span<const ReservedLine> lines, Articles& articles) {
+  for (const ReservedLine& each : lines) {
+    const auto found = articles.find(each.sku);
+    if (found == articles.end()) {
+      throw Database::Undone(database_.display() + ": the reservation has got other articles meanwhile");
+    }
+    found->second.level += each.quantity;
+  }
+  former_.assign(lines.begin(), lines.end());
 }
 
 /// Its rows in the ledger stay for ever, so that its id would stand there twice.

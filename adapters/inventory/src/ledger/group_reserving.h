@@ -20,7 +20,9 @@ struct PlacedReservation {
   std::chrono::milliseconds ttl{};
   std::string id{};
   CartRule rule = CartRule::all;
-  std::optional<Reservation> result{};  ///< Without a failure empty when what has the id has expired.
+  bool replaces = false;  ///< The lines of a reservation that is held. Then it is placed alone.
+  std::vector<std::string> formerSkus{};  ///< The articles of those lines, if they are replaced.
+  std::optional<Reservation> result{};    ///< Without a failure empty when what has the id has expired.
   std::exception_ptr failure{};
   bool inDoubt = false;  ///< A COMMIT of which nobody has seen what became of it may have reserved it.
 
@@ -55,7 +57,9 @@ class GroupReserving {
   bool takeAll();
   bool takeEach(bool gather);
   std::optional<std::vector<ReservedLine>> answerEach(ReservationWork& work, Articles& articles);
-  static void answer(PlacedReservation& cart, std::span<const ReservedLine> lines);
+  std::vector<std::string> skusToHold();
+  static bool answer(PlacedReservation& cart, std::span<const ReservedLine> lines);
+  void countFormer(std::span<const ReservedLine> lines, Articles& articles);
   std::exception_ptr failureOfDeleted(const std::string& id) const;
   std::optional<Reservation> decide(ReservationWork& work, Articles& articles, const PlacedReservation& cart);
   void commit(ReservationWork& work);
@@ -73,6 +77,7 @@ class GroupReserving {
   std::set<std::string> swept_{};              // nothing else of them has expired
   std::map<std::string, Buckets> gathered_{};  // the articles whose buckets it holds
   bool lacksBuckets_ = false;                  // there is too little without the buckets of others
+  std::vector<ReservedLine> former_{};         // the lines that are to be replaced
 };
 
 }  // namespace lockkeeper::inventory

@@ -1,5 +1,7 @@
 #include "ledger/group_settling.h"
 
+#include <algorithm>
+
 #include "combine/until_known.h"
 
 namespace lockkeeper::inventory {
@@ -27,12 +29,16 @@ void GroupSettling::settle() {
   }
   for (const auto& [state, lines] : ended_) work.end(lines, state);
   work.extend(extended_);
-  for (PlacedSettlement* each : calls_) each->inDoubt = !each->failure;
+  for (PlacedSettlement* each : calls_) each->inDoubt = !each->failure && !each->moved;
   work.transaction.commit();
 }
 
 /// One that has expired ends here.
 void GroupSettling::answer(PlacedSettlement& call, Lines& lines) {
+  const std::vector<std::string>& held = calls_.front()->skus;
+  call.moved = std::ranges::any_of(
+      lines, [&](const ReservedLine& each) { return std::ranges::find(held, each.sku) == held.end(); });
+  if (call.moved) return;
   if (lines.empty()) {  // Somebody has deleted it meanwhile.
     call.result = {.state = ReservationState::unknownId};
     return;

@@ -19,6 +19,7 @@ struct PlacedSettlement {
   ReservationState target = ReservationState::held;
   std::chrono::milliseconds ttl{};
   Reservation result{};
+  bool moved = false;  ///< There is no result: the reservation has got lines of other articles meanwhile.
   std::exception_ptr failure{};
   bool inDoubt = false;
 

@@ -53,6 +53,12 @@ std::vector<CartLine> cartOf(std::span<const ReservedLine> lines) {
   return cart;
 }
 
+bool areOf(std::span<const ReservedLine> lines, std::span<const CartLine> cart) {
+  return std::ranges::equal(lines, cart, [](const ReservedLine& line, const CartLine& wanted) {
+    return line.sku == wanted.sku && line.wanted == wanted.quantity;
+  });
+}
+
 ReservationWork::ReservationWork(Database& database, const std::string& who, Instant latest)
     : transaction(database.begin(Access::write, latest)),
       stock(transaction, database.dialect()),
@@ -61,7 +67,8 @@ ReservationWork::ReservationWork(Database& database, const std::string& who, Ins
       database_(database),
       who_(who) {}
 
-bool ReservationWork::take(std::span<const ReservedLine> lines, const Source& source) {
+bool ReservationWork::take(std::span<const ReservedLine> lines, const Source& source,
+                           std::int64_t firstEntry) {
   if (lines.empty()) return true;
   std::map<std::string, std::int64_t> sums;
   std::vector<Change> changes;
@@ -70,7 +77,7 @@ bool ReservationWork::take(std::span<const ReservedLine> lines, const Source& so
     std::int64_t& sum = sums[line->sku];
     changes.push_back({.reason = "reserve",
                        .id = line->id,
-                       .line = line->line,
+                       .line = firstEntry + line->line,
                        .sku = line->sku,
                        .amount = -line->quantity,
                        .who = who_,
@@ -85,20 +92,36 @@ bool ReservationWork::take(std::span<const ReservedLine> lines, const Source& so
 }
 
 void ReservationWork::end(std::span<const ReservedLine> lines, ReservationState state) {
-  const bool back = state != ReservationState::confirmed;
+  std::vector<Release> releases;
+  for (const ReservedLine& each : lines) {
+    if (each.state != ReservationState::held) continue;
+    releases.push_back({each, ReservationTables::ending(each, state), each.line});
+  }
+  release(releases, reasonFor(state), state != ReservationState::confirmed);
+}
+
+void ReservationWork::remove(std::span<const ReservedLine> lines, std::int64_t firstEntry) {
+  std::vector<Release> releases;
+  for (const ReservedLine& each : lines) {
+    releases.push_back({each, ReservationTables::removal(each), firstEntry + each.line});
+  }
+  release(releases, "replace", true);
+}
+
+void ReservationWork::release(std::span<const Release> releases, const std::string& reason, bool goesBack) {
   std::vector<mysql::SqlStatement> statements;
   std::vector<Change> changes;
   std::map<std::string, std::int64_t> sums;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (line->state != ReservationState::held) continue;
-    statements.push_back(ReservationTables::ending(*line, state));
-    if (line->quantity == 0) continue;
-    const std::int64_t amount = back ? line->quantity : 0;
-    std::int64_t& sum = sums[line->sku];
-    changes.push_back({.reason = reasonFor(state),
-                       .id = line->id,
-                       .line = line->line,
-                       .sku = line->sku,
+  for (auto each = releases.rbegin(); each != releases.rend(); ++each) {
+    const ReservedLine& line = each->line;
+    statements.push_back(each->statement);
+    if (line.quantity == 0) continue;
+    const std::int64_t amount = goesBack ? line.quantity : 0;
+    std::int64_t& sum = sums[line.sku];
+    changes.push_back({.reason = reason,
+                       .id = line.id,
+                       .line = each->entry,
+                       .sku = line.sku,
                        .amount = amount,
                        .who = who_,
                        .later = -sum});

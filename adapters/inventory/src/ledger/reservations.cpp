@@ -55,17 +55,27 @@ void Reservations::write(std::span<PlacedReservation* const> carts, Instant late
   }
 }
 
+Replacement Reservations::replace(PlacedReservation cart, Instant latest) {
+  const std::string id = cart.id;
+  cart = carts_.placeAlone(std::move(cart), latest);
+  Replacement replacement{.formerSkus = std::move(cart.formerSkus)};
+  replacement.result = cart.result ? *std::move(cart.result) : settle({.id = id}, latest);
+  return replacement;
+}
+
 Reservation Reservations::settle(PlacedSettlement call, Instant latest) {
-  database_.run(
-      [&] {
-        Transaction transaction = database_.begin(Access::read, latest);
-        call.skus = skusOf(ReservationTables(transaction, database_.dialect()).lines({&call.id, 1}));
-      },
-      latest);
-  if (call.skus.empty()) return {.state = ReservationState::unknownId};
-  const bool alone = call.skus.size() > 1;
-  call =
-      alone ? settlements_.placeAlone(std::move(call), latest) : settlements_.place(std::move(call), latest);
+  do {
+    database_.run(
+        [&] {
+          Transaction transaction = database_.begin(Access::read, latest);
+          call.skus = skusOf(ReservationTables(transaction, database_.dialect()).lines({&call.id, 1}));
+        },
+        latest);
+    if (call.skus.empty()) return {.state = ReservationState::unknownId};
+    const bool alone = call.skus.size() > 1;
+    call = alone ? settlements_.placeAlone(std::move(call), latest)
+                 : settlements_.place(std::move(call), latest);
+  } while (call.moved);
   return std::move(call.result);
 }
 

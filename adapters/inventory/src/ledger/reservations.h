@@ -18,6 +18,12 @@
 
 namespace lockkeeper::inventory {
 
+/// What became of a cart that was to replace another.
+struct Replacement {
+  Reservation result{};
+  std::vector<std::string> formerSkus{};  ///< Of what the reservation held before.
+};
+
 /// Carts that hold goods for a time; calls on one article that come together are one transaction.
 /// Thread-safe. Throws what the database throws; OutcomeUnknown only when it could not be found out in time
 /// what has become of a COMMIT.
@@ -28,6 +34,9 @@ class Reservations {
 
   /// By `latest`. What it has put back by then stays so.
   Reservation reserve(PlacedReservation cart, Instant latest);
+
+  /// By `latest`, as reserve(). The cart says that it replaces another.
+  Replacement replace(PlacedReservation cart, Instant latest);
 
   /// By `latest`. What it holds or held is in the answer. The call need not know the articles.
   Reservation settle(PlacedSettlement call, Instant latest);

@@ -7,6 +7,19 @@ namespace lockkeeper::inventory {
 using mysql::RowOutcome;
 using mysql::SqlRow;
 
+namespace {
+
+/// VersionedRow's database.
+struct UntilLatest {
+  Database& database;
+  Instant latest;
+
+  Transaction begin() const { return database.begin(Access::write, latest); }
+  bool isContention(const std::exception& failure) const { return database.isContention(failure); }
+};
+
+}  // namespace
+
 mysql::VersionedRow stockRow(const Environment& environment) {
   // As many attempts as it takes where many sell the same article.
   return mysql::VersionedRow({.name = "lockkeeper_stock", .key = "sku", .columns = {"level", "buckets"}},
@@ -21,11 +34,11 @@ Deduction Booking::run() {
   } catch (const OutcomeUnknown& doubt) {
     return lookUp(doubt);
   }
-  return writtenBy(database_, order_.orderId) ? Deduction::duplicate : Deduction::conflict;
+  return writtenBy(database_, order_.orderId, latest_) ? Deduction::duplicate : Deduction::conflict;
 }
 
 Deduction Booking::runOnce() {
-  Transaction transaction = database_.begin();
+  Transaction transaction = database_.begin(Access::write, latest_);
   StockTables tables(transaction, database_.dialect());
   // First of all, so that a second call with the same id waits here for the first one's end.
   if (!tables.insertOrder(order_)) return Deduction::duplicate;
@@ -42,13 +55,14 @@ Deduction Booking::runOptimistically() {
     declined = Deduction::duplicate;
     return std::nullopt;
   };
-  switch (stock_.update(database_, order_.sku, compute)) {
+  UntilLatest database{database_, latest_};
+  switch (stock_.update(database, order_.sku, compute)) {
     case RowOutcome::committed:
       return Deduction::deducted;
     case RowOutcome::declined:
       return declined;
     case RowOutcome::notFound:
-      return writtenBy(database_, order_.orderId) ? Deduction::duplicate : Deduction::unknownSku;
+      return writtenBy(database_, order_.orderId, latest_) ? Deduction::duplicate : Deduction::unknownSku;
     case RowOutcome::conflict:
       break;
   }
@@ -92,7 +106,7 @@ void Booking::refuseIfSplit(std::int64_t buckets) const {
 
 /// COMMIT was sent and its answer was not seen: the order's row tells whether it was done.
 Deduction Booking::lookUp(const OutcomeUnknown& doubt) {
-  const auto attempt = writtenDespite(doubt, database_, order_.orderId);
+  const auto attempt = writtenDespite(doubt, database_, order_.orderId, latest_);
   if (!attempt) throw Database::Undone(doubt.what());  // As if it had not been sent.
   return *attempt == order_.attempt ? Deduction::deducted : Deduction::duplicate;
 }

@@ -13,9 +13,11 @@ mysql::VersionedRow stockRow(const Environment& environment);
 /// Books one order in one transaction, in one of the ways that decide on each order by itself.
 class Booking {
  public:
-  /// `stock` is stockRow(). `lock` may be null for the ways that do not lock.
-  Booking(Database& database, const mysql::VersionedRow& stock, Way way, const Order& order, const Lock* lock)
-      : database_(database), stock_(stock), way_(way), order_(order), lock_(lock) {}
+  /// `stock` is stockRow(). `lock` may be null for the ways that do not lock. No transaction begins after
+  /// `latest`, and none goes on.
+  Booking(Database& database, const mysql::VersionedRow& stock, Way way, const Order& order, const Lock* lock,
+          Instant latest)
+      : database_(database), stock_(stock), way_(way), order_(order), lock_(lock), latest_(latest) {}
 
   /// Whatever is not `deducted` has been rolled back. Throws StoreUnavailable and ConfigError, after which
   /// nothing has changed either, and OutcomeUnknown.
@@ -36,6 +38,7 @@ class Booking {
   const Way way_;
   const Order& order_;
   const Lock* const lock_;
+  const Instant latest_;
 };
 
 }  // namespace lockkeeper::inventory

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "database/reservation_tables.h"
-#include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -14,28 +13,64 @@ namespace {
 constexpr std::size_t mostArticles = 10'000;
 // 32 MB.
 constexpr std::size_t mostHashes = 4'000'000;
-constexpr std::int64_t idsOfPage = 10'000;
-// Reading ids again and again takes no more than this part of the time.
-constexpr int pausesPerReading = 20;
+// Of one article. Read in some 10 ms, each time that the article has changed; more are looked up by their
+// ids.
+constexpr std::size_t mostBooked = 10'000;
 
 std::size_t hashOf(std::string_view orderId) { return std::hash<std::string_view>{}(orderId); }
 
 }  // namespace
 
+class SoldOutMemory::Look {
+ public:
+  Look(SoldOutMemory& memory, const std::string& sku) : memory_(memory), sku_(sku) {
+    const std::lock_guard held(memory_.mutex_);
+    memory_.looks_[sku_] = this;
+    if (const auto found = memory_.articles_.find(sku_); found != memory_.articles_.end())
+      known = found->second;
+  }
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
+  ~Look() {
+    const std::lock_guard held(memory_.mutex_);
+    if (counts()) memory_.looks_.erase(sku_);
+  }
+
+  /// Not when a later one has begun, or the article was forgotten meanwhile.
+  void remember() {
+    const std::lock_guard held(memory_.mutex_);
+    if (counts()) memory_.remember(sku_, known);
+  }
+
+  Known known{};  ///< What is remembered, at first from before.
+
+ private:
+  bool counts() const {
+    const auto found = memory_.looks_.find(sku_);
+    return found != memory_.looks_.end() && found->second == this;
+  }
+
+  SoldOutMemory& memory_;
+  const std::string& sku_;
+};
+
 SoldOutMemory::SoldOutMemory(Database& database, std::shared_ptr<Clock> clock,
                              std::chrono::milliseconds length)
     : database_(database), clock_(std::move(clock)), length_(length) {}
 
-bool SoldOutMemory::refuses(const Order& order) {
+SoldOutMemory::Verdict SoldOutMemory::judge(const Order& order) {
   Known known;
   {
     const std::lock_guard held(mutex_);
     const auto found = articles_.find(order.sku);
-    if (found == articles_.end()) return false;
+    if (found == articles_.end()) return Verdict::open;
     known = found->second;
   }
-  return known.booked && order.quantity > known.stock.level && clock_->now() < known.until &&
-         !std::binary_search(known.booked->begin(), known.booked->end(), hashOf(order.orderId));
+  if (order.quantity <= known.stock.level || clock_->now() >= known.until) return Verdict::open;
+  if (known.hasTooMany) return Verdict::unlessBooked;
+  const bool mayBeBooked =
+      std::binary_search(known.booked->begin(), known.booked->end(), hashOf(order.orderId));
+  return mayBeBooked ? Verdict::open : Verdict::soldOut;
 }
 
 bool SoldOutMemory::isStale(const std::string& sku) {
@@ -47,53 +82,34 @@ bool SoldOutMemory::isStale(const std::string& sku) {
 
 void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant latest) {
   if (length_.count() == 0) return;
-  Known known;
-  std::uint64_t restocks = 0;
-  {
-    const std::lock_guard held(mutex_);
-    restocks = restocks_;
-    if (const auto found = articles_.find(sku); found != articles_.end()) known = found->second;
-  }
+  Look look(*this, sku);
+  Known& known = look.known;
   const Instant asked = clock_->now();
   Transaction transaction = database_.begin(Access::read, latest);
   StockTables tables(transaction, database_.dialect());
-  // Before the level: on SQLite these are two moments, and what is put back between them must show.
+  // Before the level: these are two moments, and what is put back between them must show.
   const auto expiry = ReservationTables(transaction, database_.dialect()).earliestExpiry(sku);
   const auto stock = tables.stock(sku);
   if (!stock || stock->level >= quantity) return forget(sku);
   if (expiry && expiry->count() <= 0) return forget(sku);
   // Whoever books an order of the article counts the version up, too.
-  if (stock->version != known.stock.version) known.booked = nullptr;
-  if (!known.booked && asked >= known.readAgain) {
-    known.booked = readBooked(tables, sku);
-    const Instant read = clock_->now();
-    known.readAgain = saturatingAdd(read, pausesPerReading * (read - asked));
-  }
+  const bool isKnown = known.booked && stock->version == known.stock.version;
+  if (!isKnown && !known.hasTooMany) readBooked(tables, sku, known);
   known.stock = *stock;
   known.until = saturatingAdd(asked, expiry ? std::min(length_, *expiry) : length_);
-  const std::lock_guard held(mutex_);
-  if (restocks == restocks_) remember(sku, std::move(known));
+  look.remember();
 }
 
-/// Null for an article with more orders than can be remembered, or read in time.
-std::shared_ptr<const SoldOutMemory::Hashes> SoldOutMemory::readBooked(StockTables& tables,
-                                                                       const std::string& sku) {
+void SoldOutMemory::readBooked(StockTables& tables, const std::string& sku, Known& known) {
+  known.booked = nullptr;
+  const std::vector<std::string> ids = tables.orderIdsOf(sku, mostBooked + 1);
+  known.hasTooMany = ids.size() > mostBooked;
+  if (known.hasTooMany) return;
   Hashes hashes;
-  std::string last;
-  for (;;) {
-    std::vector<std::string> ids;
-    try {
-      ids = tables.orderIdsOf(sku, last, idsOfPage);
-    } catch (const StoreUnavailable&) {
-      return nullptr;
-    }
-    for (const std::string& each : ids) hashes.push_back(hashOf(each));
-    if (hashes.size() >= mostHashes) return nullptr;
-    if (ids.size() < static_cast<std::size_t>(idsOfPage)) break;
-    last = ids.back();
-  }
+  hashes.reserve(ids.size());
+  for (const std::string& each : ids) hashes.push_back(hashOf(each));
   std::ranges::sort(hashes);
-  return std::make_shared<const Hashes>(std::move(hashes));
+  known.booked = std::make_shared<const Hashes>(std::move(hashes));
 }
 
 void SoldOutMemory::remember(const std::string& sku, Known known) {
@@ -109,7 +125,7 @@ void SoldOutMemory::remember(const std::string& sku, Known known) {
 
 void SoldOutMemory::forget(const std::string& sku) {
   const std::lock_guard held(mutex_);
-  ++restocks_;
+  looks_.erase(sku);
   const auto found = articles_.find(sku);
   if (found == articles_.end()) return;
   hashes_ -= found->second.booked ? found->second.booked->size() : 0;

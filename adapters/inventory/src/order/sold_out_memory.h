@@ -14,15 +14,21 @@
 
 namespace lockkeeper::inventory {
 
-/// Articles of which there was too little a moment ago: orders that want more are refused without the
-/// database, unless they may be booked already. Thread-safe.
+/// Articles of which there was too little a moment ago: orders that want more are refused without a
+/// transaction, unless they may be booked already. Thread-safe.
 class SoldOutMemory {
  public:
   /// What was read is remembered for `length`; 0: not at all.
   SoldOutMemory(Database& database, std::shared_ptr<Clock> clock, std::chrono::milliseconds length);
 
-  /// Whether the order is sold out. Does not block.
-  bool refuses(const Order& order);
+  /// What is known of an order.
+  enum class Verdict {
+    open,          ///< There may be enough for it, or it is booked.
+    soldOut,       ///< It is sold out.
+    unlessBooked,  ///< It is sold out, unless it is booked: the article has too many orders to remember.
+  };
+  /// Does not block.
+  Verdict judge(const Order& order);
 
   /// Whether there was too little of the article when it was last looked at, and it is time to look again.
   bool isStale(const std::string& sku);
@@ -32,7 +38,7 @@ class SoldOutMemory {
   /// at the latest. Throws what the database throws.
   void look(const std::string& sku, std::int64_t quantity, Instant latest);
 
-  /// There may be more in stock: what was read before counts no more.
+  /// There may be more of the article in stock: what was read before counts no more.
   void forget(const std::string& sku);
 
  private:
@@ -40,12 +46,15 @@ class SoldOutMemory {
 
   struct Known {
     Stock stock{};
-    std::shared_ptr<const Hashes> booked{};  // sorted, of the orders' ids; null when it is not known
+    std::shared_ptr<const Hashes> booked{};  // sorted, of the orders' ids
+    bool hasTooMany = false;                 // then `booked` is null, and stays so: orders are never deleted
     Instant until{};                         // the end of what is remembered
-    Instant readAgain{};                     // not to read all of the ids before
   };
 
-  static std::shared_ptr<const Hashes> readBooked(StockTables& tables, const std::string& sku);
+  /// A look at an article that is under way. Thread-safe, as the memory is.
+  class Look;
+
+  static void readBooked(StockTables& tables, const std::string& sku, Known& known);
   void remember(const std::string& sku, Known known);
 
   Database& database_;
@@ -53,9 +62,10 @@ class SoldOutMemory {
   const std::chrono::milliseconds length_;
 
   std::mutex mutex_;
-  std::uint64_t restocks_ = 0;
   std::size_t hashes_ = 0;  // of all articles
   std::unordered_map<std::string, Known> articles_;
+  std::unordered_map<std::string, const Look*>
+      looks_;  // the last one at each article; none once it is forgotten
 };
 
 }  // namespace lockkeeper::inventory

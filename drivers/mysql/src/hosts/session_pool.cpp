@@ -131,7 +131,7 @@ const Reply& SessionPool::Use::checked(const Reply& reply, std::string_view stat
   const bool replaced = failed.lost() || kindOf(failed.error) == FaultKind::notPrimary;
   if (replaced) {
     // When one is dead, they mostly all are.
-    pool_.closeIdle();
+    if (!slow_ || clock().now() < deadline) pool_.closeIdle();
   } else if (session_->query("ROLLBACK", deadline).error == 0) {
     keep();
   }

@@ -50,6 +50,9 @@ class SessionPool {
     /// Close it in any case.
     void close() { close_ = true; }
 
+    /// Its statements may take long: that one has no answer in time does not mean that the server is dead.
+    void expectSlowAnswers() { slow_ = true; }
+
     /// False when the server takes no writes any more, as far as is known.
     bool isCurrent() const { return pool_.opener_.isCurrent(*session_); }
 
@@ -87,6 +90,7 @@ class SessionPool {
     std::unique_ptr<ServerSession> session_;
     bool keep_ = false;
     bool close_ = false;
+    bool slow_ = false;
     bool mayBeHit_ = false;
   };
 

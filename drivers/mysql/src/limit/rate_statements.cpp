@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "session/held_rows.h"
 #include "session/sql_text.h"
 
 namespace lockkeeper::mysql::rates {
@@ -99,11 +100,9 @@ Decision decideWindow(const RateCharge& charge, std::int64_t firstGrant) {
   return decision;
 }
 
-// Last of all: a batch that fails has changed nothing of the session.
-std::string thenIdle(std::string batch, std::chrono::seconds idle) {
-  batch += ";";
-  addIdleTimeout(batch, idle);
-  return batch;
+// The limit comes last, because the statement that waits for a row must be the first.
+std::string thenIdle(const std::string& batch, std::chrono::seconds idle) {
+  return batch + ";" + idleLimit(idle);
 }
 
 std::string lookStatement(std::span<const RowName> rows, const char* ending) {
@@ -173,20 +172,17 @@ std::string hold(std::span<const RowName> rows, std::chrono::seconds idle) {
     batch += ")";
   }
   batch.append(" ON DUPLICATE KEY UPDATE granted=granted;").append(lookStatement(rows, ""));
-  return thenIdle(std::move(batch), idle);
+  return thenIdle(batch, idle);
 }
 
 std::string holdIfThere(const RowName& row, std::chrono::seconds idle) {
   std::string batch = std::string("SELECT ") + now + columns + " FROM lockkeeper_rates";
   addWhere(batch, row);
   batch += " FOR UPDATE";
-  return thenIdle(std::move(batch), idle);
+  return thenIdle(batch, idle);
 }
 
-std::string commit(const std::string& updates) {
-  // First of all: whatever fails then, the session is as it was.
-  return "SET SESSION wait_timeout=DEFAULT;" + updates + "COMMIT";
-}
+std::string commit(const std::string& updates) { return noIdleLimit + (";" + updates) + "COMMIT"; }
 
 void addUpdate(std::string& batch, const RowName& row, const RateState& state, std::int64_t keptFor) {
   constexpr Wide scale = 10'000'000'000;

@@ -14,13 +14,13 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "schema.h"
+#include "session/held_rows.h"
 #include "session/reply_fault.h"
 
 namespace lockkeeper::mysql {
 namespace {
 
 using rates::RowName;
-using std::chrono::seconds;
 
 constexpr std::size_t mostRateSessions = 8;
 // One is charged while the other is on its way.
@@ -120,10 +120,9 @@ class RateTable::Impl {
     const Instant now = opener_.clock().now();
     return now + (deadline - now) / 2;
   }
-  /// Between the two round trips of a transaction. In the whole seconds that servers have for it.
-  seconds longestIdle(Instant deadline) const {
-    return std::clamp(std::chrono::ceil<seconds>(deadline - opener_.clock().now()), seconds{1},
-                      seconds{3600});
+  /// Between the two round trips of a transaction.
+  std::chrono::seconds idleUntil(Instant deadline) const {
+    return longestIdle(opener_.clock().now(), deadline);
   }
   const Reply& ask(Use& use, const std::string& statements, Instant deadline) {
     return use.askOrCancel(statements, cancelling_.latestCancel(deadline), deadline, cancelling_);
@@ -210,7 +209,7 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
 void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
                                 Instant deadline) {
   Use use = session(deadline);
-  const Reply& reply = ask(use, rates::hold(names, longestIdle(deadline)), deadline);
+  const Reply& reply = ask(use, rates::hold(names, idleUntil(deadline)), deadline);
   std::vector<Row> rows;
   rows.reserve(charges.size());
   for (const RateCharge& each : charges) {
@@ -249,7 +248,7 @@ void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
 
 bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Instant deadline) {
   Use use = session(deadline);
-  const Reply& reply = ask(use, rates::holdIfThere(name, longestIdle(deadline)), deadline);
+  const Reply& reply = ask(use, rates::holdIfThere(name, idleUntil(deadline)), deadline);
   Row row = rowIn(reply, name);
   const bool isLimit = row.isLimit();
   const bool given = isLimit && !reply.rows.empty() &&

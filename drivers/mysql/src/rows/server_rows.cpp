@@ -16,6 +16,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/internal/whole_number.h"
+#include "session/held_rows.h"
 #include "session/reply_fault.h"
 #include "session/sql_text.h"
 
@@ -137,12 +138,19 @@ class ServerRows::Impl {
 
 class ServerRows::Transaction::State {
  public:
-  State(Impl& impl, Instant latest)
-      : use_(impl.pool, impl.deadlineIn(1, latest)), deadline_(impl.deadlineIn(2, latest)) {}
+  State(Impl& impl, Instant latest, Access access)
+      : impl_(impl),
+        access_(access),
+        latest_(latest),
+        use_(impl.pool, impl.deadlineIn(1, latest)),
+        deadline_(impl.deadlineIn(2, latest)) {
+    if (access == Access::snapshot) use_.expectSlowAnswers();
+  }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
-    const bool clean = stage_ == Stage::open && use_.session().query("ROLLBACK", deadline_).error == 0;
+    const bool clean =
+        stage_ == Stage::open && use_.session().query(ending("ROLLBACK"), deadline_).error == 0;
     if (clean || stage_ == Stage::fresh) use_.keep();
   }
 
@@ -161,24 +169,41 @@ class ServerRows::Transaction::State {
 
   const Reply& ask(const std::string& text) {
     refuseOver();
+    if (access_ == Access::snapshot) deadline_ = impl_.deadlineIn(2, latest_);
     try {
       const bool begins = std::exchange(stage_, Stage::over) == Stage::fresh;
-      const Reply& reply = use_.ask(begins ? "START TRANSACTION;" + text : text, deadline_);
-      stage_ = Stage::open;
+      const Reply& reply = use_.ask(begins ? beginning() + text : text, deadline_);
+      stage_ = access_ == Access::read ? Stage::fresh : Stage::open;
       return reply;
     } catch (const OutcomeUnknown& lost) {
+      if (access_ == Access::snapshot && use_.clock().now() >= deadline_) throw StoreUnavailable(lost.what());
       throw LostSession(lost.what());
     }
   }
 
   void commit() {
     refuseOver();
-    if (std::exchange(stage_, Stage::over) == Stage::open) use_.ask("COMMIT", deadline_);
+    if (std::exchange(stage_, Stage::over) == Stage::open) {
+      refuseEnded();
+      use_.ask(ending("COMMIT"), deadline_);
+    }
     use_.keep();
   }
 
  private:
   enum class Stage { fresh, open, over /* and the session kept or not, as it should be */ };
+
+  std::string beginning() const {
+    if (access_ == Access::read) return "";
+    // In front of statements that are not ours and may end with anything.
+    const std::string limit = idleLimit(impl_.timeout) + ";";
+    if (access_ == Access::write) return "START TRANSACTION;" + limit;
+    return limit +
+           "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+           "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;";
+  }
+
+  static std::string ending(const char* statement) { return noIdleLimit + (std::string(";") + statement); }
 
   // What followed would be committed statement by statement, without what came before.
   void refuseOver() const {
@@ -186,8 +211,19 @@ class ServerRows::Transaction::State {
       throw StoreUnavailable("this transaction is over: it was committed, or has failed");
   }
 
+  // No reply is due: what can be read is the session's end, by the limit of a transaction that was silent. A
+  // COMMIT would leave a doubt for nothing.
+  void refuseEnded() {
+    if (use_.session().readable() || use_.clock().now() >= deadline_) {
+      throw LostSession(impl_.opener.display() + ": the session ended before COMMIT was sent");
+    }
+  }
+
+  Impl& impl_;
+  const Access access_;
+  const Instant latest_;
   SessionPool::Use use_;
-  const Instant deadline_;
+  Instant deadline_;
   Stage stage_ = Stage::fresh;
 };
 
@@ -225,9 +261,9 @@ ServerRows::~ServerRows() {
   if (impl_->forkGuard.inherited()) static_cast<void>(impl_.release());
 }
 
-ServerRows::Transaction ServerRows::begin(Instant latest) {
+ServerRows::Transaction ServerRows::begin(Instant latest, Access access) {
   impl_->forkGuard.check();
-  return Transaction(std::make_unique<Transaction::State>(*impl_, latest));
+  return Transaction(std::make_unique<Transaction::State>(*impl_, latest, access));
 }
 
 bool ServerRows::isContention(const std::exception& failure) {

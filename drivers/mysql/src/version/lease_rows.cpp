@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "session/held_rows.h"
 #include "session/reply_fault.h"
 #include "session/sql_text.h"
 
@@ -30,19 +31,14 @@ void LeaseRows::renew(Renewals renewals, SessionPool& cancelling) {
 
 void LeaseRows::renewUnkept(Renewals renewals) {
   const std::string looks = select(renewals);
-  // The server frees the rows of a client that stands still in between. Last of all: a batch that fails has
-  // changed nothing of the session.
-  std::string locking = "START TRANSACTION;" + looks + " FOR UPDATE SKIP LOCKED;";
-  addIdleTimeout(locking,
-                 std::max(std::chrono::ceil<std::chrono::seconds>(deadline_ - session_.clock().now()),
-                          std::chrono::seconds{1}));
-  const Tokens unkept = tokensIn(ask(locking));
+  const std::string limit = idleLimit(longestIdle(session_.clock().now(), deadline_));
+  const Tokens unkept = tokensIn(ask("START TRANSACTION;" + looks + " FOR UPDATE SKIP LOCKED;" + limit));
   std::vector<Renewal*> renewed;
   for (Renewal* each : renewals) {
     if (unkept.contains(each->claim.token.hex())) renewed.push_back(each);
   }
-  const Tokens ours = tokensIn(ask("SET SESSION wait_timeout=DEFAULT;" +
-                                   (renewed.empty() ? "" : update(renewed) + ";") + "COMMIT;" + looks));
+  const std::string updates = renewed.empty() ? "" : update(renewed) + ";";
+  const Tokens ours = tokensIn(ask(noIdleLimit + (";" + updates) + "COMMIT;" + looks));
   for (Renewal* each : renewals) {
     const std::string token = each->claim.token.hex();
     if (!ours.contains(token)) {

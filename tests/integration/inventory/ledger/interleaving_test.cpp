@@ -72,6 +72,13 @@ std::vector<Call> callsOn(const std::function<std::string(const Case&, const std
            [](StockModel& model, const Case& at, const std::string& id) {
              return toString(model.reserve(cartOf(at), 1h, id, CartRule::all));
            }},
+          {"replace",
+           [=](StockService& stock, const Case& at, const std::string& id) {
+             return toString(stock.replace({{at.pen, 2}}, 1h, cart(at, id)).state);
+           },
+           [=](StockModel& model, const Case& at, const std::string& id) {
+             return toString(model.replace({{at.pen, 2}}, 1h, cart(at, id), CartRule::all));
+           }},
           ending("confirm", ReservationState::confirmed, &StockService::confirm),
           ending("cancel", ReservationState::cancelled, &StockService::cancel),
           {"extend",

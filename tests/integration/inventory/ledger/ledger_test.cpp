@@ -226,6 +226,9 @@ class FormerLedger : public Ledger {
   FormerLedger() {
     shop.session() << "DROP TABLE lockkeeper_changes", now;
     shop.session() << "DROP TABLE lockkeeper_buckets", now;
+    shop.session() << std::string("DROP INDEX lockkeeper_orders_ledger") +
+                          (GetParam() == Backend::sqlite ? "" : " ON lockkeeper_orders"),
+        now;
     shop.session() << "ALTER TABLE lockkeeper_stock DROP COLUMN buckets", now;
     for (const char* each : {"written_at", "written_by", "level_after"}) {
       shop.session() << std::string("ALTER TABLE lockkeeper_orders DROP COLUMN ") + each, now;

@@ -1,5 +1,5 @@
-// Random orders, carts, confirmations, cancellations, returns, restocks, expiries and splits, by two
-// services, beside a reference in memory; on servers, over connections that break.
+// Random orders, carts, replacements, confirmations, cancellations, returns, restocks, expiries and splits,
+// by two services, beside a reference in memory; on servers, over connections that break.
 
 #include <gmock/gmock.h>
 
@@ -86,7 +86,14 @@ class ReservationModel : public ::testing::TestWithParam<Backend> {
     const milliseconds ttl = (1 + upTo(50)) * unit;
     const std::int64_t quantity = 1 + upTo(3);
     const std::string article = sku();
-    switch (upTo(9)) {
+    switch (upTo(10)) {
+      case 10: {
+        const auto wanted = cart();
+        const CartRule rule = upTo(2) == 0 ? CartRule::part : CartRule::all;
+        EXPECT_EQ(answerOf([&] { return service.replace(wanted, ttl, name, rule).state; }),
+                  model.replace(wanted, now_ + ttl, name, rule));
+        break;
+      }
       case 0:
         EXPECT_EQ(answerOf([&] { return service.deduct(article, quantity, name); }),
                   model.deduct(article, quantity, name));

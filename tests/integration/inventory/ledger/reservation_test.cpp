@@ -129,7 +129,7 @@ TEST_P(Reservations, AnswerTheSameAgain) {
   const auto reserve = [&] { return textOf(service.reserve({{"pen", 2}}, 1min, "r")); };
   EXPECT_EQ(reserve(), "held pen 2");
   EXPECT_EQ(reserve(), "held pen 2");
-  EXPECT_EQ(textOf(service.reserve({{"ink", 3}}, 1min, "r")), "held pen 2") << "whatever is in the cart";
+  EXPECT_EQ(textOf(service.reserve({{"ink", 3}}, 1min, "r")), "differs pen 2");
   for (int times = 0; times < 2; ++times) EXPECT_EQ(service.confirm("r"), ReservationState::confirmed);
   EXPECT_EQ(reserve(), "confirmed pen 2");
   EXPECT_EQ(service.cancel("r"), ReservationState::confirmed) << "it is sold";
@@ -423,6 +423,19 @@ TEST_F(SqliteReservations, OfSeveralArticlesPutBackWhatHasExpiredInTimeAndGoOnWi
   EXPECT_THAT(service.checkLedger(), IsEmpty());
 }
 
+TEST_F(SqliteReservations, AreSoldInTimeOrNotAtAllInEveryWay) {
+  for (const Way way : allWays) {
+    StockService selling = shop.service(way, {.operationTimeout = 10s, .environment = {.clock = statements}});
+    const std::string name = nameOf(way);
+    shop.addExpired("pen", 1'000, name);
+    statements->each = 40s;  // time for one portion
+    EXPECT_THROW((void)selling.deduct("pen", 1'000, name), StoreUnavailable) << name;
+    statements->each = 0s;
+    EXPECT_EQ(selling.deduct("pen", 1'000, name), Deduction::deducted) << name;
+  }
+  EXPECT_EQ(shop.level("pen"), 2);
+}
+
 class ReservationFaults : public Reservations {
  protected:
   /// Cuts the reply to `call` after each of its bytes in turn.
@@ -467,6 +480,13 @@ TEST_P(ReservationFaults, EveryCutReplyToACancellationEndsInTheTruth) {
   endInTheTruth([this](StockService& stock, const std::string& id) {
     ASSERT_EQ(service.reserve({{"pen", 2}, {"ink", 1}}, 10min, id).state, ReservationState::held);
     EXPECT_EQ(stock.cancel(id), ReservationState::cancelled) << id;
+  });
+}
+
+TEST_P(ReservationFaults, EveryCutReplyToAReplacementEndsInTheTruth) {
+  endInTheTruth([this](StockService& stock, const std::string& id) {
+    ASSERT_EQ(service.reserve({{"pen", 1}}, 10min, id).state, ReservationState::held);
+    EXPECT_EQ(textOf(stock.replace({{"pen", 2}, {"ink", 1}}, 10min, id)), "held ink 1 pen 2") << id;
   });
 }
 

@@ -34,18 +34,26 @@ class StockModel {
 
   inventory::ReservationState reserve(std::vector<inventory::CartLine> cart, std::chrono::milliseconds ends,
                                       const std::string& id, inventory::CartRule rule) {
-    if (reservations_.contains(id)) return reservations_[id].state;
-    bool all = true;
-    std::int64_t sum = 0;
-    for (inventory::CartLine& each : cart) {
-      all = all && free_[each.sku] >= each.quantity;
-      each.quantity = std::min(each.quantity, free_[each.sku]);
-      sum += each.quantity;
+    std::ranges::sort(cart, {}, &inventory::CartLine::sku);
+    if (reservations_.contains(id)) {
+      const Held& held = reservations_[id];
+      const bool differs = held.state == inventory::ReservationState::held && !areSame(held.wanted, cart);
+      return differs ? inventory::ReservationState::differs : held.state;
     }
-    if (rule == inventory::CartRule::all ? !all : sum == 0) return inventory::ReservationState::soldOut;
-    for (const inventory::CartLine& each : cart) free_[each.sku] -= each.quantity;
-    reservations_[id] = {inventory::ReservationState::held, std::move(cart), ends};
-    return inventory::ReservationState::held;
+    return hold(std::move(cart), ends, id, rule);
+  }
+
+  inventory::ReservationState replace(std::vector<inventory::CartLine> cart, std::chrono::milliseconds ends,
+                                      const std::string& id, inventory::CartRule rule) {
+    if (!reservations_.contains(id)) return inventory::ReservationState::unknownId;
+    const Held former = reservations_[id];
+    if (former.state != inventory::ReservationState::held) return former.state;
+    std::ranges::sort(cart, {}, &inventory::CartLine::sku);
+    for (const inventory::CartLine& each : former.cart) free_[each.sku] += each.quantity;
+    const inventory::ReservationState result = hold(std::move(cart), ends, id, rule);
+    if (result == inventory::ReservationState::held) return result;
+    for (const inventory::CartLine& each : former.cart) free_[each.sku] -= each.quantity;
+    return result;
   }
 
   inventory::ReservationState end(const std::string& id, inventory::ReservationState state) {
@@ -98,8 +106,34 @@ class StockModel {
     inventory::ReservationState state = inventory::ReservationState::held;
     std::vector<inventory::CartLine> cart{};
     std::chrono::milliseconds ends{};
+    std::vector<inventory::CartLine> wanted{};
   };
   using Quantities = std::map<std::string, std::int64_t>;
+
+  static bool areSame(const std::vector<inventory::CartLine>& one,
+                      const std::vector<inventory::CartLine>& other) {
+    return std::ranges::equal(one, other,
+                              [](const inventory::CartLine& line, const inventory::CartLine& its) {
+                                return line.sku == its.sku && line.quantity == its.quantity;
+                              });
+  }
+
+  /// Nothing changes when it cannot be had.
+  inventory::ReservationState hold(std::vector<inventory::CartLine> cart, std::chrono::milliseconds ends,
+                                   const std::string& id, inventory::CartRule rule) {
+    const std::vector<inventory::CartLine> wanted = cart;
+    bool all = true;
+    std::int64_t sum = 0;
+    for (inventory::CartLine& each : cart) {
+      all = all && free_[each.sku] >= each.quantity;
+      each.quantity = std::min(each.quantity, free_[each.sku]);
+      sum += each.quantity;
+    }
+    if (rule == inventory::CartRule::all ? !all : sum == 0) return inventory::ReservationState::soldOut;
+    for (const inventory::CartLine& each : cart) free_[each.sku] -= each.quantity;
+    reservations_[id] = {inventory::ReservationState::held, std::move(cart), ends, wanted};
+    return inventory::ReservationState::held;
+  }
 
   static std::int64_t quantityIn(const std::map<std::string, Quantities>& sold, const std::string& id,
                                  const std::string& sku) {

@@ -1,8 +1,10 @@
 // Many locks are renewed at once, however far away the server is.
 
 #include <Poco/Data/Session.h>
+#include <Poco/Data/Statement.h>
 
 #include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/store_uri.h"
 #include "version_fixture.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -106,28 +109,46 @@ TEST_P(VersionRenewal, AnAnswerThatComesTooLateIsNotTakenForThatOfTheNextCall) {
   EXPECT_FALSE(granted(result.get()));
 }
 
-// Between the two halves of the transaction that passes by the rows which others keep.
-TEST_P(VersionRenewal, AClientThatStandsStillKeepsItsOtherRowsForItsTimeAtMost) {
-  const auto driver = store.openProxied("connections=1");
-  const auto held = acquired(*driver, 2);
+/// The time of a process that is paused.
+class PausedClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    systemClock()->wait(held, wakeUp, saturatingAdd(systemClock()->now(), until - now_));
+  }
+
+ private:
+  const Instant now_ = systemClock()->now();
+};
+
+TEST_P(VersionRenewal, AProcessThatIsPausedWhileItRenewsKeepsNoRow) {
+  const auto held = acquired(*store.direct, 2);
+  Environment paused;
+  paused.clock = std::make_shared<PausedClock>();
+  const auto driver = openVersion(store.database, store.proxy.port(), "", paused);
+  Poco::Data::Session blocker = store.session();
+  blocker.begin();
+  blocker << "UPDATE lockkeeper_locks SET version = version + 1 WHERE lock_key = '" + held[0].key + "'",
+      Poco::Data::Keywords::now;
   std::vector<Renewal> renewals;
   for (const Claimant& each : held) renewals.push_back({.claim = each.claim(), .ttl = longTtl});
-  Poco::Data::Session other = store.session();
-  other.begin();
-  other << "SELECT version FROM lockkeeper_locks WHERE lock_key = '" + held[0].key + "' FOR UPDATE",
-      Poco::Data::Keywords::now;
-  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "COMMIT;SELECT"});
-  driver->renew(renewals, in(2s));
-  ASSERT_EQ(store.proxy.fired(), 1U);
-  // The proxy's connection to the server is still there.
+  store.proxy.set({.kind = ProxyFault::Kind::step, .text = "COMMIT"});
+  auto renewing = std::async(std::launch::async, [&] { driver->renew(renewals, paused.clock->now() + 2s); });
+  EXPECT_TRUE(waitUntil([&] { return store.proxy.fired() == 1; })) << "it has the row of the second key";
+  Claimant other{};
+  other.key = held[1].key;
   EXPECT_TRUE(waitUntil([&] {
     try {
-      return store.direct->release(held[1].claim(), soon()) == ReleaseOutcome::released;
-    } catch (const StoreUnavailable&) {
+      EXPECT_FALSE(granted(store.direct->acquire(other.request())));
+      return true;
+    } catch (const StoreUnavailable&) {  // the row is kept
       return false;
     }
   }));
-  other.rollback();
+  blocker.rollback();
+  store.proxy.passThrough();
+  renewing.get();
+  EXPECT_NE(renewals[1].outcome, RenewOutcome::renewed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, VersionRenewal, ::testing::ValuesIn(allBrands), brandName);

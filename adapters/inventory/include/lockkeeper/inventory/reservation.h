@@ -24,16 +24,17 @@ enum class ReservationState {
   soldOut,  ///< There is none: too little was in stock.
   unknownSku,  ///< There is none: an article does not exist.
   unknownId,   ///< There is none of this id.
+  differs,     ///< There is one that is held, but not of this cart: reserve() has changed nothing.
 };
 
-/// "held", "confirmed", "cancelled", "expired", "sold out", "unknown sku" or "unknown id".
+/// "held", "confirmed", "cancelled", "expired", "sold out", "unknown sku", "unknown id" or "differs".
 LOCKKEEPER_INVENTORY_EXPORT const char* toString(ReservationState state) noexcept;
 
-/// What reserve() answers.
+/// What reserve() and replace() answer.
 struct Reservation {
   ReservationState state = ReservationState::soldOut;
   /// What it holds, or held, ordered by sku. Of soldOut and unknownSku: the articles that are to blame, and
-  /// how many there are of each.
+  /// how many there are of each; for replace() with those that the reservation holds.
   std::vector<CartLine> lines{};
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <vector>
 
@@ -54,10 +55,9 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Return result) noexcept;
 /// ledger, in the same transaction. Except for `deducted`, `restocked` and `returned`, nothing has changed.
 /// Thread-safe.
 ///
-/// All methods block: for options.lockWait where they lock, and then for four transactions of twice
-/// options.operationTimeout at most, the optimistic ways for four times twenty. Way::conditionalUpdate books
-/// the orders together that callers of this object place for one article at the same time. Besides the errors
-/// named at each, they throw
+/// All methods block: for options.lockWait where they lock, and then for eight times options.operationTimeout
+/// at most. Way::conditionalUpdate books the orders together that callers of this object place for one
+/// article at the same time. Besides the errors named at each, they throw
 /// - StoreUnavailable: the database or the lock store did not answer; certainly nothing has changed;
 /// - ConfigError: the database refuses to work (credentials, missing tables, a file that is no database).
 class LOCKKEEPER_INVENTORY_EXPORT StockService {
@@ -102,13 +102,22 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
 
   /// Takes a cart (1 to 100 articles, none twice) from stock for `ttl` (1 ms to 30 days), by the database's
   /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
-  /// Again with the same id, it answers with what the reservation is now, whatever is in the cart; one that
-  /// was refused may come again. Safe to call again after any error. Carts of one article that come together
-  /// are one transaction. Whoever needs what has expired puts it back first, in a transaction for each 200
-  /// lines of carts. Blocks for eight times options.operationTimeout at most; what was put back by then stays
-  /// so, and the next call goes on from there. Throws as restock() does; ConfigError for an id of which the
-  /// ledger tells, and whose reservation was deleted.
+  /// Again with the same id, it answers with what the reservation is now; if it is held for another cart,
+  /// with `differs` and the lines that are held. One that was refused may come again. Safe to call again
+  /// after any error. Carts of one article that come together are one transaction. Whoever needs what has
+  /// expired puts it back first, in a transaction for each 200 lines of carts. Blocks for eight times
+  /// options.operationTimeout at most; what was put back by then stays so, and the next call goes on from
+  /// there. Throws as restock() does; ConfigError for an id of which the ledger tells, and whose reservation
+  /// was deleted.
   [[nodiscard]] Reservation reserve(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
+                                    std::string_view reservationId, CartRule rule = CartRule::all);
+
+  /// Replaces the lines of a reservation that is held by this cart, for `ttl` from now on, at once: what it
+  /// holds counts for the cart already, so that nobody gets it in between. `held` with the new lines; soldOut
+  /// or unknownSku when the cart cannot be had: then it holds the old lines, until they expire, as before.
+  /// Otherwise it answers with what the reservation is, and changes nothing. Safe to call again after any
+  /// error. Blocks and throws as reserve() does.
+  [[nodiscard]] Reservation replace(const std::vector<CartLine>& cart, std::chrono::milliseconds ttl,
                                     std::string_view reservationId, CartRule rule = CartRule::all);
 
   /// Each answers with what the reservation is afterwards, and changes nothing unless it was held: a
@@ -137,13 +146,16 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// locked does not keep the rest from going back.
   std::size_t sweepExpired();
 
-  /// The article's last `most` (1 to 100'000) changes, the newest first. Throws std::invalid_argument as
-  /// deduct() does.
+  /// The article's last `most` (1 to 100'000) changes, the newest first. Tables of former versions need the
+  /// indexes that createSchema() adds. An answer that does not come in time is not asked for again. Throws
+  /// std::invalid_argument as deduct() does.
   std::vector<LedgerEntry> ledger(std::string_view sku, std::size_t most = 100);
 
   /// The articles whose stock is not the sum of their ledger: none, unless somebody writes the tables past
-  /// this class. One statement, also while others sell; it reads the whole ledger.
-  std::vector<Discrepancy> checkLedger();
+  /// this class. Reads the whole ledger, in pages, as it was at one moment; others sell meanwhile. Blocks as
+  /// long as that takes, but for one page at most once `stop` is requested, when it throws StoreUnavailable.
+  /// A page that has no answer in twice options.operationTimeout ends it, and is not tried again.
+  std::vector<Discrepancy> checkLedger(const std::stop_token& stop = {});
 
   /// What is in stock now, and neither sold nor reserved; empty for an unknown article. Throws
   /// std::invalid_argument as deduct() does.

@@ -20,8 +20,9 @@ namespace lockkeeper::mysql {
 /// How ServerRows uses its server.
 struct ServerRowsOptions {
   std::size_t sessions = 8;  ///< The most open at once: 1 to 256.
-  /// The longest wait for a free session, and for a row. A transaction is cut off after twice as long.
-  /// 1 s to 1 h; the server counts whole seconds.
+  /// The longest wait for a free session, and for a row. A transaction is cut off after twice as long. If the
+  /// server hears nothing for so long in the middle of a transaction, because its process is paused or its
+  /// host is gone, it ends the session and frees the rows. 1 s to 1 h; the server counts whole seconds.
   std::chrono::seconds operationTimeout{2};
   /// Any table of the database that the account may read. With it, a new session with a member of a
   /// replication group first asks the group, as one with a primary that is cut off from the others cannot.
@@ -75,9 +76,20 @@ class LOCKKEEPER_MYSQL_EXPORT ServerRows {
     std::unique_ptr<State> state_;
   };
 
-  /// Blocks until a session is free or made. It begins with the first statement. Neither the wait nor the
-  /// transaction goes on after `latest`.
-  Transaction begin(Instant latest = Instant::max());
+  /// What a transaction is for.
+  enum class Access {
+    write,
+    /// Statements that only read. Each is by itself, and sees what was committed when it began.
+    read,
+    /// Statements that only read and may take long, each twice operationTimeout. All see what was committed
+    /// when the first one began. One that has no answer in time costs no other session, and isLostSession()
+    /// does not say that it may be tried again.
+    snapshot,
+  };
+
+  /// Blocks until a session is free or made. The transaction begins with the first statement. Neither the
+  /// wait nor the transaction goes on after `latest`.
+  Transaction begin(Instant latest = Instant::max(), Access access = Access::write);
 
   /// As RowDatabase says.
   static bool isContention(const std::exception& failure);
