@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "captured_log.h"
@@ -181,20 +182,25 @@ TEST(RateLimitFilter, ABodyThatIsToBeCountedMustComeInTime) {
 TEST(RateLimitFilter, InADryRunABodyThatComesLateIsServed) {
   const LimitedServer server(
       "memory:", perPhoneAndTotal + "lockkeeper.http.bodyTimeout = 10ms\nlockkeeper.http.dryRun = on\n");
-  Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
-  socket.setReceiveTimeout(Poco::Timespan(20, 0));
-  const std::string begun =
-      "POST /sms HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\nbegin";
-  socket.sendBytes(begun.data(), static_cast<int>(begun.size()));
-  EXPECT_FALSE(socket.poll({0, 300'000}, Poco::Net::Socket::SELECT_READ));
-  socket.sendBytes("ended", 5);
-  std::string all;
-  char part[4096];
-  for (int count = 0; (count = socket.receiveBytes(part, sizeof part)) > 0;) {
-    all.append(part, static_cast<std::size_t>(count));
+  const std::string head = "POST /sms HTTP/1.1\r\nHost: x\r\nConnection: close\r\n";
+  using Parts = std::pair<std::string, std::string>;
+  for (const auto& [begun, rest] :
+       {Parts{head + "Content-Length: 10\r\n\r\nbegin", "ended"},
+        Parts{head + "Transfer-Encoding: chunked\r\n\r\na\r\nbegin", "ended\r\n0\r\n\r\n"},
+        Parts{head + "Transfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n0", "5\r\nended\r\n0\r\n\r\n"}}) {
+    Poco::Net::StreamSocket socket(Poco::Net::SocketAddress(Poco::URI(server.url("/")).getAuthority()));
+    socket.setReceiveTimeout(Poco::Timespan(20, 0));
+    socket.sendBytes(begun.data(), static_cast<int>(begun.size()));
+    EXPECT_FALSE(socket.poll({0, 200'000}, Poco::Net::Socket::SELECT_READ));
+    socket.sendBytes(rest.data(), static_cast<int>(rest.size()));
+    std::string all;
+    char part[4096];
+    for (int count = 0; (count = socket.receiveBytes(part, sizeof part)) > 0;) {
+      all.append(part, static_cast<std::size_t>(count));
+    }
+    EXPECT_EQ(all.substr(0, 12), "HTTP/1.1 200") << all;
+    EXPECT_TRUE(all.ends_with("beginended")) << all;
   }
-  EXPECT_EQ(all.substr(0, 12), "HTTP/1.1 200") << all;
-  EXPECT_TRUE(all.ends_with("beginended")) << all;
 }
 
 TEST(RateLimitFilter, OtherRequestsPassUntouched) {
@@ -210,11 +216,15 @@ TEST(RateLimitFilter, OtherRequestsPassUntouched) {
 TEST(RateLimitFilter, NoOtherSpellingOfThePathGetsRoundTheLimit) {
   const LimitedServer server("memory:", perUser("all") + "lockkeeper.http.routes.all.match = GET /sms\n");
   EXPECT_EQ(server.get("/sms").status, 200);
-  for (const char* target : {"/sms/", "//sms", "/x/../sms", "/%73ms", "/sms?x", "/./sms"}) {
+  for (const char* target : {"/sms/", "/%73ms", "/sms?x"}) {
     EXPECT_EQ(server.get(target).status, 429) << target;
   }
   EXPECT_EQ(server.get("/sms", {"--head"}).status, 429);
-  EXPECT_EQ(server.get("/sm%zz").status, 400);
+  for (const char* target : {"//sms", "/x/../sms", "/./sms", "/x/%2e%2e/sms", "/sms/../../y", "/sms%2fx",
+                             "/x%5c..%5csms", "/sms%00", "/sm%zz"}) {
+    EXPECT_EQ(server.get(target).status, 400) << target;
+  }
+  EXPECT_EQ(server.served(), 1);
 }
 
 TEST(RateLimitFilter, ASpoofedXForwardedForDoesNotGiveAFreshLimit) {

@@ -13,6 +13,7 @@
 #include "console/json.h"
 #include "http/problem.h"
 #include "http/request_body.h"
+#include "http/request_steps.h"
 #include "http/route/client_address.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/error.h"
@@ -80,6 +81,10 @@ BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<
 }
 
 void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& response) const {
+  receive(request, response, [&](HTTPServerRequest& received) { answerTo(received, response); });
+}
+
+void BreakRequests::answerTo(HTTPServerRequest& request, HTTPServerResponse& response) const {
   std::string who;
   std::string what = "a lock";
   const Outcome outcome = decide(request, who, what);

@@ -31,6 +31,7 @@ class BreakRequests {
   struct Outcome;
   struct Wanted;
 
+  void answerTo(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) const;
   void log(const Poco::Net::HTTPServerRequest& request, const std::string& who, const std::string& what,
            const std::string& detail) const;
   /// Says whose request it is and `what` it asks for, as far as that is seen; `who` stays empty unless it is

@@ -17,6 +17,7 @@
 #include "http/request_steps.h"
 #include "http/route/client_address.h"
 #include "http/route/key_source.h"
+#include "http/route/request_path.h"
 #include "http/route/route_list.h"
 #include "lockkeeper/lock_options.h"
 #include "lockkeeper/poco/http_filter.h"
@@ -78,7 +79,7 @@ void checkConfigured(typename Rules::Options options) {
 }
 
 /// Serves one request by the rules of the moment when it came, as part of the trace that its `traceparent`
-/// names.
+/// names. What no filter may decide about is refused here, before any of them does.
 template <class State, class Rules>
 class FilterHandler : public Poco::Net::HTTPRequestHandler {
  public:
@@ -88,11 +89,20 @@ class FilterHandler : public Poco::Net::HTTPRequestHandler {
   void handleRequest(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) final {
     const std::string trace(traceOf(request));  // also if somebody changes the header meanwhile
     const TraceScope scope(trace);
-    serve(request, response);
+    const auto path = pathSegments(request.getURI());
+    receive(request, response, [&](Poco::Net::HTTPServerRequest& received) {
+      if (path) return serve(*path, received, response);
+      refusesAnything() ? refuseTarget(received, response) : passOn(*handlers_, received, response);
+    });
   }
 
  protected:
-  virtual void serve(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) = 0;
+  /// `path` is that of the request.
+  virtual void serve(const std::vector<std::string>& path, Poco::Net::HTTPServerRequest& request,
+                     Poco::Net::HTTPServerResponse& response) = 0;
+
+  /// False for a filter that only watches.
+  virtual bool refusesAnything() const { return true; }
 
   const std::shared_ptr<State> state_;
   const std::shared_ptr<const Rules> rules_;

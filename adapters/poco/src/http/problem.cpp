@@ -3,7 +3,6 @@
 #include <Poco/JSON/Array.h>
 #include <Poco/JSON/Object.h>
 
-#include <chrono>
 #include <sstream>
 
 #include "http/request_body.h"
@@ -12,13 +11,6 @@ namespace lockkeeper::poco {
 
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
-
-namespace {
-
-/// For a body that comes right behind the head, so that most connections are kept.
-constexpr std::chrono::milliseconds patience{20};
-
-}  // namespace
 
 void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Problem& problem) {
   Poco::JSON::Object object(Poco::JSON_PRESERVE_KEY_ORDER);
@@ -35,7 +27,7 @@ void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Prob
   object.stringify(text);
   const std::string body = text.str();
 
-  const bool read = skipBody(request, patience);
+  const bool read = skipBody(request);
   if (!read) response.setKeepAlive(false);
   response.setStatusAndReason(problem.status);
   response.setContentType("application/problem+json");

@@ -2,18 +2,12 @@
 
 #include <Poco/Clock.h>
 #include <Poco/Exception.h>
-#include <Poco/Net/HTTPServerRequestImpl.h>
-
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <thread>
 #include <utility>
+
+#include "http/framing.h"
 
 namespace lockkeeper::poco {
 
@@ -23,6 +17,8 @@ namespace {
 
 constexpr std::streamsize partBytes = 4096;
 constexpr std::streamsize mostSkipped = std::streamsize{1} << 20;
+/// For a body that comes right behind the head, so that most connections are kept.
+constexpr std::chrono::milliseconds patience{20};
 constexpr std::chrono::milliseconds longestLingering{500};
 constexpr Poco::Clock::ClockDiff shortestTimeout = 1'000;  // µs; 0 would be none
 
@@ -31,22 +27,11 @@ bool hasBody(const HTTPServerRequest& request) {
   return request.hasContentLength() || request.getChunkedTransferEncoding();
 }
 
-/// Ends what a connection receives when `time` is over. Poco reads the head of a chunk byte by byte, and each
-/// byte has the whole of the socket's timeout: a client that sends one now and then would never be late.
-class EndOfReceiving {
- public:
-  EndOfReceiving(int socket, std::chrono::microseconds time)
-      : thread_([this, socket, time](const std::stop_token& stop) {
-          std::unique_lock held(mutex_);
-          wakeUp_.wait_for(held, stop, time, [] { return false; });
-          if (!stop.stop_requested()) ::shutdown(socket, SHUT_RD);
-        }) {}
-
- private:
-  std::mutex mutex_;
-  std::condition_variable_any wakeUp_;
-  std::jthread thread_;  // the last member: it ends before the others
-};
+bool isInvalid(const HTTPServerRequest& request) {
+  if (const auto* chunked = dynamic_cast<const ChunkedRequest*>(&request)) return chunked->isInvalid();
+  const auto* other = dynamic_cast<const BodyRequest*>(&request);
+  return other != nullptr && isInvalid(other->original());
+}
 
 /// Takes what comes of the body, at most `most` bytes and what comes within `time`: take(bytes) reads so many
 /// from the stream.
@@ -57,9 +42,6 @@ BodyEnd readWithin(HTTPServerRequest& request, std::streamsize most, std::chrono
   Poco::Net::StreamSocket* const socket = socketOf(request);
   const Poco::Timespan usual = socket == nullptr ? Poco::Timespan() : socket->getReceiveTimeout();
   const Poco::Clock begun;
-  const bool chunked = request.getChunkedTransferEncoding();
-  std::optional<EndOfReceiving> end;
-  if (socket != nullptr && chunked) end.emplace(socket->impl()->sockfd(), time);
   std::streamsize taken = 0;
   bool ended = false;
   while (!ended && taken <= most && !begun.isElapsed(time.count())) {
@@ -76,27 +58,23 @@ BodyEnd readWithin(HTTPServerRequest& request, std::streamsize most, std::chrono
   }
   if (socket != nullptr) socket->setReceiveTimeout(usual);
   if (taken > most) return BodyEnd::tooLong;
-  // A connection that breaks ends the body, too: whoever uses it will see.
-  const bool wasCut = stream.bad() || end;
-  if (ended && !(wasCut && begun.isElapsed(time.count()))) return BodyEnd::whole;
+  if (isInvalid(request)) return BodyEnd::invalid;
+  if (ended && !stream.bad()) return BodyEnd::whole;
+  if (ended && !begun.isElapsed(time.count())) return BodyEnd::cut;
   stream.clear();  // of the time-out
   return BodyEnd::late;
 }
 
 }  // namespace
 
-std::optional<Poco::Int64> statedLength(const HTTPServerRequest& request) {
-  if (request.getChunkedTransferEncoding() || !request.hasContentLength()) return std::nullopt;
-  return request.getContentLength64();
-}
-
 Body readBody(HTTPServerRequest& request, std::size_t most, std::chrono::microseconds time) {
   Body body;
   if (!hasBody(request)) return body;
+  const bool chunked = request.getChunkedTransferEncoding();
+  const std::streamsize length = chunked ? 0 : request.getContentLength64();
   const auto mostBytes = static_cast<std::streamsize>(most);
-  const auto length = statedLength(request).value_or(0);
-  if (length < 0 || length > mostBytes) {
-    body.end = length < 0 ? BodyEnd::invalid : BodyEnd::tooLong;
+  if (length > mostBytes) {
+    body.end = BodyEnd::tooLong;
     return body;
   }
   body.end = readWithin(request, mostBytes, time, [&](std::streamsize count) {
@@ -104,17 +82,20 @@ Body readBody(HTTPServerRequest& request, std::size_t most, std::chrono::microse
     body.bytes.resize(before + static_cast<std::size_t>(count));
     request.stream().read(body.bytes.data() + before, count);
   });
+  const bool isShort = static_cast<std::streamsize>(body.bytes.size()) < length;
+  if (body.end == BodyEnd::whole && isShort) body.end = BodyEnd::cut;
   return body;
 }
 
-bool skipBody(HTTPServerRequest& request, std::chrono::microseconds time) {
+bool skipBody(HTTPServerRequest& request) {
+  if (!hasClearFraming(request)) return false;
   const auto* replayed = dynamic_cast<const ReplayedRequest*>(&request);
   if (!hasBody(request) || (replayed != nullptr && replayed->isRead())) return true;
-  const auto length = statedLength(request);
-  if (!length) return request.stream().eof();  // it comes in chunks
-  if (*length < 0) return false;
+  // Poco's own stream of chunks cannot be read in bounded time.
+  const bool isPocos = dynamic_cast<const Poco::Net::HTTPServerRequestImpl*>(&request) != nullptr;
+  if (isPocos && request.getChunkedTransferEncoding()) return request.stream().eof();
   const auto skip = [&](std::streamsize count) { request.stream().ignore(count); };
-  return readWithin(request, mostSkipped, time, skip) == BodyEnd::whole;
+  return readWithin(request, mostSkipped, patience, skip) == BodyEnd::whole;
 }
 
 void closeUnread(HTTPServerRequest& request) noexcept {
@@ -138,7 +119,7 @@ void closeUnread(HTTPServerRequest& request) noexcept {
 }
 
 Poco::Net::StreamSocket* socketOf(HTTPServerRequest& request) {
-  if (auto* replayed = dynamic_cast<ReplayedRequest*>(&request)) return socketOf(replayed->original());
+  if (const auto* other = dynamic_cast<const BodyRequest*>(&request)) return socketOf(other->original());
   auto* received = dynamic_cast<Poco::Net::HTTPServerRequestImpl*>(&request);
   return received == nullptr ? nullptr : &received->socket();
 }
@@ -162,22 +143,27 @@ ReplayBuffer::int_type ReplayBuffer::underflow() {
   return traits_type::to_int_type(*gptr());
 }
 
+BodyRequest::BodyRequest(HTTPServerRequest& original, Poco::Net::HTTPServerResponse& response)
+    : original_(original), response_(response) {
+  HTTPRequest::operator=(original);
+}
+
 ReplayedRequest::ReplayedRequest(HTTPServerRequest& original, Body body)
     : ReplayedRequest(original, std::move(body), original.response()) {}
 
 ReplayedRequest::ReplayedRequest(HTTPServerRequest& original, Body body,
                                  Poco::Net::HTTPServerResponse& response)
-    : original_(original),
-      response_(response),
-      whole_(body.end == BodyEnd::whole && !original.stream().bad()),  // bad: the connection broke in it
+    : BodyRequest(original, response),
+      whole_(body.end == BodyEnd::whole),
       body_(std::move(body.bytes), whole_ ? nullptr : &original.stream()),
-      stream_(&body_) {
-  HTTPRequest::operator=(original);
-}
+      stream_(&body_) {}
 
 bool ReplayedRequest::isRead() const {
-  const auto* outer = dynamic_cast<const ReplayedRequest*>(&original_);
+  const auto* outer = dynamic_cast<const ReplayedRequest*>(&original());
   return whole_ || (outer != nullptr && outer->isRead());
 }
+
+ChunkedRequest::ChunkedRequest(Poco::Net::HTTPServerRequestImpl& original)
+    : BodyRequest(original, original.response()), body_(original.session()), stream_(&body_) {}
 
 }  // namespace lockkeeper::poco

@@ -1,6 +1,5 @@
 #include "http/request_steps.h"
 
-#include <Poco/Exception.h>
 #include <Poco/Net/HTTPRequestHandler.h>
 #include <Poco/Net/HTTPServerParams.h>
 #include <Poco/Timestamp.h>
@@ -11,9 +10,10 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 
-#include "http/route/route_pattern.h"
+#include "http/framing.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
@@ -23,17 +23,31 @@ using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
-std::optional<std::vector<std::string>> pathOf(const HTTPServerRequest& request) {
-  try {
-    return pathSegments(request.getURI());
-  } catch (const Poco::SyntaxException&) {
-    return std::nullopt;
-  }
+void refuseTarget(HTTPServerRequest& request, HTTPServerResponse& response) {
+  answer(
+      request, response,
+      plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                   "The request's target must be a path of plain segments: without . and .., empty segments, "
+                   "slashes or backslashes inside a segment, control characters and invalid escapes."));
 }
 
-void refuseTarget(HTTPServerRequest& request, HTTPServerResponse& response) {
-  answer(request, response,
-         plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The request's target is not valid."));
+void receive(HTTPServerRequest& request, HTTPServerResponse& response,
+             const std::function<void(HTTPServerRequest&)>& serve) {
+  if (!hasClearFraming(request)) {
+    return answer(
+        request, response,
+        plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                     "It is unclear where the body ends: one Content-Length that is a number, or one "
+                     "Transfer-Encoding that is \"chunked\", is allowed."));
+  }
+  auto* received = dynamic_cast<Poco::Net::HTTPServerRequestImpl*>(&request);
+  if (received == nullptr) return serve(request);  // another filter has received it
+  std::optional<ChunkedRequest> chunked;
+  if (request.getChunkedTransferEncoding()) chunked.emplace(*received);
+  HTTPServerRequest& served = chunked ? static_cast<HTTPServerRequest&>(*chunked) : request;
+  serve(served);
+  // Poco would go on with what the handler has left of the body.
+  if (!skipBody(served)) response.setKeepAlive(false);
 }
 
 void refuseBody(HTTPServerRequest& request, HTTPServerResponse& response, BodyEnd end, std::size_t most) {
@@ -43,8 +57,9 @@ void refuseBody(HTTPServerRequest& request, HTTPServerResponse& response, BodyEn
   }
   if (end == BodyEnd::invalid) {
     return answer(request, response,
-                  plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The Content-Length must not be negative."));
+                  plainProblem(HTTPResponse::HTTP_BAD_REQUEST, "The chunks of the body are not valid."));
   }
+  if (end == BodyEnd::cut) return response.setKeepAlive(false);
   answer(request, response,
          plainProblem(HTTPResponse::HTTP_REQUEST_ENTITY_TOO_LARGE,
                       "The body is longer than " + std::to_string(most) + " bytes."));

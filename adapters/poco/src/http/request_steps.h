@@ -6,11 +6,9 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "http/log.h"
 #include "http/problem.h"
@@ -21,14 +19,17 @@ namespace lockkeeper::poco {
 
 // Steps that all handlers between a server and an application take.
 
-/// The segments of the request's path; empty when its target is not valid.
-std::optional<std::vector<std::string>> pathOf(const Poco::Net::HTTPServerRequest& request);
-
-/// Answers a request whose target is not valid with 400.
+/// Answers a request without pathSegments() with 400.
 void refuseTarget(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response);
 
+/// Serves a request from which nobody can make two: one without hasClearFraming() is answered with 400, and
+/// its connection is closed. So is the connection of one whose body was not read to its end; a body in chunks
+/// is read by ChunkedBody.
+void receive(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
+             const std::function<void(Poco::Net::HTTPServerRequest& received)>& serve);
+
 /// Answers a request whose body is longer than `most` bytes with 413, with 408 when it has not come in time,
-/// and with 400 when it is invalid.
+/// and with 400 when it is invalid. Only closes the connection of a client that has gone.
 void refuseBody(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response, BodyEnd end,
                 std::size_t most);
 

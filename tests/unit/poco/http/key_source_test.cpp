@@ -6,6 +6,7 @@
 #include <string>
 
 #include "fake_request.h"
+#include "http/route/request_path.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
@@ -16,7 +17,7 @@ const std::string none = "#none";
 class KeySourceTest : public ::testing::Test {
  protected:
   std::string key(const std::string& source, const FakeRequest& request, const std::string& body = "") const {
-    const auto path = pathSegments(request.getURI());
+    const auto path = pathSegments(request.getURI()).value();
     const RequestFacts facts{request, path, address_, user_, parseJson(body)};
     return KeySource::parse("limit", source, pattern_, user_).keyFor(facts);
   }

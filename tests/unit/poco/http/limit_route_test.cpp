@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/route/request_path.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
@@ -28,7 +29,7 @@ LimitRules table(const std::string& text) {
 }
 
 std::string found(const LimitRules& rules, const std::string& method, const std::string& target) {
-  const LimitRoute* route = rules.find(method, pathSegments(target));
+  const LimitRoute* route = rules.find(method, pathSegments(target).value());
   return route == nullptr ? "" : route->name;
 }
 

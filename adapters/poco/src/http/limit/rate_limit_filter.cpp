@@ -63,19 +63,16 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
  public:
   using FilterHandler::FilterHandler;
 
-  void serve(Request& request, Response& response) override {
-    const auto path = pathOf(request);
-    if (!path && enforces()) return refuseTarget(request, response);
-    const LimitRoute* route = path ? rules_->find(request.getMethod(), *path) : nullptr;
-    route != nullptr ? limit(*route, *path, request, response) : passOn(*handlers_, request, response);
+  void serve(const std::vector<std::string>& path, Request& request, Response& response) override {
+    const LimitRoute* route = rules_->find(request.getMethod(), path);
+    route != nullptr ? limit(*route, path, request, response) : passOn(*handlers_, request, response);
   }
 
- private:
-  /// Whether there is a route that refuses anything.
-  bool enforces() const {
+  bool refusesAnything() const override {
     return std::ranges::any_of(rules_->routes(), [](const LimitRoute& route) { return !route.dryRun; });
   }
 
+ private:
   void limit(const LimitRoute& route, const std::vector<std::string>& path, Request& request,
              Response& response) {
     RequestFacts facts = rules_->facts(request, path);
@@ -85,9 +82,7 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
     }
     const std::size_t most = rules_->options().maxBody;
     Body body = readBody(request, most, rules_->options().bodyTimeout);
-    // What was late in chunks cannot be read to its end.
-    const bool isLost = body.end == BodyEnd::late && request.getChunkedTransferEncoding();
-    if (isLost || (body.end != BodyEnd::whole && !route.dryRun)) {
+    if (body.end == BodyEnd::invalid || (body.end != BodyEnd::whole && !route.dryRun)) {
       return refuseBody(request, response, body.end, most);
     }
     facts.json = parseJson(body.bytes);

@@ -2,7 +2,6 @@
 
 #include <Poco/Error.h>
 #include <Poco/Exception.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -28,11 +27,6 @@ void add(int epoll, int descriptor, std::uint32_t events, std::uint64_t id) {
 }
 
 }  // namespace
-
-bool hasHungUp(int socket) {
-  pollfd look{.fd = socket, .events = POLLRDHUP, .revents = 0};
-  return poll(&look, 1, 0) > 0;
-}
 
 HangUpWatch::Client::Client(HangUpWatch& watch, int socket) : watch_(watch), socket_(socket) {
   const std::lock_guard held(watch_.mutex_);

@@ -9,12 +9,9 @@
 
 namespace lockkeeper::poco {
 
-/// Whether the client has closed its side of the connection, or broken it. A client that only shuts down its
-/// sending side counts too: the kernel cannot tell the difference.
-bool hasHungUp(int socket);
-
 /// Tells those who wait on behalf of clients when a client hangs up: one thread that sleeps in the kernel
-/// until one does (epoll). It starts with the first client. Thread-safe.
+/// until one does (epoll). It starts with the first client. A client that only shuts down its sending side
+/// counts too: the kernel cannot tell the difference. Thread-safe.
 class HangUpWatch {
  public:
   /// One client that is being watched. The socket must stay open as long as it lives.

@@ -77,12 +77,11 @@ class RequestLocks::Handler final : public FilterHandler<State, LockRules> {
  public:
   using FilterHandler::FilterHandler;
 
-  void serve(HTTPServerRequest& request, HTTPServerResponse& response) override {
-    const auto path = pathOf(request);
-    if (!path) return refuseTarget(request, response);
-    const LockRoute* route = rules_->find(request.getMethod(), *path);
+  void serve(const std::vector<std::string>& path, HTTPServerRequest& request,
+             HTTPServerResponse& response) override {
+    const LockRoute* route = rules_->find(request.getMethod(), path);
     if (route == nullptr) return passOn(*handlers_, request, response);
-    const std::string key = route->keyFor(rules_->facts(request, *path));
+    const std::string key = route->keyFor(rules_->facts(request, path));
     if (auto lock = take(*route, key, request, response)) serveUnder(*lock, *route, key, request, response);
   }
 

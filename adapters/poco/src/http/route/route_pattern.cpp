@@ -1,7 +1,6 @@
 #include "http/route/route_pattern.h"
 
 #include <Poco/Net/HTTPRequest.h>
-#include <Poco/URI.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -121,26 +120,6 @@ std::vector<std::string> RoutePattern::rank() const {
   const char method = method_ == anyMethod ? '2' : method_ == HTTPRequest::HTTP_GET ? '1' : '0';
   words.push_back(std::string("0") + method + method_);
   return words;
-}
-
-std::vector<std::string> pathSegments(const std::string& target) {
-  Poco::URI uri;
-  if (target.starts_with('/')) {
-    uri.setPathEtc(target);  // "//sms" is a path here, not a host.
-  } else {
-    uri = target;
-  }
-  std::vector<std::string> segments;
-  std::vector<std::string> resolved;
-  uri.getPathSegments(segments);
-  for (auto& segment : segments) {
-    if (segment == "..") {
-      if (!resolved.empty()) resolved.pop_back();
-    } else if (!segment.empty() && segment != ".") {
-      resolved.push_back(std::move(segment));
-    }
-  }
-  return resolved;
 }
 
 }  // namespace lockkeeper::poco

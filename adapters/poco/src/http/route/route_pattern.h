@@ -50,9 +50,4 @@ class RoutePattern {
   std::vector<Segment> path_;
 };
 
-/// The segments of the path in a request's target: decoded, without empty ones and with "." and ".."
-/// resolved, so that no other spelling of a path gets round its limit. Throws Poco::SyntaxException for a
-/// target that is not valid.
-std::vector<std::string> pathSegments(const std::string& target);
-
 }  // namespace lockkeeper::poco

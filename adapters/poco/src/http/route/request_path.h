@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockkeeper::poco {
+
+/// The decoded segments of the path in a request's target; one slash at the end adds none. Empty for a target
+/// that a filter and a handler could read as two different paths: one with a "." or ".." segment, an empty
+/// segment, a slash or backslash in a segment, a control character, a "#" or an invalid escape, and for one
+/// that is neither a path nor an http or https URL. Such a target is refused, never repaired: a handler may
+/// split before it decodes, or decode before it splits, or compare the beginning of the raw text.
+std::optional<std::vector<std::string>> pathSegments(std::string_view target);
+
+}  // namespace lockkeeper::poco
