@@ -74,6 +74,8 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
                CacheOptions options = {});
   CachedLoader(CachedLoader&&) noexcept;
   CachedLoader& operator=(CachedLoader&&) noexcept;
+
+  /// May be called by the loader or the listener in a call of this object, which then goes on.
   ~CachedLoader();
 
   /// The value, or empty when the loader has none. Throws std::invalid_argument for a bad key (1 to 512 bytes
@@ -91,9 +93,9 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
 
  private:
   class Impl;
-  Impl& impl() const;
+  std::shared_ptr<Impl> impl() const;
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace lockkeeper

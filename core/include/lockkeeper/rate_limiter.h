@@ -41,7 +41,7 @@ struct RateWait {
 /// One of several limits that a call must keep; `decision` is written by RateLimiter::take().
 struct RateTake {
   std::string_view key;
-  const RatePolicy* policy;
+  const RatePolicy* policy = nullptr;  ///< Must be set.
   std::int64_t cost = 1;
   Decision decision{};  ///< What this limit alone says. Nothing was charged unless all allow.
 };
@@ -119,7 +119,7 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   RateLimiter(RateLimiter&&) noexcept;
   RateLimiter& operator=(RateLimiter&&) noexcept;
 
-  /// Gives prefetched units back; blocks for one operation at most.
+  /// Asks the store nothing. May be called by the listener in one of its own calls, which then goes on.
   ~RateLimiter();
 
   /// Charges `cost` if it fits. A leakyQueue allows only a call that need not wait.
@@ -140,7 +140,7 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// The next free slot of a leakyQueue, however far; refused when the queue is full.
   [[nodiscard]] RateSlot reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
-  /// What take() would say, without charging. Prefetched units count as used. Throws RateDriver's errors.
+  /// What take() would say, without charging. Throws RateDriver's errors.
   [[nodiscard]] Decision peek(std::string_view key, const RatePolicy& policy, std::int64_t cost = 1);
 
   /// Gives back what was taken and not used, at most until the bucket is full. False when nothing was
@@ -154,11 +154,11 @@ class LOCKKEEPER_CORE_EXPORT RateLimiter {
   /// Calls that do not wait go on as before. Does not block. Cannot be undone.
   void stop() noexcept;
 
-  /// RateLimiterOptions::environment.
+  /// RateLimiterOptions::environment. Valid as long as the limiter.
   [[nodiscard]] const Environment& environment() const;
 
  private:
-  detail::RateEngine& engine() const;
+  std::shared_ptr<detail::RateEngine> engine() const;
 
   std::shared_ptr<detail::RateEngine> engine_;
 };

@@ -45,15 +45,6 @@ struct RatePolicyOptions {
   /// How many processes share the limit, for Outage::local: each then has this part of it. 1 to 10,000, at
   /// most the limit.
   std::int64_t processes = 1;
-
-  /// How many units this process takes from the store at a time, to hand them out without asking; 0 for none,
-  /// at most 1000 and the burst. Token buckets only, for calls that cost 1. A process that dies
-  /// wastes them; those of n processes may be used later than they were charged, which adds n * prefetch to
-  /// what may be allowed in any length of time.
-  std::int64_t prefetch = 0;
-
-  /// How long such units may lie idle before they go back to the store: 10 ms to 1 h.
-  std::chrono::milliseconds prefetchIdle{std::chrono::seconds{1}};
 };
 
 /// One named limit, checked. A value: make it at start-up and give it to RateLimiter with each key. Keys that
@@ -66,9 +57,9 @@ class LOCKKEEPER_CORE_EXPORT RatePolicy {
   /// 64 characters of [A-Za-z0-9_.-].
   explicit RatePolicy(std::string name, const RatePolicyOptions& options = {});
 
-  /// From configuration values: kind, rate, burst, outage, processes and prefetch, as in
-  /// `rate = 100/min`, `burst = 10`, `kind = leaky-queue`, `outage = local`. Only `rate` is needed. Throws
-  /// ConfigError also for a setting that is unknown.
+  /// From configuration values: kind, rate, burst, outage and processes, as in `rate = 100/min`, `burst =
+  /// 10`, `kind = leaky-queue`, `outage = local`. Only `rate` is needed. Throws ConfigError also for a
+  /// setting that is unknown.
   static RatePolicy parse(std::string name, const std::map<std::string, std::string>& settings);
 
   /// As given to the constructor.

@@ -1,7 +1,6 @@
 #include "lockkeeper/error.h"
 
 #include "lockkeeper/internal/hex.h"
-#include "lockkeeper/lock.h"
 
 namespace lockkeeper {
 
@@ -25,22 +24,6 @@ const char* toString(ErrorCode code) noexcept {
       return "protocol";
     case ErrorCode::forked:
       return "forked";
-  }
-  return "unknown";
-}
-
-const char* toString(ReleaseResult result) noexcept {
-  switch (result) {
-    case ReleaseResult::released:
-      return "released";
-    case ReleaseResult::notOwner:
-      return "not the owner any more";
-    case ReleaseResult::unavailable:
-      return "store unavailable";
-    case ReleaseResult::unknown:
-      return "outcome unknown";
-    case ReleaseResult::notHeld:
-      return "not held";
   }
   return "unknown";
 }

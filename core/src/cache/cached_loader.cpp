@@ -1,6 +1,7 @@
 #include "lockkeeper/cached_loader.h"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -212,7 +213,7 @@ class CachedLoader::Impl {
 
 CachedLoader::CachedLoader(std::shared_ptr<ValueStore> values, std::shared_ptr<LockManager> locks,
                            Loader loader, CacheOptions options)
-    : impl_(std::make_unique<Impl>(std::move(values), std::move(locks), std::move(loader),
+    : impl_(std::make_shared<Impl>(std::move(values), std::move(locks), std::move(loader),
                                    std::move(options))) {}
 
 CachedLoader::CachedLoader(CachedLoader&&) noexcept = default;
@@ -227,16 +228,17 @@ CachedLoader& CachedLoader::operator=(CachedLoader&& other) noexcept {
 
 CachedLoader::~CachedLoader() {
   // In a forked child, the mutexes may be held for ever by threads that are not here.
-  if (impl_ && impl_->inherited()) (void)impl_.release();
+  if (impl_ && impl_->inherited()) new (std::nothrow) auto(impl_);
 }
 
-CachedLoader::Impl& CachedLoader::impl() const {
+// By value: a callback of the call, such as the loader, may move or destroy the object.
+std::shared_ptr<CachedLoader::Impl> CachedLoader::impl() const {
   if (!impl_) throw std::logic_error("this CachedLoader was moved from: it can only be assigned to");
-  return *impl_;
+  return impl_;
 }
 
-std::optional<std::string> CachedLoader::get(std::string_view key) { return impl().get(key); }
+std::optional<std::string> CachedLoader::get(std::string_view key) { return impl()->get(key); }
 
-void CachedLoader::invalidate(std::string_view key) { impl().invalidate(key); }
+void CachedLoader::invalidate(std::string_view key) { impl()->invalidate(key); }
 
 }  // namespace lockkeeper

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "limit/memory_rates.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/internal/string_map.h"
-#include "memory/memory_rates.h"
 
 namespace lockkeeper::detail {
 

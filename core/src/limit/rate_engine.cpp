@@ -85,24 +85,15 @@ RateEngine::RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions op
       name_(driver_->name()),
       store_(std::make_unique<RateStore>(driver_, options_.environment, options_.operationTimeout)),
       records_(driver_->isLocal() ? nullptr
-                                  : std::make_unique<RateRecords>(*driver_, options_.environment.clock)) {
-  if (records_ == nullptr) return;
-  watch_ = std::make_unique<UnitWatch>(
-      options_.environment.clock,
-      [this](const std::vector<std::string>& keys, bool closing) { giveBackIdle(keys, closing); });
-}
+                                  : std::make_unique<RateRecords>(*driver_, options_.environment.clock)) {}
 
 RateEngine::~RateEngine() {
-  if (inherited()) {
-    // The thread is not here, the sockets are the parent's, and its other threads may have been changing the
-    // rest: let go of all of it without touching it.
-    (void)watch_.release();
-    (void)records_.release();
-    (void)store_.release();
-    new (std::nothrow) auto(driver_);
-    return;
-  }
-  if (watch_) watch_->close();
+  if (!inherited()) return;
+  // The sockets are the parent's, and its other threads may have been changing the rest: let go of all of it
+  // without touching it.
+  (void)records_.release();
+  (void)store_.release();
+  new (std::nothrow) auto(driver_);
 }
 
 bool RateEngine::inherited() const noexcept { return forkGuard_.inherited(); }
@@ -140,18 +131,8 @@ Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::i
 Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
   const RatePolicy* const policies[] = {&policy};
   if (records_ == nullptr) return decide({&charge, 1}, policies);
-  const RatePolicyOptions& options = policy.options();
-  RateRecords::Prefetch prefetch;
-  const Instant started = store_->now();
-  if (charge.cost == 1 && options.prefetch > 0) {
-    if (records_->takeUnit(charge, started)) return {};
-    prefetch = {options.prefetch - 1, options.prefetchIdle, !watch_->isFull()};
-  }
-  if (records_->isRefused(charge, started)) return {};
-  return store_->ask({&charge, 1}, policies, [&](Instant deadline) {
-    const bool newUnits = records_->ask(charge, prefetch, deadline);
-    if (newUnits) watch_->watch(charge.key, saturatingAdd(store_->now(), options.prefetchIdle));
-  });
+  if (records_->isRefused(charge, store_->now())) return {};
+  return store_->ask({&charge, 1}, policies, [&](Instant deadline) { records_->ask(charge, deadline); });
 }
 
 Decision RateEngine::take(std::span<RateTake> takes) {
@@ -164,6 +145,10 @@ Decision RateEngine::take(std::span<RateTake> takes) {
   std::vector<const RatePolicy*> policies;
   keys.reserve(takes.size());
   for (const RateTake& each : takes) {
+    if (each.policy == nullptr) {
+      throw std::invalid_argument("the limit of the key " + quoted(each.key) +
+                                  " is missing: RateTake::policy must not be null");
+    }
     check(each.key, *each.policy, each.cost);
     const std::string_view full = keys.emplace_back(fullKey(*each.policy, each.key)).view();
     if (std::any_of(charges.begin(), charges.end(),
@@ -289,32 +274,12 @@ bool RateEngine::refund(std::string_view key, const RatePolicy& policy, std::int
   return giveBack({.key = full.view(), .law = &policy.law(), .cost = cost});
 }
 
-bool RateEngine::giveBack(const RateRefund& refund) { return giveBack(refund, Instant::max()); }
-
-bool RateEngine::giveBack(const RateRefund& refund, Instant latest) {
+bool RateEngine::giveBack(const RateRefund& refund) {
   if (inherited() || refund.cost == 0) return false;
   bool given = false;
   const Forgetting after(records_.get(), refund.key);
-  store_->send(refund.key,
-               [&](Instant deadline) { given = driver_->refund(refund, std::min(deadline, latest)); });
+  store_->send(refund.key, [&](Instant deadline) { given = driver_->refund(refund, deadline); });
   return given;
-}
-
-// Prefetched units that nobody has used. When the store is down, what it was charged for is wasted, and the
-// limit is kept.
-void RateEngine::giveBackIdle(const std::vector<std::string>& keys, bool closing) {
-  const Instant latest = saturatingAdd(store_->now(), options_.operationTimeout);
-  for (const std::string& key : keys) {
-    const Instant now = store_->now();
-    if (closing && now >= latest) return;
-    try {
-      const auto idle = records_->takeIdle(key, closing ? Instant::max() : now);
-      if (idle.lookAgainAt != Instant::max()) watch_->watch(key, idle.lookAgainAt);
-      giveBack({.key = key, .law = &idle.law, .cost = idle.count}, closing ? latest : Instant::max());
-    } catch (...) {
-      // Also a driver that breaks its contract: nobody else would catch it on this thread.
-    }
-  }
 }
 
 void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
@@ -323,7 +288,6 @@ void RateEngine::reset(std::string_view key, const RatePolicy& policy) {
   const RateKind kind = policy.law().kind;
   const Forgetting after(records_.get(), full.view());
   store_->send(full.view(), [&](Instant deadline) { driver_->reset(full.view(), kind, deadline); });
-  if (records_) records_->dropUnits(full.view());
   store_->forget(full.view(), kind);
 }
 

@@ -6,19 +6,17 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "limit/rate_key.h"
 #include "limit/rate_records.h"
 #include "limit/rate_store.h"
-#include "limit/unit_watch.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::detail {
 
-/// What a RateLimiter and its slots share. Who answers a question, in this order: prefetched units, what is
-/// known to be refused, the store, the outage setting. Thread-safe.
+/// What a RateLimiter and its slots share. Who answers a question, in this order: what is known to be
+/// refused, the store, the outage setting. Thread-safe.
 class RateEngine : public std::enable_shared_from_this<RateEngine> {
  public:
   RateEngine(std::shared_ptr<RateDriver> driver, RateLimiterOptions options);
@@ -55,8 +53,6 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   RateKey fullKey(const RatePolicy& policy, std::string_view key) const;
   RateStore::Failure decide(RateCharge& charge, const RatePolicy& policy);
   RateStore::Failure decide(std::span<RateCharge> charges, RateStore::Policies policies);
-  bool giveBack(const RateRefund& refund, Instant latest);
-  void giveBackIdle(const std::vector<std::string>& keys, bool closing);
   Instant startOfEvent() const;
   void report(const Decision& decision, std::string_view key, Instant began,
               std::optional<std::chrono::nanoseconds> wait = {}) const;
@@ -67,9 +63,7 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   const std::string name_;  // of the store, in events
   std::stop_source stop_;
   std::unique_ptr<RateStore> store_;
-  // Both are null where asking costs no round trip.
-  std::unique_ptr<RateRecords> records_;
-  std::unique_ptr<UnitWatch> watch_;
+  std::unique_ptr<RateRecords> records_;  // null where asking costs no round trip
 };
 
 }  // namespace lockkeeper::detail

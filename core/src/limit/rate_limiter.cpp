@@ -15,46 +15,47 @@ RateLimiter::RateLimiter(RateLimiter&&) noexcept = default;
 RateLimiter& RateLimiter::operator=(RateLimiter&&) noexcept = default;
 RateLimiter::~RateLimiter() = default;
 
-detail::RateEngine& RateLimiter::engine() const {
+// By value: a callback of the call, such as a Listener, may move or destroy the limiter.
+std::shared_ptr<detail::RateEngine> RateLimiter::engine() const {
   if (!engine_) throw std::logic_error("this RateLimiter was moved from: it can only be assigned to");
-  return *engine_;
+  return engine_;
 }
 
 Decision RateLimiter::take(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine().take(key, policy, cost);
+  return engine()->take(key, policy, cost);
 }
 
-Decision RateLimiter::take(std::span<RateTake> takes) { return engine().take(takes); }
+Decision RateLimiter::take(std::span<RateTake> takes) { return engine()->take(takes); }
 
 Decision RateLimiter::take(std::initializer_list<RateTake> takes) {
   std::vector<RateTake> all(takes);
-  return engine().take(all);
+  return engine()->take(all);
 }
 
 Decision RateLimiter::takeOrWait(std::string_view key, const RatePolicy& policy, const RateWait& wait,
                                  std::int64_t cost) {
-  return engine().takeOrWait(key, policy, wait, cost);
+  return engine()->takeOrWait(key, policy, wait, cost);
 }
 
 RateSlot RateLimiter::reserve(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine().reserve(key, policy, cost);
+  return engine()->reserve(key, policy, cost);
 }
 
 Decision RateLimiter::peek(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine().peek(key, policy, cost);
+  return engine()->peek(key, policy, cost);
 }
 
 bool RateLimiter::refund(std::string_view key, const RatePolicy& policy, std::int64_t cost) {
-  return engine().refund(key, policy, cost);
+  return engine()->refund(key, policy, cost);
 }
 
-void RateLimiter::reset(std::string_view key, const RatePolicy& policy) { engine().reset(key, policy); }
+void RateLimiter::reset(std::string_view key, const RatePolicy& policy) { engine()->reset(key, policy); }
 
 void RateLimiter::stop() noexcept {
   if (engine_) engine_->stop();
 }
 
-const Environment& RateLimiter::environment() const { return engine().environment(); }
+const Environment& RateLimiter::environment() const { return engine()->environment(); }
 
 bool RateSlot::wait(std::stop_token stop) {
   return state_.decision.allowed && state_.engine->pauseUntil(state_.at, stop);

@@ -21,7 +21,6 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t mostUnits = 1'000'000'000;
 constexpr std::int64_t mostLogged = 1000;
-constexpr std::int64_t mostPrefetched = 1000;
 constexpr std::int64_t mostProcesses = 10'000;
 constexpr microseconds longestPeriod = std::chrono::days{366};
 // The present time and twice this stay below 2^53 µs until 2055, once this until 2155.
@@ -142,9 +141,6 @@ RatePolicy::RatePolicy(std::string name, const RatePolicyOptions& options)
   }
   check.between("processes", options_.processes, 1, std::min(law_.limit, mostProcesses));
   localLaw_ = lawOf(options_, options_.processes);
-  check.between("prefetch", options_.prefetch, 0,
-                law_.kind == RateKind::tokenBucket ? std::min(law_.limit, mostPrefetched) : 0);
-  check.between("prefetchIdle in ms", options_.prefetchIdle.count(), 10, 3'600'000);
 }
 
 RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::string>& settings) try {
@@ -171,11 +167,13 @@ RatePolicy RatePolicy::parse(std::string name, const std::map<std::string, std::
       options.outage = check.word(setting, text, outages);
     } else if (setting == "processes") {
       options.processes = check.number(setting, text);
-    } else if (setting == "prefetch") {
-      options.prefetch = check.number(setting, text);
+    } else if (setting == "prefetch" || setting == "prefetchIdle") {
+      check.refuse("the setting " + quoted(setting) +
+                   " is no longer supported: remove it, and each call is decided by the store; calls of one "
+                   "process for the same key share requests by themselves");
     } else {
       check.refuse("the setting " + quoted(setting) +
-                   " is unknown: rate, burst, kind, outage, processes and prefetch are known");
+                   " is unknown: rate, burst, kind, outage and processes are known");
     }
   }
   return RatePolicy(std::move(name), options);

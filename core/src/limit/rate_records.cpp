@@ -16,15 +16,14 @@ using std::chrono::ceil;
 using std::chrono::microseconds;
 
 constexpr std::int64_t mostCallers = 1000;
-constexpr int mostYields = 16;
 
 // The part of `all`, an outcome of many callers, that is the index-th one's.
-RateOutcome shareOf(const RateOutcome& all, std::int64_t index, std::int64_t callers, std::int64_t cost) {
+RateOutcome shareOf(const RateOutcome& all, std::int64_t index, std::int64_t cost) {
   RateOutcome share = all;
   share.granted = index < all.granted ? 1 : 0;
   if (share.granted == 1) {
     share.retryAfter = microseconds{0};
-    share.remaining += (std::min(all.granted, callers) - 1 - index) * cost;
+    share.remaining += (all.granted - 1 - index) * cost;
   }
   return share;
 }
@@ -57,9 +56,9 @@ struct RateRecords::Batch {
 
   std::mutex mutex;  // taken after the shard's
   std::condition_variable wakeUp;
-  std::atomic<State> state = State::gathers;  // changes under the mutex
-  RateOutcome outcome;                        // of all, once it is answered
-  std::exception_ptr failure;                 // instead
+  State state = State::gathers;
+  RateOutcome outcome;         // of all, once it is answered
+  std::exception_ptr failure;  // instead
 
   Batch(const RateCharge& first, Instant latestStart)
       : law(*first.law), cost(first.cost), askAt(latestStart) {}
@@ -138,23 +137,6 @@ void RateRecords::Shard::makeRoom(const Record& present, Instant now) {
   drop(first);
 }
 
-bool RateRecords::takeUnit(RateCharge& charge, Instant now) {
-  const HashedString key(charge.key);
-  Shard& shard = shardOf(key);
-  const std::lock_guard guard(shard.mutex);
-  Record* const record = shard.find(key);
-  if (record == nullptr) return false;
-  Units& units = record->units;
-  if (units.count == 0 || units.law != *charge.law) return false;
-  --units.count;
-  units.idleAt = saturatingAdd(now, units.idle);
-  const auto untilReset = ceil<microseconds>(units.resetAt - now);
-  charge.outcome = {.granted = 1,
-                    .remaining = units.remaining + units.count,
-                    .resetAfter = std::max(untilReset, microseconds{0})};
-  return true;
-}
-
 bool RateRecords::isRefused(RateCharge& charge, Instant now) {
   const HashedString key(charge.key);
   Shard& shard = shardOf(key);
@@ -172,7 +154,7 @@ bool RateRecords::isRefused(RateCharge& charge, Instant now) {
   return false;
 }
 
-bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant deadline) {
+void RateRecords::ask(RateCharge& charge, Instant deadline) {
   const HashedString key(charge.key);
   Shard& shard = shardOf(key);
   std::unique_lock held(shard.mutex);
@@ -185,37 +167,33 @@ bool RateRecords::ask(RateCharge& charge, const Prefetch& prefetch, Instant dead
     held.unlock();
     if (!waitToLead(*batch, deadline)) {
       if (batch->failure) throwCopyOf(batch->failure);
-      charge.outcome = shareOf(batch->outcome, place, batch->callers, charge.cost);
-      return false;
+      charge.outcome = shareOf(batch->outcome, place, charge.cost);
+      return;
     }
     held.lock();
     std::erase(record.line, batch);  // nobody joins any more
   }
   ++record.underWay;
-  const std::int64_t more = prefetch.newKeys || record.units.watched ? prefetch.units : 0;
   held.unlock();
 
   RateCharge question = charge;
   const std::int64_t callers = batch ? batch->callers : 1;
-  question.times = callers + more;
+  question.times = callers;
   const Generation asked = generation();
   const Instant sent = clock_->now();
   const std::exception_ptr failure = send(question, deadline);
   const Instant received = clock_->now();
-  charge.outcome = shareOf(question.outcome, place, callers, charge.cost);
+  charge.outcome = shareOf(question.outcome, place, charge.cost);
 
   held.lock();
   --record.underWay;
   if (!record.line.empty()) record.line.front()->makeReady();
-  const std::int64_t spare = question.outcome.granted - callers;
-  if (!failure && spare > 0) addUnits(record.units, question, spare, prefetch.idle, received);
-  if (!failure && spare < 0 && asked == generation()) addRefusal(shard, record, question, sent, received);
-  const bool newUnits = record.units.count > 0 && !std::exchange(record.units.watched, true);
+  const bool refused = !failure && question.outcome.granted < callers;
+  if (refused && asked == generation()) addRefusal(shard, record, question, sent, received);
   shard.dropIfEmpty(key);
   held.unlock();
   if (batch) batch->answer(question.outcome, failure);
   if (failure) throwCopyOf(failure);
-  return newUnits;
 }
 
 std::exception_ptr RateRecords::send(RateCharge& question, Instant deadline) {
@@ -241,37 +219,20 @@ std::shared_ptr<RateRecords::Batch> RateRecords::join(Record& record, const Rate
 // True: the caller is to ask for its batch. False: somebody has.
 bool RateRecords::waitToLead(Batch& batch, Instant deadline) {
   using State = Batch::State;
-  yielder_.yieldUntil([&] { return batch.state == State::ready || batch.state == State::answered; },
-                      mostYields);
-  if (batch.state == State::answered) return false;
-  {
-    std::unique_lock held(batch.mutex);
-    for (;;) {
-      if (batch.state == State::answered) return false;
-      const Instant now = clock_->now();
-      const bool isLed = batch.state == State::led;
-      if (!isLed && (batch.state == State::ready || now >= batch.askAt)) break;
-      if (isLed && now >= deadline) {
-        throw OutcomeUnknown(
-            "another caller has asked for this key as well: the store has not answered in time");
-      }
-      clock_->wait(held, batch.wakeUp, isLed ? deadline : batch.askAt);
+  std::unique_lock held(batch.mutex);
+  for (;;) {
+    if (batch.state == State::answered) return false;
+    const Instant now = clock_->now();
+    const bool isLed = batch.state == State::led;
+    if (!isLed && (batch.state == State::ready || now >= batch.askAt)) break;
+    if (isLed && now >= deadline) {
+      throw OutcomeUnknown(
+          "another caller has asked for this key as well: the store has not answered in time");
     }
-    batch.state = State::led;
+    clock_->wait(held, batch.wakeUp, isLed ? deadline : batch.askAt);
   }
-  yielder_.yieldUntil([] { return false; }, 1);  // to those who were answered just now and ask again
+  batch.state = State::led;
   return true;
-}
-
-void RateRecords::addUnits(Units& units, const RateCharge& answered, std::int64_t spare,
-                           std::chrono::nanoseconds idle, Instant now) {
-  // What is left of another law is wasted: it cannot be given back in the measure of the new one.
-  units.count = (units.law == *answered.law ? units.count : 0) + spare;
-  units.law = *answered.law;
-  units.remaining = answered.outcome.remaining;
-  units.resetAt = saturatingAdd(now, answered.outcome.resetAfter);
-  units.idle = idle;
-  units.idleAt = saturatingAdd(now, idle);
 }
 
 void RateRecords::remember(const RateCharge& charge, Instant sent, Generation asked) {
@@ -318,27 +279,6 @@ void RateRecords::forgetRefusals(std::string_view text) {
   shard.refusals -= static_cast<int>(record->refusals.size());
   record->refusals.clear();
   shard.dropIfEmpty(key);
-}
-
-void RateRecords::dropUnits(std::string_view text) {
-  const HashedString key(text);
-  Shard& shard = shardOf(key);
-  const std::lock_guard guard(shard.mutex);
-  if (Record* const record = shard.find(key)) record->units.count = 0;
-}
-
-RateRecords::IdleUnits RateRecords::takeIdle(std::string_view text, Instant now) {
-  const HashedString key(text);
-  Shard& shard = shardOf(key);
-  const std::lock_guard guard(shard.mutex);
-  Record* const record = shard.find(key);
-  if (record == nullptr) return {};
-  Units& units = record->units;
-  if (units.idleAt > now) return {.law = units.law, .lookAgainAt = units.idleAt};
-  units.watched = false;
-  const IdleUnits idle{.law = units.law, .count = std::exchange(units.count, 0)};
-  shard.dropIfEmpty(key);
-  return idle;
 }
 
 }  // namespace lockkeeper::detail

@@ -9,50 +9,29 @@
 #include <string_view>
 #include <vector>
 
-#include "limit/yielder.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::detail {
 
 /// What a limiter knows of its keys between two answers of the store, so that it need not ask again: one
-/// record for each key, with what was refused and until when, the units that were charged and not used yet,
-/// and the callers who wait to ask next. A record that says nothing is dropped. Thread-safe.
+/// record for each key, with what was refused and until when, and the callers who wait to ask next. A record
+/// that says nothing is dropped. Thread-safe.
 class RateRecords {
  public:
   /// Counts what was given back; read before the store is asked, see remember().
   using Generation = std::uint64_t;
 
-  /// What to ask for beyond what the callers want, and how long it may lie unused.
-  struct Prefetch {
-    std::int64_t units = 0;
-    std::chrono::nanoseconds idle{};
-    bool newKeys = true;  ///< For keys, too, whose units nobody looks after yet.
-  };
-
-  /// Units of a key that nobody has used for their time, taken out of its record.
-  struct IdleUnits {
-    RateLaw law;
-    std::int64_t count = 0;
-    Instant lookAgainAt = Instant::max();  ///< When those that are not idle yet may be; max: there are none.
-  };
-
-  RateRecords(RateDriver& driver, std::shared_ptr<Clock> clock)
-      : driver_(driver), clock_(std::move(clock)), yielder_(*clock_) {}
-
-  /// Hands out a prefetched unit of the key and writes charge.outcome. False when there is none of this law.
-  bool takeUnit(RateCharge& charge, Instant now);
+  RateRecords(RateDriver& driver, std::shared_ptr<Clock> clock) : driver_(driver), clock_(std::move(clock)) {}
 
   /// Whether `charge` is known to be refused at `now`; then writes its outcome.
   bool isRefused(RateCharge& charge, Instant now);
 
   /// As RateDriver::take() for one charge of one time. Callers who want the same of one key while a question
   /// about it is under way share the next question: one of them asks, and what is granted goes to them in the
-  /// order in which they came. Remembers a refusal and the spare units of the answer. True when there are
-  /// spare units and nobody looks after them yet: see takeIdle(). Blocks until `deadline` plus one I/O
-  /// timeout; throws what the driver throws, and OutcomeUnknown when another caller has asked and has no
-  /// answer by then.
-  bool ask(RateCharge& charge, const Prefetch& prefetch, Instant deadline);
+  /// order in which they came. Remembers a refusal. Blocks until `deadline` plus one I/O timeout; throws what
+  /// the driver throws, and OutcomeUnknown when another caller has asked and has no answer by then.
+  void ask(RateCharge& charge, Instant deadline);
 
   Generation generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
@@ -62,13 +41,6 @@ class RateRecords {
 
   /// The store has got something back for this key: what it refused it may allow now.
   void forgetRefusals(std::string_view key);
-
-  /// The store has forgotten the key, and that these units were charged.
-  void dropUnits(std::string_view key);
-
-  /// Takes out the units of the key that are idle at `now`. Call it for a key of which ask() was true, until
-  /// lookAgainAt is max.
-  IdleUnits takeIdle(std::string_view key, Instant now);
 
  private:
   static constexpr std::size_t shardCount = 1024;
@@ -84,22 +56,12 @@ class RateRecords {
     Instant retryAt{};       // counted from after it
     Instant resetAt{};
   };
-  struct Units {
-    RateLaw law;
-    std::int64_t count = 0;
-    std::int64_t remaining = 0;  // in the store, when it was last asked
-    Instant resetAt{};           // as the store has said then
-    std::chrono::nanoseconds idle{};
-    Instant idleAt{};
-    bool watched = false;  // somebody calls takeIdle()
-  };
   struct Record {
     std::vector<Refusal> refusals;
-    Units units;
     int underWay = 0;                          // questions that the store has not answered
     std::vector<std::shared_ptr<Batch>> line;  // of callers who ask next
 
-    bool inUse() const noexcept { return underWay > 0 || !line.empty() || units.watched; }
+    bool inUse() const noexcept { return underWay > 0 || !line.empty(); }
   };
   struct Shard {
     std::mutex mutex;
@@ -118,13 +80,10 @@ class RateRecords {
   std::shared_ptr<Batch> join(Record& record, const RateCharge& charge, Instant deadline) const;
   bool waitToLead(Batch& batch, Instant deadline);
   std::exception_ptr send(RateCharge& question, Instant deadline);
-  static void addUnits(Units& units, const RateCharge& answered, std::int64_t spare,
-                       std::chrono::nanoseconds idle, Instant now);
   static void addRefusal(Shard& shard, Record& record, const RateCharge& refused, Instant sent, Instant now);
 
   RateDriver& driver_;
   const std::shared_ptr<Clock> clock_;
-  Yielder yielder_;
   std::atomic<Generation> generation_ = 0;
   std::vector<Shard> shards_ = std::vector<Shard>(shardCount);
 };

@@ -7,6 +7,22 @@
 
 namespace lockkeeper {
 
+const char* toString(ReleaseResult result) noexcept {
+  switch (result) {
+    case ReleaseResult::released:
+      return "released";
+    case ReleaseResult::notOwner:
+      return "not the owner any more";
+    case ReleaseResult::unavailable:
+      return "store unavailable";
+    case ReleaseResult::unknown:
+      return "outcome unknown";
+    case ReleaseResult::notHeld:
+      return "not held";
+  }
+  return "unknown";
+}
+
 // A Lock without an engine is over: released, or moved from. What any thread may call looks at the lease
 // alone, since release() takes the engine away.
 

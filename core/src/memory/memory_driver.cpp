@@ -4,12 +4,12 @@
 #include <list>
 #include <vector>
 
+#include "base/process_mutex.h"
+#include "limit/memory_rates.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/store_registry.h"
 #include "memory/lock_table.h"
-#include "memory/memory_rates.h"
 #include "memory/memory_records.h"
-#include "memory/process_mutex.h"
 
 namespace lockkeeper {
 
@@ -231,5 +231,8 @@ void memory::use(StoreRegistry& registry) {
     return std::make_shared<MemoryValues>(environment.clock);
   });
 }
+
+// Here, so that the source of the registry does not include a driver.
+StoreRegistry::StoreRegistry() { memory::use(*this); }
 
 }  // namespace lockkeeper

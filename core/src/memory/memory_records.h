@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process_mutex.h"
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/shared_records.h"
-#include "memory/process_mutex.h"
 
 namespace lockkeeper::detail {
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "lockkeeper/error.h"
-#include "lockkeeper/memory/memory_driver.h"
 
 namespace lockkeeper {
 
@@ -30,8 +29,6 @@ const auto& factoryFor(const Factories& factories, const std::string& scheme, co
 }
 
 }  // namespace
-
-StoreRegistry::StoreRegistry() { memory::use(*this); }
 
 void StoreRegistry::add(std::string scheme, Factory factory) {
   addTo(stores_, std::move(scheme),

@@ -14,7 +14,7 @@ constexpr auto longEnough = std::chrono::seconds{60};
 
 const std::string settings =
     "lockkeeper.namespace = shop\nlockkeeper.lock.ttl = 20s\n"
-    "lockkeeper.limits.sms.rate = 2/day\nlockkeeper.limits.sms.prefetch = 2\n";
+    "lockkeeper.limits.sms.rate = 2/day\n";
 
 class ConfiguredApp : public ::testing::Test {
  protected:

@@ -22,6 +22,9 @@ std::string textOf(const AbstractConfiguration& configuration, const std::string
 
 void readOne(const AbstractConfiguration& configuration, const std::string& setting, Settings& settings) {
   auto found = findSetting(setting);
+  if (const std::string_view instead = insteadOf(setting); !instead.empty()) {
+    throw ConfigError("the setting " + quoted(setting) + " is no longer supported: " + std::string(instead));
+  }
   if (!found) {
     throw ConfigError("the setting " + quoted(setting) + " is unknown: did you mean " +
                       nearestSetting(setting) + "?");

@@ -97,8 +97,6 @@ constexpr std::array rows{
              "What happens while the store is down: refuse all, allow all, or allow this process's share."),
     limitRow("lockkeeper.limits.*.processes", numberText, "1",
              "How many processes share the limit, for `outage = local`."),
-    limitRow("lockkeeper.limits.*.prefetch", numberText, "0",
-             "How many units a process takes from the store at a time; 0 for none."),
 
     row(
         "lockkeeper.tasks.*.atLeast", durationText, "",
@@ -174,6 +172,16 @@ constexpr std::array renamed{
                                                   "lockkeeper.migration.stateStore"},
 };
 
+/// What there was once, and what to do instead.
+constexpr std::string_view withoutPrefetch =
+    "remove it, and each call is decided by the store; calls of one process for the same key share requests "
+    "by "
+    "themselves";
+constexpr std::array removed{
+    std::pair<std::string_view, std::string_view>{"lockkeeper.limits.*.prefetch", withoutPrefetch},
+    std::pair<std::string_view, std::string_view>{"lockkeeper.limits.*.prefetchIdle", withoutPrefetch},
+};
+
 /// What all settings are, those of lockkeeper.http last.
 const std::vector<SettingRow>& table() {
   static const auto& all = *[] {
@@ -243,6 +251,15 @@ std::optional<FoundSetting> findSetting(std::string_view setting) {
     if (match(segmentsOf(row.name), given, names)) return FoundSetting{&row, std::move(names)};
   }
   return std::nullopt;
+}
+
+std::string_view insteadOf(std::string_view setting) {
+  const auto given = segmentsOf(setting);
+  for (const auto& [name, advice] : removed) {
+    Names names;
+    if (match(segmentsOf(name), given, names)) return advice;
+  }
+  return {};
 }
 
 std::string nearestSetting(std::string_view setting) {

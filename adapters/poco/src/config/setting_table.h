@@ -41,6 +41,9 @@ struct FoundSetting {
 /// Empty when the setting is unknown.
 std::optional<FoundSetting> findSetting(std::string_view setting);
 
+/// What to do instead of a setting that there is no longer; empty for any other.
+std::string_view insteadOf(std::string_view setting);
+
 /// The known name that is nearest to `setting`, or that has taken its place.
 std::string nearestSetting(std::string_view setting);
 

@@ -28,7 +28,7 @@ struct RateCharge {
   std::string_view key;  ///< With namespace and policy; any bytes, 1 to 642 of them.
   const RateLaw* law;
   std::int64_t cost = 1;   ///< 0 to law->limit; 0 always fits and changes nothing.
-  std::int64_t times = 1;  ///< Callers who want `cost` each, 1 to 2000: as many are granted as fit.
+  std::int64_t times = 1;  ///< Callers who want `cost` each, 1 to 1000: as many are granted as fit.
   /// leakyQueue: the longest that the first one may have to wait for its slot; a later slot is refused.
   std::chrono::microseconds longestWait{0};
   RateOutcome outcome{};

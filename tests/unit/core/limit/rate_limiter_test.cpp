@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <optional>
 
 #include "rate_fixture.h"
 #include "refusal.h"
@@ -172,18 +173,6 @@ TEST_F(RateLimiterTest, ATimeBeyondTheScaleIsNotWaitedForAndNotAskedForAgain) {
   EXPECT_EQ(endless->calls, 2);
 }
 
-TEST_F(RateLimiterTest, UnitsInStockOfAKeyThatIsResetBeyondTheScaleSaySo) {
-  const auto endless = std::make_shared<EndlessRefusal>();
-  endless->calls = 100;  // from now on everything is granted
-  RateLimiter allowed(endless, options());
-  const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 4});
-  ASSERT_TRUE(allowed.take("k", sms));
-  const Decision fromStock = allowed.take("k", sms);
-  EXPECT_TRUE(fromStock.allowed);
-  EXPECT_EQ(endless->calls, 101) << "the second unit was in stock";
-  EXPECT_GT(fromStock.resetAfter, 24h * 365 * 200);
-}
-
 TEST_F(RateLimiterTest, ASlotBeyondTheScaleIsNotThereAtOnce) {
   /// A store that gives a queue's slot at the end of all times.
   class LastSlot final : public RateDriver {
@@ -240,9 +229,8 @@ TEST_F(RateLimiterTest, AWaitForASlotThatIsStoppedIsARefusalAndToldAsOne) {
 }
 
 TEST_F(RateLimiterTest, ALimiterOfTheParentIsRefusedInTheChild) {
-  const RatePolicy sms = limit("5/h", {.burst = 5, .prefetch = 5});
+  const RatePolicy sms = limit("5/h");
   ASSERT_TRUE(limiter.take("k", sms));
-  ASSERT_TRUE(clock->awaitWaiters(1));  // The stock's thread is not inside malloc, say, during fork().
   const pid_t child = ::fork();
   if (child == 0) {
     bool refused = false;
@@ -257,6 +245,60 @@ TEST_F(RateLimiterTest, ALimiterOfTheParentIsRefusedInTheChild) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+/// Destroys the limiter that it hears of.
+class EndingListener final : public Listener {
+ public:
+  void on(const Event& event) override {
+    if (event.kind == EventKind::decided) limiter.reset();
+  }
+  std::optional<RateLimiter> limiter;
+};
+
+TEST_F(RateLimiterTest, ACallGoesOnThoughItsListenerDestroysTheLimiter) {
+  const RatePolicy bucket = limit("1/h"), queue = limit("1/h", {.kind = RateKind::leakyQueue});
+  const auto ending = std::make_shared<EndingListener>();
+  const auto made = [&]() -> RateLimiter& {
+    RateLimiterOptions with = options();
+    with.environment.listener = ending;
+    return ending->limiter.emplace(network, with);
+  };
+  EXPECT_TRUE(made().take("a", bucket));
+  EXPECT_FALSE(ending->limiter);
+  EXPECT_TRUE(made().take({{"b", &bucket}, {"c", &bucket}}));
+  EXPECT_FALSE(ending->limiter);
+  EXPECT_TRUE(made().takeOrWait("d", bucket, {}));
+  EXPECT_FALSE(made().takeOrWait("d", bucket, {.waitFor = 1s})) << "refused for longer than that";
+  EXPECT_TRUE(made().takeOrWait("e", queue, {.waitFor = 1s}));
+  RateSlot slot = made().reserve("f", queue);
+  EXPECT_FALSE(ending->limiter);
+  EXPECT_TRUE(slot.wait());
+  EXPECT_TRUE(slot.giveBack());
+}
+
+TEST_F(RateLimiterTest, AskingUnderNoPolicyIsRefusedBeforeAnythingIsAsked) {
+  const RatePolicy sms = limit("1/h");
+  std::string why;
+  try {
+    (void)limiter.take({{"k", &sms}, {.key = "x"}});
+  } catch (const std::invalid_argument& error) {
+    why = error.what();
+  }
+  EXPECT_EQ(why, "the limit of the key 'x' is missing: RateTake::policy must not be null");
+  EXPECT_EQ(network->calls(), 0);
+}
+
+TEST_F(RateLimiterTest, TheEndOfALimiterDoesNotWaitForTheStore) {
+  const RatePolicy sms = limit("5/h");
+  std::optional<RateLimiter> ends(std::in_place, network, options());
+  for (int key = 0; key < 100; ++key) (void)ends->take(std::to_string(key), sms);
+  network->hold();  // from now on no call returns
+  const int asked = network->calls();
+  auto ended = background([&] { ends.reset(); });
+  EXPECT_EQ(ended.wait_for(10s), std::future_status::ready);
+  EXPECT_EQ(network->calls(), asked);
+  network->release();
 }
 
 TEST_F(RateLimiterTest, AQueueLetsItsCallersGoOneByOne) {

@@ -46,15 +46,11 @@ TEST(RatePolicy, IsReadFromConfiguration) {
   EXPECT_EQ(plain.options().kind, RateKind::tokenBucket);
   EXPECT_EQ(plain.options().outage, Outage::closed);
   EXPECT_EQ(plain.limit(), 10);
-  const RatePolicy full = RatePolicy::parse("sms", {{"rate", "100/min"},
-                                                    {"kind", "leaky-meter"},
-                                                    {"outage", "local"},
-                                                    {"processes", "4"},
-                                                    {"prefetch", "20"}});
+  const RatePolicy full = RatePolicy::parse(
+      "sms", {{"rate", "100/min"}, {"kind", "leaky-meter"}, {"outage", "local"}, {"processes", "4"}});
   EXPECT_EQ(full.limit(), 100) << "the rate's count, when no burst is given";
   EXPECT_EQ(full.options().kind, RateKind::tokenBucket) << "another name of it";
   EXPECT_EQ(full.options().outage, Outage::local);
-  EXPECT_EQ(full.options().prefetch, 20);
   EXPECT_EQ(full.localLaw().limit, 25);
   for (const RateKind kind :
        {RateKind::tokenBucket, RateKind::leakyQueue, RateKind::slidingWindow, RateKind::fixedWindow}) {
@@ -98,14 +94,18 @@ TEST(RatePolicy, RefusesWhatWouldNotBeExactAndSaysWhatWouldBe) {
             "limit 'sms': burst is set, but a fixed-window has none");
 }
 
-TEST(RatePolicy, RefusesSharesThatAreEmptyAndPrefetchThatMakesNoSense) {
+TEST(RatePolicy, SaysWhatToDoAboutASettingThatIsNoLongerSupported) {
+  for (const std::string setting : {"prefetch", "prefetchIdle"}) {
+    EXPECT_EQ(refusal({{"rate", "2/s"}, {setting, "0"}}),
+              "limit 'sms': the setting '" + setting +
+                  "' is no longer supported: remove it, and each call is decided by the store; calls of one "
+                  "process for the same key share requests by themselves");
+  }
+}
+
+TEST(RatePolicy, RefusesSharesThatAreEmpty) {
   EXPECT_EQ(refusal({{"rate", "2/s"}, {"processes", "3"}}),
             "limit 'sms': processes is 3: 1 to 2 are allowed");
-  EXPECT_EQ(refusal({{"rate", "2/s"}, {"prefetch", "3"}}), "limit 'sms': prefetch is 3: 0 to 2 are allowed");
-  EXPECT_EQ(refusal({{"rate", "2/s"}, {"kind", "leaky-queue"}, {"prefetch", "1"}}),
-            "limit 'sms': prefetch is 1: 0 to 0 are allowed");
-  EXPECT_EQ(refusal(RatePolicyOptions{.rate = {2, 1s}, .prefetch = 2, .prefetchIdle = 1ms}),
-            "limit 'sms': prefetchIdle in ms is 1: 10 to 3600000 are allowed");
 }
 
 TEST(RateLaw, IsInLowestTerms) {

@@ -1,6 +1,8 @@
 // What a limiter saves: questions whose answer is known, and questions that others ask at the same moment.
 
-#include "no_threads.h"
+#include <algorithm>
+#include <atomic>
+
 #include "rate_fixture.h"
 
 namespace lockkeeper::testing {
@@ -8,7 +10,6 @@ namespace {
 
 using KnownRefusals = RateFixture;
 using AskingTogether = RateFixture;
-using Prefetch = RateFixture;
 
 TEST_F(KnownRefusals, AreNotAskedForAgainBeforeTheirTime) {
   const RatePolicy sms = limit("1/s");
@@ -185,141 +186,19 @@ TEST_F(AskingTogether, NobodyWaitsForAnothersQuestionBeyondItsOwnTime) {
   network->release();
 }
 
-TEST_F(Prefetch, AsksForManyAndHandsThemOut) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
-  for (int count = 0; count < 25; ++count) EXPECT_TRUE(limiter.take("k", sms)) << count;
-  EXPECT_FALSE(limiter.take("k", sms));
-  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{10, 10, 10, 10}));
-}
-
-TEST_F(Prefetch, IsForSingleUnitsOnly) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
-  ASSERT_TRUE(limiter.take("k", sms));
-  ASSERT_TRUE(limiter.take("k", sms, 2));
-  EXPECT_EQ(network->times(), (std::vector<std::int64_t>{10, 1}));
-  EXPECT_EQ(other.peek("k", sms).remaining, 13);
-}
-
-TEST_F(Prefetch, IsChargedBeforeItIsHandedOutSoThatADeathWastesAndNeverOversells) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
-  int allowed = 0;
-  static auto* const dead = new std::vector<RateLimiter*>;  // never destroyed, so that nothing is given back
-  for (int life = 0; life < 10; ++life) {
-    dead->push_back(new RateLimiter(network, options()));
-    if (dead->back()->take("k", sms)) ++allowed;
+TEST_F(AskingTogether, WhatIsChargedIsWhatIsAllowedHoweverManyCallAtOnce) {
+  const RatePolicy sms = limit("1/h", {.burst = 700});
+  std::atomic<std::int64_t> allowed = 0;
+  std::vector<std::future<void>> all;
+  for (int caller = 0; caller < 16; ++caller) {
+    all.push_back(background([&, cost = std::int64_t{caller % 3 + 1}] {
+      for (int call = 0; call < 20; ++call) {
+        if (limiter.take("k", sms, cost)) allowed += cost;
+      }
+    }));
   }
-  EXPECT_EQ(allowed, 3);
-  while (other.take("k", sms)) ++allowed;
-  EXPECT_LE(allowed, 25);
-}
-
-TEST_F(Prefetch, WhatLiesIdleGoesBack) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
-  ASSERT_TRUE(limiter.take("k", sms));
-  EXPECT_EQ(other.peek("k", sms).remaining, 15);
-  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s));
-  const int asked = network->calls();
-  clock->advance(1s);
-  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
-  EXPECT_EQ(network->calls(), asked + 1);
-  EXPECT_EQ(other.peek("k", sms).remaining, 24);
-  EXPECT_TRUE(limiter.take("k", sms));
-}
-
-TEST_F(Prefetch, AllGoesBackWithTheLimiter) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10});
-  {
-    RateLimiter brief(network, options());
-    ASSERT_TRUE(brief.take("k", sms));
-    ASSERT_TRUE(brief.take("l", sms));
-  }
-  EXPECT_EQ(other.peek("k", sms).remaining, 24);
-  EXPECT_EQ(other.peek("l", sms).remaining, 24);
-}
-
-TEST_F(Prefetch, WhatGoesBackLiftsARefusal) {
-  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10, .prefetchIdle = 1s});
-  ASSERT_TRUE(limiter.take("k", sms));
-  const Decision refused = limiter.take("k", sms, 5);
-  EXPECT_FALSE(refused.allowed);
-  EXPECT_EQ(refused.retryAfter, 5h);
-  ASSERT_TRUE(clock->awaitWakeUpAt(clock->now() + 1s));
-  clock->advance(1s);
-  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max())) << "given back";
-  ASSERT_EQ(other.peek("k", sms).remaining, 9);
-  EXPECT_TRUE(limiter.take("k", sms, 5));
-}
-
-TEST_F(Prefetch, IsHandedOutThoughCallsOfSeveralLimitsAreRefused) {
-  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10});
-  ASSERT_TRUE(limiter.take("k", sms));
-  ASSERT_FALSE(limiter.take({{"k", &sms}, {"l", &sms}}));
-  for (int count = 0; count < 9; ++count) EXPECT_TRUE(limiter.take("k", sms)) << count;
-  EXPECT_FALSE(limiter.take("k", sms));
-}
-
-TEST_F(Prefetch, IsLookedAfterUntilNothingLiesIdle) {
-  const RatePolicy sms = limit("1/h", {.burst = 100, .prefetch = 10, .prefetchIdle = 1s});
-  const Instant start = clock->now();
-  ASSERT_TRUE(limiter.take("k", sms));
-  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1s));
-  clock->advance(600ms);
-  ASSERT_TRUE(limiter.take("k", sms)) << "used: idle a second from now";
-  clock->advance(400ms);
-  ASSERT_TRUE(clock->awaitWakeUpAt(start + 1600ms));
-  EXPECT_EQ(other.peek("k", sms).remaining, 90);
-  clock->advance(600ms);
-  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
-  EXPECT_EQ(other.peek("k", sms).remaining, 98);
-}
-
-TEST_F(Prefetch, IsForABoundedNumberOfKeysSoThatIdleUnitsGoBackInTime) {
-  constexpr int mostKeys = 4096;
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
-  for (int key = 0; key < mostKeys; ++key) {
-    ASSERT_TRUE(limiter.take(std::to_string(key), sms));
-    ASSERT_EQ(network->times().back(), 10) << key;
-  }
-  ASSERT_TRUE(limiter.take("new", sms));
-  EXPECT_EQ(network->times().back(), 1);
-  network->hold();
-  clock->advance(1s);
-  ASSERT_TRUE(network->awaitHeld(1)) << "the first units go back";
-  auto asking = background([&] { return limiter.take("new", sms); });
-  ASSERT_TRUE(network->awaitHeld(2));
-  EXPECT_EQ(network->times().back(), 1) << "the others are still to go back";
-  network->release();
-  EXPECT_TRUE(asking.get());
-  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
-  ASSERT_TRUE(limiter.take("new", sms));
-  EXPECT_EQ(network->times().back(), 10);
-}
-
-TEST_F(Prefetch, WorksAlthoughNoThreadCanBeStarted) {
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
-  const auto withoutThread = [&](RateLimiter& asked, const char* key) {
-    const test::NoThreads none;
-    return asked.take(key, sms);
-  };
-  EXPECT_TRUE(withoutThread(limiter, "k"));
-  EXPECT_TRUE(limiter.take("l", sms)) << "starts the thread";
-  clock->advance(1s);
-  ASSERT_TRUE(clock->awaitWakeUpAt(Instant::max()));
-  EXPECT_EQ(other.peek("k", sms).remaining, 24);
-  {
-    RateLimiter brief(network, options());
-    EXPECT_TRUE(withoutThread(brief, "m"));
-  }
-  EXPECT_EQ(other.peek("m", sms).remaining, 24) << "all goes back with the limiter";
-}
-
-TEST_F(Prefetch, IsForgottenWithAReset) {
-  const RatePolicy sms = limit("1/h", {.burst = 10, .prefetch = 10});
-  ASSERT_TRUE(limiter.take("k", sms));
-  limiter.reset("k", sms);
-  int allowed = 0;
-  while (limiter.take("k", sms)) ++allowed;
-  EXPECT_EQ(allowed, 10);
+  for (auto& each : all) each.get();
+  EXPECT_EQ(other.peek("k", sms).remaining, 700 - allowed);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "../limit/rate_fixture.h"
 #include "each_allocation.h"
-#include "short_after_waiting.h"
 
 namespace lockkeeper::testing {
 namespace {
@@ -47,21 +46,6 @@ TEST_F(LimitShortage, EveryCallerInLineIsAnswered) {
                          return true;
                        });
                      });
-}
-
-TEST_F(LimitShortage, UnitsThatLieIdleEndNoProcess) {
-  const auto shortClock = std::make_shared<ShortAfterWaiting>(clock);
-  RateLimiterOptions made = options();
-  made.environment.clock = shortClock;
-  std::optional<RateLimiter> prefetching(std::in_place, network, made);
-  const RatePolicy sms = limit("1/h", {.burst = 25, .prefetch = 10, .prefetchIdle = 1s});
-  for (int i = 0; i < 24; ++i) {
-    ASSERT_TRUE(prefetching->take(key + std::to_string(i), sms));
-    ASSERT_TRUE(clock->awaitWaiters(1));
-    clock->advance(2s);
-  }
-  prefetching.reset();
-  EXPECT_GT(shortClock->failures, 0);
 }
 
 TEST_F(LimitShortage, ARefusalThatCannotBeRememberedIsARefusal) {

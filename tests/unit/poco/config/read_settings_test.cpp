@@ -140,6 +140,16 @@ TEST(ReadSettings, NamesTheNearestKnownSetting) {
   EXPECT_EQ(settingsRefusal("lockkeeperr.store = x\nshop.limits = 3\n"), "accepted") << "not ours";
 }
 
+TEST(ReadSettings, SaysWhatToDoInsteadOfASettingThatIsNoLongerSupported) {
+  for (const std::string setting :
+       {"lockkeeper.limits.shop.sms.prefetch", "lockkeeper.limits.sms.prefetchIdle"}) {
+    EXPECT_EQ(settingsRefusal(setting + " = 0\n"),
+              "the setting '" + setting +
+                  "' is no longer supported: remove it, and each call is decided by the store; calls of one "
+                  "process for the same key share requests by themselves");
+  }
+}
+
 TEST(ReadSettings, NamesMayHaveDots) {
   const std::string name = "lockkeeper.limits.shop.sms.rate";
   EXPECT_EQ(readSettings(*properties(name + " = 3/h\n")).policies().at("shop.sms").limit(), 3);

@@ -74,7 +74,6 @@ TEST(SettingTable, ItsDefaultsOfLimitsAreTheLibrarys) {
   EXPECT_EQ(options.kind, plain.kind);
   EXPECT_EQ(options.outage, plain.outage);
   EXPECT_EQ(options.processes, plain.processes);
-  EXPECT_EQ(options.prefetch, plain.prefetch);
 }
 
 TEST(SettingTable, EachDefaultCanBeWrittenAsItIsShown) {

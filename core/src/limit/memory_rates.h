@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/process_mutex.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/internal/string_map.h"
-#include "memory/process_mutex.h"
 
 namespace lockkeeper::detail {
 

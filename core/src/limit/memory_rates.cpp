@@ -1,4 +1,4 @@
-#include "memory/memory_rates.h"
+#include "limit/memory_rates.h"
 
 #include <algorithm>
 
