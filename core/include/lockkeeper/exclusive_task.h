@@ -73,8 +73,8 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
 
  private:
   friend class detail::TickLoop;
-  /// As run(), with what is told when the lock is taken.
-  TaskOutcome run(const std::stop_token& stop, TaskOutcome whenTaken, std::string_view why) const;
+  /// As run(), but tells nobody what it returns; `failure` is why the store failed, if it did.
+  TaskOutcome attempt(const std::stop_token& stop, Instant began, std::string& failure) const;
   TaskOutcome work(Lock& lock, Instant began, const std::stop_token& stop) const;
   void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
 

@@ -49,11 +49,15 @@ ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions o
   checkOptions(options_);
 }
 
-TaskOutcome ExclusiveTask::run(std::stop_token stop) const { return run(stop, TaskOutcome::skipped, {}); }
-
-TaskOutcome ExclusiveTask::run(const std::stop_token& stop, TaskOutcome whenTaken,
-                               std::string_view why) const {
+TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
   const Instant began = manager_->environment().clock->now();
+  std::string failure;
+  const TaskOutcome outcome = attempt(stop, began, failure);
+  tell(outcome, began, failure);
+  return outcome;
+}
+
+TaskOutcome ExclusiveTask::attempt(const std::stop_token& stop, Instant began, std::string& failure) const {
   std::optional<Lock> lock;
   TaskOutcome outcome = TaskOutcome::stopped;
   try {
@@ -62,15 +66,13 @@ TaskOutcome ExclusiveTask::run(const std::stop_token& stop, TaskOutcome whenTake
       options.stop = stop;
       lock = manager_->tryLock(options_.name, options);
       const bool stopped = stop.stop_requested() || manager_->stopped();
-      outcome = stopped ? TaskOutcome::stopped : whenTaken;
+      outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
     }
   } catch (const std::exception& error) {
-    tell(TaskOutcome::storeFailed, began, error.what());
+    failure = error.what();
     return TaskOutcome::storeFailed;
   }
-  if (lock) outcome = work(*lock, began, stop);
-  tell(outcome, began, !lock && outcome == whenTaken ? why : std::string_view{});
-  return outcome;
+  return lock ? work(*lock, began, stop) : outcome;
 }
 
 TaskOutcome ExclusiveTask::work(Lock& lock, Instant began, const std::stop_token& stop) const {

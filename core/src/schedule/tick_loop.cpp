@@ -189,6 +189,21 @@ void TickLoop::tryAgain(sys_seconds tick) {
 TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   const Instant began = clock().now();
   const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
+  if (claimed_ != tick) {
+    const Attempt claimed = claim(tick, latest, began);
+    if (claimed != Attempt::run) return claimed;
+    claimed_ = tick;
+  }
+  if (clock().wallNow() > tick + latest + slowestClaim) {
+    // Whoever ran it may have claimed it so long ago that the store has forgotten.
+    tellMissed(tick, "its lock was granted too late");
+    return Attempt::notRun;
+  }
+  return runClaimed(tick, began);
+}
+
+/// Takes the tick's lock and leaves it taken. `run` when this process is to run the tick.
+TickLoop::Attempt TickLoop::claim(sys_seconds tick, milliseconds latest, Instant began) {
   LockOptions options;
   options.ttl = keptFor(latest, options_);
   options.waitFor = milliseconds{0};
@@ -198,7 +213,7 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   options.stop = stopped_.get_token();
   try {
     auto claim = task_->manager_->tryLock(keyOf(task_->name(), tick), options);
-    if (!claim && failed_ == tick && began < givenBackAt_) return Attempt::storeFailed;
+    if (!claim && isBeingGivenBack(tick, began)) return Attempt::storeFailed;
     if (!claim) {
       tell(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
       return Attempt::notRun;
@@ -208,24 +223,46 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
       tell(TaskOutcome::stopped, began);
       return Attempt::notRun;
     }
-    claim->releaseHeldFor(*options.ttl);
+    // After any other result, the lock stays taken at least as long as was asked for in the beginning.
+    if (claim->releaseHeldFor(*options.ttl) == ReleaseResult::notOwner) {
+      tellMissed(tick, "its lock was lost before the run began");
+      return Attempt::notRun;
+    }
   } catch (const std::exception& error) {
-    if (failed_ != tick) tell(TaskOutcome::storeFailed, began, error.what());
-    givenBackAt_ = clock().now() + timeToGiveBack;
-    return Attempt::storeFailed;
+    return storeFailed(tick, began, error.what());
   }
-  if (clock().wallNow() > tick + latest + slowestClaim) {
-    // Whoever ran it may have claimed it so long ago that the store has forgotten.
-    tellMissed(tick, "its lock was granted too late");
-    return Attempt::notRun;
-  }
+  return Attempt::run;
+}
+
+/// Nobody else runs a tick that was claimed, so the lock of the task is asked for again as long as the store
+/// fails.
+TickLoop::Attempt TickLoop::runClaimed(sys_seconds tick, Instant began) {
   try {
-    const std::string why = "the tick of " + text(tick) + ": another run goes on";
-    const TaskOutcome outcome = task_->run(stopped_.get_token(), TaskOutcome::missed, why);
-    return outcome == TaskOutcome::missed ? Attempt::notRun : Attempt::run;
+    std::string failure;
+    const TaskOutcome outcome = task_->attempt(stopped_.get_token(), began, failure);
+    if (outcome == TaskOutcome::storeFailed) return storeFailed(tick, began, failure);
+    if (outcome == TaskOutcome::skipped) {
+      if (isBeingGivenBack(tick, began)) return Attempt::storeFailed;
+      tellMissed(tick, "another run goes on");
+      return Attempt::notRun;
+    }
+    tell(outcome, began);
   } catch (...) {
-    return Attempt::run;  // the listener was told what the work threw
+    // The listener was told what the work threw.
   }
+  return Attempt::run;
+}
+
+/// Tells it once for each tick.
+TickLoop::Attempt TickLoop::storeFailed(sys_seconds tick, Instant began, std::string_view why) {
+  if (failed_ != tick) tell(TaskOutcome::storeFailed, began, why);
+  givenBackAt_ = clock().now() + timeToGiveBack;
+  return Attempt::storeFailed;
+}
+
+/// Whether a lock that is busy may be what an earlier request of this process for it has taken.
+bool TickLoop::isBeingGivenBack(sys_seconds tick, Instant began) const {
+  return failed_ == tick && began < givenBackAt_;
 }
 
 void TickLoop::tell(TaskOutcome outcome, Instant began, std::string_view text) const {

@@ -50,6 +50,10 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   /// What came of a tick.
   enum class Attempt { run, notRun /* certainly */, storeFailed };
   Attempt attempt(std::chrono::sys_seconds tick);
+  Attempt claim(std::chrono::sys_seconds tick, std::chrono::milliseconds latest, Instant began);
+  Attempt runClaimed(std::chrono::sys_seconds tick, Instant began);
+  Attempt storeFailed(std::chrono::sys_seconds tick, Instant began, std::string_view why);
+  bool isBeingGivenBack(std::chrono::sys_seconds tick, Instant began) const;
   void tryAgain(std::chrono::sys_seconds tick);
   void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
   void tellMissed(std::chrono::sys_seconds first, const std::string& why) const;
@@ -60,10 +64,11 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   const Schedule schedule_;
   const ScheduleOptions options_;
   const ForkGuard forkGuard_;
-  std::chrono::sys_seconds passed_{};                 // all ticks up to this moment are done with
-  std::chrono::sys_seconds due_{};                    // the first one after it
-  std::optional<std::chrono::sys_seconds> failed_{};  // the due one, when the store has failed at it,
-  Instant askAgainAt_ = Instant::min();               // and when it is asked again
+  std::chrono::sys_seconds passed_{};                  // all ticks up to this moment are done with
+  std::chrono::sys_seconds due_{};                     // the first one after it
+  std::optional<std::chrono::sys_seconds> failed_{};   // the due one, when the store has failed at it,
+  Instant askAgainAt_ = Instant::min();                // and when it is asked again
+  std::optional<std::chrono::sys_seconds> claimed_{};  // the last tick whose lock this process has taken
   Instant givenBackAt_ = Instant::min();
   bool setBack_ = false;  // the wall clock, behind what is done with
   Backoff pauses_;

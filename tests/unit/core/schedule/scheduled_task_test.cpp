@@ -88,6 +88,10 @@ class World {
         "", [&](auto, auto&) { return !(any = true); }, Instant::max());
     return any;
   }
+  /// Returns when a manager has given back what a claim of this key has taken whose reply was lost.
+  void awaitFree(const std::string& key) const {
+    while (store->holder(key, Instant::max())) clock->advance(1ms);
+  }
   /// Nobody is awake meanwhile.
   void leap(seconds length) const { clock->advance(length); }
   void leapTo(const char* when) const { clock->advance(moment(when) - clock->wallNow()); }
@@ -329,6 +333,64 @@ TEST(ScheduledTaskTest, AStoreThatIsDownAtATickIsAskedAgainAsLongAsTheTickIsInTi
     world.pass(3600s);
     EXPECT_EQ(world.runs.size(), 2U);
   }
+}
+
+TEST(ScheduledTaskTest, AStoreThatFailsBetweenTheTickAndTheTaskIsAskedAgainByWhoHasTheTick) {
+  for (const Missed policy : {Missed::skip, Missed::once}) {
+    for (const Fault fault : {Fault::unavailable, Fault::requestLost, Fault::replyLost}) {
+      SCOPED_TRACE(static_cast<int>(fault));
+      World world("2026-01-01 00:59:59");
+      Machine& machine = world.start(Schedule::every(1h), 0s, {.missed = policy});
+      Machine& other = world.start(Schedule::every(1h), -5s, {.missed = policy});
+      if (policy == Missed::once) world.pass(1s, 1s);
+      world.runs.clear();
+      machine.outcomes.clear();
+      if (policy == Missed::once) world.leapTo("2026-01-01 01:59:59");
+      int claims = 0;
+      machine.network->onAcquired = [&] {
+        if (++claims == 1) machine.network->fail(Call::acquire, {fault, fault});
+      };
+      world.pass(1s);
+      EXPECT_THAT(world.runs, ElementsAre());
+      EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::storeFailed}));
+      world.awaitFree("report");
+      world.pass(20s);
+      ASSERT_EQ(world.runs.size(), 1U);
+      EXPECT_EQ(world.runs.front().machine, 0U);
+      EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::storeFailed, done}));
+      EXPECT_EQ(other.outcomes.back(), skipped);
+      world.pass(3600s, 5s);
+      EXPECT_EQ(world.runs.size(), 2U) << "the next tick comes";
+    }
+  }
+}
+
+TEST(ScheduledTaskTest, AStoreThatFailsTooLongBetweenTheTickAndTheTaskIsAMissedTick) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  machine.network->onAcquired = [&] { machine.network->failAlways(Call::acquire, Fault::unavailable); };
+  world.pass(120s);
+  EXPECT_THAT(world.runs, ElementsAre());
+  EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::storeFailed, missed}));
+  EXPECT_EQ(machine.reasons.back(), "the tick of 2026-01-01T01:00:00Z: the store did not answer in time");
+}
+
+TEST(ScheduledTaskTest, ATickWhoseLockIsNotThisMachinesAnyMoreIsNotRunByIt) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  Machine& other = world.start(Schedule::every(1h), -5s);
+  bool broken = false;
+  machine.network->onAcquired = [&] {
+    if (std::exchange(broken, true)) return;
+    EXPECT_TRUE(world.store->breakLock("report@2026-01-01T01:00:00Z", Instant::max()));
+  };
+  world.pass(30s);
+  EXPECT_EQ(machine.outcomes, (Outcomes{missed}));
+  EXPECT_THAT(machine.reasons,
+              ElementsAre("the tick of 2026-01-01T01:00:00Z: its lock was lost before the run began"));
+  ASSERT_EQ(world.runs.size(), 1U);
+  EXPECT_EQ(world.runs.front().machine, 1U);
+  EXPECT_EQ(other.outcomes, (Outcomes{done}));
 }
 
 TEST(ScheduledTaskTest, AStoreThatIsDownForLongerIsAMissedTickAndTheNextOneComes) {
