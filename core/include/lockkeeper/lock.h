@@ -91,8 +91,8 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   /// was acquired, but 24 h from now at most. Nothing waits for that: the lease is renewed once more, for
   /// just the rest, and ends in the store. `released` then means that the store has confirmed this; after any
   /// other result, or when the lock is lost already, the lease is left as it is and ends by itself. So the
-  /// promise holds in any case when `atLeast` is not longer than the lock's ttl, unless the lock has come to
-  /// a waiting call on Redis and was not renewed since. Blocks for one attempt. Never throws.
+  /// promise holds in any case when `atLeast` is not longer than the lock's ttl. Blocks for one attempt.
+  /// Never throws.
   ReleaseResult releaseHeldFor(std::chrono::milliseconds atLeast) noexcept;
 
  private:

@@ -184,8 +184,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// `held` for other processes that work for the same owner: withOwner() lets them in. Its `ended` never
   /// fires: whoever passes it on makes one that does. Empty when `held` is not a lock of this manager or is
   /// lost, and when the store does not tell its grant from those of others, such as two shares of holders
-  /// with the same ManagerOptions::owner. One attempt that only reads, and before it a renewal if the lease
-  /// is a brief one, as after a hand-over on Redis; throws as holder() and Lock::renew().
+  /// with the same ManagerOptions::owner. One attempt that only reads; throws as holder().
   [[nodiscard]] std::optional<OwnerToken> ownerToken(const Lock& held);
 
   /// How many locks of this manager are LockState::suspect now: their last renewal failed, or the store may

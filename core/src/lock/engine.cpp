@@ -367,9 +367,7 @@ bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
           .resend = sent || queued,
           .turns = !std::exchange(atOnce, false) && lease.turn.isFollowed() ? mostTurns : std::uint8_t{1},
           .ahead = call.terms.ahead,
-          .waits = call.waitUntil > call.began,
-          .renews = lease.renew == Renew::automatic && lease.margin == Lease::tenthOfLease &&
-                    !call.terms.fullLease};
+          .waits = call.waitUntil > call.began};
       const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
       sent = false;
       withdrawn = false;
@@ -702,15 +700,7 @@ std::optional<Holder> Engine::holder(std::string_view key) {
 std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
   refuseInherited();
   if (held.engine_.get() != this || !held.valid()) return std::nullopt;
-  Lease& lease = *held.lease_;
-  // Who works for the owner gets what is left of the lease, and may renew by hand.
-  if (keeper_->isBrief(lease)) {
-    try {
-      renew(lease);
-    } catch (const LockLost&) {
-      return std::nullopt;
-    }
-  }
+  const Lease& lease = *held.lease_;
   const Claim claim = lease.claim();
   const std::optional<Fence> fence = lease.fence();
   std::vector<Holder> holders;

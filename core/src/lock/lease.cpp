@@ -101,13 +101,11 @@ void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noex
   turnsLeft = static_cast<std::uint8_t>(std::max(turns, std::uint32_t{1}) - 1);
   if (turnsLeft > 0) {
     // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
-    const std::chrono::nanoseconds brief = (now - grant.leasedFrom) / 4;
-    turn.stay() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : brief),
+    const std::chrono::nanoseconds quarter = (now - grant.leasedFrom) / 4;
+    turn.stay() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : quarter),
                    .askedAt = grant.leasedFrom};
   }
   leased(grant.leasedFrom, saturated(grant.leasedFor));
-  // It gets its length soon, unless its holder is done by then.
-  if (isBrief()) renewAt = saturatingAdd(grant.leasedFrom, length / 10);
 }
 
 bool Lease::succeed(const Lease& former, Instant now) noexcept {

@@ -155,9 +155,6 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// The store has not confirmed it lately.
   bool suspect() const noexcept { return state.load(std::memory_order_acquire) == LockState::suspect; }
 
-  /// A short lease to begin with, as AcquireRequest::renews permits: to be renewed soon.
-  bool isBrief() const noexcept { return renew == Renew::automatic && length < ttl / 2; }
-
   /// The store has granted the claim, just `now`, for so many `turns`.
   void granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept;
 

@@ -274,11 +274,6 @@ void LeaseKeeper::freed(Lease& lease) noexcept {
   planLook(now);
 }
 
-bool LeaseKeeper::isBrief(Lease& lease) {
-  const std::lock_guard held(shardOf(lease.token).mutex);
-  return lease.isBrief();
-}
-
 std::optional<LocalQueue::Stay> LeaseKeeper::stayOf(Lease& lease) {
   const std::lock_guard held(shardOf(lease.token).mutex);
   // Its turn is its own no longer than that.

@@ -47,9 +47,6 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Lease::startHolding(), for a lease that is kept already.
   void startHolding(Lease& lease, const LockTerms& terms);
 
-  /// Lease::isBrief(), for a lease that is kept already.
-  bool isBrief(Lease& lease);
-
   /// Ends that, because the holder releases. False when the lease was lost or released before.
   bool remove(Lease& lease) noexcept;
   /// Likewise, and the lease is left to end in the store at `end`. The caller sees to that by

@@ -27,8 +27,7 @@ struct LockTerms {
   std::optional<std::chrono::milliseconds> maxHold;  ///< At most 100 years: more is no bound.
   std::stop_token stop;
   std::optional<Share> share;
-  bool ahead = false;      ///< As in AcquireRequest.
-  bool fullLease = false;  ///< The first lease is not shorter than `ttl`, even if it is renewed.
+  bool ahead = false;  ///< As in AcquireRequest.
 };
 
 /// `call`, completed by the manager's `defaults` and these by the documented ones; waitFor by `unnamedWait`.

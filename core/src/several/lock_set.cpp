@@ -82,7 +82,6 @@ bool LockSet::State::takeAll(std::span<const std::string_view> keys, const detai
   // What is taken first is kept, while the others are waited for, however it will be kept then.
   detail::LockTerms taking = terms;
   taking.renew = Renew::automatic;
-  taking.fullLease = terms.renew != Renew::automatic;
   taking.maxHold.reset();
   const Instant until =
       terms.waitFor == forever ? Instant::max() : saturatingAdd(engine_->now(), terms.waitFor);

@@ -18,7 +18,8 @@ constexpr std::size_t masters = 3;
 // As in redis_stores.cpp.
 constexpr const char* addWaiterOfOneKey =
     "redis.call('ZADD', KEYS[1], 1, 'dead') "
-    "redis.call('HSET', KEYS[2], 'dead', string.format('%.0f 1 ', redis.call('TIME')[1] * 1000 + 4000)) "
+    "redis.call('HSET', KEYS[2], 'dead', string.format('%.0f 1 1000 0 ', redis.call('TIME')[1] * 1000 + "
+    "4000)) "
     "return 1";
 
 std::size_t queuedAt(const test::RedisServer& node) {

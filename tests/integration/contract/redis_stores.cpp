@@ -58,7 +58,7 @@ constexpr const char* addWaiter =
     "if redis.call('EXISTS', ARGV[1]) == 1 then "
     "redis.call('ZADD', '{' .. ARGV[1] .. '}:lockkeeper:queue', 1, 'dead') "
     "redis.call('HSET', '{' .. ARGV[1] .. '}:lockkeeper:waiters', 'dead', "
-    "string.format('%.0f 1 ', redis.call('TIME')[1] * 1000 + 4000)) "
+    "string.format('%.0f 1 1000 0 ', redis.call('TIME')[1] * 1000 + 4000)) "
     "end end return 1";
 
 /// With what the suite needs to know of the queues on `server`.

@@ -22,14 +22,5 @@ TEST(LockValue, IsTheTokenAndTheLabel) {
   }
 }
 
-TEST(LockValue, ShowsWhomTheKeyIsOfferedTo) {
-  const std::string token(32, 'a');
-  EXPECT_EQ(textIn(token + "@host:1@")->owner, "host:1");
-  EXPECT_EQ(textIn(token + "@")->owner, "");
-  EXPECT_EQ(textIn(token + "@host:1@2/5@")->share, (Share{2, 5}));
-  EXPECT_EQ(withoutOffer(token + "@host:1@"), token + "@host:1");
-  EXPECT_EQ(withoutOffer(token + "@host:1"), token + "@host:1");
-}
-
 }  // namespace
 }  // namespace lockkeeper::redis

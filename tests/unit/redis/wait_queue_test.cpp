@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,14 +18,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where one claim waits, and is told that it has the key as soon as it can hear that.
-class OfferingServer {
+/// Where one claim waits: its first look finds the key busy, and as soon as it can hear that, it is told that
+/// it has the key. Another look finds that, too.
+class GrantingServer {
  public:
   static constexpr Fence fenceOfMessage = 7;
-  static constexpr Fence fenceOfReply = 8;
+  static constexpr Fence fenceOfLook = 8;
 
-  /// Says `afterMessage` in the same breath.
-  explicit OfferingServer(std::string afterMessage) : afterMessage_(std::move(afterMessage)) {}
+  /// `beforeMessage` is called just before the message, which `afterMessage` follows in the same breath.
+  explicit GrantingServer(std::function<void()> beforeMessage, std::string afterMessage = {})
+      : beforeMessage_(std::move(beforeMessage)), afterMessage_(std::move(afterMessage)) {}
 
   std::uint16_t port() const { return server_.port(); }
 
@@ -45,39 +48,64 @@ class OfferingServer {
   }
 
   void answer(ScriptedServer::Peer& peer, const std::vector<std::string>& arguments) {
-    if (arguments[0] != "wait") return peer.say("*2\r\n:1\r\n:" + std::to_string(fenceOfReply) + "\r\n");
+    if (told_) return peer.say("*2\r\n:1\r\n:" + std::to_string(fenceOfLook) + "\r\n");
     peer.say("*4\r\n:0\r\n:60000\r\n" + bulk("1") + ":0\r\n");
-    const std::string& number = arguments[3];
-    const std::string& channel = arguments[4];
+    const std::string& number = arguments[2];
+    const std::string& channel = arguments[3];
     if (channel.empty()) return;
-    const std::string grant = number + " fence " + std::to_string(fenceOfMessage);
+    beforeMessage_();
+    told_ = true;
+    const std::string grant = number + " grant " + std::to_string(fenceOfMessage);
     subscribed_.load()->say("*3\r\n" + bulk("message") + bulk(channel) + bulk(grant) + afterMessage_);
   }
 
+  const std::function<void()> beforeMessage_;
   const std::string afterMessage_;
+  std::atomic<bool> told_ = false;
   std::atomic<ScriptedServer::Peer*> subscribed_ = nullptr;
   const ScriptedServer server_{[this](ScriptedServer::Peer& peer, int) { serve(peer); }};
 };
 
-std::optional<Fence> fenceOfWaiter(const OfferingServer& server) {
-  RedisOptions options;
-  options.port = server.port();
-  Environment environment;
-  environment.clock = std::make_shared<testing::FakeClock>();
-  RedisDriver driver(options, environment);
-  const AcquireRequest request{.claim = {"k", Token::generate(*environment.random), "waiter"},
-                               .ttl = 30s,
-                               .deadline = environment.clock->now() + 1s,
-                               .renews = true};
-  const AcquireResult result = driver.acquireWaiting(request, 1min, {});
-  const auto* const granted = std::get_if<Granted>(&result);
-  return granted == nullptr ? std::nullopt : granted->fence;
+class WaitQueueTest : public ::testing::Test {
+ protected:
+  std::optional<Granted> waitAt(const GrantingServer& server) {
+    RedisOptions options;
+    options.port = server.port();
+    Environment environment;
+    environment.clock = clock;
+    RedisDriver driver(options, environment);
+    const AcquireRequest request{.claim = {"k", Token::generate(*environment.random), "waiter"},
+                                 .ttl = 20s,
+                                 .deadline = clock->now() + 1s};
+    const AcquireResult result = driver.acquireWaiting(request, 1min, {});
+    const auto* const granted = std::get_if<Granted>(&result);
+    return granted == nullptr ? std::nullopt : std::optional(*granted);
+  }
+
+  const std::shared_ptr<testing::FakeClock> clock = std::make_shared<testing::FakeClock>();
+  const Instant began = clock->now();
+};
+
+TEST_F(WaitQueueTest, ALeaseOfWhichAMessageTellsCountsFromTheLastLook) {
+  const auto granted = waitAt(GrantingServer([&] { clock->advance(5s); }));
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->fence, GrantingServer::fenceOfMessage);
+  EXPECT_EQ(granted->leasedFrom, began);
+  EXPECT_EQ(granted->leasedFor, 20s);
 }
 
-TEST(WaitQueue, AMessageGrantsTheKeyUnlessItsConnectionIsLeftJustThen) {
-  EXPECT_EQ(fenceOfWaiter(OfferingServer("")), OfferingServer::fenceOfMessage);
-  EXPECT_EQ(fenceOfWaiter(OfferingServer("-ERR the server is another one\r\n")),
-            OfferingServer::fenceOfReply);
+TEST_F(WaitQueueTest, ALeaseOfMoreThanAQuarterOfItsTtlIsRenewedFirst) {
+  const auto granted = waitAt(GrantingServer([&] { clock->advance(5001ms); }));
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->fence, GrantingServer::fenceOfLook);
+  EXPECT_EQ(granted->leasedFrom, began + 5001ms);
+  EXPECT_EQ(granted->leasedFor, 20s);
+}
+
+TEST_F(WaitQueueTest, AMessageOnAConnectionThatIsLeftJustThenGrantsNothingByItself) {
+  const auto granted = waitAt(GrantingServer([] {}, "-ERR the server is another one\r\n"));
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->fence, GrantingServer::fenceOfLook);
 }
 
 }  // namespace

@@ -27,11 +27,12 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
   virtual ~Waitable() = default;
 
   /// Like LockDriver::acquire, but waits in the store's queue: until granted, for `waitFor` at most (then
-  /// Busy) or until `stop` is triggered (then Busy). Core calls it for a key that acquire() has just found
-  /// busy, or that another caller has waited for a moment ago, and polls with acquire() when there is no
-  /// place in the queue (Busy at once). A key that is free is granted. `request.deadline` is for what comes
-  /// before the wait; what must be asked after it is bounded by one I/O timeout. After OutcomeUnknown the
-  /// claim may still be in the queue: core calls again with the same token, which finds its place, or
+  /// Busy) or until `stop` is triggered (then Busy). The lease is one of `request.ttl` as after acquire(),
+  /// and not older than a quarter of that when the call returns. Core calls it for a key that acquire() has
+  /// just found busy, or that another caller has waited for a moment ago, and polls with acquire() when there
+  /// is no place in the queue (Busy at once). A key that is free is granted. `request.deadline` is for what
+  /// comes before the wait; what must be asked after it is bounded by one I/O timeout. After OutcomeUnknown
+  /// the claim may still be in the queue: core calls again with the same token, which finds its place, or
   /// releases it. After WithdrawalUnknown, it only releases it.
   [[nodiscard]] virtual AcquireResult acquireWaiting(const AcquireRequest& request,
                                                      std::chrono::nanoseconds waitFor,

@@ -48,9 +48,6 @@ struct AcquireRequest {
   /// The caller waits for a key that is busy, and will ask again. Of several keys that are claimed together,
   /// a driver may claim those behind the busy one, too, if it has given them back when it returns.
   bool waits = false;
-  /// The caller renews the lease before it ends. So a driver may give a shorter one than `ttl` to begin with,
-  /// of a second at least, where that saves a request.
-  bool renews = false;
 };
 
 /// The store granted the claim.

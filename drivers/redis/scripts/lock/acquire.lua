@@ -1,5 +1,5 @@
--- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free, holds that value already (a request that was sent
--- twice), or is offered to it (scripts/queue/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
+-- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free or holds that value already: by a request that was sent
+-- twice, or from the queue (scripts/queue/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
 --
 -- KEYS[2], the fence counter (fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
 --
@@ -16,19 +16,16 @@ local wanted = tonumber(ARGV[4] or 1)
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   -- pcall, because a key of another type is somebody else's lock and no fault.
   local value = redis.pcall('GET', KEYS[1])
+  if value ~= ARGV[1] then
+    return {0, redis.call('PTTL', KEYS[1])}
+  end
   -- A claim that was granted before has one turn, even if it has lost its counter.
   wanted = 1
-  if value == ARGV[1] then
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
-    -- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
-    local fence = KEYS[2] and tonumber(redis.pcall('GET', KEYS[2]))
-    if fence then
-      return {1, fence}
-    end
-  elseif value == ARGV[1] .. '@' then
-    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  else
-    return {0, redis.call('PTTL', KEYS[1])}
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  -- Nobody else was granted the key meanwhile, so the counter still is this grant's fence, or the last one of its turns.
+  local fence = KEYS[2] and tonumber(redis.pcall('GET', KEYS[2]))
+  if fence then
+    return {1, fence}
   end
 end
 if not KEYS[2] then

@@ -1,9 +1,9 @@
 -- Gives the claim ARGV[1] its share of KEYS[1], ARGV[3] of ARGV[4] permits, for ARGV[2] ms, if there are so many and
--- nobody waits in the queue KEYS[2] and KEYS[3] (or ARGV[7] is 'ahead'), if it has its share already (a request that was
--- sent twice), or is offered it (scripts/queue/queue.lua). ARGV[5] is 'again' when one of the two may be so. Returns {1, fence},
--- {0, ms until the first lease ends, or -1}, or {2, limit} when those who hold the key have another limit.
+-- nobody waits in the queue KEYS[2] and KEYS[3] (or ARGV[6] is 'ahead'), or if it has its share already: by a request that
+-- was sent twice, or from the queue (scripts/queue/queue.lua). Returns {1, fence}, {0, ms until the first lease ends, or -1},
+-- or {2, limit} when those who hold the key have another limit.
 --
--- KEYS[4], the fence counter (scripts/lock/fence.lua), is given when grants carry a fence; it is kept for ARGV[6] ms.
+-- KEYS[4], the fence counter (scripts/lock/fence.lua), is given when grants carry a fence; it is kept for ARGV[5] ms.
 -- Only who takes the last permit draws a new one. Others get the last one.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -16,7 +16,7 @@ local function fence(isNew)
     return 0
   end
   local last = not isNew and tonumber(redis.pcall('GET', KEYS[4]))
-  return last or drawFence(KEYS[4], ARGV[6], time, 1)
+  return last or drawFence(KEYS[4], ARGV[5], time, 1)
 end
 
 -- What most readers find: neither the key nor its queue. The head is as in permits.lua.
@@ -40,11 +40,6 @@ local function grant(takesTheLast)
   return {1, fence(takesTheLast)}
 end
 
-if permits.limit and ARGV[5] == 'again' and redis.call('ZREM', KEYS[1], ARGV[1] .. '@') == 1 then
-  redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
-  return grant(permits.used >= permits.limit)
-end
-
 -- Those in front whose processes have died are taken out.
 local function isWaitedFor()
   if redis.call('EXISTS', KEYS[2]) == 0 then
@@ -57,16 +52,16 @@ local function isWaitedFor()
   if redis.pcall('ZRANGE', KEYS[2], 0, 0).err or type(redis.pcall('HGET', KEYS[3], ARGV[1])) == 'table' then
     return true
   end
-  local waiter, _, _, channel = first(now)
-  while waiter and not isHeard(channel) do
+  local waiter, entry = first(now)
+  while waiter and not isHeard(entry.channel) do
     remove(waiter)
-    waiter, _, _, channel = first(now)
+    waiter, entry = first(now)
   end
   return waiter or mayRemove == 0
 end
 
 local isSame = not permits.limit or permits.limit == limit
-if isSame and permits.used + weight <= limit and (ARGV[7] == 'ahead' or not isWaitedFor()) then
+if isSame and permits.used + weight <= limit and (ARGV[6] == 'ahead' or not isWaitedFor()) then
   local head = limit * unit + permits.used
   local added = redis.call('ZADD', KEYS[1], head + weight, 'permits', now + ARGV[2], ARGV[1])
   local isNew = not permits.limit or added == 1

@@ -1,15 +1,14 @@
 -- A part of other scripts. When claims have shares of it, KEYS[1] is a sorted set: their values by the end of their
 -- leases, in ms on this server's clock, and before them the member 'permits' by limit * 2^20 + the sum of their
 -- weights. So one command tells the limit, what is taken, and which lease ends first. A value ends with
--- "@<weight>/<limit>"; with one '@' more, the share is only offered to that claim. The key lives as long as the
--- longest lease.
+-- "@<weight>/<limit>". The key lives as long as the longest lease.
 local unit = 1048576
 -- No lease is as long, in ms. A member that somebody else has put in may have any score.
 local longest = 100000000000
 
 -- Nil for a member that is somebody else's: it takes nothing.
 local function shareOf(value)
-  local weight, limit = string.match(value, '^%x+@[^@]*@(%d+)/(%d+)@?$')
+  local weight, limit = string.match(value, '^%x+@[^@]*@(%d+)/(%d+)$')
   return tonumber(weight), tonumber(limit)
 end
 
@@ -64,7 +63,7 @@ local function readPermits(now)
   return permits
 end
 
--- 1, or 0 when `value` has no share, and is not offered one.
+-- 1, or 0 when `value` has no share.
 local function takeBack(value)
   local members = redis.pcall('ZRANGE', KEYS[1], 0, 2)
   -- The only one. Its lease runs, since the key would have ended with it.
@@ -74,12 +73,10 @@ local function takeBack(value)
   local time = redis.call('TIME')
   local now = time[1] * 1000 + math.floor(time[2] / 1000)
   local permits = readPermits(now)
-  -- Held, or only offered, or both.
-  local removed = permits and permits.limit and redis.call('ZREM', KEYS[1], value, value .. '@') or 0
-  if removed == 0 then
+  if not permits or not permits.limit or redis.call('ZREM', KEYS[1], value) == 0 then
     return 0
   end
-  permits.used = permits.used - removed * (shareOf(value) or 0)
+  permits.used = permits.used - (shareOf(value) or 0)
   if permits.used == 0 then
     return redis.call('DEL', KEYS[1])
   end

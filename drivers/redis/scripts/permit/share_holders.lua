@@ -12,7 +12,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local found = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2], 'WITHSCORES')
 local reply = {#found / 2}
 for index = 1, #found, 2 do
-  -- Neither one that is only offered its share, nor one whose lease has ended, nor what somebody else has put in.
+  -- Neither one whose lease has ended, nor what somebody else has put in.
   if string.find(found[index], '^%x+@[^@]*@%d+/%d+$') and tonumber(found[index + 1]) > now then
     table.insert(reply, found[index])
     table.insert(reply, found[index + 1] - now)

@@ -13,7 +13,7 @@ local micros = time[1] * 1000000 + time[2]
 -- False when its process is known to have died, or has not looked when it should have.
 local function isAlive(waiter)
   local found = redis.pcall('HGET', KEYS[2], waiter)
-  local looks, channel = string.match(type(found) == 'string' and found or '', '^(%d+) %d+ (.*)$')
+  local looks, channel = string.match(type(found) == 'string' and found or '', '^(%d+) %d+ %d+ %d+ (.*)$')
   return looks and micros / 1000 <= looks + grace and isHeard(channel)
 end
 

@@ -18,8 +18,16 @@ local function remove(waiter)
   return found
 end
 
-local function entry(looks, number, channel)
-  return string.format('%.0f %s %s', looks, number, channel)
+-- What is known of a waiter, or nil: when it looks again, its number at its last look, the ttl that it asks for, for how long
+-- to keep the counter of its fence ('0': it wants no fence), and its channel.
+local function entryOf(waiter)
+  local found = redis.call('HGET', KEYS[3], waiter) or ''
+  local looks, number, ttl, kept, channel = string.match(found, '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  return looks and {looks = tonumber(looks), number = number, ttl = ttl, kept = kept, channel = channel}
+end
+
+local function textOf(entry)
+  return string.format('%.0f %s %s %s %s', entry.looks, entry.number, entry.ttl, entry.kept, entry.channel)
 end
 
 -- A channel with a hash tag is one of the lock's slot, on a cluster: other nodes need not hear of it.
@@ -32,7 +40,7 @@ local function publish(channel, text)
 end
 
 -- False when nobody listens: the process has died, or has lost its connection and will look when it has another one. By
--- pcall, since a user who may not publish still hands over: the first one finds its offer by looking.
+-- pcall, since a user who may not publish still hands over: the first one finds by looking that it has the key.
 local function tell(channel, text)
   return channel == '' or publish(channel, text) ~= 0
 end
@@ -56,15 +64,14 @@ local function first(now)
     if not waiter then
       return nil
     end
-    local looks, number, channel = string.match(redis.call('HGET', KEYS[3], waiter) or '', '^(%d+) (%d+) (.*)$')
-    looks = tonumber(looks)
-    if looks and looks > now + lookAfter then
+    local entry = entryOf(waiter)
+    if entry and entry.looks > now + lookAfter then
       -- This server's clock has been set back. Who is alive looks by its own clock.
-      looks = now + lookAfter
-      redis.pcall('HSET', KEYS[3], waiter, entry(looks, number, channel))
+      entry.looks = now + lookAfter
+      redis.pcall('HSET', KEYS[3], waiter, textOf(entry))
     end
-    if looks and now <= looks + grace then
-      return waiter, looks, number, channel
+    if entry and now <= entry.looks + grace then
+      return waiter, entry
     end
     remove(waiter)
   end
@@ -72,14 +79,15 @@ end
 
 -- Makes the first one look within `length` ms. `caller`, who is asking now, need not be told.
 local function wakeFirst(now, length, caller)
-  local waiter, looks, number, channel = first(now)
-  while waiter and waiter ~= caller and looks > now + length do
-    if tell(channel, number .. ' ' .. length) then
+  local waiter, entry = first(now)
+  while waiter and waiter ~= caller and entry.looks > now + length do
+    if tell(entry.channel, entry.number .. ' ' .. length) then
+      entry.looks = now + length
       -- By pcall: the lock has perhaps changed hands, and that must be reported.
-      redis.pcall('HSET', KEYS[3], waiter, entry(now + length, number, channel))
+      redis.pcall('HSET', KEYS[3], waiter, textOf(entry))
       return
     end
     remove(waiter)
-    waiter, looks, number, channel = first(now)
+    waiter, entry = first(now)
   end
 end

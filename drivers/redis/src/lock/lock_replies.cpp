@@ -55,16 +55,14 @@ bool isHolderReply(const Reply& reply) {
 std::optional<Holder> holderIn(const Reply& holderReply) {
   if (holderReply.kind == ReplyKind::nil) return std::nullopt;
   const std::string_view value = holderReply.items[0].text;
-  const std::string_view grant = withoutOffer(value);
   const std::optional<ClaimText> text = textIn(value);
   Holder holder;
   if (text) holder.owner = text->owner;
   holder.remaining = remainingIn(holderReply.items[1]);
   holder.endless = holderReply.items[1].isInteger(-1);  // what PTTL says of a key without a TTL
-  holder.grantId = sha1(grant);
+  holder.grantId = sha1(value);
   if (text) holder.share = text->share;
-  // Who is offered the key does not have this fence, unless it heard of the offer by a message.
-  if (text && grant == value && holderReply.items[2].kind == ReplyKind::bulk)
+  if (text && holderReply.items[2].kind == ReplyKind::bulk)
     holder.fence = wholeNumber<Fence>(holderReply.items[2].text);
   return holder;
 }

@@ -39,8 +39,8 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
   const ComposedText waiters = companionKey(claim.key, "waiters");
   const ComposedText counter = companionKey(claim.key, "fence");
   const std::array<std::string_view, 4> keys = {claim.key, queue, waiters, counter};
-  const std::array<std::string_view, 7> arguments = {
-      value, ttl, weight, limit, request.resend ? "again" : "", kept, request.ahead ? "ahead" : ""};
+  const std::array<std::string_view, 6> arguments = {value, ttl,  weight,
+                                                     limit, kept, request.ahead ? "ahead" : ""};
   store_.executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
     Script::acquirePermits().addTo(call, by, std::span(keys).first(withFence ? 4 : 3), arguments);
   });

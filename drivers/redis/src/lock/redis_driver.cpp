@@ -33,17 +33,6 @@ constexpr milliseconds longestStay{10};
 
 std::string decimal(milliseconds length) { return std::to_string(length.count()); }
 
-// What the offer is without another request: a lease that the caller will renew. Empty where it has to be
-// asked for a longer one.
-std::optional<Granted> grantIn(const WaitQueue::Offer& offer, const AcquireRequest& request,
-                               const RedisOptions& options, Instant now) {
-  constexpr milliseconds whole = WaitQueue::offerLength;
-  if (!request.renews || request.claim.share || request.ttl < whole || options.minReplicas > 0) return {};
-  if (!offer.after || now - *offer.after > whole / 2) return {};
-  if (options.fence && !offer.fence) return {};
-  return Granted{*offer.after, whole, options.fence ? offer.fence : std::nullopt};
-}
-
 }  // namespace
 
 /// What the driver's operations share.
@@ -109,20 +98,14 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
                                       const std::stop_token& stop, std::string& ticket) {
   forkGuard.check();
   const Instant until = saturatingAdd(clock().now(), waitFor);
-  AcquireRequest offered = request;
-  offered.resend = true;
   // All tickets are later ones.
   if (request.ahead && ticket.empty()) ticket = "0";
   const RequestPool::Loan wire = requests.take();
-  const auto accept = [&](const WaitQueue::Offer& offer) -> AcquireResult {
-    if (const auto granted = grantIn(offer, request, options(), clock().now())) return *granted;
-    offered.deadline = saturatingAdd(clock().now(), options().ioTimeout);
-    wire->clear();
-    return attempt(offered, *wire);
-  };
-  const AcquireResult result =
-      queue.wait(request.claim, lockValue(request.claim), until, stop, accept, ticket);
-  if (std::holds_alternative<Granted>(result)) checkReplicas({&offered, 1}, *wire);
+  const AcquireResult result = queue.wait(request, lockValue(request.claim), until, stop, ticket, *wire);
+  if (std::holds_alternative<Busy>(result)) return result;
+  AcquireRequest granted = request;
+  granted.deadline = oneTimeout();
+  checkReplicas({&granted, 1}, *wire);
   return result;
 }
 

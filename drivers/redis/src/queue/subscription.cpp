@@ -27,9 +27,8 @@ constexpr std::chrono::seconds nextAskPause{1};
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
 constexpr std::chrono::microseconds lookInPause{50};
 
-// As scripts/queue/queue.lua has them.
-constexpr std::string_view leaseWord = "lease";
-constexpr std::string_view fenceWord = "fence ";
+// As scripts/queue/queue.lua has it.
+constexpr std::string_view grantWord = "grant ";
 
 constexpr std::uint64_t mostRandomNumber = std::uint64_t{1} << 62;
 
@@ -75,7 +74,7 @@ Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_tok
   });
   Lock lock(all.mutex_);
   const auto over = [&] {
-    return news_.offered || news_.lookIn || news_.channelChanged || stop.stop_requested() ||
+    return news_.granted || news_.lookIn || news_.channelChanged || stop.stop_requested() ||
            all.clock_.now() >= until;
   };
   while (!over()) {
@@ -320,8 +319,8 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   }
 }
 
-// "<number>": the key is offered to it. "<number> lease", or "<number> fence <fence>": it has the key.
-// "<number> <ms>": it should look then. "wanted": as reportedSince().
+// "<number> grant <fence>": it has the key, with no fence if that is 0. "<number> <ms>": it should look then.
+// "wanted": as reportedSince().
 void Subscription::deliver(const std::string& message) {
   if (message == "wanted") {
     reportedAt_ = clock_.now();
@@ -334,11 +333,10 @@ void Subscription::deliver(const std::string& message) {
   News& news = waiter->second->news_;
   const std::string_view rest =
       space == std::string::npos ? std::string_view() : std::string_view(message).substr(space + 1);
-  const bool isFenced = rest.starts_with(fenceWord);
-  if (rest.empty() || rest == leaseWord || isFenced) {
-    news.offered = true;
-    news.leased = !rest.empty();
-    if (isFenced) news.fence = wholeNumber<Fence>(rest.substr(fenceWord.size()));
+  if (rest.starts_with(grantWord)) {
+    const auto fence = wholeNumber<Fence>(rest.substr(grantWord.size()));
+    news.granted = fence.has_value();
+    if (fence.value_or(0) > 0) news.fence = fence;
   } else if (const auto length = wholeNumber<std::uint64_t>(rest)) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }

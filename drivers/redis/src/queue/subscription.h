@@ -37,9 +37,8 @@ class Subscription {
  public:
   /// What a waiter has heard; all may be empty.
   struct News {
-    bool offered = false;                               ///< The key is offered to it, for a second;
-    bool leased = false;                                ///< which is a lease already,
-    std::optional<Fence> fence{};                       ///< with this fence, if the releaser gives fences.
+    bool granted = false;                               ///< It has the key,
+    std::optional<Fence> fence{};                       ///< with this fence, if it wants one.
     std::optional<std::chrono::milliseconds> lookIn{};  ///< It should look then.
     bool channelChanged = false;                        ///< It is not that of the last newAddress().
   };

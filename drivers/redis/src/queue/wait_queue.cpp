@@ -30,37 +30,33 @@ const Script& queueScript() {
 
 }  // namespace
 
-/// A lock and the two keys of its queue, in the name of one claim.
+/// A lock with the keys of its queue and of its fences, in the name of one claim.
 struct WaitQueue::Place {
-  explicit Place(std::string_view lock) : Place({.key = lock, .token = {}, .owner = {}}, {}, {}) {}
-  /// Without `fenceKept`, no fences are drawn.
-  Place(const Claim& claim, std::string_view itsValue, std::optional<milliseconds> itsFenceKept)
+  explicit Place(std::string_view lock) : Place({.key = lock, .token = {}, .owner = {}}, {}) {}
+  Place(const Claim& claim, std::string_view itsValue)
       : key(claim.key),
         order(companionKey(claim.key, "queue")),
         waiters(companionKey(claim.key, "waiters")),
         counter(companionKey(claim.key, "fence")),
-        fenceKept(itsFenceKept ? std::to_string(itsFenceKept->count()) : std::string()),
         value(itsValue),
         share(claim.share) {}
 
   std::string_view waitOperation() const { return share ? "waitShare" : "wait"; }
   std::string_view releaseOperation() const { return share ? "releaseShare" : "release"; }
 
-  /// `further` are what the operation is given besides, three at most.
+  /// `further` are what the operation is given besides, five at most.
   void addTo(Request& request, Script::By by, std::string_view operation, std::string_view itsValue,
              std::initializer_list<std::string_view> further = {}) const {
     const std::array<std::string_view, 4> keys = {key, order, waiters, counter};
-    std::array<std::string_view, 6> arguments = {operation, itsValue, fenceKept};
-    std::ranges::copy(further, arguments.begin() + 3);
-    queueScript().addTo(request, by, std::span(keys).first(fenceKept.empty() ? 3 : 4),
-                        std::span(arguments).first(3 + further.size()));
+    std::array<std::string_view, 7> arguments = {operation, itsValue};
+    std::ranges::copy(further, arguments.begin() + 2);
+    queueScript().addTo(request, by, keys, std::span(arguments).first(2 + further.size()));
   }
 
   const std::string_view key;
   const ComposedText order;
   const ComposedText waiters;
   const ComposedText counter;
-  const std::string fenceKept;
   const std::string_view value;
   const std::optional<Share> share;
 };
@@ -68,7 +64,7 @@ struct WaitQueue::Place {
 /// What one look at the queue has found.
 struct WaitQueue::Look {
   bool possible = true;  // there can be a queue
-  bool offered = false;
+  std::optional<Granted> granted{};
   Instant sentAt{};
   Instant next{};        // when to look again
   std::string ticket{};  // the place in the queue
@@ -106,40 +102,41 @@ class WaitQueue::PostedRelease final : public Posted {
 WaitQueue::WaitQueue(RedisStore& store)
     : store_(store), subscription_(store.options(), store.environment(), store.dialRules()) {}
 
-AcquireResult WaitQueue::wait(const Claim& claim, std::string_view value, Instant until,
-                              const std::stop_token& stop,
-                              const std::function<AcquireResult(const Offer&)>& accept, std::string& ticket) {
+AcquireResult WaitQueue::wait(const AcquireRequest& request, std::string_view value, Instant until,
+                              const std::stop_token& stop, std::string& ticket, Request& wire) {
   if (!permitted() || stop.stop_requested()) return Busy{};
-  const Place place(claim, value, fenceKept());
-  Subscription::Waiter waiter(subscription_, hashSlot(claim.key));
+  const Place place(request.claim, value);
+  Subscription::Waiter waiter(subscription_, hashSlot(request.claim.key));
   bool told = true;  // to look
-  do {
-    const Look found = look(place, waiter, ticket);
-    if (!found.possible) {
+  while (true) {
+    const Look last = look(place, waiter, request, ticket, wire);
+    if (!last.possible) {
       if (!ticket.empty()) tryToLeave(place);
       return Busy{};
     }
-    Subscription::News news{.offered = found.offered};
-    Offer offer;
-    if (!found.offered) {
-      // It was offered the key, or passed over because it could not be reached, and has not heard of it.
-      if (!told && found.isNew) subscription_.suspect();
-      ticket = found.ticket;
-      news = waitForNews(waiter, std::min(found.next, until), stop);
-      // From a server that is left, perhaps, since it is not the master any more.
-      if (news.leased && !news.channelChanged) offer = {.after = found.sentAt, .fence = news.fence};
-    }
-    told = news.offered || news.channelChanged;
-    if (!news.offered || stop.stop_requested()) continue;
-    try {
-      const AcquireResult result = accept(offer);
-      if (std::holds_alternative<Granted>(result)) return result;
-    } catch (const StoreUnavailable& error) {
-      stillQueued(error);
-    }
-  } while (!stop.stop_requested() && store_.clock().now() < until);
+    if (last.granted) return *last.granted;
+    // It was granted the key, or passed over because it could not be reached, and has not heard of it.
+    if (!told && last.isNew) subscription_.suspect();
+    ticket = last.ticket;
+    const Subscription::News news = waitForNews(waiter, std::min(last.next, until), stop);
+    if (stop.stop_requested()) break;
+    if (const auto granted = grantIn(news, last, request)) return *granted;
+    told = news.granted || news.channelChanged;
+    if (!news.granted && store_.clock().now() >= until) break;
+  }
   leave(place);
   return Busy{};
+}
+
+// The lease has begun after the last look. Empty when there is none, or one more look has to renew it: it is
+// old, its replicas are to be counted, or the message may be from a server that is not the master any more.
+std::optional<Granted> WaitQueue::grantIn(const Subscription::News& news, const Look& last,
+                                          const AcquireRequest& request) const {
+  const RedisOptions& options = store_.options();
+  if (!news.granted || news.channelChanged || options.minReplicas > 0) return {};
+  if (options.fence != news.fence.has_value()) return {};
+  if (store_.clock().now() - last.sentAt > request.ttl / 4) return {};
+  return Granted{last.sentAt, request.ttl, news.fence};
 }
 
 WaitQueue::Watch WaitQueue::watch(std::string_view key) {
@@ -151,20 +148,24 @@ Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant 
                                           const std::stop_token& stop) const {
   while (true) {
     const Subscription::News news = waiter.wait(until, stop);
-    if (!news.lookIn || news.offered || news.channelChanged) return news;
+    if (!news.lookIn || news.granted || news.channelChanged) return news;
     until = std::min(until, saturatingAdd(store_.clock().now(), *news.lookIn));
   }
 }
 
-WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket) {
-  Request request;
+WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter,
+                                const AcquireRequest& request, std::string_view ticket, Request& wire) {
   const Subscription::Waiter::Address address = waiter.newAddress();
   const std::string number = std::to_string(address.number);
+  const std::string ttl = std::to_string(request.ttl.count());
+  const RedisOptions& options = store_.options();
+  const std::string kept = options.fence ? std::to_string(options.fenceKept.count()) : "0";
+  wire.clear();
   try {
-    store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, ticket});
+    store_.executeScripts(wire, store_.oneTimeout(), [&](Request& call, Script::By by) {
+      place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, ticket, ttl, kept});
     });
-    const Reply& reply = request.reply(0);
+    const Reply& reply = wire.reply(0);
     if (isError(reply, "NOPERM")) noteRefusal();
     // Or the keys of the queue hold something else.
     if (isError(reply, "NOPERM") || isError(reply, "WRONGTYPE")) return {.possible = false};
@@ -176,15 +177,26 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
     if (ticket.empty()) throw;
     stillQueued(error);
   }
-  const auto& items = request.reply(0).items;
-  if (place.share && items.size() == 2 && items[0].isInteger(2) && items[1].kind == ReplyKind::integer)
-    throwLimitsDisagree(place.key, *place.share, static_cast<std::uint32_t>(items[1].integer));
-  if (items.size() == 1 && items[0].isInteger(1)) return {.offered = true};
+  return lookIn(place, request, wire);
+}
+
+// What a reply says that is no error.
+WaitQueue::Look WaitQueue::lookIn(const Place& place, const AcquireRequest& request, const Request& wire) {
+  const auto& items = wire.reply(0).items;
+  if (items.size() == 2 && items[1].kind == ReplyKind::integer) {
+    const std::int64_t number = items[1].integer;
+    if (place.share && items[0].isInteger(2))
+      throwLimitsDisagree(place.key, *place.share, static_cast<std::uint32_t>(number));
+    const bool withFence = store_.options().fence;
+    if (!items[0].isInteger(1) || withFence != (number > 0)) store_.unexpected(wire);
+    const auto fence = withFence ? std::optional(static_cast<Fence>(number)) : std::nullopt;
+    return {.granted = Granted{wire.sentAt(), request.ttl, fence}};
+  }
   const bool known = items.size() == 4 && items[0].isInteger(0) && items[1].kind == ReplyKind::integer &&
                      items[2].kind == ReplyKind::bulk;
-  if (!known) store_.unexpected(request);
+  if (!known) store_.unexpected(wire);
   const milliseconds wait(std::clamp<std::int64_t>(items[1].integer, 1, 60'000));
-  return {.sentAt = request.sentAt(),
+  return {.sentAt = wire.sentAt(),
           .next = saturatingAdd(store_.clock().now(), wait),
           .ticket = items[2].text,
           .isNew = items[3].isInteger(1)};
@@ -218,12 +230,8 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
   throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
 }
 
-std::optional<milliseconds> WaitQueue::fenceKept() const {
-  return store_.options().fence ? std::optional(store_.options().fenceKept) : std::nullopt;
-}
-
 bool WaitQueue::release(const Claim& claim, std::string_view value, Instant deadline) {
-  return release(Place(claim, value, fenceKept()), deadline);
+  return release(Place(claim, value), deadline);
 }
 
 bool WaitQueue::release(const Place& place, Instant deadline) {
@@ -254,7 +262,7 @@ bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
   const std::uint64_t connection = knownOn_;
   if (connection == 0) return false;
   const RequestPool::Loan request = store_.requests.take();
-  const Place place(claim, value, fenceKept());
+  const Place place(claim, value);
   place.addTo(*request, Script::By::digest, place.releaseOperation(), value);
   return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }

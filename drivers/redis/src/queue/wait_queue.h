@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -18,7 +17,7 @@
 namespace lockkeeper::redis {
 
 /// The queues of one server: those who wait for a lock, first come, first served, whichever process they are
-/// in. A release offers the lock to the first one that is alive and wakes it up (scripts/queue/queue.lua).
+/// in. A release grants the lock to the first one that is alive and wakes it up (scripts/queue/queue.lua).
 /// What is lost on the way, and whatever frees the key without knowing of queues, is found out by looking:
 /// the first one looks four times a second, later once a second, and when the present lease ends; all of them
 /// every four seconds. A user without a right to queues does without them for a minute, and is told so once.
@@ -27,20 +26,16 @@ class WaitQueue {
  public:
   explicit WaitQueue(RedisStore& store);
 
-  /// A key that a waiter gets, for offerLength.
-  struct Offer {
-    std::optional<Instant> after;  ///< It is a lease that began after that; empty when that is not known.
-    std::optional<Fence> fence;    ///< Of that lease, if the releasing process gives fences.
-  };
-  static constexpr std::chrono::milliseconds offerLength{1000};  ///< As scripts/queue/queue.lua has it.
-
-  /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `accept` makes a
-  /// grant of an offer, or says Busy when that has lapsed. `ticket` is the place in the queue, empty when
-  /// there is none yet. Busy at once where queues are not permitted, or other data is in the place of this
-  /// one. Throws as LockDriver::acquire() does, OutcomeUnknown when the claim may still be in the queue, or
-  /// the key offered to it; Redirected when the key, with its queue, has moved to another node.
-  AcquireResult wait(const Claim& claim, std::string_view value, Instant until, const std::stop_token& stop,
-                     const std::function<AcquireResult(const Offer&)>& accept, std::string& ticket);
+  /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `ticket` is the
+  /// place in the queue, empty when there is none yet; `wire` is that of the last look. Busy at once where
+  /// queues are not permitted, or other data is in the place of this one. Throws as LockDriver::acquire()
+  /// does, OutcomeUnknown when the claim may still be in the queue, or have the key; Redirected when the key,
+  /// with its queue, has moved to another node.
+  ///
+  /// The lease of a grant counts from before the waiter's last look, since the store has granted the key
+  /// after that look. With `minReplicas`, `wire` has written the grant.
+  AcquireResult wait(const AcquireRequest& request, std::string_view value, Instant until,
+                     const std::stop_token& stop, std::string& ticket, Request& wire);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
   /// those who begin to wait are reported to; empty while that would not be heard. For users who are
@@ -83,7 +78,11 @@ class WaitQueue {
   struct Look;
   class PostedRelease;
 
-  Look look(const Place& place, Subscription::Waiter& waiter, std::string_view ticket);
+  Look look(const Place& place, Subscription::Waiter& waiter, const AcquireRequest& request,
+            std::string_view ticket, Request& wire);
+  Look lookIn(const Place& place, const AcquireRequest& request, const Request& wire);
+  std::optional<Granted> grantIn(const Subscription::News& news, const Look& last,
+                                 const AcquireRequest& request) const;
   Subscription::News waitForNews(Subscription::Waiter& waiter, Instant until,
                                  const std::stop_token& stop) const;
   void leave(const Place& place);
@@ -91,7 +90,6 @@ class WaitQueue {
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
   bool change(const Place& place, Request& request, Instant deadline, std::string_view operation,
               std::string_view value);
-  std::optional<std::chrono::milliseconds> fenceKept() const;
   bool release(const Place& place, Instant deadline);
   bool releaseAlone(const Place& place, Instant deadline);
   bool withoutQueue(const Request& request);

@@ -95,13 +95,13 @@ TEST_F(DeadHolder, AReaderThatStandsStillCountsForItsTtlAndIsTold) {
   expectAPausedReaderToLose({PERMIT_MEMBER, std::to_string(server.port()), "read"}, manager);
 }
 
-TEST_F(DeadHolder, AnOfferThatNobodyTakesCountsForASecond) {
+TEST_F(DeadHolder, AShareThatIsGrantedToTheDeadCountsForItsTtl) {
   const std::string dead = std::string(32, 'a') + "@dead:1@1/" + std::to_string(limit);
   Semaphore semaphore(manager, "s", limit);
   auto all = semaphore.acquire(limit);
   ASSERT_EQ(server.command({"ZADD", "{s}:lockkeeper:queue", "1", dead}), "1");
-  // It would poll, so that nothing but its silence shows that it is dead.
-  ASSERT_EQ(server.command({"HSET", "{s}:lockkeeper:waiters", dead, "9999999999999 1 "}), "1");
+  // It would poll, so that nothing but its silence shows that it is dead. Its ttl is a second.
+  ASSERT_EQ(server.command({"HSET", "{s}:lockkeeper:waiters", dead, "9999999999999 1 1000 0 "}), "1");
   LockManager others(openRedis(server.port()));
   Semaphore same(others, "s", limit);
   auto most = std::async(std::launch::async, [&] { return same.acquire(limit - 1); });
@@ -109,7 +109,7 @@ TEST_F(DeadHolder, AnOfferThatNobodyTakesCountsForASecond) {
   ASSERT_TRUE(waitUntil([&] { return server.command({"ZCARD", "{s}:lockkeeper:queue"}) == "3"; }));
   all.release();
   const Instant released = now();
-  // Who of the two came first is not known: one permit is offered to the dead one.
+  // Who of the two came first is not known: one permit is granted to the dead one.
   const Lock first = most.get();
   const auto second = rest.get();
   EXPECT_TRUE(first.valid());

@@ -29,9 +29,9 @@ class ShareRepair : public RedisFaultTest {
   /// One who is in front of the queue, and should look in `looksIn` ms.
   void putInFront(const std::string& value, std::int64_t looksIn, const std::string& channel) const {
     ASSERT_EQ(server.command({"ZADD", queueKey, "1", value}), "1");
-    ASSERT_EQ(
-        server.command({"HSET", waitersKey, value, std::to_string(serverTime() + looksIn) + " 1 " + channel}),
-        "1");
+    ASSERT_EQ(server.command({"HSET", waitersKey, value,
+                              std::to_string(serverTime() + looksIn) + " 1 1000 0 " + channel}),
+              "1");
   }
   std::int64_t serverTime() const {
     return std::stoll(server.command({"EVAL",
@@ -109,15 +109,19 @@ TEST_F(ShareRepair, TenThousandLeasesThatEndTogetherTakeFewCommands) {
   EXPECT_LT(std::stoi(stats.substr(found + removals.size())), 20);
 }
 
-TEST_F(ShareRepair, AShareThatIsHeldAndOfferedIsGivenBackTwice) {
-  const Claimant both = sharer({1, 3});
-  ASSERT_TRUE(granted(direct->acquire(both.request())));
-  ASSERT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
-  ASSERT_EQ(server.command({"ZADD", "k", std::to_string(serverTime() + 60'000), valueOf(both) + "@"}), "1");
-  server.command({"ZINCRBY", "k", "1", "permits"});
-  EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
-  EXPECT_EQ(direct->release(both.claim(), soon()), ReleaseOutcome::released);
+TEST_F(ShareRepair, AClaimThatComesLateTakesNoPermitBesideTheOneFromTheQueue) {
+  const Claimant all = sharer({3, 3});
+  const Claimant late = sharer({1, 3});
+  ASSERT_TRUE(granted(direct->acquire(all.request())));
+  auto waiting = wait(late);
+  ASSERT_TRUE(queued("1"));
+  EXPECT_EQ(direct->release(all.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(granted(direct->acquire(late.request())));
+  EXPECT_TRUE(granted(waiting.get()));
   EXPECT_TRUE(granted(direct->acquire(sharer({2, 3}).request())));
+  EXPECT_FALSE(granted(direct->acquire(sharer({1, 3}).request())));
+  EXPECT_EQ(direct->release(late.claim(), soon()), ReleaseOutcome::released);
+  EXPECT_TRUE(granted(direct->acquire(sharer({1, 3}).request())));
 }
 
 TEST_F(ShareRepair, AMemberOfSomebodyElseTakesNothingAndCanBeBroken) {

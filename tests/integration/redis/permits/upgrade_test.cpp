@@ -62,7 +62,7 @@ TEST_F(Upgrade, OneThatDiesWhileItWaitsHoldsUpNobodyForLong) {
   const std::string rest = std::string(32, 'a') + "@dead:1@499999/1000000";
   ASSERT_EQ(server.command({"ZADD", "{k}:lockkeeper:queue", "0", rest}), "1");
   const std::string looks = std::to_string(std::stoll(server.command({"TIME"})) * 1000);
-  ASSERT_EQ(server.command({"HSET", "{k}:lockkeeper:waiters", rest, looks + " 1 "}), "1");
+  ASSERT_EQ(server.command({"HSET", "{k}:lockkeeper:waiters", rest, looks + " 1 1000 0 "}), "1");
   const Instant began = now();
   EXPECT_TRUE(manager.tryLockShared("k", {.waitFor = 20s}));
   EXPECT_LT(now() - began, 10s);

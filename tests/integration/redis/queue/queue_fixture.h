@@ -61,6 +61,11 @@ class RedisQueueTest : public RedisFaultTest {
     return false;
   }
 
+  /// The value of the claim that is served next.
+  std::string firstWaiter() const {
+    const std::string lines = server.command({"ZRANGE", queueKey, "0", "0"});
+    return lines.substr(0, lines.find('\n'));
+  }
   std::size_t queued() const { return std::stoul(server.command({"ZCARD", queueKey})); }
   bool queued(std::size_t count) const {
     return waitUntil([&] { return queued() == count; });

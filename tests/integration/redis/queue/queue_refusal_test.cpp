@@ -13,7 +13,8 @@ class QueueRefusal : public RedisQueueTest {
   /// Puts one that has died and one that nobody listens for ahead of everybody.
   void addLostWaiters() const {
     ASSERT_EQ(server.command({"ZADD", queueKey, "1", "dead", "2", "unreachable"}), "2");
-    ASSERT_EQ(server.command({"HSET", waitersKey, "dead", "1 1 gone", "unreachable", "9999999999999 1 gone"}),
+    ASSERT_EQ(server.command({"HSET", waitersKey, "dead", "1 1 1000 0 gone", "unreachable",
+                              "9999999999999 1 1000 0 gone"}),
               "2");
   }
   Breakable& breakable() const { return *capability<Breakable>(*direct); }

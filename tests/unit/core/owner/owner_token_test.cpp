@@ -11,19 +11,6 @@
 namespace lockkeeper::testing {
 namespace {
 
-/// Grants whoever renews a second to begin with, as a hand-over on Redis does.
-class BriefAtFirst final : public Decorator {
- public:
-  using Decorator::Decorator;
-
-  AcquireResult acquire(const AcquireRequest& request) override {
-    AcquireRequest brief = request;
-    if (request.renews) brief.ttl = 1s;
-    return inner_->acquire(brief);
-  }
-};
-
-/// `manager` is the owner's; the processes that work for it have managers of their own.
 class OwnerTokenTest : public ManagerFixture {
  protected:
   const LockOptions heldByHand{.renew = Renew::manual};
@@ -101,29 +88,6 @@ TEST_F(OwnerTokenTest, ItLastsAsLongAsTheOwnerRenews) {
   }
   ASSERT_TRUE(store->breakLock("k", clock->now()));
   EXPECT_THROW(again.renew(), LockLost);
-}
-
-TEST_F(OwnerTokenTest, ABriefFirstLeaseIsRenewedBeforeItIsPassedOn) {
-  LockManager handedOver(std::make_shared<BriefAtFirst>(network), options(seed + 3));
-  const Lock held = handedOver.lock("k");
-  ASSERT_LT(held.remaining(), 1s);
-  network->fail(Call::renew, {Fault::unavailable});
-  EXPECT_THROW((void)handedOver.ownerToken(held), StoreUnavailable);
-
-  const auto token = handedOver.ownerToken(held);
-  ASSERT_TRUE(token);
-  LockManager child = working(*token);
-  EXPECT_GT(child.lock("k", heldByHand).remaining(), 25s);
-
-  (void)handedOver.ownerToken(held);
-  EXPECT_EQ(network->calls(Call::renew), 2) << "a full lease is passed on as it is";
-}
-
-TEST_F(OwnerTokenTest, ABriefFirstLeaseThatIsLostIsNotPassedOn) {
-  LockManager handedOver(std::make_shared<BriefAtFirst>(network), options(seed + 3));
-  const Lock held = handedOver.lock("k");
-  ASSERT_TRUE(store->breakLock("k", clock->now()));
-  EXPECT_FALSE(handedOver.ownerToken(held));
 }
 
 TEST_F(OwnerTokenTest, AnotherGrantIsNotTheOwnersAlsoWithTheSameLabel) {

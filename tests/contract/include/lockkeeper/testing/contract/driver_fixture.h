@@ -31,8 +31,7 @@ struct Claimant {
   std::string owner = "contract:1";
   Token token = Token::generate(*systemRandom());
   std::optional<Share> share{};
-  bool ahead = false;   ///< As in AcquireRequest.
-  bool renews = false;  ///< Likewise.
+  bool ahead = false;  ///< As in AcquireRequest.
 
   Claim claim() const { return {key, token, owner, share}; }
 };
@@ -163,8 +162,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
                                                            .deadline = deadline(),
                                                            .resend = again,
                                                            .ahead = who.ahead,
-                                                           .waits = true,
-                                                           .renews = who.renews},
+                                                           .waits = true},
                                                           std::max(until - now(), Instant::duration{0}),
                                                           stop);
         } catch (const WithdrawalUnknown&) {
