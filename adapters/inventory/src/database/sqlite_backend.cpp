@@ -28,13 +28,22 @@ class Locked : public StoreUnavailable {
   using StoreUnavailable::StoreUnavailable;
 };
 
+/// Whether the exception is one of these.
+template <class... Kinds>
+bool isOneOf(const Poco::Exception& exception) {
+  return ((dynamic_cast<const Kinds*>(&exception) != nullptr) || ...);
+}
+
 [[noreturn]] void throwAsError(const Poco::Exception& exception, const std::string& display) {
   std::string message = display + ": " + exception.message();
   std::ranges::replace_if(
       message, [](unsigned char c) { return c < ' '; }, ' ');
-  if (dynamic_cast<const sqlite::DBLockedException*>(&exception) != nullptr ||
-      dynamic_cast<const sqlite::TableLockedException*>(&exception) != nullptr) {
-    throw Locked(message);
+  if (isOneOf<sqlite::DBLockedException, sqlite::TableLockedException>(exception)) throw Locked(message);
+  // What may pass by itself: a disk that is full or does not answer, and the like. It has rolled back.
+  if (isOneOf<sqlite::DatabaseFullException, sqlite::IOErrorException, sqlite::NoMemoryException,
+              sqlite::InterruptException, sqlite::ExecutionAbortedException, sqlite::LockProtocolException>(
+          exception)) {
+    throw StoreUnavailable(message);
   }
   throw ConfigError(message);
 }
