@@ -35,8 +35,8 @@ class SessionOpener {
  public:
   SessionOpener(ServerOptions options, Preparation preparation, const Environment& environment);
 
-  /// Connects, checks the server and prepares the session. Blocks until `deadline`, with one host plus one
-  /// second. Throws StoreUnavailable, and ConfigError that tells apart what to mend.
+  /// Connects, checks the server and prepares the session. Blocks until `deadline`; with one host, also for
+  /// the lookup of its name. Throws StoreUnavailable, and ConfigError that tells apart what to mend.
   std::unique_ptr<ServerSession> open(Instant deadline);
 
   /// Whether the session is with the server that the last one was opened with; a former primary's is not, nor

@@ -10,54 +10,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 
 #include "lockkeeper/internal/whole_number.h"
+#include "session/log_in.h"
+#include "session/poll_until.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
 
 namespace lockkeeper::mysql {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-// So that a look at the clock is never far away: poll() sleeps through the suspension of the machine.
-constexpr milliseconds longestPoll{500};
-
-// Until one of the sources can be read.
-void pollUntil(std::span<pollfd> sources, const Clock& clock, Instant until) {
-  for (;;) {
-    const Instant now = clock.now();
-    const auto left = until <= now ? milliseconds{0} : std::chrono::ceil<milliseconds>(until - now);
-    const int timeout = static_cast<int>(std::min(left, longestPoll).count());
-    if (::poll(sources.data(), sources.size(), timeout) > 0 || now >= until) return;
-  }
-}
-
-MYSQL* newHandle() {
-  static std::once_flag initialised;
-  std::call_once(initialised, [] { mysql_library_init(0, nullptr, nullptr); });
-  return mysql_init(nullptr);
-}
-
-// Encrypted, or not at all: what is asked for is never given up in silence.
-void setTls(MYSQL* handle, const ServerOptions& options, unsigned timeout) {
-  const my_bool on = options.tls ? 1 : 0;
-  mysql_options(handle, MYSQL_OPT_SSL_ENFORCE, &on);
-  // Newer libraries verify unless told not to, and then refuse every server that has no TLS.
-  const my_bool verify = options.tls && options.verify ? 1 : 0;
-  mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
-  if (!options.tls) return;
-  mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
-  const CertificateFiles& files = options.files;
-  if (!files.caFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CA, files.caFile.c_str());
-  if (!files.certFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_CERT, files.certFile.c_str());
-  if (!files.keyFile.empty()) mysql_options(handle, MYSQL_OPT_SSL_KEY, files.keyFile.c_str());
-  // The library's timeout for connecting ends with the TLS handshake, before the log-in.
-  mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &timeout);
-}
 
 // A server that vanished while we wait in its queue is noticed within 30 s. A unix socket takes no offence.
 void keepAlive(int socket) {
@@ -137,8 +99,6 @@ std::string Reply::text(std::size_t column) const {
   return rows.empty() ? "" : rows.front().at(column).value_or("");
 }
 
-void ServerSession::Close::operator()(st_mysql* handle) const { mysql_close(handle); }
-
 void ServerSession::Close::operator()(st_mysql_stmt* statement) const { mysql_stmt_close(statement); }
 
 ServerSession::Socket::~Socket() {
@@ -149,30 +109,11 @@ void ServerSession::Socket::duplicate(int other) { number_ = ::fcntl(other, F_DU
 
 ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& address,
                              std::shared_ptr<Clock> clock, SocketWatch& watch, Instant deadline)
-    : clock_(std::move(clock)), handle_(newHandle()) {
+    : clock_(std::move(clock)), handle_(logIn(options, address, *clock_, watch, deadline)) {
   MYSQL* const handle = handle_.get();
-  if (handle == nullptr) throw std::bad_alloc();
-  const auto left = std::chrono::ceil<seconds>(deadline - clock_->now());
-  const auto timeout = static_cast<unsigned>(std::clamp(left, seconds{1}, options.connectTimeout).count());
-  mysql_options(handle, MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
-  // A hostile server could ask for our files otherwise.
-  const unsigned off = 0;
-  mysql_options(handle, MYSQL_OPT_LOCAL_INFILE, &off);
-  mysql_options(handle, MYSQL_SET_CHARSET_NAME, "utf8mb4");
-  // Or the library would take "localhost" for its unix socket.
-  const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
-  mysql_options(handle, MYSQL_OPT_PROTOCOL, &protocol);
-  setTls(handle, options, timeout);
-  const char* const path = options.socket.empty() ? nullptr : options.socket.c_str();
-  if (mysql_real_connect(handle, address.host.c_str(), options.user.c_str(), options.password.c_str(),
-                         options.database.c_str(), address.port, path, CLIENT_MULTI_STATEMENTS) == nullptr) {
-    throwConnectFault(mysql_errno(handle), mysql_error(handle), address.display);
-  }
   if (options.tls && mysql_get_ssl_cipher(handle) == nullptr) {
     throwConnectFault(CR_SSL_CONNECTION_ERROR, "the connection is not encrypted", address.display);
   }
-  const unsigned unlimited = 0;  // A statement may take long; receive() has a time limit of its own.
-  if (options.tls) mysql_options(handle, MYSQL_OPT_READ_TIMEOUT, &unlimited);
   const auto socket = static_cast<int>(mysql_get_socket(handle));
   ::fcntl(socket, F_SETFD, FD_CLOEXEC);
   keepAlive(socket);

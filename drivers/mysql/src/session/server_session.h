@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "lockkeeper/driver/clock.h"
+#include "session/log_in.h"
 #include "session/server_check.h"
 #include "session/socket_watch.h"
 
-struct st_mysql;
 struct st_mysql_stmt;
 
 namespace lockkeeper::mysql {
@@ -54,8 +54,7 @@ struct Reply {
 /// text in batches, or prepared one by one. Never reconnects. One thread at a time.
 class ServerSession {
  public:
-  /// Connects to one of the options' hosts and logs in. Blocks until `deadline` plus one second (the library
-  /// counts whole ones). Throws StoreUnavailable and ConfigError.
+  /// Connects to one of the options' hosts and logs in, as logIn() says.
   ServerSession(const ServerOptions& options, const ServerAddress& address, std::shared_ptr<Clock> clock,
                 SocketWatch& watch, Instant deadline);
   ServerSession(const ServerSession&) = delete;
@@ -135,7 +134,6 @@ class ServerSession {
 
  private:
   struct Close {
-    void operator()(st_mysql* handle) const;
     void operator()(st_mysql_stmt* statement) const;
   };
   using Prepared = std::unique_ptr<st_mysql_stmt, Close>;
@@ -159,7 +157,7 @@ class ServerSession {
   void setError(unsigned number, const char* words);
 
   const std::shared_ptr<Clock> clock_;
-  std::unique_ptr<st_mysql, Close> handle_;
+  Handle handle_;
   std::map<std::string, Prepared, std::less<>> prepared_;  // by their texts
   Socket socket_;
   std::optional<SocketWatch::Socket> watched_;

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "lockkeeper/driver/clock.h"
+#include "session/socket_watch.h"
+
+struct st_mysql;
+
+namespace lockkeeper::mysql {
+
+struct ServerAddress;
+struct ServerOptions;
+
+struct CloseHandle {
+  void operator()(st_mysql* handle) const;
+};
+using Handle = std::unique_ptr<st_mysql, CloseHandle>;
+
+/// Connects to the address and logs in: each takes the options' connectTimeout at most. Of a name with
+/// several addresses, those that do not answer share that time. Blocks until `deadline`, but for the lookup
+/// of the name; with a verified certificate also for what the kernel needs to give up an address that is not
+/// the first one. The watch must have been started. Throws StoreUnavailable and ConfigError.
+Handle logIn(const ServerOptions& options, const ServerAddress& address, const Clock& clock,
+             SocketWatch& watch, Instant deadline);
+
+}  // namespace lockkeeper::mysql
