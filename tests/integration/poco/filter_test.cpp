@@ -91,6 +91,18 @@ TEST(RateLimitFilter, TheHandlerStillReadsTheBody) {
   EXPECT_EQ(chunked.body, body);
 }
 
+TEST(RateLimitFilter, ABodyOfWhichAHandlerMayReadAnotherKeyIsRefused) {
+  const LimitedServer server("memory:", perPhoneAndTotal);
+  const LimitedServer watching("memory:", perPhoneAndTotal + "lockkeeper.http.dryRun = on\n");
+  for (const char* body : {R"({"phone":49170.00001})", R"({"phone":"+491","phone":"+492"})"}) {
+    const CurlAnswer refused = server.post("/sms", body);
+    EXPECT_EQ(refused.status, 400) << body;
+    EXPECT_EQ(refused.header("content-type"), "application/problem+json");
+    EXPECT_EQ(watching.post("/sms", body).body, body);
+  }
+  EXPECT_EQ(server.served(), 0);
+}
+
 TEST(RateLimitFilter, ABodyThatIsTooLongToCountIsRefused) {
   const LimitedServer server("memory:", perPhoneAndTotal + "lockkeeper.http.maxBody = 1000\n");
   for (const std::size_t size : {2000U, 90000U}) {

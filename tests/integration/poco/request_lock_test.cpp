@@ -501,6 +501,31 @@ TEST_F(RequestLockTest, OtherOptionsAreForRequestsThatComeThen) {
   EXPECT_EQ(faults.seen(), std::vector{RequestLockFault::busy}) << "and so do hooks";
 }
 
+TEST_F(RequestLockTest, KeysOfSeveralSourcesDoNotMeet) {
+  const auto wrap = [&](Factory handlers) {
+    return poco::RequestLocks(managerOn(redis.uri()),
+                              {.routes = {{.name = "item",
+                                           .match = "PUT /items",
+                                           .by = "query shop, header X-Item | plain"}}})
+        .wrap(std::move(handlers));
+  };
+  AppServer server(wrap, [&](HTTPServerRequest&, HTTPServerResponse& response) {
+    const Lock* lock = poco::currentLock();
+    reply(response, 200, lock == nullptr ? "none" : std::string(lock->key()));
+  });
+  const auto keyOf = [&](const std::string& shop, const std::string& item) {
+    return server.ask("/items?shop=" + shop, {"-X", "PUT", "-H", "X-Item: " + item}).body;
+  };
+  EXPECT_EQ(keyOf("a", "b"), "item/a/b");
+  // printf VALUE | sha256sum
+  EXPECT_EQ(keyOf("a", "b/c"), "item/a/#b9e2beb9a0cdd309d9f98c1930bf0e3a");
+  std::set<std::string> keys;
+  for (const std::string shop : {"a", "a/b", "a/b/c", "/", "a/"}) {
+    for (const std::string item : {"c", "b/c", "b", "/c", "/"}) keys.insert(keyOf(shop, item));
+  }
+  EXPECT_EQ(keys.size(), 25U);
+}
+
 TEST_F(RequestLockTest, RoutesOfOneScopeShareTheirLocks) {
   const auto wrap = [&](Factory handlers) {
     return poco::RequestLocks(managerOn(redis.uri()), {.routes = {{.name = "change",

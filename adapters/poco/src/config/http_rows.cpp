@@ -91,11 +91,12 @@ constexpr std::array httpSettings{
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).match; }),
     row(
         "lockkeeper.http.idempotency.routes.*.client", "what tells clients apart", "",
-        "Such as `user`, `address`, `header NAME` or `all`: no client gets another client's answer.",
+        "Such as `user`, `address` or `header NAME`: no client gets another client's answer, except with "
+        "`all`.",
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).client; }),
     row(
         "lockkeeper.http.idempotency.routes.*.required", switchText, "",
-        "Whether a request without a key is refused.",
+        "Whether a request without a key, or without what tells clients apart, is refused.",
         [](Settings& s, const Names& names) -> auto& { return idempotent(s, names).required; }),
     row(
         "lockkeeper.http.idempotency.routes.*.keepFor", durationText, "", "How long answers are kept.",
@@ -120,6 +121,14 @@ constexpr std::array httpSettings{
         "lockkeeper.http.idempotency.maxStored", bytesText, "",
         "How many bytes of whole answers a process keeps in the store; of further ones, only the status.",
         [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxStored; }),
+    row(
+        "lockkeeper.http.idempotency.maxStoredPerClient", bytesText, "",
+        "The same for each client, so that one of them does not use up all of it.",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.maxStoredPerClient; }),
+    row(
+        "lockkeeper.http.idempotency.perHost", switchText, "",
+        "Whether the same key on two hosts, as the requests name them, is two keys.",
+        [](Settings& s, const Names&) -> auto& { return s.http.idempotency.perHost; }),
 };
 
 }  // namespace

@@ -65,6 +65,13 @@ void refuseBody(HTTPServerRequest& request, HTTPServerResponse& response, BodyEn
                       "The body is longer than " + std::to_string(most) + " bytes."));
 }
 
+void refuseJson(HTTPServerRequest& request, HTTPServerResponse& response) {
+  answer(request, response,
+         plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                      "The JSON object must not name a member twice, and a number in it that identifies "
+                      "something must be an integer."));
+}
+
 void boundSending(HTTPServerRequest& request) {
   const auto* socket = socketOf(request);
   if (socket == nullptr) return;

@@ -33,6 +33,9 @@ void receive(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerRespons
 void refuseBody(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response, BodyEnd end,
                 std::size_t most);
 
+/// Answers a request of whose JSON body no key may be made (KeySource::isClear()) with 400.
+void refuseJson(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response);
+
 /// Breaks the connection of a client that takes nothing of its answer for as long as the server lets clients
 /// be silent (HTTPServerParams::getTimeout()). Poco would wait for it without a bound, and what the handler
 /// holds with it.

@@ -20,10 +20,11 @@ using poco::IdempotencyEvent;
 /// A Redis, and what servers before it report.
 class IdempotencyTest : public ::testing::Test {
  protected:
-  /// Clients are told apart by the field X-User.
-  poco::IdempotencyOptions options(const std::string& match = "POST /orders/*") {
+  /// All clients are one unless `client` tells them apart.
+  poco::IdempotencyOptions options(const std::string& match = "POST /orders/*",
+                                   const std::string& client = "all") {
     poco::IdempotencyOptions options;
-    options.routes = {{.name = "order", .match = match, .client = "header X-User"}};
+    options.routes = {{.name = "order", .match = match, .client = client}};
     options.report = [this](const poco::IdempotencyReport& report) {
       const std::lock_guard held(mutex_);
       events_.push_back(report.event);

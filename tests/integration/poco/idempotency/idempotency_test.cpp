@@ -38,9 +38,9 @@ TEST_F(IdempotencyTest, TheSameRequestAgainGetsTheSameAnswerWhicheverServerItRea
     }
   }
   EXPECT_EQ(runs, 1);
-  const std::string raw =
-      readToEnd(one.send("POST /orders/ HTTP/1.1\r\nIdempotency-Key: k-1\r\nConnection: close\r\n"
-                         "Content-Length: 2\r\n\r\n{}"));
+  const std::string raw = readToEnd(
+      one.send("POST /orders/ HTTP/1.1\r\nHost: 127.0.0.1\r\nIdempotency-Key: k-1\r\nConnection: close\r\n"
+               "Content-Length: 2\r\n\r\n{}"));
   EXPECT_NE(raw.find("Set-Cookie: a=1\r\n"), std::string::npos) << raw;
   EXPECT_NE(raw.find("Set-Cookie: b=2\r\n"), std::string::npos) << raw;
   EXPECT_EQ(runs, 1) << "a key without quotes is the same key";
@@ -189,19 +189,81 @@ TEST_F(IdempotencyTest, ABodyThatDoesNotComeInTimeIsNotCarriedOut) {
 }
 
 TEST_F(IdempotencyTest, NoClientIsGivenTheAnswerOfAnother) {
-  AppServer server(once(), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
-    reply(response, 200, "for " + request.get("X-User", "nobody"));
-  });
+  AppServer server(once(options("POST /orders/*", "header X-User")),
+                   [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+                     reply(response, 200, "for " + request.get("X-User", "nobody"));
+                   });
   const auto as = [&](const std::string& user) {
     return server.post("/orders/", "the-key", "{}", {"-H", "X-User: " + user}).body;
   };
   EXPECT_EQ(as("the-secret-of-a"), "for the-secret-of-a");
   EXPECT_EQ(as("the-secret-of-b"), "for the-secret-of-b");
-  EXPECT_EQ(server.post("/orders/", "the-key", "{}").body, "for nobody");
   EXPECT_EQ(as("the-secret-of-a"), "for the-secret-of-a");
   const std::string keys = redis.command({"KEYS", "*"});
   EXPECT_EQ(keys.find("secret"), std::string::npos) << keys;
   EXPECT_EQ(keys.find("the-key"), std::string::npos) << keys;
+}
+
+TEST_F(IdempotencyTest, ARequestFromNobodyKnownIsGivenNoAnswerOfOthers) {
+  for (const std::string client : {"header X-User", "user"}) {
+    for (const bool required : {true, false}) {
+      runs = 0;
+      poco::IdempotencyOptions given = options();
+      given.routes.front().client = client;
+      given.routes.front().required = required;
+      given.clients.user = [](const HTTPServerRequest& request) { return request.get("X-User", ""); };
+      AppServer server(once(given), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+        std::string body;
+        Poco::StreamCopier::copyToString(request.stream(), body);
+        reply(response, 200, body + std::to_string(++runs));
+      });
+      for (const std::string field : {"X-User;", "X-Other: ann"}) {
+        for (int i = 0; i < 2; ++i) {
+          const CurlAnswer answer = server.post("/orders/", "k", "{}", {"-H", field});
+          EXPECT_EQ(answer.status, required ? 400 : 200) << client << " " << field;
+          EXPECT_EQ(answer.header("idempotent-replayed"), "");
+          if (!required) EXPECT_EQ(answer.body, "{}" + std::to_string(runs));
+        }
+      }
+      EXPECT_EQ(runs, required ? 0 : 4) << client;
+    }
+  }
+}
+
+TEST_F(IdempotencyTest, TheHostCountsUnlessItIsConfiguredAway) {
+  for (const bool perHost : {true, false}) {
+    runs = 0;
+    poco::IdempotencyOptions given = options();
+    given.routes.front().name = perHost ? "each" : "all";
+    given.perHost = perHost;
+    AppServer server(once(given), counting());
+    const auto at = [&](const std::string& host) {
+      return server.post("/orders/", "k", "{}", {"-H", "X-User: ann", "-H", "Host: " + host}).body;
+    };
+    EXPECT_EQ(at("one.example"), "run 1");
+    EXPECT_EQ(at("ONE.example:8080"), "run 1");
+    EXPECT_EQ(at("two.example"), perHost ? "run 2" : "run 1");
+    const std::string raw = readToEnd(
+        server.send("POST http://two.example/orders/ HTTP/1.1\r\nHost: one.example\r\nX-User: ann\r\n"
+                    "Idempotency-Key: k\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"));
+    EXPECT_EQ(raw.substr(0, 12), "HTTP/1.1 422")
+        << "the target's host counts, and another target is another request";
+  }
+}
+
+TEST_F(IdempotencyTest, OneClientDoesNotTakeTheRoomOfTheOthers) {
+  poco::IdempotencyOptions given = options("POST /orders/*", "header X-User");
+  given.maxStored = 1'000'000;
+  given.maxStoredPerClient = 250'000;
+  AppServer server(once(given), answeringWith(100'000));
+  const auto status = [&](const std::string& user, const std::string& key) {
+    return server.post("/orders/", key, "{}", {"-H", "X-User: " + user}).status;
+  };
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(status("greedy", std::to_string(i)), 201);
+  EXPECT_EQ(status("greedy", "1"), 201) << "its first ones are kept";
+  EXPECT_EQ(status("greedy", "2"), 409) << "of the others it is known that they ran";
+  for (const std::string key : {"1", "2", "1", "2"}) EXPECT_EQ(status("ann", key), 201);
+  EXPECT_EQ(runs, 22);
 }
 
 TEST_F(IdempotencyTest, OnlyFinalAnswersAreKept) {

@@ -143,6 +143,8 @@ TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
                   "lockkeeper.http.idempotency.maxBody = 4096\n"
                   "lockkeeper.http.idempotency.maxAnswer = 8192\n"
                   "lockkeeper.http.idempotency.maxStored = 100000\n"
+                  "lockkeeper.http.idempotency.maxStoredPerClient = 50000\n"
+                  "lockkeeper.http.idempotency.perHost = off\n"
                   "lockkeeper.http.idempotency.routes.pay.match = POST /payments\n"
                   "lockkeeper.http.idempotency.routes.pay.client = header Authorization\n"
                   "lockkeeper.http.idempotency.routes.pay.required = off\n"
@@ -157,6 +159,8 @@ TEST(IdempotencyOptions, AreReadFromTheConfiguration) {
   EXPECT_EQ(options.maxBody, 4096U);
   EXPECT_EQ(options.maxAnswer, 8192U);
   EXPECT_EQ(options.maxStored, 100'000U);
+  EXPECT_EQ(options.maxStoredPerClient, 50'000U);
+  EXPECT_FALSE(options.perHost);
   EXPECT_EQ(options.keyNamespace, "shop");
   const std::string root = "lockkeeper.http.idempotency.";
   EXPECT_NAMES(configurationRefusal<IdempotencyOptions>(root + "route.x = 1\n"), "route");

@@ -75,6 +75,30 @@ TEST_F(KeySourceTest, ReadsAFieldOfTheJsonBody) {
   EXPECT_EQ(jsonKey(std::string(100000, '[')), none);
 }
 
+TEST_F(KeySourceTest, AHandlerMustReadTheSameValue) {
+  const auto isClear = [&](const std::string& body, const std::string& source = "json phone") {
+    const FakeRequest request("POST", "/");
+    const auto path = pathSegments(request.getURI()).value();
+    const ClientAddress address({});
+    const RequestFacts facts{request, path, address, user_, parseJson(body)};
+    return KeySource::parse("limit", source, RoutePattern::parse("match", "POST /"), user_).isClear(facts);
+  };
+  for (const char* body :
+       {"", "{", "[]", R"({"phone":49170})", R"({"phone":-1})", R"({"phone":"1.5"})", R"({"phone":true})",
+        R"({"phone":null})", R"({"price":1.5,"phone":"+491"})", R"({"phone":18446744073709551615})",
+        R"({"a":{"phone":1},"b":{"phone":2},"phone":3})", R"({"a":[{"x":1},{"x":2}],"phone":3})",
+        R"({"phone":1,"Phone":2})"}) {
+    EXPECT_TRUE(isClear(body)) << body;
+  }
+  for (const char* body :
+       {R"({"phone":49170.00001})", R"({"phone":49170.0})", R"({"phone":4.917e4})", R"({"phone":49170e0})",
+        R"({"phone":1E3})", R"({"phone":"+491","phone":"+492"})", R"({"phone":"+491","ph\u006fne":"+492"})",
+        R"({"phone":"+491","a":1,"a":2})", R"({"a":{},"a":[],"phone":1})"}) {
+    EXPECT_FALSE(isClear(body)) << body;
+    EXPECT_TRUE(isClear(body, "address")) << body;
+  }
+}
+
 TEST_F(KeySourceTest, BringsAllSpellingsIntoOne) {
   const FakeRequest request("POST", "/?name=%20Ann%20");
   EXPECT_EQ(key("query name | trim | lower", request), "ann");

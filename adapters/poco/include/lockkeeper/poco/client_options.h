@@ -9,8 +9,9 @@ class HTTPServerRequest;
 
 namespace lockkeeper::poco {
 
-/// Who sends a request: any bytes that tell users apart. Called from the threads that serve requests, several
-/// at a time. What it throws is answered by the server, as if the handler had thrown it.
+/// Who sends a request: any bytes that tell users apart, or an empty text for nobody known. Called from the
+/// threads that serve requests, several at a time. What it throws is answered by the server, as if the
+/// handler had thrown it.
 using UserOf = std::function<std::string(const Poco::Net::HTTPServerRequest& request)>;
 
 /// How the clients of an HTTP server are told apart.

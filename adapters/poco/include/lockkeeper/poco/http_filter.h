@@ -43,9 +43,9 @@ class HttpFilter {
 
   /// A factory for Poco::Net::HTTPServer, whose handlers do the filter's work and then call those of
   /// `handlers`. Requests without a route are passed on at once. 400 is the answer to a path that a handler
-  /// could read in another way (`..`, `%2F`, an empty segment…), and to a request of which it is unclear where
-  /// it ends: docs/poco.md. Of a body in chunks, handlers get a request that is not Poco's own. The filter
-  /// need not outlive the factory.
+  /// could read in another way (`..`, `%2F`, an empty segment…), and to a request of which it is unclear
+  /// where it ends: docs/poco.md. Of a body in chunks, handlers get a request that is not Poco's own. The
+  /// filter need not outlive the factory.
   [[nodiscard]] Handlers wrap(Handlers handlers) { return state_->wrap(std::move(handlers)); }
 
  protected:

@@ -27,13 +27,15 @@ struct IdempotentRoute {
   std::string name{};   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
   std::string match{};  ///< As of RateLimitFilter's routes, such as "POST /orders". Not GET or HEAD.
 
-  /// What tells clients apart, so that none is given another's answer: "user", "address", "all",
-  /// "header NAME", "cookie NAME", "query NAME", "json NAME" or "path NAME". Requests without the value count
-  /// as one client.
+  /// What tells clients apart, so that none is given another's answer: "user", "address", "header NAME",
+  /// "cookie NAME", "query NAME", "json NAME" or "path NAME". A request whose value is missing or empty comes
+  /// from nobody known: it is refused with 400, or passes if the key is not `required`. "all": all clients
+  /// are one, and are given each other's answers.
   std::string client = "user";
 
-  bool required =
-      true;  ///< A request without a key is refused with 400; if false, it passes as if it had no route.
+  /// A request without a key, or without what tells clients apart, is refused with 400; if false, it passes
+  /// as if it had no route.
+  bool required = true;
 
   /// How long answers are kept: 1 ms to 366 days.
   std::chrono::milliseconds keepFor{std::chrono::hours{24}};
@@ -76,6 +78,12 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// How many bytes of whole answers this process may have in the store at a time. Of those that come beyond
   /// it only the fact is kept, about 300 bytes each. After a restart the count begins anew.
   std::size_t maxStored = std::size_t{16} << 20;
+
+  /// The same for each client, so that one of them does not use up all of it. Not where `client` is "all".
+  std::size_t maxStoredPerClient = std::size_t{4} << 20;
+
+  /// Whether the same key on two hosts, as the requests name them, is two keys. Ports do not count.
+  bool perHost = true;
 
   /// Which answers are final: those are kept. Empty: all but 401, 407, 408, 409, 421, 423, 425, 429 and 5xx,
   /// which say that the same request may succeed another time.

@@ -52,10 +52,10 @@ std::optional<StoredAnswer> AnswerStore::find(const IdempotencyOptions& options,
 }
 
 void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute& route,
-                       const std::string& key, const StoredAnswer& answer) {
+                       const std::string& client, const std::string& key, const StoredAnswer& answer) {
   if (options.isFinal ? !options.isFinal(answer.status) : !isFinalStatus(answer.status)) return;
   std::string bytes = answer.encode();
-  if (answer.whole && (bytes.size() > options.maxAnswer || !claim(options, route, bytes.size()))) {
+  if (answer.whole && (bytes.size() > options.maxAnswer || !claim(options, route, client, bytes.size()))) {
     const StoredAnswer fact{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false};
     bytes = fact.encode();
   }
@@ -69,14 +69,34 @@ void AnswerStore::forget(const IdempotencyOptions& options, const std::string& k
 
 /// Whether so many bytes more may be stored, which they then count as, even if the store should not take
 /// them.
-bool AnswerStore::claim(const IdempotencyOptions& options, const IdempotencyRoute& route, std::size_t bytes) {
+bool AnswerStore::claim(const IdempotencyOptions& options, const IdempotencyRoute& route,
+                        const std::string& client, std::size_t bytes) {
+  const auto fits = [bytes](std::size_t stored, std::size_t most) {
+    return stored <= most && bytes <= most - stored;
+  };
   const Instant now = nowOf(options);
   const std::lock_guard guard(mutex_);
-  for (; !endings_.empty() && endings_.top().first <= now; endings_.pop()) stored_ -= endings_.top().second;
-  if (stored_ > options.maxStored || bytes > options.maxStored - stored_) return false;
+  dropEnded(now);
+  const auto known = storedOfClients_.find(client);
+  const std::size_t ofClient = known == storedOfClients_.end() ? 0 : known->second;
+  const bool isOneOfMany = !route.client.isEverybody();
+  if (!fits(stored_, options.maxStored) || (isOneOfMany && !fits(ofClient, options.maxStoredPerClient))) {
+    return false;
+  }
+  const auto counted = storedOfClients_.try_emplace(client).first;
+  endings_.push({saturatingAdd(now, route.keepFor), bytes, counted});
+  counted->second += bytes;
   stored_ += bytes;
-  endings_.emplace(saturatingAdd(now, route.keepFor), bytes);
   return true;
+}
+
+void AnswerStore::dropEnded(Instant now) {
+  for (; !endings_.empty() && endings_.top().at <= now; endings_.pop()) {
+    const Ending& ended = endings_.top();
+    stored_ -= ended.bytes;
+    ended.client->second -= ended.bytes;
+    if (ended.client->second == 0) storedOfClients_.erase(ended.client);
+  }
 }
 
 }  // namespace lockkeeper::poco

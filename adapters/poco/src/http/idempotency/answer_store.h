@@ -1,11 +1,12 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <queue>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "http/idempotency/idempotency_route.h"
@@ -13,7 +14,8 @@
 
 namespace lockkeeper::poco {
 
-/// The answers of an Idempotency in their store, within IdempotencyOptions::maxStored. Thread-safe.
+/// The answers of an Idempotency in their store, within IdempotencyOptions::maxStored and maxStoredPerClient.
+/// Thread-safe.
 class AnswerStore {
  public:
   explicit AnswerStore(std::shared_ptr<ValueStore> values) : values_(std::move(values)) {}
@@ -21,21 +23,32 @@ class AnswerStore {
   /// Throws Error.
   std::optional<StoredAnswer> find(const IdempotencyOptions& options, const std::string& key);
 
-  /// Keeps the answer if it is final; only the fact, when it or all together are too long. Throws Error.
-  void keep(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& key,
-            const StoredAnswer& answer);
+  /// Keeps the answer if it is final; only the fact, when it, or all of the client, or all together are too
+  /// long. Throws Error.
+  void keep(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
+            const std::string& key, const StoredAnswer& answer);
 
   /// Removes what keep() may have kept. Throws Error.
   void forget(const IdempotencyOptions& options, const std::string& key);
 
  private:
-  using Ending = std::pair<Instant, std::size_t>;  // when so many bytes end
+  using Sizes = std::map<std::string, std::size_t, std::less<>>;  // by client
+  /// When so many bytes end.
+  struct Ending {
+    Instant at;
+    std::size_t bytes;
+    Sizes::iterator client;
+    bool operator>(const Ending& other) const { return at > other.at; }
+  };
 
-  bool claim(const IdempotencyOptions& options, const IdempotencyRoute& route, std::size_t bytes);
+  bool claim(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
+             std::size_t bytes);
+  void dropEnded(Instant now);
 
   const std::shared_ptr<ValueStore> values_;
   std::mutex mutex_;
   std::size_t stored_ = 0;
+  Sizes storedOfClients_;                                                     // those who have some
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings_;  // what stored_ is made of
 };
 

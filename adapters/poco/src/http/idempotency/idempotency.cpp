@@ -54,8 +54,13 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
 
     RequestFacts facts = rules_->facts(request, path);
     if (route->client.needsBody()) facts.json = parseJson(body.bytes);
+    if (!route->client.isClear(facts)) return refuseJson(request, response);
+    const auto client = route->client.clientIn(facts);
+    if (!client) return serveNobody(*route, std::move(body), request, response);
+    const std::string host = rules_->options().perHost ? hostOf(request) : "";
     serve({.route = *route,
-           .key = "idempotency/" + route->name + "/" + digestOf(route->client.keyFor(facts), *given.text),
+           .client = *client,
+           .key = "idempotency/" + route->name + "/" + digestOf(*client, host, *given.text),
            .fingerprint = fingerprintOf(request, body.bytes),
            .body = std::move(body),
            .request = request,
@@ -65,12 +70,25 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
  private:
   struct Call {
     const IdempotencyRoute& route;
+    std::string client;
     std::string key;
     std::string fingerprint;
     Body body;
     HTTPServerRequest& request;
     HTTPServerResponse& response;
   };
+
+  /// A request that does not say whose it is: nobody else may be given its answer.
+  void serveNobody(const IdempotencyRoute& route, Body body, HTTPServerRequest& request,
+                   HTTPServerResponse& response) {
+    if (route.required) {
+      return answer(request, response,
+                    plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                                 "A request with an Idempotency-Key must say which client it comes from."));
+    }
+    ReplayedRequest replayed(request, std::move(body));
+    passOn(*handlers_, replayed, response);
+  }
 
   void serve(Call call) {
     std::optional<StoredAnswer> kept;
@@ -144,7 +162,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
   /// Reports what cannot be kept.
   void keep(const Call& call, const StoredAnswer& answer) noexcept {
     try {
-      state_->answers().keep(rules_->options(), call.route, call.key, answer);
+      state_->answers().keep(rules_->options(), call.route, call.client, call.key, answer);
     } catch (const std::exception& error) {
       report(call, IdempotencyEvent::notKept, error.what());
     } catch (...) {

@@ -2,6 +2,7 @@
 
 #include <Poco/SHA2Engine.h>
 #include <Poco/String.h>
+#include <Poco/URI.h>
 
 #include <algorithm>
 
@@ -70,8 +71,20 @@ std::string fingerprintOf(const Poco::Net::HTTPServerRequest& request, const std
   return Sha256().add(request.getMethod()).add(request.getURI()).add(body).hex();
 }
 
-std::string digestOf(const std::string& client, const std::string& idempotencyKey) {
-  return Sha256().add(client).add(idempotencyKey).hex();
+std::string digestOf(const std::string& client, const std::string& host, const std::string& idempotencyKey) {
+  Sha256 hash;
+  hash.add(client).add(idempotencyKey);
+  if (!host.empty()) hash.add(host);
+  return hash.hex();
+}
+
+std::string hostOf(const Poco::Net::HTTPServerRequest& request) {
+  const std::string& target = request.getURI();
+  const bool isPath = target.starts_with('/') || target == "*";
+  if (!isPath) return Poco::toLower(Poco::URI(target).getHost());
+  const std::string host = request.get("Host", "");
+  const std::size_t literal = host.starts_with('[') ? host.find(']') : 0;  // [::1]:8080
+  return Poco::toLower(host.substr(0, host.find(':', literal)));
 }
 
 }  // namespace lockkeeper::poco

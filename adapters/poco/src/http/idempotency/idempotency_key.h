@@ -22,7 +22,11 @@ struct IdempotencyKey {
 /// SHA-256, in hexadecimal, of what makes two requests the same: method, target and body.
 std::string fingerprintOf(const Poco::Net::HTTPServerRequest& request, const std::string& body);
 
-/// SHA-256, in hexadecimal, of who sends which key, so that neither can be read in a store.
-std::string digestOf(const std::string& client, const std::string& idempotencyKey);
+/// SHA-256, in hexadecimal, of who sends which key, so that neither can be read in a store. An empty host
+/// does not count.
+std::string digestOf(const std::string& client, const std::string& host, const std::string& idempotencyKey);
+
+/// The host that a request names, in lower case and without a port: that of its target, or else the field's.
+std::string hostOf(const Poco::Net::HTTPServerRequest& request);
 
 }  // namespace lockkeeper::poco

@@ -33,6 +33,7 @@ void checkFilter(const IdempotencyOptions& options) {
                   longestBodyTimeout);
   checkRange(idempotencyRoot + std::string(".maxAnswer"), options.maxAnswer, leastAnswer, maxValueBytes);
   checkRange(idempotencyRoot + std::string(".maxStored"), options.maxStored, 0, mostStored);
+  checkRange(idempotencyRoot + std::string(".maxStoredPerClient"), options.maxStoredPerClient, 0, mostStored);
   checkDuration<>("operationTimeout", options.operationTimeout, std::chrono::milliseconds{1},
                   std::chrono::hours{1});
 }

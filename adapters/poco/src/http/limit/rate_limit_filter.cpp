@@ -86,6 +86,8 @@ class RateLimitFilter::Handler final : public FilterHandler<State, LimitRules> {
       return refuseBody(request, response, body.end, most);
     }
     facts.json = parseJson(body.bytes);
+    const auto isClear = [&](const RouteLimit& limit) { return limit.source.isClear(facts); };
+    if (!route.dryRun && !std::ranges::all_of(route.limits, isClear)) return refuseJson(request, response);
     if (!admit(route, facts, request, response)) return;
     ReplayedRequest replayed(request, std::move(body));
     passOn(*handlers_, replayed, response);

@@ -72,8 +72,12 @@ LockRoute LockRoute::of(const LockedRoute& given, const RequestLockOptions& opti
 }
 
 std::string LockRoute::keyFor(const RequestFacts& facts) const {
-  std::string key = scope;
-  for (const auto& source : sources) key.append(1, partMark).append(source.keyFor(facts));
+  std::string key = scope + partMark;
+  if (sources.size() == 1) return key + sources.front().keyFor(facts);
+  for (const auto& source : sources) {
+    if (&source != &sources.front()) key += partMark;
+    key += source.partFor(facts, partMark);
+  }
   return key;
 }
 

@@ -19,7 +19,7 @@ struct LockRoute {
   /// From completed() options. Throws std::invalid_argument that names the setting.
   static LockRoute of(const LockedRoute& given, const RequestLockOptions& options);
 
-  /// SCOPE/VALUE; with several sources SCOPE/VALUE/VALUE….
+  /// SCOPE/VALUE; with several sources SCOPE/VALUE/VALUE…, where a value that contains a slash is hashed.
   std::string keyFor(const RequestFacts& facts) const;
 };
 

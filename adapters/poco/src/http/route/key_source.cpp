@@ -1,5 +1,6 @@
 #include "http/route/key_source.h"
 
+#include <Poco/JSON/ParseHandler.h>
 #include <Poco/JSON/Parser.h>
 #include <Poco/Net/NameValueCollection.h>
 #include <Poco/SHA2Engine.h>
@@ -7,6 +8,7 @@
 #include <Poco/URI.h>
 
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -22,6 +24,7 @@ constexpr std::size_t longestPlainKey = 64;
 constexpr std::size_t deepestJson = 16;
 // Plain keys do not begin with it.
 constexpr char special = '#';
+constexpr auto everybody = "#all";
 
 bool isPlain(const std::string& value) {
   return !value.empty() && value.size() <= longestPlainKey && value.front() != special &&
@@ -57,12 +60,44 @@ std::optional<std::string> queryField(const std::string& target, const std::stri
   return std::nullopt;
 }
 
-std::optional<std::string> jsonField(const Poco::JSON::Object::Ptr& json, const std::string& name) {
-  if (!json) return std::nullopt;
-  const Poco::Dynamic::Var value = json->get(name);
-  if (!value.isString() && (!value.isNumeric() || value.isBoolean())) return std::nullopt;
+std::optional<std::string> jsonField(const JsonBody& json, const std::string& name) {
+  if (!json.object) return std::nullopt;
+  const Poco::Dynamic::Var value = json.object->get(name);
+  if (!value.isString() && (!value.isInteger() || value.isBoolean())) return std::nullopt;
   return value.toString();  // 7 and "7" are one key: handlers may take both
 }
+
+/// Notes whether a member of the outermost object is there twice.
+class RepetitionHandler final : public Poco::JSON::ParseHandler {
+ public:
+  bool repeats() const { return repeats_; }
+
+ private:
+  void startObject() override {
+    ++depth_;
+    ParseHandler::startObject();
+  }
+  void endObject() override {
+    --depth_;
+    ParseHandler::endObject();
+  }
+  void startArray() override {
+    ++depth_;
+    ParseHandler::startArray();
+  }
+  void endArray() override {
+    --depth_;
+    ParseHandler::endArray();
+  }
+  void key(const std::string& name) override {
+    if (depth_ == 1 && !names_.insert(name).second) repeats_ = true;
+    ParseHandler::key(name);
+  }
+
+  std::size_t depth_ = 0;
+  std::set<std::string> names_;
+  bool repeats_ = false;
+};
 
 }  // namespace
 
@@ -112,21 +147,48 @@ KeySource KeySource::parse(const std::string& what, const std::string& written, 
   return source;
 }
 
+bool KeySource::isClear(const RequestFacts& facts) const {
+  if (kind_ != Kind::json || !facts.json.object) return true;
+  const Poco::Dynamic::Var value = facts.json.object->get(name_);
+  const bool isNumber = value.isNumeric() && !value.isString() && !value.isBoolean();
+  return !facts.json.repeats && (!isNumber || value.isInteger());
+}
+
 std::string KeySource::keyFor(const RequestFacts& facts) const {
-  if (kind_ == Kind::all) return "#all";
-  auto value = valueIn(facts);
-  if (value) value = form_.of(std::move(*value));
-  if (!value) return "#none";
+  if (kind_ == Kind::all) return everybody;
+  const auto value = valueIn(facts);
+  return value ? keyOf(*value) : "#none";
+}
+
+std::string KeySource::partFor(const RequestFacts& facts, char mark) const {
+  std::string key = keyFor(facts);
+  return key.find(mark) == std::string::npos ? key : hashed(key);
+}
+
+std::optional<std::string> KeySource::clientIn(const RequestFacts& facts) const {
+  if (kind_ == Kind::all) return everybody;
+  const auto value = valueIn(facts);
+  return value && !value->empty() ? std::optional(keyOf(*value)) : std::nullopt;
+}
+
+std::string KeySource::keyOf(const std::string& value) const {
   const bool mayBeCredential = kind_ == Kind::header || kind_ == Kind::cookie;
-  return form_.hashed().value_or(mayBeCredential) || !isPlain(*value) ? hashed(*value) : *value;
+  return form_.hashed().value_or(mayBeCredential) || !isPlain(value) ? hashed(value) : value;
 }
 
 std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {
+  auto value = writtenIn(facts);
+  return value ? form_.of(std::move(*value)) : std::nullopt;
+}
+
+std::optional<std::string> KeySource::writtenIn(const RequestFacts& facts) const {
   switch (kind_) {
     case Kind::address:
       return facts.address.of(facts.request);
-    case Kind::user:
-      return facts.user(facts.request);
+    case Kind::user: {
+      std::string user = facts.user(facts.request);
+      return user.empty() ? std::nullopt : std::optional(std::move(user));
+    }
     case Kind::header:
       return find(facts.request, name_);
     case Kind::cookie:
@@ -143,11 +205,13 @@ std::optional<std::string> KeySource::valueIn(const RequestFacts& facts) const {
   return std::nullopt;
 }
 
-Poco::JSON::Object::Ptr parseJson(const std::string& body) {
+JsonBody parseJson(const std::string& body) {
   try {
-    Poco::JSON::Parser parser;
+    const Poco::SharedPtr<RepetitionHandler> handler(new RepetitionHandler);
+    Poco::JSON::Parser parser(handler);
     parser.setDepth(deepestJson);
-    return parser.parse(body).extract<Poco::JSON::Object::Ptr>();
+    auto object = parser.parse(body).extract<Poco::JSON::Object::Ptr>();
+    return {.object = std::move(object), .repeats = handler->repeats()};
   } catch (const Poco::Exception&) {
     return {};
   }
