@@ -9,6 +9,7 @@
 #include <Poco/PatternFormatter.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iostream>
@@ -57,10 +58,19 @@ std::string passwordIn(const std::string& path) {
   return password;
 }
 
+/// Throws ConfigError for a file that every account of the machine may read or write.
+void refuseFileForAll(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || (file.st_mode & (S_IROTH | S_IWOTH)) == 0) return;
+  throw ConfigError("the password in " + quoted(path) +
+                    " can be read or changed by every account of this machine: chmod o-rw it");
+}
+
 /// Who sends the password of the file is an operator.
 poco::UserOf operatorsOf(const CommandLine& line) {
   const auto path = line.option("break-password");
   if (!path) return nullptr;
+  refuseFileForAll(*path);
   return [expected = "Bearer " + passwordIn(*path)](const HTTPServerRequest& request) -> std::string {
     const std::string given = request.get("Authorization", "");
     // As long as the expected text is compared, whatever is given.

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,13 @@ class ServeCommand : public CommandTest {
     url.pop_back();
     return url;
   }
+  void writePassword(const std::string& text) {
+    writeFile(folder / "password", text);
+    using std::filesystem::perms;
+    std::filesystem::permissions(folder / "password", perms::owner_read | perms::owner_write);
+  }
   std::string withPassword() {
-    writeFile(folder / "password", "correct horse battery staple\n");
+    writePassword("correct horse battery staple\n");
     return serve({"--break-password", file("password")});
   }
   /// Somebody who looks at the page; what comes is in the file "viewer".
@@ -172,10 +178,19 @@ TEST_F(ServeCommand, SaysWhatIsWrong) {
   const Finished open = lockkeeper({"serve", "--listen", "0.0.0.0:0"});
   EXPECT_EQ(open.exitCode, 64);
   EXPECT_NE(open.errors.find("loopback"), std::string::npos) << open.errors;
-  writeFile(folder / "password", "short\n");
+  writePassword("short\n");
   const Finished weak = lockkeeper({"serve", "--break-password", file("password")});
   EXPECT_EQ(weak.exitCode, 78);
   EXPECT_NE(weak.errors.find("too short"), std::string::npos) << weak.errors;
+  writePassword("correct horse battery staple\n");
+  for (const auto perms : {std::filesystem::perms::others_read, std::filesystem::perms::others_write}) {
+    std::filesystem::permissions(folder / "password", perms, std::filesystem::perm_options::add);
+    const Finished open = lockkeeper({"serve", "--break-password", file("password")});
+    std::filesystem::permissions(folder / "password", perms, std::filesystem::perm_options::remove);
+    EXPECT_EQ(open.exitCode, 78);
+    EXPECT_NE(open.errors.find("every account"), std::string::npos) << open.errors;
+    EXPECT_NE(open.errors.find(file("password")), std::string::npos) << open.errors;
+  }
 }
 
 }  // namespace

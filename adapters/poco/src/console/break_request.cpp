@@ -31,6 +31,7 @@ constexpr std::size_t longestOrder = 65536;
 constexpr std::chrono::seconds longestWait{10};
 constexpr std::size_t longestShown = 200;
 constexpr std::chrono::seconds bound{5};
+constexpr std::chrono::seconds afterWrong{1};
 
 Instant within() { return saturatingAdd(systemClock()->now(), bound); }
 
@@ -52,6 +53,14 @@ bool sameOrigin(const HTTPServerRequest& request) {
 
 std::string nameOf(const Holder& holder) {
   return holder.owner.empty() ? "an unknown client" : printable(holder.owner, longestShown);
+}
+
+/// Behind a proxy, the peer is the proxy, and only X-Forwarded-For says whose request it is; without one,
+/// anybody may have written the field.
+std::string addressesOf(const HTTPServerRequest& request) {
+  const std::string forwarded = forwardedOf(request);
+  return peerOf(request) +
+         (forwarded.empty() ? "" : " (X-Forwarded-For: " + printable(forwarded, longestShown) + ")");
 }
 
 }  // namespace
@@ -98,6 +107,9 @@ void BreakRequests::answerTo(HTTPServerRequest& request, HTTPServerResponse& res
     return;
   }
   if (outcome.status == HTTPResponse::HTTP_UNAUTHORIZED) response.set("WWW-Authenticate", "Bearer");
+  if (outcome.status == HTTPResponse::HTTP_TOO_MANY_REQUESTS) {
+    response.set("Retry-After", std::to_string(afterWrong.count()));
+  }
   answer(request, response, {outcome.status, "about:blank", outcome.title, outcome.detail});
 }
 
@@ -108,8 +120,8 @@ void BreakRequests::log(const HTTPServerRequest& request, const std::string& who
       who.empty() ? ofOthers_.admit("refused", systemClock()->now()) : std::optional<std::size_t>(0);
   if (!leftOut) return;
   Poco::Logger::get("lockkeeper.console")
-      .warning((who.empty() ? "somebody" : who) + " at " + peerOf(request) + " asks to break " + what + ": " +
-               printable(detail, longestShown) + leftOutText(*leftOut));
+      .warning((who.empty() ? "somebody" : who) + " at " + addressesOf(request) + " asks to break " + what +
+               ": " + printable(detail, longestShown) + leftOutText(*leftOut));
 }
 
 BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::string& who,
@@ -122,7 +134,13 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
   if (!equal(request.get("X-Console-Token", ""), secret_)) {
     return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This page is out of date: reload it."};
   }
+  const bool hasPassword = request.has("Authorization");
+  if (hasPassword && !mayTryPassword()) {
+    return {HTTPResponse::HTTP_TOO_MANY_REQUESTS, "Too Many Requests",
+            "A wrong password was sent a moment ago: try again in a second."};
+  }
   const std::string user = operatorOf_(request);
+  if (hasPassword && !user.empty()) nextPassword_ = Instant{};
   if (user.empty()) {
     return {HTTPResponse::HTTP_UNAUTHORIZED, "Unauthorized", "Only operators may break locks: log in."};
   }
@@ -151,6 +169,12 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
     return {HTTPResponse::HTTP_SERVICE_UNAVAILABLE, "Service Unavailable",
             "The store did not answer, so the lock may or may not be broken: " + std::string(error.what())};
   }
+}
+
+bool BreakRequests::mayTryPassword() const {
+  const Instant now = systemClock()->now();
+  Instant next = nextPassword_;
+  return next <= now && nextPassword_.compare_exchange_strong(next, now + afterWrong);
 }
 
 BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {

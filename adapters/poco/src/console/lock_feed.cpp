@@ -118,25 +118,50 @@ void LockFeed::run() {
       wakePoller_.wait(lock);
       continue;
     }
-    lock.unlock();
     const Instant began = clock->now();
-    std::optional<Found> found;
-    std::string fault;
+    bool isTold = true;
     try {
-      found = list();
-    } catch (const std::exception& error) {
-      fault = printable(error.what(), longestFault);
+      lookAndTell(lock, began);
+    } catch (const std::exception&) {  // memory is short
+      if (!lock.owns_lock()) lock.lock();
+      forgetAll();
+      isTold = false;
     }
-    const Instant now = clock->now();
-    lock.lock();
-    const std::string changes = found ? compare(*std::move(found), now) : "";
-    unseen_ = !found.has_value();
-    status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + jsonString(fault);
-    publish(changes, now, now - began);
     // A store that takes long to answer shall have as much time for others.
+    const Instant now = clock->now();
     const Instant next = std::max(began + source_.interval, now + (now - began));
-    while (!stopped_ && viewers_ > 0 && fresh_ && clock->now() < next) clock->wait(lock, wakePoller_, next);
+    while (!stopped_ && viewers_ > 0 && (fresh_ || !isTold) && clock->now() < next) {
+      clock->wait(lock, wakePoller_, next);
+    }
   }
+}
+
+void LockFeed::lookAndTell(std::unique_lock<std::mutex>& lock, Instant began) {
+  lock.unlock();
+  std::optional<Found> found;
+  std::string fault;
+  try {
+    found = list();
+  } catch (const std::exception& error) {
+    fault = printable(error.what(), longestFault);
+  }
+  const Instant now = systemClock()->now();
+  lock.lock();
+  const std::string changes = found ? compare(*std::move(found), now) : "";
+  unseen_ = !found.has_value();
+  status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + jsonString(fault);
+  publish(changes, now, now - began);
+}
+
+void LockFeed::forgetAll() noexcept {
+  rows_.clear();
+  names_.clear();
+  waiters_.clear();
+  recent_.clear();
+  migration_.reset();
+  ++version_;      // viewers get everything again,
+  fresh_ = false;  // as soon as there is something
+  unseen_ = true;
 }
 
 LockFeed::Found LockFeed::list() const {

@@ -95,6 +95,10 @@ class LockFeed {
   };
 
   void run();
+  /// One look at the store, without `lock`, and what it has found, under it. Throws std::bad_alloc.
+  void lookAndTell(std::unique_lock<std::mutex>& lock, Instant began);
+  /// What was seen may be incomplete: the next look begins anew.
+  void forgetAll() noexcept;
   Found list() const;
   void addWaiters(const std::vector<std::string>& keys, Found& found) const;
   std::optional<SeenMigration> lookAtMigration() const;

@@ -145,12 +145,15 @@ class InheritedOwner::Watch {
 
   explicit Watch(std::vector<Pipe> pipes)
       : pipes_(std::move(pipes)), stop_(opened(::eventfd(0, EFD_CLOEXEC), "eventfd")) {
+    // Here, since in the thread nobody would be told that there is no memory for it.
+    std::vector<pollfd> waiting{{stop_.get(), POLLIN, 0}};
+    for (const Pipe& each : pipes_) waiting.push_back({each.descriptor.get(), 0, 0});
     sigset_t all;
     sigset_t former;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &former);  // signals are for the other threads
     try {
-      thread_ = std::thread([this] { watch(); });
+      thread_ = std::thread([this, waiting = std::move(waiting)]() mutable { watch(waiting); });
     } catch (...) {
       ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
       throw;
@@ -159,9 +162,7 @@ class InheritedOwner::Watch {
   }
 
  private:
-  void watch() noexcept {
-    std::vector<pollfd> waiting{{stop_.get(), POLLIN, 0}};
-    for (const Pipe& each : pipes_) waiting.push_back({each.descriptor.get(), 0, 0});
+  void watch(std::vector<pollfd>& waiting) noexcept {
     while (waiting[0].revents == 0) {
       if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
       for (std::size_t i = 1; i < waiting.size(); ++i) {

@@ -80,6 +80,7 @@ class Console(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         password = pathlib.Path(folder.name) / "password"
         password.write_text(PASSWORD + "\n")
+        password.chmod(0o600)
         self.log = pathlib.Path(folder.name) / "log"
         with open(self.log, "w") as log:
             _, self.url = self.start_serve("--store", self.store, "--break-password", password, stderr=log)

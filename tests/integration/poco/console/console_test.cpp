@@ -9,6 +9,7 @@
 #include "captured_log.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/lock_console.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -36,12 +37,40 @@ class ConsoleServer {
  private:
   static Factory wrap(Factory others) {
     poco::ConsoleOptions options;
-    options.operatorOf = [](const HTTPServerRequest& request) { return request.get("X-Operator", ""); };
+    options.operatorOf = [](const HTTPServerRequest& request) -> std::string {
+      if (request.get("Authorization", "") == "Bearer right") return "bob";
+      return request.get("X-Operator", "");
+    };
     return poco::LockConsole(std::make_shared<MemoryDriver>(), std::move(options)).wrap(std::move(others));
   }
 
   AppServer server_{wrap, [](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); }};
 };
+
+TEST(Console, WrongPasswordsCannotBeTriedFast) {
+  const ConsoleServer console;
+  const auto with = [&](const std::string& password) {
+    std::vector<std::string> fields = console.ofOperator();
+    fields.front() = "Authorization: Bearer " + password;
+    return console.breakLock(fields);
+  };
+  EXPECT_EQ(with("right"), 400) << "the order names no lock";
+  int refused = 0;
+  int looked = 0;
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 15; ++i) {
+    const int status = with("wrong");
+    looked += status == 401;
+    refused += status == 429;
+  }
+  const auto seconds = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(looked + refused, 15);
+  EXPECT_GE(looked, 1);
+  EXPECT_LE(looked, 1 + std::chrono::ceil<std::chrono::seconds>(seconds).count());
+  EXPECT_EQ(console.breakLock(console.ofOperator()), 400) << "whoever sends no password does not notice";
+  EXPECT_TRUE(waitUntil([&] { return with("right") == 400; }));
+  EXPECT_EQ(with("right"), 400) << "nor does one who knows it, any longer";
+}
 
 long lines(const std::string& text) { return std::ranges::count(text, '\n'); }
 
@@ -59,6 +88,14 @@ TEST(Console, TheLogHasAllThatOperatorsAskAndSomeOfWhatOthersAsk) {
   const std::string ofOperators = log.text().substr(ofOthers.size());
   EXPECT_EQ(lines(ofOperators), 12) << ofOperators;
   EXPECT_TRUE(ofOperators.starts_with("ann at 127.0.0.1 asks to break a lock: ")) << ofOperators;
+  const std::size_t before = log.text().size();
+  std::vector<std::string> proxied = console.ofOperator();
+  proxied.insert(proxied.end(), {"X-Forwarded-For: 198.51.100.7\x1b", "X-Forwarded-For: 192.0.2.7"});
+  EXPECT_EQ(console.breakLock(proxied), 400);
+  const std::string behindProxy = log.text().substr(before);
+  EXPECT_TRUE(behindProxy.starts_with(
+      "ann at 127.0.0.1 (X-Forwarded-For: 198.51.100.7\\x1b, 192.0.2.7) asks to break a lock: "))
+      << behindProxy;
 }
 
 }  // namespace

@@ -74,6 +74,12 @@ std::string peerOf(const HTTPServerRequest& request) {
   return isUnixSocket(request) ? "unix" : request.clientAddress().host().toString();
 }
 
+std::string forwardedOf(const HTTPServerRequest& request) {
+  std::string all;
+  for (const auto& entry : forwardedFor(request)) all += (all.empty() ? "" : ", ") + entry;
+  return all;
+}
+
 ClientAddress::ClientAddress(const ClientOptions& options) : ipv6Prefix_(options.ipv6Prefix) {
   checkRange("lockkeeper.http.ipv6Prefix", ipv6Prefix_, 1, 128);
   for (const auto& entry : StringTokenizer(options.trustedProxies, ",",

@@ -13,6 +13,9 @@ namespace lockkeeper::poco {
 /// The address of whoever has made the request's connection; "unix" for a Unix socket, whose ends have none.
 std::string peerOf(const Poco::Net::HTTPServerRequest& request);
 
+/// What the request says in X-Forwarded-For, whoever has written it; empty if nothing.
+std::string forwardedOf(const Poco::Net::HTTPServerRequest& request);
+
 /// Tells who sends a request. X-Forwarded-For counts only as far as listed proxies have written it: from the
 /// right, up to the first address that is not one of theirs. What a client puts there itself is not looked
 /// at. Thread-safe.
