@@ -1,6 +1,9 @@
 #include "lockkeeper/store_uri.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -14,7 +17,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Messages here repeat a part of the URI only where no secret can stand, not even in a URI written wrongly.
+// A URI that is written wrongly may have a part of a password anywhere: what stands behind an '@' that was
+// forgotten or not encoded is a host, a path or a parameter. So nothing after the scheme is in a message
+// until all hosts have been read, and an '@' after them is refused first.
 
 int hexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -42,9 +47,14 @@ std::string decode(std::string_view text, std::string_view what) {
   return plain;
 }
 
+constexpr std::string_view variableBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
 std::string passwordFrom(std::string plain) {
   if (!plain.starts_with("${") || !plain.ends_with('}')) return plain;
   const std::string name = plain.substr(2, plain.size() - 3);
+  if (name.find_first_not_of(variableBytes) != std::string::npos || name.empty()) {
+    throw ConfigError("the store's password is no name of an environment variable between ${ and }");
+  }
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) {
     throw ConfigError("the store's password names the environment variable " + quoted(name) +
@@ -53,17 +63,8 @@ std::string passwordFrom(std::string plain) {
   return value;
 }
 
-std::uint16_t portFrom(std::string_view text, const std::string& host) {
-  const auto port = wholeNumber<std::uint16_t>(text);
-  if (port.value_or(0) != 0) return *port;
-  // Anything but a short number may be a password whose '@' was forgotten.
-  const bool number =
-      text.size() <= 6 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  throw ConfigError("the port " + (number ? quoted(text) + " " : std::string()) + "of the store's host " +
-                    quoted(host) + " is not a number from 1 to 65535");
-}
-
-Endpoint endpointFrom(std::string_view text) {
+/// `which` is the host's place in the URI, from 1.
+Endpoint endpointFrom(std::string_view text, std::size_t which) {
   Endpoint endpoint;
   if (const auto at = text.rfind('@'); at != std::string_view::npos) {
     const std::string_view login = text.substr(0, at);
@@ -87,10 +88,16 @@ Endpoint endpointFrom(std::string_view text) {
   if (endpoint.host.empty()) throw ConfigError("the store's URI has no host where one is needed");
   if (text.empty()) return endpoint;
   if (text.front() != ':')
-    throw ConfigError("the store's host " + quoted(endpoint.host) + " is followed by more than a port");
-  endpoint.port = portFrom(text.substr(1), endpoint.host);
-  return endpoint;
+    throw ConfigError("host " + std::to_string(which) +
+                      " of the store's URI is followed by more than a port");
+  endpoint.port = wholeNumber<std::uint16_t>(text.substr(1));
+  if (endpoint.port.value_or(0) != 0) return endpoint;
+  throw ConfigError("the port of host " + std::to_string(which) +
+                    " of the store's URI is not a number from 1 to 65535");
 }
+
+/// Of a file with a password.
+constexpr std::size_t longestLine = 4096;
 
 constexpr std::string_view schemeBytes = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
 
@@ -103,6 +110,25 @@ void refuseSecond(std::string_view text) {
       throw ConfigError("the store's URI is followed by another one: one store can be named");
     }
   }
+}
+
+bool isUri(std::string_view text) {
+  const auto scheme = text.find_first_not_of(schemeBytes);
+  return scheme != std::string_view::npos && scheme > 0 && text.substr(scheme).starts_with("://");
+}
+
+/// The value of a parameter may be a URI of its own, which may have a login.
+void refuseLaterAt(std::string_view path, std::string_view query) {
+  bool refused = path.find('@') != std::string_view::npos;
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    if (pair.find('@') != std::string_view::npos && !isUri(pair.substr(pair.find('=') + 1))) refused = true;
+  }
+  if (!refused) return;
+  throw ConfigError(
+      "the store's URI has an '@' after its hosts: write %40, and in a user name or password %2F for '/' and "
+      "%3F for '?'");
 }
 
 /// How messages begin that refuse a parameter.
@@ -137,12 +163,15 @@ StoreUri StoreUri::parse(std::string_view text) {
     const auto slash = std::min(text.find('/'), text.size());
     std::string_view hosts = text.substr(0, slash);
     text.remove_prefix(slash);
+    refuseLaterAt(text, query);
     for (bool more = !hosts.empty(); more;) {
       const auto comma = hosts.find(',');
-      uri.endpoints_.push_back(endpointFrom(hosts.substr(0, comma)));
+      uri.endpoints_.push_back(endpointFrom(hosts.substr(0, comma), uri.endpoints_.size() + 1));
       more = comma != std::string_view::npos;
       if (more) hosts.remove_prefix(comma + 1);
     }
+  } else {
+    refuseLaterAt(text, query);
   }
   uri.path_ = decode(text, "path");
 
@@ -216,20 +245,24 @@ milliseconds StoreUri::duration(std::string_view name, milliseconds otherwise, m
 std::string StoreUri::file(std::string_view name) const {
   const auto path = parameter(name);
   if (!path) return "";
-  if (std::ifstream(*path).good()) return *path;
+  // A directory can be opened, but not read.
+  struct stat found {};
+  const bool isDirectory = ::stat(path->c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+  if (!isDirectory && std::ifstream(*path).good()) return *path;
   throw ConfigError(named(name) + " is " + quoted(*path) + ": this file cannot be read");
 }
 
 std::string StoreUri::firstLineOf(std::string_view name) const {
   const std::string path = file(name);
   if (path.empty()) return "";
-  std::string line;
-  std::ifstream in(path);
-  if (!std::getline(in, line)) {
+  // Bounded: a device may give bytes for ever.
+  std::array<char, longestLine + 2> line{};
+  if (!std::ifstream(path).getline(line.data(), line.size())) {
     throw ConfigError(named(name) + " is " + quoted(path) + ": its first line cannot be read");
   }
-  if (line.ends_with('\r')) line.pop_back();
-  return line;
+  std::string text(line.data());
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
 }
 
 CertificateFiles StoreUri::certificateFiles(bool tls) const {

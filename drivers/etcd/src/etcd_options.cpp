@@ -1,7 +1,6 @@
 #include "lockkeeper/etcd/etcd_options.h"
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 
 #include "lockkeeper/driver/key.h"
@@ -41,11 +40,7 @@ void readMembers(const StoreUri& uri, EtcdOptions& options) {
 }
 
 void readFile(const StoreUri& uri, std::string_view name, std::string& out) {
-  const auto file = uri.parameter(name);
-  if (!file) return;
-  out = *file;
-  if (!std::ifstream(out).good())
-    throw ConfigError(std::string(name) + " " + quoted(out) + " cannot be read");
+  if (uri.parameter(name)) out = uri.file(name);
 }
 
 void readTimeout(const StoreUri& uri, std::string_view name, milliseconds& out) {

@@ -56,7 +56,8 @@ void readLogin(const StoreUri& uri, const Endpoint* endpoint, RedisOptions& opti
   options.user = login.user;
   options.password = uri.passwordOf(login);
   if (!options.user.empty() && options.password.empty()) {
-    throw ConfigError("the user " + quoted(options.user) + " has no password");
+    // The user is not named: it may be a password without its ':'.
+    throw ConfigError("the store's URI has a user without a password: write user:password@ or :password@");
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/etcd/etcd_driver.h"
+#include "malformed_uris.h"
+#include "refusal.h"
 
 #include <gtest/gtest.h>
 
@@ -18,6 +20,13 @@ std::string refused(const std::string& uri) {
     return error.what();
   }
   return "accepted";
+}
+
+TEST(EtcdOptions, NoMessageHasAPartOfAPasswordThatIsWrittenWrongly) {
+  for (const std::string& uri : test::malformedUris(5'000, test::MarkedPart::password, "etcd")) {
+    const std::string message = test::refusalOf<std::exception>([&] { read(uri); });
+    ASSERT_EQ(message.find(test::uriMarker), std::string::npos) << uri << "\n" << message;
+  }
 }
 
 TEST(EtcdOptions, ReadsAUri) {

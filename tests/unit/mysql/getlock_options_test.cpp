@@ -1,6 +1,8 @@
 #include "getlock/getlock_options.h"
 
 #include "lockkeeper/error.h"
+#include "malformed_uris.h"
+#include "refusal.h"
 
 #include <gtest/gtest.h>
 
@@ -26,6 +28,17 @@ std::string refusal(const std::string& rest) {
 
 void expectRefused(const std::string& rest, const std::string& named) {
   EXPECT_NE(refusal(rest).find(named), std::string::npos) << refusal(rest) << " does not name " << named;
+}
+
+TEST(GetLockOptions, NoMessageHasAPartOfAPasswordThatIsWrittenWrongly) {
+  for (const std::string& uri : test::malformedUris(5'000, test::MarkedPart::password, "mysql+getlock")) {
+    const std::string message =
+        test::refusalOf<std::exception>([&] { GetLockOptions::fromUri(StoreUri::parse(uri)); });
+    ASSERT_EQ(message.find(test::uriMarker), std::string::npos) << uri << "\n" << message;
+  }
+  const std::string message = test::refusalOf<std::exception>(
+      [] { GetLockOptions::fromUri(StoreUri::parse("mysql+getlock://u:12,topsecret@h/d")); });
+  EXPECT_EQ(message.find("topsecret"), std::string::npos) << message;
 }
 
 TEST(GetLockOptions, HaveTheDefaultsThatTheyDocument) {

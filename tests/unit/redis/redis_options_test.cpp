@@ -13,6 +13,7 @@
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/redis/value_store.h"
 #include "lockkeeper/store_registry.h"
+#include "malformed_uris.h"
 #include "refusal.h"
 
 namespace lockkeeper::redis {
@@ -87,6 +88,15 @@ TEST_F(RedisOptionsTest, MistakesInAUriOfSentinelsAreNamed) {
   for (const auto& [uri, message] : mistakes) {
     EXPECT_NE(faultOf(uri).find(message), std::string::npos) << uri << ": " << faultOf(uri);
   }
+}
+
+TEST_F(RedisOptionsTest, NoMessageHasAPartOfAPasswordThatIsWrittenWrongly) {
+  for (const std::string& uri : test::malformedUris(5'000, test::MarkedPart::password)) {
+    const std::string message = refusalOf<std::exception>([&] { optionsOf(uri); });
+    ASSERT_EQ(message.find(test::uriMarker), std::string::npos) << uri << "\n" << message;
+  }
+  EXPECT_EQ(faultOf("redis://topsecret@h"),
+            "the store's URI has a user without a password: write user:password@ or :password@");
 }
 
 TEST_F(RedisOptionsTest, AHostIsEnough) {

@@ -44,8 +44,10 @@ std::vector<ServerAddress> readHosts(const StoreUri& uri) {
   for (const Endpoint& each : endpoints) {
     refuseNul("host", each.host);
     if (&each != &endpoints.front() && !(each.user.empty() && each.password.empty())) {
-      throw ConfigError("the store's host " + quoted(each.host) +
-                        " has a log-in of its own: the one before the first host is for all of them");
+      throw ConfigError(
+          "host " + std::to_string(&each - &endpoints.front() + 1) +
+          " of the store's URI has a log-in of its own: the one before the first host is for all of "
+          "them, and a ',' in it is written %2C");
     }
     const bool ipv6 = each.host.find(':') != std::string::npos;
     const std::uint16_t port = each.port.value_or(defaultPort);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "lockkeeper/error.h"
+#include "malformed_uris.h"
 #include "refusal.h"
 
 namespace lockkeeper {
@@ -53,8 +54,10 @@ TEST(StoreUri, SaysWhichPartIsWrong) {
   EXPECT_EQ(refusal("redis"),
             "the store's URI does not begin with a scheme, such as memory: or redis://host:6379/0");
   EXPECT_EQ(refusal("redis://h:99999"),
-            "the port '99999' of the store's host 'h' is not a number from 1 to 65535");
-  EXPECT_EQ(refusal("redis://h:0"), "the port '0' of the store's host 'h' is not a number from 1 to 65535");
+            "the port of host 1 of the store's URI is not a number from 1 to 65535");
+  EXPECT_EQ(refusal("redlock://a,h:0"),
+            "the port of host 2 of the store's URI is not a number from 1 to 65535");
+  EXPECT_EQ(refusal("redis://[::1]6379"), "host 1 of the store's URI is followed by more than a port");
   EXPECT_EQ(refusal("redis://u@:6379"), "the store's URI has no host where one is needed");
   for (const auto* two : {"redis://a, mysql+getlock://b", "redis://a,redis://b", "redis://a:1 redis://b",
                           "memory:,redis://a", "redis+legacy://a?keyPrefix=lock:;redis://b"}) {
@@ -77,6 +80,39 @@ TEST(StoreUri, NeverRepeatsASecretHoweverTheUriIsWrong) {
         "redis://u:hunter-two%@h", "hunter-two@redis", "redis://u:hunter-two@h:port",
         "redis://u:hunter-two@h:70000", "redis://u:hunter-two@h?a=1&a=2"}) {
     EXPECT_EQ(refusal(uri).find("hunter-two"), std::string::npos) << uri;
+  }
+}
+
+TEST(StoreUri, RefusesAnAtBehindTheHosts) {
+  for (const char* wrong :
+       {"redis://user:1234/topsecret@h/0", "etcd://h:12/topsecret@h", "redis://u:12?top=secret@h",
+        "redis://u:12?topsecret@h", "redis://h?a=%zz&b=c@d", "redis+unix:/a@b"}) {
+    EXPECT_EQ(
+        refusal(wrong),
+        "the store's URI has an '@' after its hosts: write %40, and in a user name or password %2F for '/' "
+        "and %3F for '?'")
+        << wrong;
+  }
+  EXPECT_EQ(StoreUri::parse("redis+unix:///a%40b?c=d%40e").path(), "/a@b");
+  EXPECT_EQ(StoreUri::parse("redlock://a,b?fenceStore=redis://:p@c").parameter("fenceStore"), "redis://:p@c");
+}
+
+TEST(StoreUri, NoMessageHasAnyPartOfAUriThatIsWrittenWrongly) {
+  unsigned refused = 0;
+  for (const std::string& uri : test::malformedUris(10'000, test::MarkedPart::any)) {
+    const std::string message = refusal(uri);
+    if (message != "accepted") ++refused;
+    ASSERT_EQ(message.find(test::uriMarker), std::string::npos) << uri << "\n" << message;
+  }
+  EXPECT_GT(refused, 5'000U) << "too few of them are malformed";
+}
+
+TEST(StoreUri, ReadsTheFirstLineOfAFileAndNoMoreThanALine) {
+  for (const std::string path : {"/", "/dev/zero", "/dev/null", "/no/such"}) {
+    const auto uri = StoreUri::parse("redis://h?passwordFile=" + path);
+    const std::string why = refusalOf<ConfigError>([&] { uri.firstLineOf("passwordFile"); });
+    EXPECT_TRUE(why.starts_with("the store's parameter 'passwordFile' is '" + path + "': ")) << why;
+    EXPECT_TRUE(why.ends_with("cannot be read")) << why;
   }
 }
 
@@ -114,6 +150,9 @@ TEST(StoreUri, NamesFilesThatCanBeRead) {
             "the store's parameter 'b' is '/no/such': this file cannot be read");
   EXPECT_EQ(refusalOf<ConfigError>([&] { uri.file("c"); }),
             "the store's parameter 'c' is '': this file cannot be read");
+  const auto folder = StoreUri::parse("redis://h?a=/");
+  EXPECT_EQ(refusalOf<ConfigError>([&] { folder.file("a"); }),
+            "the store's parameter 'a' is '/': this file cannot be read");
 }
 
 TEST(StoreUri, TakesACertificateWithItsKeyAndOnlyForTls) {
