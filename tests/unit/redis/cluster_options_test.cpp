@@ -48,7 +48,7 @@ TEST(ClusterOptions, RefusesWhatAClusterCannotHave) {
   says("redis+cluster://a:0", "port");
   says("redis+cluster://:s3cr3t@a?caFile=/etc/ssl/certs/ca-certificates.crt", "tls");
   says("redis+cluster://a?db=1", "db");
-  says("redis+cluster://ann@a", "no password");
+  says("redis+cluster://ann@a", "without a password");
   EXPECT_EQ(clusterFault("redis+cluster://a"), "accepted");
   EXPECT_EQ(clusterFault("redis+cluster://a/"), "accepted");
 }

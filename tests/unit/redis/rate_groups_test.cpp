@@ -111,6 +111,24 @@ TEST_F(RateGroupsTest, WhoHasLessTimeThanTheFirstGoesAlone) {
   first.get();
 }
 
+TEST_F(RateGroupsTest, WhoHasMuchMoreTimeThanTheFirstIsNotEndedByIt) {
+  fill();
+  auto hasty = ask("hasty", 10ms);
+  ASSERT_TRUE(clock.awaitWaiters(1));
+  auto patient = ask("patient");
+  ASSERT_TRUE(clock.awaitWaiters(2));
+  auto next = ask("next");
+  ASSERT_TRUE(clock.awaitWaiters(3));
+  clock.advance(5ms);
+  awaitCalls(4);
+  EXPECT_EQ(calls[3].keys, std::vector<std::string>{"hasty"});
+  open();
+  for (auto* each : {&hasty, &patient, &next}) each->get();
+  ASSERT_EQ(calls.size(), 5U);
+  EXPECT_EQ(calls[4].keys, (std::vector<std::string>{"patient", "next"}));
+  EXPECT_EQ(calls[4].deadline, clock.now() + 1s - 5ms);
+}
+
 TEST_F(RateGroupsTest, NobodyLosesMoreThanHalfOfItsTimeByWaitingForTheOthers) {
   fill();
   auto first = ask("a", 10ms);

@@ -188,7 +188,7 @@ TEST_F(RedisOptionsTest, ABadValueIsNamedWithWhatIsAllowed) {
            Case{"redis:", "redis", "one host"},
            Case{"redis+unix://h/s", "redis+unix", "no host"},
            Case{"redis+unix://", "", "bytes"},
-           Case{"redis://ann@h", "ann", "password"},
+           Case{"redis://ann@h", "user without a password", "user:password@"},
        }) {
     const std::string fault = faultOf(each.uri);
     EXPECT_NE(fault.find(each.value), std::string::npos) << each.uri << ": " << fault;

@@ -31,10 +31,16 @@ struct RateGroups::Group {
 
 RateGroups::RateGroups(Clock& clock, Call call) : clock_(clock), call_(std::move(call)) {}
 
+// The call of a group ends by its leader's deadline: it may not be later than the caller's, and must leave
+// him at least half of his time.
+bool RateGroups::mayJoin(const Group& group, Instant deadline) const {
+  const Instant now = clock_.now();
+  return group.deadline <= deadline && group.deadline - now >= (deadline - now) / 2;
+}
+
 void RateGroups::decide(RateCharge& charge, Instant deadline) {
   std::unique_lock held(mutex_);
-  // Whoever has less time than the one who leads goes alone.
-  const bool joins = gathering_ && gathering_->deadline <= deadline;
+  const bool joins = gathering_ && mayJoin(*gathering_, deadline);
   const auto group = joins ? gathering_ : std::make_shared<Group>(deadline);
   const std::size_t place = group->add(charge);
   if (!joins) {
@@ -51,7 +57,9 @@ void RateGroups::lead(std::unique_lock<std::mutex>& held, const std::shared_ptr<
   const Instant started = clock_.now();
   const Instant latest = started + (group->deadline - started) / 2;
   while (underWay_ >= mostUnderWay && clock_.now() < latest) {
-    if (!gathering_ && group->charges.size() < mostTogether) gathering_ = group;
+    // Others should join who has most time.
+    const bool gathers = !gathering_ || gathering_->deadline < group->deadline;
+    if (gathers && group->charges.size() < mostTogether) gathering_ = group;
     clock_.wait(held, callEnded_, latest);
   }
   if (gathering_ == group) gathering_.reset();

@@ -26,12 +26,15 @@ class RateGroups {
 
   RateGroups(Clock& clock, Call call);
 
-  /// Has `charge` decided. Blocks as `call` does, and throws what it has to say about this charge.
+  /// Has `charge` decided. The call for it ends by `deadline`, and has at least half of the time until then,
+  /// whoever makes it. Blocks until `deadline` plus one I/O timeout; throws what `call` says about this
+  /// charge.
   void decide(RateCharge& charge, Instant deadline);
 
  private:
   struct Group;
 
+  bool mayJoin(const Group& group, Instant deadline) const;
   void lead(std::unique_lock<std::mutex>& held, const std::shared_ptr<Group>& group);
 
   Clock& clock_;
