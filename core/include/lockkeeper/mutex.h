@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <unordered_map>
 
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/export.h"
@@ -17,7 +17,12 @@
 namespace lockkeeper {
 
 /// A key as a standard mutex: meets TimedLockable, so that std::unique_lock and std::scoped_lock work. Share
-/// one among threads like a std::mutex. Unlike that, ownership can be lost: look at lost() in long sections.
+/// one among threads like a std::mutex. Unlike that, it belongs to no thread, as a Lock does: any thread may
+/// unlock what another one has locked. And ownership can be lost: look at lost() in long sections.
+///
+/// After a loss, the former holder and the next one may both be between lock() and unlock(). Each call of
+/// unlock() ends one lock: the one that the calling thread took last, or else, of all that are not unlocked
+/// yet, the one that was taken first.
 ///
 /// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they
 /// say. lock() throws what LockManager::lock throws (Cancelled when the manager was stopped), the try
@@ -50,11 +55,11 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
     return try_lock_for(Seconds(until.time_since_epoch()) - now);
   }
 
-  /// Releases the calling thread's lock as ~Lock does: without waiting for the outcome where the store can do
-  /// that. Never throws, not even when the lock was lost meanwhile.
+  /// Releases the lock as ~Lock does: without waiting for the outcome where the store can do that. Does
+  /// nothing when all are unlocked. Never throws, not even when the lock was lost meanwhile.
   void unlock() noexcept;
 
-  /// The calling thread's loss signal; a token that never fires when it does not hold the mutex.
+  /// The loss signal of the lock that unlock() would end; a token that never fires when all are unlocked.
   [[nodiscard]] std::stop_token lost() const;
 
  private:
@@ -65,13 +70,18 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   LockOptions waitingFor(std::chrono::milliseconds length) const;
   void keep(Lock held);
 
+  struct Held {
+    std::thread::id by;
+    Lock lock;
+  };
+  std::list<Held>::const_iterator toUnlock() const;
+
   LockManager& manager_;
   const std::string key_;
   const LockOptions options_;
   const ForkGuard forkGuard_;
   mutable std::mutex mutex_;
-  // By thread, because a holder that has lost its lease and the next one may be in their sections at once.
-  std::unordered_map<std::thread::id, Lock> held_;
+  std::list<Held> held_;  // in the order in which they were taken; all but the last one are lost
 };
 
 /// A lock that its owner may lock again. The owner is this object, not a thread: whoever is given a reference

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -33,26 +34,30 @@ LockOptions Mutex::waitingFor(std::chrono::milliseconds length) const {
 }
 
 void Mutex::keep(Lock held) {
-  std::unique_lock guard(mutex_);
-  // Lost, or this thread could not have taken the key again. Its end is I/O: not under the mutex.
-  const auto former = held_.extract(std::this_thread::get_id());
-  held_.emplace(std::this_thread::get_id(), std::move(held));
-  guard.unlock();
+  const std::lock_guard guard(mutex_);
+  held_.push_back({std::this_thread::get_id(), std::move(held)});
+}
+
+// Under the mutex.
+std::list<Mutex::Held>::const_iterator Mutex::toUnlock() const {
+  const auto own = std::find_if(held_.rbegin(), held_.rend(),
+                                [](const Held& each) { return each.by == std::this_thread::get_id(); });
+  return own == held_.rend() ? held_.begin() : std::prev(own.base());
 }
 
 // In a forked child, the mutex may be held for ever by a thread that is not there.
 void Mutex::unlock() noexcept {
   if (forkGuard_.inherited()) return;
+  std::list<Held> ended;
   std::unique_lock guard(mutex_);
-  const auto held = held_.extract(std::this_thread::get_id());
+  if (!held_.empty()) ended.splice(ended.end(), held_, toUnlock());
   guard.unlock();  // The end of the Lock is I/O.
 }
 
 std::stop_token Mutex::lost() const {
   if (forkGuard_.inherited()) return {};
   const std::lock_guard guard(mutex_);
-  const auto held = held_.find(std::this_thread::get_id());
-  return held == held_.end() ? std::stop_token() : held->second.lost();
+  return held_.empty() ? std::stop_token() : toUnlock()->lock.lost();
 }
 
 struct ReentrantLock::State {

@@ -96,6 +96,36 @@ TEST_F(MutexTest, UnlockAfterALossDisturbsNobody) {
   EXPECT_FALSE(mutex.lost().stop_possible());
 }
 
+TEST_F(MutexTest, AnotherThreadThanTheLockersMayUnlockIt) {
+  for (int turn = 0; turn < 2; ++turn) {
+    mutex.lock();
+    std::thread([&] {
+      EXPECT_TRUE(mutex.lost().stop_possible());
+      mutex.unlock();
+    }).join();
+    EXPECT_TRUE(other.tryLock("order"));
+    mutex.unlock();  // there is nothing to unlock
+  }
+}
+
+TEST_F(MutexTest, AfterALossEachUnlocksItsOwnAndAThreadWithoutOneTheFirst) {
+  LockManager hearsOfLosses(store, options(seed + 2));
+  Mutex lossy(hearsOfLosses, "order");
+  lossy.lock();
+  store->breakLock("order", {});
+  listener->await("lost: not the owner any more order");
+  std::thread([&] { lossy.lock(); }).join();  // whoever unlocks that
+  EXPECT_TRUE(lossy.lost().stop_requested()) << "that of the calling thread";
+  std::thread([&] {
+    EXPECT_TRUE(lossy.lost().stop_requested()) << "that of the one taken first";
+    lossy.unlock();
+  }).join();
+  EXPECT_FALSE(other.tryLock("order")) << "that one was lost";
+  EXPECT_FALSE(lossy.lost().stop_requested());
+  lossy.unlock();
+  EXPECT_TRUE(other.tryLock("order"));
+}
+
 TEST_F(MutexTest, LockEndsWhenItsManagerIsStopped) {
   const auto held = other.lock("order");
   auto waiting = std::async(std::launch::async, [&] { mutex.lock(); });
