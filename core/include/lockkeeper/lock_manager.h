@@ -36,6 +36,12 @@ struct ManagerOptions {
   /// How long one attempt at the store may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
 
+  /// How long a call that has no bound on its wait, such as lock() without a waitFor, waits for a store that
+  /// cannot be reached: 1 ms to 24 h, or `forever`. The call then throws StoreUnavailable, or OutcomeUnknown
+  /// if a claim may have been granted. A key that is busy is waited for in any case. Counted anew when the
+  /// store has answered.
+  std::chrono::milliseconds longestOutage{std::chrono::minutes{1}};
+
   /// Waits between attempts at a busy key: the n-th one is random in [d/2, d], d = initial * 2^n, at most
   /// cap.
   std::chrono::milliseconds backoffInitial{5};
@@ -87,7 +93,8 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
   /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or
-  /// Cancelled (stopped) instead of returning nothing. A store that is down is waited for, too.
+  /// Cancelled (stopped) instead of returning nothing. A store that is down is waited for, too: for waitFor,
+  /// or without one for ManagerOptions::longestOutage plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
 
   /// A share of the key, for readers: any number of them have the key at once, but nobody beside a holder of

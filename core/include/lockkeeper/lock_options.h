@@ -28,8 +28,9 @@ struct LockOptions {
   /// key of a dead holder sooner; longer rides out longer outages of the store. Default: 30 s.
   std::optional<std::chrono::milliseconds> ttl{};
 
-  /// How long to wait for a busy key, or for a store that is down: 0 (one attempt) to 24 h, or `forever`.
-  /// Default: lock() waits forever, tryLock() does not wait.
+  /// How long to wait for a busy key, or for a store that is down: 0 (one attempt) to 24 h, or `forever`,
+  /// which waits for a store that is down for ManagerOptions::longestOutage only. Default: lock() waits
+  /// forever, tryLock() does not wait.
   std::optional<std::chrono::milliseconds> waitFor{};
 
   /// Who renews the lease. Default: automatic.

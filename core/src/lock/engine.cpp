@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <list>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -24,6 +26,20 @@ bool worthRetrying(ErrorCode code) {
 
 // Then the token serves no other claim.
 bool isWithdrawn(const Error& error) { return dynamic_cast<const WithdrawalUnknown*>(&error) != nullptr; }
+
+ClaimSteps::Failure failureOf(const Error& error) {
+  if (isWithdrawn(error)) return ClaimSteps::Failure::withdrawn;
+  switch (error.code()) {
+    case ErrorCode::storeUnavailable:
+      return ClaimSteps::Failure::unavailable;
+    case ErrorCode::outcomeUnknown:
+      return ClaimSteps::Failure::unknown;
+    case ErrorCode::protocol:
+      return ClaimSteps::Failure::broken;
+    default:
+      return ClaimSteps::Failure::refused;
+  }
+}
 
 // Of one grant of the store. Other processes, as far as the store does not tell of them, wait so long; and
 // what is not used of the fences is lost, which must not make them run ahead of a clock in microseconds.
@@ -52,8 +68,35 @@ struct Engine::Call {
   const std::stop_token& stop;
   const Instant began;
   const Instant waitUntil;
+  const std::chrono::nanoseconds longestOutage;  // of the store, that the call waits for
   const LocalQueue::Hash keyHash;
   int attempts = 0;
+};
+
+/// The token of a lease that is being claimed: the only place where it changes.
+class Engine::ClaimedToken final : public ClaimSteps::Tokens {
+ public:
+  ClaimedToken(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
+  ClaimedToken(const ClaimedToken&) = delete;
+  ~ClaimedToken() override { engine_.keeper_->stopExpecting(lease_); }
+
+  void replace() override {
+    engine_.keeper_->expect(lease_, Token::generate(*engine_.options_.environment.random));
+  }
+  void withdraw() noexcept override { engine_.withdraw(lease_); }
+
+ private:
+  Engine& engine_;
+  Lease& lease_;
+};
+
+/// What one attempt of a claim leaves for the next.
+struct Engine::Attempt {
+  Instant began;
+  bool isFirstInLine;       // the call has just begun, and hardly anybody can have got in line behind it
+  Instant unansweredSince;  // Instant::max() after an answer
+  std::exception_ptr failure{};
+  std::optional<std::chrono::milliseconds> retryAfter{};
 };
 
 // `call` ends by then, give or take one I/O timeout.
@@ -118,8 +161,11 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
 
   const Instant began = now();
   const EitherStop stop(terms.stop, stop_.get_token());
-  Call call{terms, stop.token(), began,
+  Call call{terms,
+            stop.token(),
+            began,
             terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor),
+            saturated(terms.waitFor == forever ? options_.longestOutage : forever),
             LocalQueue::hashOf(full)};
   // Most of those who do not wait need no lease. Shares are in no line of this process: several may have
   // theirs at once, so that the store alone keeps their order.
@@ -136,10 +182,8 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
     return std::nullopt;
   }
   try {
-    if (entered.handedOver || claim(*lease, call, entered.atOnce)) {
-      if (!entered.handedOver) keep(*lease);
+    if (entered.handedOver || claim(*lease, call, entered.atOnce))
       return held(std::move(lease), began, call.attempts);
-    }
   } catch (const Error& error) {
     lease->turn.leave();
     tellEnd(EventKind::gaveUp, lease->key(), call, &error);
@@ -171,9 +215,11 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
   Claimed claimed;
   // Shares are claimed one by one.
   if (batchable_ == nullptr || terms.share || stopped()) return claimed;
-  Call call{terms, terms.stop, now(), until, 0};
+  Call call{terms, terms.stop, now(), until, saturated(forever), 0};
   const auto leases = enterFree(keys, terms);
   if (leases.size() < 2) return claimed;  // one key is claimed in the usual way
+  std::list<ClaimedToken> tokens;
+  for (const auto& lease : leases) tokens.emplace_back(*this, *lease).replace();
   claimed.locks.reserve(leases.size());
   std::vector<AcquireResult> results;
   try {
@@ -188,9 +234,9 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
   claimed.nextIsBusy = std::holds_alternative<Busy>(results.back());
   const std::size_t granted = results.size() - (claimed.nextIsBusy ? 1 : 0);
   std::size_t taken = 0;
-  const auto giveBackRest = [&] {
+  const auto withdrawRest = [&] {
     claimed.nextIsBusy = false;
-    for (; taken < granted; ++taken) giveBack(*leases[taken]);
+    for (; taken < granted; ++taken) withdraw(*leases[taken]);
   };
   try {
     while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]), 1)) {
@@ -200,16 +246,15 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
       claimed.locks.push_back(held(lease, call.began, call.attempts));
     }
   } catch (...) {
-    giveBackRest();
+    withdrawRest();
     throw;
   }
-  if (taken < granted) giveBackRest();  // granted too late to be used
+  if (taken < granted) withdrawRest();  // granted too late to be used
   if (claimed.nextIsBusy && now() >= until) tellBusy(leases[granted]->key(), call);
   return claimed;
 }
 
-// Leases for the first of `keys`, as far as nobody of this process is in line for them. Each has its turn and
-// a token.
+// Leases for the first of `keys`, as far as nobody of this process is in line for them. Each has its turn.
 std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::string_view> keys,
                                                       const LockTerms& terms) {
   std::vector<std::shared_ptr<Lease>> leases;
@@ -219,7 +264,6 @@ std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::strin
     const LocalQueue::Hash hash = LocalQueue::hashOf(full);
     auto lease = std::make_shared<Lease>(context_, std::move(full), hash, terms);
     if (!queue_.tryEnter(*lease)) break;
-    lease->token = Token::generate(*options_.environment.random);
     leases.push_back(std::move(lease));
   }
   return leases;
@@ -237,8 +281,8 @@ std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<
                         .deadline = deadline,
                         .waits = call.waitUntil > call.began});
   }
-  const auto giveAllBack = [&] {
-    for (const auto& lease : leases) giveBack(*lease);
+  const auto withdrawAll = [&] {
+    for (const auto& lease : leases) withdraw(*lease);
   };
   for (;;) {
     const Instant began = now();
@@ -252,10 +296,10 @@ std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<
         for (AcquireRequest& each : requests) each.resend = true;
         continue;
       }
-      if (again || error.code() != ErrorCode::storeUnavailable) giveAllBack();
+      if (again || error.code() != ErrorCode::storeUnavailable) withdrawAll();
       throw;
     } catch (...) {
-      giveAllBack();
+      withdrawAll();
       throw;
     }
   }
@@ -275,11 +319,16 @@ void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::
 // Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
 LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
   while (!stopped()) {
-    const auto entered = queue_.enter(*lease, call.waitUntil, latestEnd(call), call.stop);
+    const auto entered = queue_.enter(*lease,
+                                      {.until = call.waitUntil,
+                                       .answerBy = latestEnd(call),
+                                       .began = call.began,
+                                       .longestOutage = call.longestOutage},
+                                      call.stop);
     if (!entered.handedOver || startsWell(*lease, call)) return entered;
     // One that was lost meanwhile has lost its turn too.
     const bool hasTurn = keeper_->remove(*lease);
-    giveBack(*lease);
+    withdraw(*lease);
     const auto former =
         std::exchange(lease, std::make_shared<Lease>(context_, lease->key(), call.keyHash, call.terms));
     if (!hasTurn) continue;
@@ -315,7 +364,7 @@ void Engine::keep(Lease& lease) {
   try {
     keeper_->add(lease);
   } catch (...) {
-    giveBack(lease);  // nobody would renew it
+    withdraw(lease);  // nobody would renew it
     throw;
   }
 }
@@ -338,110 +387,128 @@ void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, con
   options_.environment.tell(event);
 }
 
-// `atOnce`: the call has just begun, and hardly anybody can have got in line behind it.
 bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
-  const Environment& environment = options_.environment;
-  lease.token = Token::generate(*environment.random);
+  Attempt last{.began = atOnce ? call.began : now(),
+               .isFirstInLine = atOnce,
+               .unansweredSince = lease.turn.unansweredSince()};
+  // The store has said a moment ago that the key is busy, to a caller that has then waited in its queue.
+  const bool waitFirst = waitable_ != nullptr && !call.terms.share && last.began < call.waitUntil &&
+                         !call.stop.stop_requested() && queue_.hasLatelyWaited(call.keyHash, last.began);
+  if (waitFirst) lease.turn.tell(LocalQueue::Answer::taken);
+  ClaimedToken token(*this, lease);
+  ClaimSteps steps(token, waitable_ != nullptr, waitFirst);
   Backoff backoff(options_.backoffInitial, options_.backoffCap);
-  const Instant latest = latestEnd(call);
-  std::exception_ptr failure;
-  bool sent = false;       // an earlier attempt with this token may have been applied
-  bool queued = false;     // an earlier wait with it may have left it in the store's queue
-  bool withdrawn = false;  // the last attempt was of another token, which was withdrawn
-  // The store lets claims wait for the key, and has just said that it is busy; or did so a moment ago.
-  Instant began = atOnce ? call.began : now();
-  bool waits = waitable_ != nullptr && !call.terms.share && began < call.waitUntil &&
-               !call.stop.stop_requested() && queue_.hasLatelyWaited(call.keyHash, began);
-  if (waits) lease.turn.tell(LocalQueue::Answer::taken);
-
-  for (;; began = now()) {
-    std::optional<std::chrono::milliseconds> retryAfter;
-    try {
-      keeper_->start();
-      const Instant deadline = std::min(began + options_.operationTimeout, latest);
-      ++call.attempts;
-      const AcquireRequest request{
-          .claim = lease.claim(),
-          .ttl = lease.ttl,
-          .deadline = deadline,
-          .resend = sent || queued,
-          .turns = !std::exchange(atOnce, false) && lease.turn.isFollowed() ? mostTurns : std::uint8_t{1},
-          .ahead = call.terms.ahead,
-          .waits = call.waitUntil > call.began};
-      const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
-      sent = false;
-      withdrawn = false;
-      if (const auto* granted = std::get_if<Granted>(&result)) {
-        if (accept(lease, *granted, request.turns)) {
-          lease.turn.tell(LocalQueue::Answer::taken);
-          if (waits) queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
-          return true;
-        }
-        lease.turn.tell(LocalQueue::Answer::none);
-        waits = false;
-        queued = false;
-        giveBack(lease);
-        failure = std::make_exception_ptr(
-            OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
-      } else {
-        lease.turn.tell(LocalQueue::Answer::taken);
-        failure = nullptr;
-        // Asked first, and told to those in line: a wait in the store tells nothing until it ends. One that
-        // ends too soon has found no place in the store's queue.
-        const bool hasWaited = waits;
-        if (hasWaited) queued = false;
-        waits = waitable_ != nullptr && !hasWaited && now() < call.waitUntil && !call.stop.stop_requested();
-        if (waits) {
-          // With its old token it finds the place that it has.
-          if (!queued) lease.token = Token::generate(*environment.random);
-          continue;
-        }
-        // A store may name a time that nanoseconds do not hold.
-        const auto& busy = std::get<Busy>(result);
-        if (busy.retryAfter && *busy.retryAfter < options_.backoffCap) {
-          retryAfter =
-              std::max(*busy.retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1};
-        }
-      }
-    } catch (const Error& error) {
-      // Another error is this key's own, or this caller's.
-      if (worthRetrying(error.code())) lease.turn.tell(LocalQueue::Answer::none);
-      tellFailure(lease, began, error);
-      failure = std::current_exception();
-      const bool doubt = perhapsApplied(error.code());
-      const bool firstDoubt = doubt && !sent && !queued && !withdrawn;
-      withdrawn = isWithdrawn(error);
-      if (withdrawn) {
-        giveBack(lease);
-        lease.token = Token::generate(*environment.random);
-      }
-      sent = !withdrawn && (sent || doubt);
-      queued = !withdrawn && (queued || (doubt && waits));
-      waits = false;
-      if (!worthRetrying(error.code())) break;
-      // Most doubts come from a connection that died: the same token, sent again, tells at once.
-      if (firstDoubt && now() < latest && !call.stop.stop_requested()) {
-        lease.turn.ask();
-        continue;
-      }
-    } catch (const std::invalid_argument&) {
-      if (sent || queued) giveBack(lease);
-      throw;
-    } catch (...) {
-      giveBack(lease);  // a driver that breaks its contract: the claim was perhaps applied
-      throw;
+  while (true) {
+    switch (steps.next()) {
+      case ClaimSteps::Step::ask:
+      case ClaimSteps::Step::wait:
+        tryOnce(lease, call, steps, last);
+        last.began = now();
+        break;
+      case ClaimSteps::Step::pause:
+        pauseBetween(lease, call, steps, backoff, last);
+        last.began = now();
+        break;
+      case ClaimSteps::Step::granted:
+        keep(lease);
+        return true;
+      case ClaimSteps::Step::ended:
+        if (last.failure && !call.stop.stop_requested()) std::rethrow_exception(last.failure);
+        return false;
     }
-    if (now() >= call.waitUntil || call.stop.stop_requested()) break;
-    auto pause = backoff.next(*environment.random);
-    if (retryAfter) pause = std::min<std::chrono::nanoseconds>(pause, *retryAfter);
-    if (!pauseUntil(*environment.clock, std::min(now() + pause, call.waitUntil), call.stop)) break;
-    // Where nothing is in doubt, what is left of this attempt must not be taken for the next one's.
-    if (!sent && !queued) lease.token = Token::generate(*environment.random);
-    lease.turn.ask();
   }
-  if (sent || queued) giveBack(lease);
-  if (failure && !call.stop.stop_requested()) std::rethrow_exception(failure);
-  return false;
+}
+
+// One call of the driver; `steps` gets its outcome.
+void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attempt) {
+  const bool waits = steps.next() == ClaimSteps::Step::wait;
+  attempt.retryAfter.reset();
+  try {
+    keeper_->start();
+    ++call.attempts;
+    const bool isFollowed = !std::exchange(attempt.isFirstInLine, false) && lease.turn.isFollowed();
+    const AcquireRequest request{
+        .claim = lease.claim(),
+        .ttl = lease.ttl,
+        .deadline = std::min(attempt.began + options_.operationTimeout, latestEnd(call)),
+        .resend = steps.isResend(),
+        .turns = isFollowed ? mostTurns : std::uint8_t{1},
+        .ahead = call.terms.ahead,
+        .waits = call.waitUntil > call.began};
+    const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
+    if (const auto* granted = std::get_if<Granted>(&result)) {
+      takeGrant(lease, call, steps, *granted, request.turns, attempt);
+      if (waits && steps.next() == ClaimSteps::Step::granted)
+        queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
+      return;
+    }
+    // Before a wait in the store, which tells nothing until it ends.
+    tellLine(lease, LocalQueue::Answer::taken, attempt);
+    attempt.failure = nullptr;
+    // A store may name a time that nanoseconds do not hold.
+    const auto& busy = std::get<Busy>(result);
+    if (busy.retryAfter && *busy.retryAfter < options_.backoffCap)
+      attempt.retryAfter =
+          std::max(*busy.retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1};
+    steps.busy(timeLeft(call, attempt));
+  } catch (const Error& error) {
+    // Another error is this key's own, or this caller's.
+    if (worthRetrying(error.code())) tellLine(lease, LocalQueue::Answer::none, attempt);
+    tellFailure(lease, attempt.began, error);
+    attempt.failure = std::current_exception();
+    steps.failed(failureOf(error), timeLeft(call, attempt));
+    if (steps.next() == ClaimSteps::Step::ask) lease.turn.ask();
+  } catch (const std::invalid_argument&) {
+    steps.failed(ClaimSteps::Failure::refused, {});
+    throw;
+  } catch (...) {
+    steps.failed(ClaimSteps::Failure::broken, {});  // a driver that breaks its contract
+    throw;
+  }
+}
+
+void Engine::takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const Granted& granted,
+                       std::uint32_t askedTurns, Attempt& attempt) {
+  if (accept(lease, granted, askedTurns)) {
+    tellLine(lease, LocalQueue::Answer::taken, attempt);
+    return steps.granted();
+  }
+  tellLine(lease, LocalQueue::Answer::none, attempt);
+  attempt.failure = std::make_exception_ptr(
+      OutcomeUnknown("the lock was granted too late or too briefly to be used, and is given back"));
+  steps.grantedTooLate(timeLeft(call, attempt));
+}
+
+// What an attempt has come to, for those in line behind it.
+void Engine::tellLine(Lease& lease, LocalQueue::Answer answer, Attempt& attempt) {
+  if (answer != LocalQueue::Answer::none) {
+    attempt.unansweredSince = Instant::max();
+  } else if (attempt.unansweredSince == Instant::max()) {
+    attempt.unansweredSince = now();
+  }
+  lease.turn.tell(answer, attempt.unansweredSince);
+}
+
+void Engine::pauseBetween(Lease& lease, const Call& call, ClaimSteps& steps, Backoff& backoff,
+                          const Attempt& last) {
+  const Environment& environment = options_.environment;
+  auto pause = backoff.next(*environment.random);
+  if (last.retryAfter) pause = std::min<std::chrono::nanoseconds>(pause, *last.retryAfter);
+  const Instant until = std::min({now() + pause, call.waitUntil, outageEnd(call, last)});
+  if (!pauseUntil(*environment.clock, until, call.stop)) return steps.stop();
+  steps.resume();
+  lease.turn.ask();
+}
+
+ClaimSteps::Time Engine::timeLeft(const Call& call, const Attempt& last) const {
+  if (call.stop.stop_requested()) return {};
+  const Instant at = now();
+  return {.forMore = at < std::min(call.waitUntil, outageEnd(call, last)), .forDoubt = at < latestEnd(call)};
+}
+
+// When the call gives up unless the store answers before.
+Instant Engine::outageEnd(const Call& call, const Attempt& last) const {
+  return LocalQueue::endOfOutage(last.unansweredSince, call.began, call.longestOutage);
 }
 
 AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& call) {
@@ -459,7 +526,7 @@ void Engine::stop() noexcept {
   if (!forkGuard_.inherited()) stop_.request_stop();
 }
 
-void Engine::giveBack(const Lease& lease) noexcept {
+void Engine::withdraw(const Lease& lease) noexcept {
   keeper_->abandon(lease.claim(),
                    saturatingAdd(now(), std::max<std::chrono::nanoseconds>(lease.ttl, lease.length)));
 }
@@ -649,11 +716,11 @@ void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claim
   const auto endAll = [&](const Released& released) {
     for (Releasing& each : all) each.released = released;
   };
-  const auto giveAllBack = [&] {
-    for (const Releasing& each : all) giveBack(each.lease);
+  const auto withdrawAll = [&] {
+    for (const Releasing& each : all) withdraw(each.lease);
   };
   if (began >= until) {
-    giveAllBack();
+    withdrawAll();
     return endAll({ReleaseResult::unavailable, 0, ErrorCode::storeUnavailable});
   }
   for (int attempts = 1;; ++attempts) {
@@ -673,7 +740,7 @@ void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claim
       tellFailure(all.front().lease, began, error);
       const bool doubt = perhapsApplied(error.code());
       if (doubt && !again && now() < until) continue;
-      giveAllBack();
+      withdrawAll();
       return endAll(
           {doubt || again ? ReleaseResult::unknown : ReleaseResult::unavailable, attempts, error.code()});
     } catch (...) {

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "lock/claim_steps.h"
 #include "lock/lease.h"
 #include "lock/lease_keeper.h"
 #include "lock/local_queue.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::detail {
@@ -94,7 +96,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool startsWell(Lease& lease, Call& call);
   bool renewFirst(Lease& lease, Call& call);
   Instant latestEnd(const Call& call) const;
+  class ClaimedToken;
+  struct Attempt;
   bool claim(Lease& lease, Call& call, bool atOnce);
+  void tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attempt);
+  void takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const Granted& granted,
+                 std::uint32_t askedTurns, Attempt& attempt);
+  void pauseBetween(Lease& lease, const Call& call, ClaimSteps& steps, Backoff& backoff, const Attempt& last);
+  void tellLine(Lease& lease, LocalQueue::Answer answer, Attempt& attempt);
+  ClaimSteps::Time timeLeft(const Call& call, const Attempt& last) const;
+  Instant outageEnd(const Call& call, const Attempt& last) const;
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns);
   Lock held(std::shared_ptr<Lease> lease, Instant began, int attempts);
@@ -119,7 +130,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
-  void giveBack(const Lease& lease) noexcept;
+  /// Releases in the background what the store may have granted to the lease's claim, which nobody uses.
+  void withdraw(const Lease& lease) noexcept;
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
   const ForkGuard forkGuard_;

@@ -84,6 +84,7 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       environment_{environment.clock, environment.random, events_},
       operationTimeout_(operationTimeout),
       doubts_(capability<DoubtReporting>(*driver_)),
+      losses_(capability<LossReporting>(*driver_)),
       unawaited_(driver_, environment_, std::move(owner), operationTimeout, retryPause, mutex_,
                  [this](Instant when) { renewers_.wakeUpAt(when); }),
       inbox_(std::make_shared<LossInbox>(*this)),
@@ -107,7 +108,7 @@ void LeaseKeeper::start() {
   if (started_) return;
   startThreads();
   // After what may fail: the driver would keep one for each try.
-  if (auto* reporting = capability<LossReporting>(*driver_)) reporting->addLossListener(inbox_);
+  if (losses_ != nullptr) losses_->addLossListener(inbox_);
   if (doubts_ != nullptr) doubts_->addDoubtListener(inbox_);
   started_ = true;
 }
@@ -147,13 +148,12 @@ Lease* LeaseKeeper::Shard::find(const Token& token) const {
   return byToken.find(hashOf(token), [&](const Lease& each) { return each.token == token; });
 }
 
-void LeaseKeeper::Shard::noteUnknownLoss(const Token& token) noexcept {
-  unknownLosses_[nextUnknownLoss_] = token;
-  nextUnknownLoss_ = (nextUnknownLoss_ + 1) % unknownLosses_.size();
+Lease* LeaseKeeper::Shard::findExpected(const Token& token) const {
+  return expected.find(hashOf(token), [&](const Lease& each) { return each.token == token; });
 }
 
-bool LeaseKeeper::Shard::knowsLossOf(const Token& token) const noexcept {
-  return std::ranges::find(unknownLosses_, token) != unknownLosses_.end();
+void LeaseKeeper::Shard::stopExpecting(Lease& lease) noexcept {
+  if (findExpected(lease.token) == &lease) expected.remove(lease);
 }
 
 Instant LeaseKeeper::firstRenewal() {
@@ -200,13 +200,32 @@ void LeaseKeeper::wakeUpAt(Relay& relay, Instant when) {
   relay.wakeUpAt(when);
 }
 
+void LeaseKeeper::expect(Lease& lease, const Token& token) {
+  stopExpecting(lease);
+  lease.token = token;
+  lease.state.store(LockState::held, std::memory_order_relaxed);
+  if (losses_ == nullptr) return;
+  Shard& shard = shardOf(token);
+  const std::lock_guard held(shard.mutex);
+  shard.expected.reserve(shard.expected.size() + 1);
+  shard.expected.add(lease);
+}
+
+void LeaseKeeper::stopExpecting(Lease& lease) noexcept {
+  if (losses_ == nullptr) return;
+  Shard& shard = shardOf(lease.token);
+  const std::lock_guard held(shard.mutex);
+  shard.stopExpecting(lease);
+}
+
 void LeaseKeeper::add(Lease& lease) {
   Shard& shard = shardOf(lease.token);
   Due due;
   {
     const std::lock_guard held(shard.mutex);
     shard.reserve(shard.byToken.size() + 1);
-    if (perhapsLostBefore(shard, lease)) {
+    shard.stopExpecting(lease);
+    if (inDoubt(lease) || lease.suspect()) {
       lease.state.store(LockState::suspect, std::memory_order_release);
       lease.renewAt = lease.acquiredAt;
     }
@@ -239,7 +258,7 @@ void LeaseKeeper::startHolding(Lease& lease, const LockTerms& terms) {
     const Instant now = environment_.clock->now();
     lease.startHolding(terms, now);
     // A holder that renews by hand plans no renewal, but the doubt has to be ended all the same.
-    if (perhapsLostBefore(shard, lease)) lease.renewAt = now;
+    if (inDoubt(lease) || lease.suspect()) lease.renewAt = now;
     shard.add(lease);
     due = dueOf(lease);
   }
@@ -466,7 +485,9 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
       const std::lock_guard held(shard.mutex);
       Lease* const lease = shard.find(token);
       if (lease == nullptr) {
-        shard.noteUnknownLoss(token);
+        // Of another manager, unless its grant is still on its way.
+        if (Lease* const expected = shard.findExpected(token))
+          expected->state.store(LockState::suspect, std::memory_order_release);
         continue;
       }
       if (lost.empty()) {

@@ -37,6 +37,13 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Throws StoreUnavailable when there are none to be had; the next call tries again.
   void start();
 
+  /// The lease's claim has this token from now on, and is about to be sent. The store may be faster in
+  /// telling of its loss than of its grant: a lease of whose loss it tells from now on is suspect when it is
+  /// kept.
+  void expect(Lease& lease, const Token& token);
+  /// Does nothing for a lease that is kept, or is not expected.
+  void stopExpecting(Lease& lease) noexcept;
+
   /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet. When
   /// there is no memory for that, throws and has done nothing.
   void add(Lease& lease);
@@ -112,18 +119,14 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
     TimeHeap<Lease, &Lease::endPlace, &Lease::endTime> ends;              // all
     TimeHeap<Lease, &Lease::renewalPlace, &Lease::renewalTime> renewals;  // some
     HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> byToken;    // all
+    HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> expected;   // those that are not kept yet
 
     void reserve(std::size_t count);
     void add(Lease& lease);
     void remove(Lease& lease);
+    void stopExpecting(Lease& lease) noexcept;  // if it is expected
     Lease* find(const Token& token) const;
-    void noteUnknownLoss(const Token& token) noexcept;
-    bool knowsLossOf(const Token& token) const noexcept;
-
-   private:
-    // The last ones that the store has reported of claims that were not here: it may be faster than a grant.
-    std::array<Token, 8> unknownLosses_{};
-    std::size_t nextUnknownLoss_ = 0;
+    Lease* findExpected(const Token& token) const;
   };
   /// When a renewer and an expiry thread have to look after a lease.
   struct Due {
@@ -162,11 +165,6 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   void claimsInDoubt() noexcept;
   void releaseAgain() noexcept;
   bool inDoubt(const Lease& lease) const { return lease.confirmedFrom < lastDoubt_.load(); }
-  /// Of one that is about to be kept, under the shard's mutex: whether the driver has told of a loss since it
-  /// was granted.
-  bool perhapsLostBefore(const Shard& shard, const Lease& lease) const {
-    return inDoubt(lease) || shard.knowsLossOf(lease.token);
-  }
 
   const std::shared_ptr<LockDriver> driver_;
   const std::string store_;                  // its name in events
@@ -174,6 +172,7 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   const Environment environment_;
   const std::chrono::nanoseconds operationTimeout_;
   DoubtReporting* const doubts_;                        // null when the driver has none
+  LossReporting* const losses_;                         // likewise
   std::optional<std::chrono::milliseconds> lookEvery_;  // does not change after start()
 
   std::array<Shard, std::size_t{1} << shardBits> shards_;

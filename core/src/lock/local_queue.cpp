@@ -1,5 +1,6 @@
 #include "lock/local_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "lock/lease.h"
@@ -44,8 +45,7 @@ bool LocalQueue::tryEnter(Lease& lease) {
   return true;
 }
 
-LocalQueue::Entered LocalQueue::enter(Lease& lease, Instant until, Instant answerBy,
-                                      const std::stop_token& stop) {
+LocalQueue::Entered LocalQueue::enter(Lease& lease, const Patience& patience, const std::stop_token& stop) {
   Shard& shard = shardOf(lease.turn.keyHash_);
   // While somebody waits, there is a first in line; but the turn moves from lease to lease.
   const auto first = [&] { return shard.find(lease.key(), lease.turn.keyHash_); };
@@ -55,7 +55,7 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, Instant until, Instant answe
     begin(shard, lease.turn);
     return {.turn = true, .atOnce = true};
   }
-  if (present->answer_ && clock_->now() >= until) return {.otherwise = *present->answer_};
+  if (present->answer_ && clock_->now() >= patience.until) return {.otherwise = *present->answer_};
 
   if (!present->line_) present->line_ = std::make_unique<Line>();
   Line& line = *present->line_;  // as long as somebody waits in it
@@ -74,11 +74,14 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, Instant until, Instant answe
     held.lock();
     while (!waiter.over() && !stop.stop_requested()) {
       const Instant now = clock_->now();
-      if (now >= until) {
-        if (first()->answer_ || now >= answerBy) break;
+      const Instant outageEnd = endOfOutage(line.unansweredSince, patience.began, patience.longestOutage);
+      if (now >= outageEnd) break;
+      if (now >= patience.until) {
+        if (first()->answer_ || now >= patience.answerBy) break;
         if (!std::exchange(waiter.outOfTime, true)) ++line.outOfTime;
       }
-      clock_->wait(held, waiter.waker, waiter.outOfTime ? answerBy : until);
+      clock_->wait(held, waiter.waker,
+                   std::min(waiter.outOfTime ? patience.answerBy : patience.until, outageEnd));
     }
     if (!waiter.over()) {
       waiter.answer = first()->answer_.value_or(Answer::none);
@@ -155,18 +158,29 @@ bool LocalQueue::Turn::isFollowed() const noexcept {
   return hasWaiters();
 }
 
-void LocalQueue::Turn::set(std::optional<Answer> answer) noexcept {
+void LocalQueue::Turn::tell(Answer answer, Instant unansweredSince) noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
   answer_ = answer;
-  if (!answer || !line_ || line_->outOfTime == 0) return;
-  line_->outOfTime = 0;
-  std::erase_if(line_->waiters, [&](Waiter* waiter) {
-    if (!waiter->outOfTime) return false;
-    waiter->answer = answer;
-    waiter->waker.notify_one();
-    return true;
-  });
+  if (!line_) return;
+  if (line_->outOfTime > 0) {
+    line_->outOfTime = 0;
+    std::erase_if(line_->waiters, [&](Waiter* waiter) {
+      if (!waiter->outOfTime) return false;
+      waiter->answer = answer;
+      waiter->waker.notify_one();
+      return true;
+    });
+  }
+  if (std::exchange(line_->unansweredSince, unansweredSince) == unansweredSince) return;
+  // Each of the others waits for a store that does not answer for as long as it wants to.
+  for (const Waiter* waiter : line_->waiters) waiter->waker.notify_one();
+}
+
+void LocalQueue::Turn::ask() noexcept {
+  if (shard_ == nullptr) return;
+  const std::lock_guard held(shard_->mutex);
+  answer_.reset();
 }
 
 }  // namespace lockkeeper::detail

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
@@ -57,16 +58,31 @@ class LocalQueue {
     Answer otherwise = Answer::taken;
   };
 
+  /// How long a call waits in line.
+  struct Patience {
+    Instant until;  ///< For its turn,
+    Instant
+        answerBy;   ///< then for the answer to an attempt that is under way: it asks what the caller would.
+    Instant began;  ///< Since when, and
+    std::chrono::nanoseconds longestOutage;  ///< for how long, it waits for a store that does not answer.
+  };
+
+  /// When a call that has begun then gives up, unless the store answers that has not since `unansweredSince`.
+  static constexpr Instant endOfOutage(Instant unansweredSince, Instant began,
+                                       std::chrono::nanoseconds longestOutage) {
+    return saturatingAdd(std::max(unansweredSince, began), longestOutage);
+  }
+
   /// For those who need not get in line, because their time is up and what they would hear then is known.
   std::optional<Answer> answerAtOnce(std::string_view key, Hash hash, Instant until);
 
   /// Makes it the turn of `lease` for its key, if nobody is in line. Does not wait.
   bool tryEnter(Lease& lease);
 
-  /// Waits until the turn has come to `lease`, for its key; until `until` or `stop`. Without a turn, says
-  /// what the first in line knows: an attempt that is under way then is waited for, until `answerBy`, since
-  /// it asks what the caller would. The lease is in use until the call returns.
-  Entered enter(Lease& lease, Instant until, Instant answerBy, const std::stop_token& stop);
+  /// Waits until the turn has come to `lease`, for its key; for as long as the caller has `patience`, or
+  /// until `stop`. Without a turn, says what the first in line knows. The lease is in use until the call
+  /// returns.
+  Entered enter(Lease& lease, const Patience& patience, const std::stop_token& stop);
 
   /// A caller of this process has stood in the store's queue for the key of that hash, until `now`: who asks
   /// for it within a second does well to get in line there at once. A hint: the queue remembers the latest
@@ -89,6 +105,7 @@ class LocalQueue {
   struct Line {
     std::list<Waiter*> waiters{};
     int outOfTime = 0;  // of them
+    Instant unansweredSince = Instant::max();
     Stay stay{};
 
     Waiter& takeFirst();
@@ -131,10 +148,15 @@ class LocalQueue::Turn {
   /// Puts another one in its place, for the same key.
   void moveTo(Turn& other) noexcept;
 
-  /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt.
-  void tell(Answer answer) noexcept { set(answer); }
+  /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt. With
+  /// Answer::none: since when there has been no answer.
+  void tell(Answer answer, Instant unansweredSince = Instant::max()) noexcept;
   /// The next attempt begins.
-  void ask() noexcept { set(std::nullopt); }
+  void ask() noexcept;
+
+  /// What the one before it in line has told last; Instant::max() if nobody was before it. To be asked by the
+  /// one that has the turn.
+  Instant unansweredSince() const noexcept { return line_ ? line_->unansweredSince : Instant::max(); }
 
   /// Whether somebody is in line behind.
   bool isFollowed() const noexcept;
@@ -153,7 +175,6 @@ class LocalQueue::Turn {
   bool hasWaiters() const noexcept { return line_ && !line_->waiters.empty(); }
   void moveUnderMutex(Turn& other) noexcept;
   std::condition_variable* moveToFirst() noexcept;
-  void set(std::optional<Answer> answer) noexcept;
 
   const std::string key_;
   Shard* shard_ = nullptr;      // null when it is not first in line

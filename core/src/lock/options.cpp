@@ -69,6 +69,8 @@ ManagerOptions completed(ManagerOptions options) {
                                 " is not 1 to 64 printable characters without '@'");
   }
   checkPositive("operationTimeout", options.operationTimeout);
+  if (options.longestOutage != forever)
+    checkDuration("longestOutage", options.longestOutage, milliseconds{1}, hours{24});
   checkPositive("backoffInitial", options.backoffInitial);
   checkPositive("backoffCap", options.backoffCap);
   if (options.lock.share)

@@ -18,6 +18,19 @@ void parseName(const GivenValue& given, std::string& name) {
   name = given.text;
 }
 
+/// A length, or `forever`.
+void parseOutage(const GivenValue& given, std::chrono::milliseconds& length) {
+  if (given.text == "forever") {
+    length = forever;
+    return;
+  }
+  try {
+    parse(given, length);
+  } catch (const ConfigError& error) {
+    throw ConfigError(error.what() + std::string("; forever is allowed, too"));
+  }
+}
+
 /// RatePolicy::parse() reads them, all of a limit together.
 void readLimit(Settings& settings, const GivenValue& given) {
   settings.limits[given.names.front()][given.setting.substr(given.setting.rfind('.') + 1)] = given.text;
@@ -76,6 +89,11 @@ constexpr std::array rows{
         "lockkeeper.lock.operationTimeout", durationText, "",
         "How long one request to the store may take (1ms to 1h).",
         [](Settings& s, const Names&) -> auto& { return s.manager.operationTimeout; }),
+    SettingRow{"lockkeeper.lock.longestOutage", "duration, forever", "1m",
+               "How long a call without a bound on its wait waits for a store that cannot be reached (1ms to "
+               "24h, or `forever`); a busy key is waited for in any case.",
+               [](Settings& s, const GivenValue& given) { parseOutage(given, s.manager.longestOutage); },
+               nullptr},
 
     row(
         "lockkeeper.limiter.store", uriText, "(lockkeeper.store)",

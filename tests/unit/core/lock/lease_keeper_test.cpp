@@ -85,6 +85,30 @@ TEST_F(LeaseKeeperTest, ALossThatIsReportedBeforeTheGrantIsFoundAtOnce) {
   EXPECT_EQ(clock->now(), start);
 }
 
+TEST_F(LeaseKeeperTest, LossesOfOtherManagersDoNotHideOneThatIsReportedBeforeTheGrant) {
+  const auto nameOf = [](int each) { return "other " + std::to_string(each); };
+  std::vector<Lock> others;
+  for (int each = 0; each < 400; ++each) others.push_back(other.lock(nameOf(each)));
+  struct LosesThenOthers final : Decorator {
+    LosesThenOthers(std::shared_ptr<LockDriver> inner, std::function<void()> itsLosses)
+        : Decorator(std::move(inner)), losses(std::move(itsLosses)) {}
+    AcquireResult acquire(const AcquireRequest& request) override {
+      auto result = Decorator::acquire(request);
+      losses();
+      return result;
+    }
+    const std::function<void()> losses;
+  };
+  const auto losing = std::make_shared<LosesThenOthers>(store, [&] {
+    store->breakLock("order", {});
+    for (int each = 0; each < 400; ++each) store->breakLock(nameOf(each), {});
+  });
+  LockManager unlucky(losing, options(seed + 2));
+  const auto held = unlucky.lock("order", {.ttl = 30s, .renew = Renew::manual});
+  listener->await("lost: not the owner any more order");
+  EXPECT_EQ(clock->now(), start);
+}
+
 TEST_F(LeaseKeeperTest, AShortLeaseDoesNotCutTheOthersRenewalShort) {
   const auto lasting = manager.lock("lasting", {.ttl = 30300ms});
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 10100ms));

@@ -55,7 +55,8 @@ TEST(ReadSettings, ReadsEachSetting) {
   const Settings settings = readSettings(*properties(
       "lockkeeper.lock.waitFor = 2s\nlockkeeper.lock.renew = manual\nlockkeeper.lock.maxHold = 5m\n"
       "lockkeeper.lock.safetyMargin = 3s\nlockkeeper.lock.owner = me\n"
-      "lockkeeper.lock.operationTimeout = 4s\nlockkeeper.limiter.store = memory:\n"
+      "lockkeeper.lock.operationTimeout = 4s\nlockkeeper.lock.longestOutage = "
+      "forever\nlockkeeper.limiter.store = memory:\n"
       "lockkeeper.limiter.operationTimeout = 80ms\nlockkeeper.migration.phase = a:* = both, 5% = modern\n"
       "lockkeeper.migration.stateStore = redis://b\nlockkeeper.migration.name = fleet\n"
       "lockkeeper.migration.heartbeat = 2s\nlockkeeper.migration.lease = 9s\n"
@@ -69,6 +70,7 @@ TEST(ReadSettings, ReadsEachSetting) {
   EXPECT_EQ(manager.lock.safetyMargin, 3s);
   EXPECT_EQ(manager.owner, "me");
   EXPECT_EQ(manager.operationTimeout, 4s);
+  EXPECT_EQ(manager.longestOutage, forever);
   EXPECT_EQ(settings.limiterStore, "memory:");
   EXPECT_EQ(settings.limiter.operationTimeout, 80ms);
   const MigrationSettings& migration = settings.migration;
@@ -185,6 +187,8 @@ TEST(ReadSettings, NamesTheValueThatIsWrong) {
             "lockkeeper.migration.maxTtl is 25h: it must be 10ms to 24h");
   EXPECT_EQ(settingsRefusal("lockkeeper.lock.ttl = 25h\n"),
             "lockkeeper.lock: ttl is 25h: it must be 10ms to 24h");
+  EXPECT_EQ(settingsRefusal("lockkeeper.lock.longestOutage = 25h\n"),
+            "lockkeeper.lock: longestOutage is 25h: it must be 1ms to 24h");
   EXPECT_EQ(settingsRefusal("lockkeeper.lock.operationTimeout = 2h\n"),
             "lockkeeper.lock: operationTimeout is 2h: it must be 1ms to 1h");
   const auto limit = [](const std::string& text) {
