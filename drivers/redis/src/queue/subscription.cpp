@@ -319,8 +319,8 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   }
 }
 
-// "<number> grant <fence>": it has the key, with no fence if that is 0. "<number> <ms>": it should look then.
-// "wanted": as reportedSince().
+// "<number> grant <fence>": it has the key, with no fence if that is 0. "<number> <ms>": it should look then;
+// "<number>": at once. "wanted": as reportedSince().
 void Subscription::deliver(const std::string& message) {
   if (message == "wanted") {
     reportedAt_ = clock_.now();
@@ -337,7 +337,7 @@ void Subscription::deliver(const std::string& message) {
     const auto fence = wholeNumber<Fence>(rest.substr(grantWord.size()));
     news.granted = fence.has_value();
     if (fence.value_or(0) > 0) news.fence = fence;
-  } else if (const auto length = wholeNumber<std::uint64_t>(rest)) {
+  } else if (const auto length = rest.empty() ? 0 : wholeNumber<std::uint64_t>(rest)) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }
   waiter->second->wakeUp_.notify_one();

@@ -155,7 +155,7 @@ TEST_P(GroupReservingTest, TellsAnUnknownArticleFromAKnownId) {
   service.restock("ink", 1);
   ASSERT_EQ(service.reserve({{"ink", 1}}, 10min, "old").state, ReservationState::held);
   EXPECT_THAT(Carts().add("a").add("old").reserve(database).answers(),
-              ElementsAre("unknown sku 0", "held 1"));
+              ElementsAre("unknown sku 0", "differs 1"));
 }
 
 TEST_P(GroupReservingTest, WhatHasExpiredIsTakenByThoseWhoNeedIt) {

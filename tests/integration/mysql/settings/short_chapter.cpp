@@ -114,7 +114,7 @@ void ShortChapter::share(LockDriver& holder, LockDriver& other) const {
 }
 
 void ShortChapter::limit(const std::shared_ptr<LockDriver>& driver) const {
-  RateLimiter limiter(std::dynamic_pointer_cast<RateDriver>(driver), {.operationTimeout = 10s});
+  RateLimiter limiter(capability<RateDriver>(driver), {.operationTimeout = 10s});
   const std::string key = Claimant().key;
   for (const RateKind kind : {RateKind::tokenBucket, RateKind::fixedWindow, RateKind::slidingWindow}) {
     const bool isBucket = kind == RateKind::tokenBucket;
