@@ -126,6 +126,7 @@ TEST_P(VersionRenewal, AProcessThatIsPausedWhileItRenewsKeepsNoRow) {
   Environment paused;
   paused.clock = std::make_shared<PausedClock>();
   const auto driver = openVersion(store.database, store.proxy.port(), "", paused);
+  (void)driver->holder("logs in", paused.clock->now() + 2s);
   Poco::Data::Session blocker = store.session();
   blocker.begin();
   blocker << "UPDATE lockkeeper_locks SET version = version + 1 WHERE lock_key = '" + held[0].key + "'",
