@@ -1,20 +1,25 @@
 /*
  * The phase protocol of a migration (docs/adr/0021): N members, one key, checked exhaustively by spin.
  *
- * The state has `current`, the one single phase that may be in use besides `both`, the operator's `target`, and
+ * The state has `current`, the one single phase that may be in use besides `both`, the written `target`, and
  * a version that changes with either. A member writes its record (the version that it goes by, and whether it is
  * drained of locks that stand in the way), reads the state in the same step, takes locks in `current` where that is
- * its target, too, and in `both` otherwise. Whoever saw that all members go by the present version and are drained
- * makes the target the current phase, if the version is still the one that he looked at.
+ * its target, too, and in `both` otherwise. Whoever saw that all members go by the present version and are drained, or
+ * have been silent for so long that none of their locks in a single phase can live, makes the target the current phase,
+ * if the version is still the one that he looked at.
  *
  * Versions are only ever compared with the present one, so a flag stands for each ("upToDate"), and the operator may
  * change his mind without end. Time is not modelled, only what clocks guarantee:
  *  - a member may lose its lease on single phases at any moment (it is frozen, or the state is out of reach);
- *  - a record disappears only after that, and after the member's single-phase locks have ended;
+ *  - a record may disappear at any moment: the clock of the store that keeps it may jump. A member that has seen it
+ *    remembers it, and one that has not seen it waits by its own clock until those that it cannot know are silent;
+ *  - a process may end at any moment, and another one joins in its place, also between a reading of the state and the
+ *    commit that follows it;
  *  - any lock may end at any moment; its holder knows that before the store gives the key to others.
  *
  * Each guard can be taken out, and then there must be two holders: -DNO_ACKNOWLEDGEMENT, -DNO_DRAIN, -DNO_BRIDGE,
- * -DNO_LEASE, -DNO_CONFIRMATION.
+ * -DNO_LEASE, -DNO_CONFIRMATION, -DNO_OWN_CLOCK (a member without a record counts as none). The comparison of the set of
+ * members in a commit is not modelled: the model holds without it.
  */
 
 #define LEGACY 0
@@ -39,8 +44,8 @@ unsigned oldStore : 2 = NOBODY;
 unsigned newStore : 2 = NOBODY;
 
 typedef Member {
-  bool listed;        /* its record is in the state, */
-  bool ready;         /* and says that it goes by the present version and is drained */
+  bool listed;        /* its record is in the state */
+  bool ready;         /* its last record says that it goes by the present version and is drained */
   bool upToDate;      /* it goes by the present version */
   bool mayCommit;     /* it saw all members ready, and the version is still the same */
   bool leased;
@@ -77,6 +82,14 @@ inline changed() {
 #define bridge BOTH
 #endif
 
+/* Its own clock tells whoever waits for it: its lease has ended, and all that was taken in it. */
+#define over(i) (!m[i].leased && !m[i].inLease && !(m[i].work == HELD && m[i].phase != BOTH))
+#ifdef NO_OWN_CLOCK
+#define inTheWay(i) (m[i].listed && !m[i].ready)
+#else
+#define inTheWay(i) (!m[i].ready && !over(i))
+#endif
+
 inline pin(i) {
   m[i].listed = true;
   m[i].ready = acknowledged(i) && drained(i);
@@ -86,7 +99,7 @@ inline pin(i) {
   m[i].mayCommit = (current != target);
   for (k : 0 .. N - 1) {
     if
-    :: m[k].listed && !m[k].ready -> m[i].mayCommit = false
+    :: inTheWay(k) -> m[i].mayCommit = false
     :: else
     fi
   }
@@ -132,10 +145,12 @@ active [N] proctype member() {
        if :: m[_pid].work == CHOSEN -> m[_pid].inLease = false :: else fi
 #endif
      }
-  :: d_step { m[_pid].listed && !m[_pid].leased && !(m[_pid].work == HELD && m[_pid].phase != BOTH) ->
-       m[_pid].listed = false; m[_pid].ready = false; m[_pid].upToDate = false;
+  /* ---- its record, and another process in its place ---- */
+  :: d_step { m[_pid].listed -> m[_pid].listed = false }
+  :: d_step { !m[_pid].leased && m[_pid].work == IDLE && m[_pid].upToDate ->
+       m[_pid].listed = false; m[_pid].ready = false; m[_pid].upToDate = false; m[_pid].mayCommit = false;
 #ifndef NO_LEASE
-       m[_pid].inLease = false /* what was granted in the lease and not confirmed has ended, too */
+       m[_pid].rule = BOTH
 #endif
      }
 

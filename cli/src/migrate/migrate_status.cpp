@@ -29,8 +29,9 @@ std::string wordsOf(const Rules& rules) {
 std::string phaseOf(const Member& member, const MigrationState& state) {
   if (member.silent > member.lease) return "both (silent)";
   if (member.version != state.version) return "by older rules";
-  if (member.target == state.current) return wordsOf(state.current);
-  return "both, from " + wordsOf(state.current) + " to " + wordsOf(member.target);
+  const Rules target = state.target.value_or(state.current);
+  if (target == state.current) return wordsOf(state.current);
+  return "both, from " + wordsOf(state.current) + " to " + wordsOf(target);
 }
 
 void printRules(const MigrationState& state, const std::string& name) {
@@ -40,8 +41,7 @@ void printRules(const MigrationState& state, const std::string& name) {
   }
   std::cout << "rules:     version " << state.version << ", since " << shownLength(state.since) << "\n"
             << "current:   " << wordsOf(state.current) << "\n"
-            << "target:    " << (state.target ? wordsOf(*state.target) : "as each process is configured")
-            << "\n";
+            << "target:    " << wordsOf(state.target.value_or(state.current)) << "\n";
 }
 
 void printSighting(const MigrationState& state) {
@@ -66,24 +66,13 @@ void printMembers(const MigrationState& state) {
 
 /// Where the migration is on its way to; empty when no step is under way.
 std::optional<Rules> nextOf(const MigrationState& state) {
-  Rules target = state.target.value_or(state.current);
-  // Without an operator's word, whoever wants to go elsewhere is the one that waits.
-  for (const Member& member : state.members) {
-    if (!state.target && !(member.target == state.current)) target = member.target;
-  }
+  const Rules target = state.target.value_or(state.current);
   return target == state.current ? std::nullopt : std::optional(target);
 }
 
 /// In whole seconds, rounded up, so that who waits so long does not come too early.
 std::string leftOf(const Blocker& blocker) {
   return blocker.left ? " (for " + shownLength(*blocker.left + std::chrono::milliseconds{999}) + ")" : "";
-}
-
-/// For how long a process must have been configured for `next` before it takes the step; empty when the rules
-/// are written, or no key leaves the old store.
-std::optional<std::chrono::milliseconds> configuredFor(const ObservedMigration& seen, const Rules& next) {
-  if (!eachMemberObserves(seen.state, next)) return std::nullopt;
-  return seen.settings.options.observation;
 }
 
 void printNextStep(const ObservedMigration& seen) {
@@ -93,10 +82,8 @@ void printNextStep(const ObservedMigration& seen) {
     return;
   }
   const auto blockers = blockersOf(seen.state, *next, seen.settings.options.observation);
-  const auto window = configuredFor(seen, *next);
-  const std::string taker =
-      window ? "the first process that has been configured for it for " + shownLength(*window) + " takes it"
-             : "the next heartbeat takes it";
+  // Each member measures all of this itself.
+  const std::string taker = "a process that has watched for as long takes it";
   if (blockers.empty()) {
     std::cout << "next step: nothing blocks it; " << taker << "\n";
     return;
@@ -135,7 +122,6 @@ void setNextStep(Poco::JSON::Object& object, const ObservedMigration& seen) {
   Poco::JSON::Object next = newObject();
   setText(next, "rules", rules->text());
   next.set("blockers", blockers);
-  setLength(next, "configuredForMs", configuredFor(seen, *rules));
   object.set("next", next);
 }
 

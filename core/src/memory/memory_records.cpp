@@ -1,5 +1,7 @@
 #include "memory/memory_records.h"
 
+#include <algorithm>
+
 namespace lockkeeper::detail {
 
 MemoryRecords::Table& MemoryRecords::current(std::string_view table) {
@@ -12,7 +14,8 @@ std::vector<SharedRecord> MemoryRecords::contents(const Table& table) const {
   std::vector<SharedRecord> all;
   for (const auto& [name, written] : table) {
     all.push_back({name, written.text,
-                   std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now() - written.since)});
+                   std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now() - written.since),
+                   written.stamp});
   }
   return all;
 }
@@ -25,7 +28,7 @@ std::vector<SharedRecord> MemoryRecords::write(std::string_view table, std::stri
   Table& found = current(table);
   const Instant now = clock_->now();
   const Instant end = keep ? saturatingAdd(now, *keep) : Instant::max();
-  found.insert_or_assign(std::string(name), Written{std::string(text), now, end});
+  found.insert_or_assign(std::string(name), Written{std::string(text), now, ++writes_, end});
   return contents(found);
 }
 
@@ -36,14 +39,20 @@ std::vector<SharedRecord> MemoryRecords::read(std::string_view table, Instant /*
 
 bool MemoryRecords::replace(std::string_view table, std::string_view name,
                             const std::optional<std::string>& expected, std::string_view text,
-                            Instant /*deadline*/) {
+                            const KnownRecords& known, Instant /*deadline*/) {
   const auto held = mutex_.lock();
   Table& records = current(table);
   const auto found = records.find(name);
   const bool same =
       expected ? found != records.end() && found->second.text == *expected : found == records.end();
   if (!same) return false;
-  records.insert_or_assign(std::string(name), Written{std::string(text), clock_->now(), Instant::max()});
+  const auto isUnknown = [&](const auto& entry) {
+    return entry.first.starts_with(known.prefix) &&
+           std::ranges::find(known.names, entry.first) == known.names.end();
+  };
+  if (!known.prefix.empty() && std::ranges::any_of(records, isUnknown)) return false;
+  records.insert_or_assign(std::string(name),
+                           Written{std::string(text), clock_->now(), ++writes_, Instant::max()});
   return true;
 }
 

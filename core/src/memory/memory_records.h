@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,12 +23,13 @@ class MemoryRecords final : public SharedRecords {
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, Instant deadline) override;
+               std::string_view text, const KnownRecords& known, Instant deadline) override;
 
  private:
   struct Written {
     std::string text;
     Instant since;
+    std::uint64_t stamp;
     Instant end;
   };
   using Table = std::map<std::string, Written, std::less<>>;
@@ -37,6 +39,7 @@ class MemoryRecords final : public SharedRecords {
 
   const std::shared_ptr<Clock> clock_;
   ProcessMutex mutex_;
+  std::uint64_t writes_ = 0;
   std::map<std::string, Table, std::less<>> tables_;
 };
 

@@ -1,9 +1,8 @@
-#include "blockers.h"
-
 #include <algorithm>
 #include <span>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {
 
@@ -21,14 +20,10 @@ bool areModern(const Rule& rule, const Rules& rules, std::span<const Rule> excep
   return false;
 }
 
-std::optional<std::string> whatBlocks(const Member& member, const MigrationState& state,
-                                      const Rules& target) {
+std::optional<std::string> whatBlocks(const Member& member, const MigrationState& state) {
   const bool silent = member.silent > member.lease;
   const std::string who = member.name() + (silent ? ", which has fallen silent," : "");
   if (member.version != state.version) return who + " does not go by the present rules yet";
-  if (!(member.target == target) && !(member.target == Rules(Phase::both))) {
-    return who + " is configured for " + quoted(member.target.text());
-  }
   if (!member.drained) return who + " still holds locks in the phase that is left";
   return std::nullopt;
 }
@@ -43,21 +38,12 @@ bool keysLeaveOldStore(const Rules& from, const Rules& to) {
   return false;
 }
 
-bool eachMemberObserves(const MigrationState& state, const Rules& target) {
-  return !state.target && keysLeaveOldStore(state.current, target);
-}
-
 std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
-  return blockersFor(state, target, observation, state.since);
-}
-
-std::vector<Blocker> blockersFor(const MigrationState& state, const Rules& target, milliseconds observation,
-                                 milliseconds watched) {
   std::vector<Blocker> found;
   milliseconds locksEndAfter{0};
   for (const Member& member : state.members) {
     locksEndAfter = std::max(locksEndAfter, member.locksEndAfter);
-    const auto what = whatBlocks(member, state, target);
+    const auto what = whatBlocks(member, state);
     if (!what) continue;
     // A silent member's record disappears when none of its locks can live any more.
     const bool silent = member.silent > member.lease;
@@ -68,8 +54,8 @@ std::vector<Blocker> blockersFor(const MigrationState& state, const Rules& targe
         {"locks that were taken before the last change may still live", locksEndAfter - state.since});
   }
   if (!keysLeaveOldStore(state.current, target)) return found;
-  if (watched < observation) {
-    found.push_back({"the old store has not been watched for long enough", observation - watched});
+  if (state.since < observation) {
+    found.push_back({"the old store has not been watched for long enough", observation - state.since});
   }
   if (state.inTheWay && state.inTheWay->ago < observation) {
     found.push_back(

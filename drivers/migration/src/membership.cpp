@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "blockers.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "stores/marked_store.h"
@@ -166,8 +165,7 @@ Member Membership::record(Instant now) const {
   self.id = id_;
   for (const std::string& label : labels_) self.labels.push_back(markedLabel(label));
   self.version = version_;
-  self.target = target();
-  self.drained = locks_.drained(self.target, now);
+  self.drained = locks_.drained(target(), now);
   self.lease = options_.lease;
   self.locksEndAfter = options_.lease + options_.maxTtl;
   return self;
@@ -215,7 +213,7 @@ void Membership::beat(Instant deadline) {
     if (!state) return;
     notedFailure_.clear();
     report(*state, seen, deadline);
-    step(*state, deadline);
+    step(*state);
   } catch (const std::exception& error) {  // a driver's own, too: nobody else would catch it on this thread
     // Once an outage: a lease lasts for several heartbeats.
     if (leasedAt(environment_.clock->now())) return;
@@ -244,21 +242,25 @@ std::optional<MigrationState> Membership::exchange(Instant deadline) {
     }
   } answered{*this, beat};
   MigrationState state = stateStore_.heartbeat(self, deadline);
-  if (state.version == 0 || state.version < self.version) {
+  if (!state.target || state.version < self.version) {
     startAnew(state, deadline);
     return std::nullopt;
   }
   absorb(state, sentAt);
-  const Rules wanted = state.target.value_or(options_.rules);
+  const Rules& wanted = *state.target;
+  tellConfiguration(wanted);
   tellRules(state.current == wanted ? wanted : Rules(Phase::both));
   return state;
 }
 
-void Membership::absorb(const MigrationState& state, Instant sentAt) {
+void Membership::absorb(MigrationState& state, Instant sentAt) {
   const std::lock_guard held(mutex_);
   const bool gap = sentAt >= leaseUntil_;
-  if (gap) ++lease_;
-  if (gap || written_ != state.target) wantedSince_ = sentAt;
+  if (gap) {
+    ++lease_;
+    observation_.restart();
+  }
+  observation_.measure(state, environment_.clock->now());
   leaseUntil_ = sentAt + withoutDrift(options_.lease);
   const bool changed = version_ != state.version;
   version_ = state.version;
@@ -270,18 +272,19 @@ void Membership::absorb(const MigrationState& state, Instant sentAt) {
 }
 
 // The store has no state, or has lost it: then anybody may be in any phase, and all start in both, for as
-// long as it takes until the locks of those that we do not know of have ended.
+// long as it takes until the locks of those that we do not know of have ended. What this process is
+// configured for becomes the target only if it has never read one.
 void Membership::startAnew(const MigrationState& state, Instant deadline) {
   std::unique_lock held(mutex_);
   current_ = Rules(Phase::both);
   const std::uint64_t version = std::max(version_, state.version) + 1;
-  const std::optional<Rules> written = written_;
+  const Rules wanted = target();
   const bool lost = version_ > 0;
   beatNow_ = true;
   wakeUp_.notify_all();
   held.unlock();
   tellRules(Rules(Phase::both));
-  stateStore_.change(state, version, Rules(Phase::both), written, deadline);
+  stateStore_.change(state, version, Rules(Phase::both), wanted, deadline);
   if (lost)
     note(
         "the migration's state was lost: all locks are taken in both stores until the rules are in force "
@@ -289,19 +292,13 @@ void Membership::startAnew(const MigrationState& state, Instant deadline) {
 }
 
 // Writes down an outsider among the holders of what was seen before `state` was read: a member joins before
-// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern: by
-// the operator's word, or because of the configuration of any member.
+// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern.
 bool Membership::report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline) {
-  const auto isInTheWay = [&](std::string_view key) {
-    if (state.target) return leavesOldStore(key, state, *state.target);
-    return std::ranges::any_of(
-        state.members, [&](const Member& member) { return leavesOldStore(key, state, member.target); });
-  };
   const OldLock* outsider = nullptr;
   bool inTheWay = false;
   for (const OldLock& each : seen) {
     if (!each.owner.empty() && state.knows(each.owner)) continue;
-    const bool leaves = isInTheWay(each.key);
+    const bool leaves = state.target && leavesOldStore(each.key, state, *state.target);
     if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }
@@ -309,13 +306,13 @@ bool Membership::report(const MigrationState& state, const std::vector<OldLock>&
   return inTheWay;
 }
 
-void Membership::step(const MigrationState& state, Instant deadline) {
-  const Rules wanted = state.target.value_or(options_.rules);
+void Membership::step(const MigrationState& state) {
+  const Rules& wanted = *state.target;
   if (state.current == wanted) {
     notedBlockers_.clear();
     return;
   }
-  const std::vector<Blocker> found = blockers(state, wanted);
+  const std::vector<Blocker> found = blockersOf(state, wanted, options_.observation);
   if (!found.empty()) {
     std::string all;
     for (const Blocker& blocker : found) all.append(all.empty() ? "" : "; ").append(blocker.what);
@@ -326,19 +323,29 @@ void Membership::step(const MigrationState& state, Instant deadline) {
   const bool seek = found.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
   if (seek && outsiderFound(state, wanted)) return;
   if (!found.empty()) return;
-  if (!stateStore_.change(state, state.version + 1, wanted, state.target, deadline)) return;
+  // The look through the old store may have taken long, and others have joined meanwhile.
+  MigrationState latest;
+  const Instant soon = environment_.clock->now() + options_.lease / 3;
+  if (!safeNow(state.version, soon, latest) || !stateStore_.commit(latest, soon)) return;
   note("the rules are now " + quoted(wanted.text()));
   const std::lock_guard held(mutex_);
   beatNow_ = true;
   wakeUp_.notify_all();
 }
 
-// A target that nobody has written is no change of the rules, so that their age does not tell for how long
-// the others have known what is in its way.
-std::vector<Blocker> Membership::blockers(const MigrationState& state, const Rules& wanted) const {
-  const auto wantedFor = std::chrono::floor<milliseconds>(environment_.clock->now() - wantedSince_);
-  return blockersFor(state, wanted, options_.observation,
-                     eachMemberObserves(state, wanted) ? std::min(state.since, wantedFor) : state.since);
+// Reads the state once more into `state`: whether it still has the version, and nothing blocks its target.
+bool Membership::safeNow(std::uint64_t version, Instant deadline, MigrationState& state) {
+  state = stateStore_.read(deadline);
+  if (state.version != version) return false;
+  observation_.measure(state, environment_.clock->now());
+  return blockersOf(state, *state.target, options_.observation).empty();
+}
+
+// Once, at the start: nobody should wait for a configuration that has no effect.
+void Membership::tellConfiguration(const Rules& followed) {
+  if (std::exchange(toldConfiguration_, true) || options_.rules == followed) return;
+  note("is configured for " + quoted(options_.rules.text()) + ", but follows the rules that are written, " +
+       quoted(followed.text()) + ": lockkeeper migrate advance changes them");
 }
 
 // Errors of the old store count as an outsider: nobody knows that there is none.

@@ -13,6 +13,7 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
+#include "observation.h"
 #include "outsiders.h"
 
 namespace lockkeeper::migration {
@@ -76,12 +77,13 @@ class Membership : public std::enable_shared_from_this<Membership> {
   void beat(Instant deadline);
   std::optional<MigrationState> exchange(Instant deadline);
   Member record(Instant now) const;
-  void absorb(const MigrationState& state, Instant sentAt);
+  void absorb(MigrationState& state, Instant sentAt);
   void startAnew(const MigrationState& state, Instant deadline);
-  void step(const MigrationState& state, Instant deadline);
+  void step(const MigrationState& state);
   bool outsiderFound(const MigrationState& state, const Rules& wanted);
   bool report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline);
-  std::vector<Blocker> blockers(const MigrationState& state, const Rules& wanted) const;
+  bool safeNow(std::uint64_t version, Instant deadline, MigrationState& state);
+  void tellConfiguration(const Rules& followed);
   void note(const std::string& message) const;
   void tellRules(const Rules& rules);
   void tell(const Event& event) const;
@@ -98,14 +100,15 @@ class Membership : public std::enable_shared_from_this<Membership> {
   std::string notedFailure_;
   std::string toldRules_;
   Instant outsidersSoughtAt_ = Instant::min();
-  Instant wantedSince_ = Instant::min();  // since then, without a gap, the others know where we want to go
+  Observation observation_;
+  bool toldConfiguration_ = false;
   // ------------------------------------------------------------
   mutable std::mutex mutex_;
   const std::string id_;
   std::vector<std::string> labels_;
   std::uint64_t version_ = 0;
   Rules current_{Phase::both};
-  std::optional<Rules> written_;  // the operator's target
+  std::optional<Rules> written_;  // the target, once it was read
   Instant leaseUntil_ = Instant::min();
   std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
   HeldLocks locks_;

@@ -76,9 +76,8 @@ void readRules(const SharedRecord& record, MigrationState& state) {
   state.rulesText = record.text;
 }
 
-std::string rulesText(std::uint64_t version, const Rules& current, const std::optional<Rules>& target) {
-  std::string text = std::to_string(version) + "\n" + current.text();
-  return target ? text + "\n1\n" + target->text() : text + "\n0";
+std::string rulesText(std::uint64_t version, const Rules& current, const Rules& target) {
+  return std::to_string(version) + "\n" + current.text() + "\n1\n" + target.text();
 }
 
 Member readMember(const SharedRecord& record) {
@@ -86,18 +85,20 @@ Member readMember(const SharedRecord& record) {
   Member member;
   member.id = record.name.substr(memberRecords.size());
   member.version = lines.number();
-  member.target = lines.rules();
+  lines.next();
   member.drained = lines.number() == 1;
   member.lease = lines.length();
   member.locksEndAfter = lines.length();
   member.silent = record.age;
+  member.stamp = record.stamp;
   lines.addRestTo(member.labels);
   return member;
 }
 
+// Processes of an earlier version expect a member's rules in the second line.
 std::string memberText(const Member& member) {
-  std::string text = std::to_string(member.version) + "\n" + member.target.text() + "\n" +
-                     (member.drained ? "1" : "0") + "\n" + std::to_string(member.lease.count()) + "\n" +
+  std::string text = std::to_string(member.version) + "\nboth\n" + (member.drained ? "1" : "0") + "\n" +
+                     std::to_string(member.lease.count()) + "\n" +
                      std::to_string(member.locksEndAfter.count());
   for (const std::string& label : member.labels) text.append("\n").append(label);
   return text;
@@ -109,16 +110,18 @@ MigrationState stateOf(const std::vector<SharedRecord>& records) {
     if (record.name == rulesRecord) {
       readRules(record, state);
     } else if (record.name.starts_with(memberRecords)) {
+      state.memberNames.push_back(record.name);
       Lines lines(record.name, record.text);
       if (lines.next() == departed) {
         lines.addRestTo(state.departed);
+        state.departedIds.push_back(record.name.substr(memberRecords.size()));
       } else {
         state.members.push_back(readMember(record));
       }
     } else if (record.name == sightingRecord) {
-      state.sighting = Sighting{record.text, record.age};
+      state.sighting = Sighting{record.text, record.age, record.stamp};
     } else if (record.name == inTheWayRecord) {
-      state.inTheWay = Sighting{record.text, record.age};
+      state.inTheWay = Sighting{record.text, record.age, record.stamp};
     }
   }
   std::sort(state.members.begin(), state.members.end(),
@@ -154,8 +157,16 @@ MigrationState StateStore::heartbeat(const Member& self, Instant deadline) {
 MigrationState StateStore::read(Instant deadline) { return stateOf(records_->read(name_, deadline)); }
 
 bool StateStore::change(const MigrationState& seen, std::uint64_t version, const Rules& current,
-                        const std::optional<Rules>& target, Instant deadline) {
-  return records_->replace(name_, rulesRecord, seen.rulesText, rulesText(version, current, target), deadline);
+                        const Rules& target, Instant deadline) {
+  return records_->replace(name_, rulesRecord, seen.rulesText, rulesText(version, current, target), {},
+                           deadline);
+}
+
+bool StateStore::commit(const MigrationState& seen, Instant deadline) {
+  const KnownRecords known{std::string(memberRecords), seen.memberNames};
+  const Rules target = seen.target.value_or(seen.current);
+  return records_->replace(name_, rulesRecord, seen.rulesText, rulesText(seen.version + 1, target, target),
+                           known, deadline);
 }
 
 void StateStore::sighted(std::string_view key, bool inTheWay, Instant deadline) {

@@ -29,12 +29,11 @@ class MigrateCommand : public MigrationTest {
   }
 
   /// One that follows the rules of `version`, and still holds a lock in a phase that is left.
-  void join(const std::string& label, std::uint64_t version, const migration::Rules& target) const {
+  void join(const std::string& label, std::uint64_t version) const {
     migration::Member member;
     member.id = "a";
     member.labels = {label};
     member.version = version;
-    member.target = target;
     member.drained = false;
     member.lease = std::chrono::minutes{1};
     member.locksEndAfter = std::chrono::minutes{1};
@@ -83,7 +82,7 @@ TEST_F(MigrateCommand, ProgramsReadTheStatusAsJson) {
   EXPECT_TRUE(none->isNull("next"));
   decree(Phase::both);
   advance("25% = modern");
-  join("web\xff:1", 2, migration::Rules::parse("25% = modern, * = both"));
+  join("web\xff:1", 2);
   migration::StateStore stateStore(openStateStore(newUri()), "migration");
   stateStore.sighted("order:17", true, systemClock()->now() + std::chrono::seconds{10});
   const auto status = json({"migrate", "status"});
@@ -104,24 +103,6 @@ TEST_F(MigrateCommand, ProgramsReadTheStatusAsJson) {
   ASSERT_GE(next->getArray("blockers")->size(), 1U);
   EXPECT_NE(next->getArray("blockers")->getObject(0)->getValue<std::string>("what"), "");
   EXPECT_TRUE(next->getArray("blockers")->getObject(0)->has("leftMs"));
-}
-
-TEST_F(MigrateCommand, StatusSaysWhenTheWindowOfAConfiguredTargetIsEachMembers) {
-  migration::StateStore stateStore(openStateStore(newUri()), "migration");
-  const auto configuredFor = [&](const migration::Rules& current, const migration::Rules& target) {
-    const Instant soon = systemClock()->now() + std::chrono::seconds{10};
-    const auto state = stateStore.read(soon);
-    EXPECT_TRUE(stateStore.change(state, state.version + 1, current, std::nullopt, soon));
-    join("a:1", state.version + 1, target);
-    return json({"migrate", "status"})->getObject("next")->get("configuredForMs");
-  };
-  EXPECT_EQ(configuredFor(migration::Rules(Phase::both), migration::Rules(Phase::modern)), 1000);
-  EXPECT_NE(status().find("then the first process that has been configured for it for 1 s"),
-            std::string::npos)
-      << status();
-  EXPECT_TRUE(configuredFor(migration::Rules(Phase::modern), migration::Rules::parse("a* = both, * = modern"))
-                  .isEmpty())
-      << "no key leaves the old store";
 }
 
 TEST_F(MigrateCommand, ProgramsReadWhatAdvanceDoesAsJson) {
@@ -214,11 +195,11 @@ TEST_F(MigrateCommand, NobodyForgesARowOrControlsTheTerminal) {
   migration::Member member;
   member.id = "a";
   member.labels = {"web\x1b[2J:1", "x\r-  0s ago  modern"};
-  member.target = migration::Rules::parse("k\x1b[31m = both");
   member.locksEndAfter = std::chrono::minutes{1};
   stateStore.heartbeat(member, soon);
   const auto state = stateStore.read(soon);
-  ASSERT_TRUE(stateStore.change(state, state.version + 1, state.current, member.target, soon));
+  ASSERT_TRUE(stateStore.change(state, state.version + 1, state.current,
+                                migration::Rules::parse("k\x1b[31m = both"), soon));
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"migrate", "status"}, {"migrate", "advance", "legacy", "--dry-run"}}) {
     const Finished finished = lockkeeper(words);

@@ -58,12 +58,33 @@ TEST_P(Records, DropsARecordWhenItsTimeIsOver) {
 }
 
 TEST_P(Records, ReplacesOnlyWhatIsExpected) {
-  EXPECT_FALSE(store->replace("b", "n", "one", "two", soon()));
-  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", soon()));
-  EXPECT_FALSE(store->replace("b", "n", std::nullopt, "two", soon()));
-  EXPECT_FALSE(store->replace("b", "n", "zero", "two", soon()));
-  EXPECT_TRUE(store->replace("b", "n", "one", "two", soon()));
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", {}, soon()));
+  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", {}, soon()));
+  EXPECT_FALSE(store->replace("b", "n", std::nullopt, "two", {}, soon()));
+  EXPECT_FALSE(store->replace("b", "n", "zero", "two", {}, soon()));
+  EXPECT_TRUE(store->replace("b", "n", "one", "two", {}, soon()));
   EXPECT_EQ(named(store->read("b", soon()), "n")->text, "two");
+}
+
+TEST_P(Records, ReplacesOnlyWhileTheRecordsOfAKindAreTheKnownOnes) {
+  store->write("b", "member 1", "one", std::nullopt, soon());
+  store->write("b", "another", "one", std::nullopt, soon());
+  EXPECT_FALSE(store->replace("b", "n", std::nullopt, "one", {"member ", {}}, soon()));
+  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", {"member ", {"member 1"}}, soon()));
+  store->write("b", "member 2", "one", std::nullopt, soon());
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", {"member ", {"member 1"}}, soon()));
+  EXPECT_TRUE(
+      store->replace("b", "n", "one", "two", {"member ", {"member 1", "member 2", "member gone"}}, soon()));
+}
+
+TEST_P(Records, ShowThatTheyWereWrittenAgain) {
+  const auto stamp = [&] { return named(store->read("b", soon()), "n")->stamp; };
+  store->write("b", "n", "one", std::nullopt, soon());
+  const std::uint64_t first = stamp();
+  EXPECT_EQ(stamp(), first);
+  ASSERT_TRUE(waitUntil([&] { return named(store->read("b", soon()), "n")->age >= 2ms; }));
+  store->write("b", "n", "one", std::nullopt, soon());
+  EXPECT_NE(stamp(), first);
 }
 
 TEST_P(Records, IsNoLock) {

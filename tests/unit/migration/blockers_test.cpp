@@ -12,7 +12,6 @@ MigrationState ready() {
   Member member;
   member.labels.emplace_back("a:1");
   member.version = 7;
-  member.target = Rules(Phase::modern);
   member.lease = 10s;
   member.locksEndAfter = 40s;
   state.members = {member};
@@ -34,7 +33,6 @@ TEST(Blockers, TheOldStoreIsWatchedForTheWholeWindowBeforeKeysLeaveIt) {
   state.since = 50s;
   EXPECT_TRUE(blocked(state));
   state.target = Rules(Phase::legacy);
-  state.members[0].target = Rules(Phase::legacy);
   EXPECT_FALSE(blocked(state)) << "nobody leaves it";
 }
 
@@ -44,7 +42,6 @@ TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
     state.since = 50s;
     state.current = Rules::parse(current);
     state.target = Rules::parse(target);
-    state.members[0].target = *state.target;
     return blocked(state);
   };
   EXPECT_TRUE(waits("order:* = both, * = modern", "* = modern"));
@@ -59,16 +56,6 @@ TEST(Blockers, TheOldStoreIsWatchedWheneverSomeKeyLeavesIt) {
       << "what was in both stays there";
   EXPECT_FALSE(waits("50% = modern, * = both", "25% = modern, * = both"));
   EXPECT_FALSE(waits("a* = modern, b* = legacy, * = both", "a* = modern, * = both"));
-}
-
-TEST(Blockers, EachMemberObservesForATargetThatNobodyHasWrittenWhenKeysLeaveTheOldStore) {
-  MigrationState state = ready();
-  EXPECT_FALSE(eachMemberObserves(state, Rules(Phase::modern))) << "written";
-  state.target = std::nullopt;
-  EXPECT_TRUE(eachMemberObserves(state, Rules(Phase::modern)));
-  EXPECT_FALSE(eachMemberObserves(state, Rules(Phase::legacy)));
-  state.current = Rules(Phase::modern);
-  EXPECT_FALSE(eachMemberObserves(state, Rules::parse("order:* = both, * = modern"))) << "nobody leaves it";
 }
 
 }  // namespace

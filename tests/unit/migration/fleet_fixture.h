@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -38,6 +39,9 @@ class FaultyRecords final : public SharedRecords {
   std::mutex stalled;
   std::atomic<int> heartbeats{0};  // begun
   std::atomic<int> departures{0};  // ended, whether they were written or not
+  /// Runs before each "write", "read" and "replace", on the thread that calls.
+  std::function<void(std::string_view call)> before = [](std::string_view) {};
+  std::atomic<int> replacements{0};  // ended
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
@@ -50,17 +54,22 @@ class FaultyRecords final : public SharedRecords {
         records.departures.notify_all();
       }
     } ended{*this, text.starts_with("departed")};
+    before("write");
     ++heartbeats;
     heartbeats.notify_all();
     const std::lock_guard stall(stalled);
     return reached().write(table, name, text, keep, deadline);
   }
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override {
+    before("read");
     return reached().read(table, deadline);
   }
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, Instant deadline) override {
-    return reached().replace(table, name, expected, text, deadline);
+               std::string_view text, const KnownRecords& known, Instant deadline) override {
+    before("replace");
+    const bool written = reached().replace(table, name, expected, text, known, deadline);
+    ++replacements;
+    return written;
   }
 
  private:
@@ -71,6 +80,24 @@ class FaultyRecords final : public SharedRecords {
   }
 
   const std::shared_ptr<SharedRecords> inner_;
+};
+
+/// A store where something happens before somebody looks through it.
+class LookedThrough final : public PlainDecorator, public Browsable {
+ public:
+  using PlainDecorator::PlainDecorator;
+
+  std::function<void()> before;
+
+  void list(std::string_view prefix,
+            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant deadline) override {
+    before();
+    capability<Browsable>(*inner_)->list(prefix, visit, deadline);
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return capabilityOf<Browsable>(*this, type);
+  }
 };
 
 /// What an operator would read.
@@ -162,6 +189,7 @@ class Fleet : public ::testing::Test {
   /// Lets time pass, heartbeat by heartbeat.
   void pass(std::chrono::milliseconds length) {
     for (auto passed = 0ms; passed < length; passed += 1s) {
+      stateClock->advance(1s);
       clock->advance(1s);
       ASSERT_TRUE(clock->awaitWaiters(hearts));
     }
@@ -171,8 +199,6 @@ class Fleet : public ::testing::Test {
 
   /// As an operator would write them, in force at once.
   void decree(const std::string& rules) { write(Rules::parse(rules), Rules::parse(rules)); }
-  /// In force at once, with no target from an operator: each process goes by its configuration.
-  void leaveToConfigurations(const std::string& rules) { write(Rules::parse(rules), std::nullopt); }
   /// As the operator's target.
   void advance(const std::string& rules) { write(stateStore.read(soon()).current, Rules::parse(rules)); }
 
@@ -209,12 +235,15 @@ class Fleet : public ::testing::Test {
   std::shared_ptr<MemoryDriver> oldStore = std::make_shared<MemoryDriver>(clock);
   std::shared_ptr<MemoryDriver> newStore = std::make_shared<MemoryDriver>(clock);
   MigrationOptions options;
-  std::shared_ptr<SharedRecords> records = capability<SharedRecords>(newStore);
+  /// Of the store that keeps the state.
+  std::shared_ptr<FakeClock> stateClock = std::make_shared<FakeClock>();
+  std::shared_ptr<MemoryDriver> stateKeeper = std::make_shared<MemoryDriver>(stateClock);
+  std::shared_ptr<SharedRecords> records = capability<SharedRecords>(stateKeeper);
   StateStore stateStore{records, options.name};
   std::size_t hearts = 0;
 
  private:
-  void write(const Rules& current, const std::optional<Rules>& target) {
+  void write(const Rules& current, const Rules& target) {
     const MigrationState state = stateStore.read(soon());
     ASSERT_TRUE(stateStore.change(state, state.version + 1, current, target, soon()));
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,16 @@ struct SharedRecord {
   std::string name;
   std::string text;
   std::chrono::milliseconds age{};  ///< Since it was written, on the store's clock.
+  /// Another one after each write of the record, unless two follow each other within a millisecond. Only to
+  /// be compared for equality: a reader that measures on its own clock sees by it that the record was written
+  /// again.
+  std::uint64_t stamp = 0;
+};
+
+/// Which records a caller of replace() has seen.
+struct KnownRecords {
+  std::string prefix;              ///< Of their names; empty: the call does not depend on other records.
+  std::vector<std::string> names;  ///< All that begin with `prefix`.
 };
 
 /// A capability: the store keeps small texts beside its locks, by which processes agree on something. They
@@ -36,10 +47,11 @@ class LOCKKEEPER_CORE_EXPORT SharedRecords {
   /// All records of the table, in no order.
   virtual std::vector<SharedRecord> read(std::string_view table, Instant deadline) = 0;
 
-  /// Writes `text` for ever if what is there now is `expected` (empty: nothing is). False when it is not.
+  /// Writes `text` for ever if what is there now is `expected` (empty: nothing is), and if the table has no
+  /// other records with the prefix of `known` than those. False when it does not write.
   [[nodiscard]] virtual bool replace(std::string_view table, std::string_view name,
                                      const std::optional<std::string>& expected, std::string_view text,
-                                     Instant deadline) = 0;
+                                     const KnownRecords& known, Instant deadline) = 0;
 };
 
 }  // namespace lockkeeper

@@ -1,5 +1,6 @@
 -- Writes the text ARGV[2] into the table KEYS[1] under the name ARGV[1], for ARGV[3] ms (0: for ever), if these are given.
--- Returns name, age in ms and text of each record. A record is a field of a hash: "<written at, ms> <ends at, ms> <text>".
+-- Returns name, age in ms, text and the time of writing in ms of each record. A record is a field of a hash:
+-- "<written at, ms> <ends at, ms> <text>".
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[1] then
@@ -14,6 +15,7 @@ for i = 1, #fields, 2 do
     table.insert(found, fields[i])
     table.insert(found, math.max(now - since, 0))
     table.insert(found, text)
+    table.insert(found, tonumber(since))
   else
     redis.call('HDEL', KEYS[1], fields[i])
   end

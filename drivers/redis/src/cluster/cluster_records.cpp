@@ -25,9 +25,10 @@ std::vector<SharedRecord> ClusterRecords::read(std::string_view table, Instant d
 
 bool ClusterRecords::replace(std::string_view table, std::string_view name,
                              const std::optional<std::string>& expected, std::string_view text,
-                             Instant deadline) {
-  return at(table, deadline,
-            [&](SharedRecords& records) { return records.replace(table, name, expected, text, deadline); });
+                             const KnownRecords& known, Instant deadline) {
+  return at(table, deadline, [&](SharedRecords& records) {
+    return records.replace(table, name, expected, text, known, deadline);
+  });
 }
 
 }  // namespace lockkeeper::redis

@@ -16,7 +16,7 @@ class ClusterRecords final : public SharedRecords {
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, Instant deadline) override;
+               std::string_view text, const KnownRecords& known, Instant deadline) override;
 
  private:
   template <class Call>

@@ -12,7 +12,7 @@ namespace lockkeeper::redis {
 
 namespace {
 
-constexpr std::size_t repliesPerRecord = 3;
+constexpr std::size_t repliesPerRecord = 4;
 
 // What a user of an ACL needs for shared records.
 constexpr std::string_view recordPermissions =
@@ -61,14 +61,19 @@ std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant dea
 
 bool RedisRecords::replace(std::string_view table, std::string_view name,
                            const std::optional<std::string>& expected, std::string_view text,
-                           Instant deadline) {
+                           const KnownRecords& known, Instant deadline) {
   store_.forkGuard.check();
   const std::string key = tableKey(table);
   const std::array<std::string_view, 1> keys = {key};
-  const std::array<std::string_view, 3> arguments = {name, text, expected ? *expected : std::string_view()};
+  std::vector<std::string_view> arguments = {name, text, expected ? "1" : "0",
+                                             expected ? *expected : std::string_view()};
+  if (!known.prefix.empty()) {
+    arguments.push_back(known.prefix);
+    arguments.insert(arguments.end(), known.names.begin(), known.names.end());
+  }
   Request wire;
   store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    replaceScript().addTo(call, by, keys, std::span(arguments).first(expected ? 3 : 2));
+    replaceScript().addTo(call, by, keys, arguments);
   });
   answer(wire);
   return store_.flagOf(wire);
@@ -87,9 +92,12 @@ std::vector<SharedRecord> RedisRecords::recordsIn(const Request& request) {
   }
   std::vector<SharedRecord> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerRecord) {
-    if (reply.items[i + 1].kind != ReplyKind::integer) store_.unexpected(request);
+    for (const std::size_t number : {i + 1, i + 3}) {
+      if (reply.items[number].kind != ReplyKind::integer) store_.unexpected(request);
+    }
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
-                   std::chrono::milliseconds(reply.items[i + 1].integer)});
+                   std::chrono::milliseconds(reply.items[i + 1].integer),
+                   static_cast<std::uint64_t>(reply.items[i + 3].integer)});
   }
   return all;
 }

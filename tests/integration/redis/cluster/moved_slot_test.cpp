@@ -204,7 +204,7 @@ TEST_F(MovedSlot, LimitsValuesAndRecordsGoAlong) {
     EXPECT_EQ(remaining(), expected) << round;
     values->put(tagged, round, 1min, soon());
     EXPECT_EQ(values->get(tagged, soon()), round);
-    EXPECT_TRUE(records->replace(tagged, round, std::nullopt, "text", soon())) << round;
+    EXPECT_TRUE(records->replace(tagged, round, std::nullopt, "text", {}, soon())) << round;
     EXPECT_EQ(records->read(tagged, soon()).size(), 100U - static_cast<std::size_t>(expected)) << round;
   };
   useAll("before", 99);

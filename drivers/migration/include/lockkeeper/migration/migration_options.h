@@ -12,8 +12,8 @@ namespace lockkeeper::migration {
 /// also safe when `heartbeat`, `lease` and `maxTtl` differ: each process waits for the others by their
 /// values. `observation` is that of whichever process takes the step, so the shortest one counts.
 struct MigrationOptions {
-  /// Where the process wants to go until somebody has written rules (`lockkeeper migrate advance`). Written
-  /// rules count for all processes, whatever they are configured for.
+  /// What the process writes as the migration's rules if nobody has written any. From then on, all processes
+  /// follow what is written, whatever they are configured for; `lockkeeper migrate advance` changes it.
   Rules rules{Phase::legacy};
 
   /// The migration's name, 1 to 64 characters of [A-Za-z0-9_.-]: one for all processes that share the keys.

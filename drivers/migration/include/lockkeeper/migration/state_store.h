@@ -19,11 +19,11 @@ struct LOCKKEEPER_MIGRATION_EXPORT Member {
   std::string id;                   ///< Its own, for as long as it lives.
   std::vector<std::string> labels;  ///< Under which its locks are held ("host:pid").
   std::uint64_t version = 0;        ///< Of the rules that it follows; 0: of none yet.
-  Rules target;                     ///< Where it wants to go.
-  bool drained = true;              ///< It holds no lock in a phase other than `both` and that of the target.
+  bool drained = true;  ///< It holds no lock in a phase other than `both` and that of these rules' target.
   std::chrono::milliseconds lease{};  ///< How long after a heartbeat it takes locks in one store only.
   std::chrono::milliseconds locksEndAfter{};  ///< How long after a heartbeat such locks may live.
   std::chrono::milliseconds silent{};         ///< Since its last heartbeat, on the store's clock.
+  std::uint64_t stamp = 0;                    ///< SharedRecord::stamp.
 
   /// Its labels, or its id where it has none.
   std::string name() const;
@@ -33,16 +33,19 @@ struct LOCKKEEPER_MIGRATION_EXPORT Member {
 struct Sighting {
   std::string key;
   std::chrono::milliseconds ago{};
+  std::uint64_t stamp = 0;  ///< SharedRecord::stamp.
 };
 
 /// What the processes of a migration have agreed on, at one moment.
 struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
-  std::uint64_t version = 0;          ///< Grows with each change of the rules; 0: nobody has written any.
-  Rules current{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
-  std::optional<Rules> target;        ///< What the operator wants; empty: what each member is configured for.
+  std::uint64_t version = 0;    ///< Grows with each change of the rules; 0: nobody has written any.
+  Rules current{Phase::both};   ///< Each lock that lives is in this phase or in `both`.
+  std::optional<Rules> target;  ///< What all members are on the way to; empty: nobody has written it yet.
   std::chrono::milliseconds since{};  ///< The last change.
   std::vector<Member> members;
   std::vector<std::string> departed;     ///< Labels of members that have left a short while ago.
+  std::vector<std::string> departedIds;  ///< Their ids.
+  std::vector<std::string> memberNames;  ///< Names of the records of all of them, as they stand in the store.
   std::optional<Sighting> sighting;      ///< The last one, of any key.
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
   std::optional<std::string> rulesText;  ///< As it stands in the store.
@@ -64,8 +67,11 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
   MigrationState read(Instant deadline);
 
   /// Writes the next version if the rules are still those of `seen`; false when they are not.
-  bool change(const MigrationState& seen, std::uint64_t version, const Rules& current,
-              const std::optional<Rules>& target, Instant deadline);
+  bool change(const MigrationState& seen, std::uint64_t version, const Rules& current, const Rules& target,
+              Instant deadline);
+  /// Makes the target of `seen` the current rules, as the next version, if the rules are still those of
+  /// `seen` and no other members than its own have joined; false otherwise.
+  bool commit(const MigrationState& seen, Instant deadline);
 
   /// Records that somebody who is no member holds `key`; `inTheWay`: the key is on its way to modern.
   void sighted(std::string_view key, bool inTheWay, Instant deadline);
@@ -82,11 +88,6 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
 /// looked for first. Where rules overlap in part, it says so even if there is no such key.
 LOCKKEEPER_MIGRATION_EXPORT bool keysLeaveOldStore(const Rules& from, const Rules& to);
 
-/// Whether the observation window for `target` begins anew in each member: keys leave the old store because
-/// members are configured for it, and not by written rules. blockersOf() does not know for how long each of
-/// them has been.
-LOCKKEEPER_MIGRATION_EXPORT bool eachMemberObserves(const MigrationState& state, const Rules& target);
-
 /// Something that keeps the target from becoming the current rules.
 struct Blocker {
   std::string what;
@@ -94,7 +95,8 @@ struct Blocker {
 };
 
 /// Why `target` may not become the current rules of `state` yet; empty when it may. `observation` is how long
-/// no legacy holder must have been seen before keys become modern; see also eachMemberObserves().
+/// no legacy holder must have been seen before keys become modern. Goes by the ages in `state`: those of the
+/// store's clock are an estimate, since the member that takes the step measures on its own clock.
 LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
                                                             std::chrono::milliseconds observation);
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/migration/state_store.h"
+
+namespace lockkeeper::migration {
+
+/// How long this process has seen the records of the migration's state as they are, on its own boot clock.
+/// The store's clock may jump: then the records of living members disappear, and the ages of all others are
+/// wrong. Not thread-safe.
+class Observation {
+ public:
+  /// Begins anew: members may have come and gone unseen.
+  void restart() { rules_.reset(); }
+
+  /// Replaces the ages in `state`, which has been read until `now`, by what this process has measured: they
+  /// are never longer than what is true. Adds the members whose records have disappeared while their locks
+  /// may still live, and takes away those that have been silent for longer than that.
+  void measure(MigrationState& state, Instant now);
+
+ private:
+  struct Heard {
+    Member member;
+    Instant at;  ///< When its present record was seen first.
+  };
+
+  void measureMembers(MigrationState& state, Instant now);
+
+  std::optional<std::string> rules_;
+  Instant rulesSince_{};
+  std::optional<std::uint64_t> inTheWay_;  // its stamp
+  Instant inTheWaySince_{};
+  std::map<std::string, Heard, std::less<>> members_;
+};
+
+}  // namespace lockkeeper::migration
