@@ -77,30 +77,47 @@ CachedValues::Value CachedValues::lookStale(const Entry& entry) {
 
 void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value, Instant began) {
   const Instant freshUntil = began + (value ? jittered() : options_.negativeFor);
-  if (!value) store_->erase(entry.stale, whileHeld(lock));
   const std::string stored = value ? someValue + *value : std::string(1, noValue);
-  // The copy first: it must never be older than the fresh one.
-  if (value && options_.staleFor > milliseconds{0})
-    put(entry.stale, stored, freshUntil + options_.staleFor, lock);
-  if (!put(entry.fresh, stored, freshUntil, lock) && (value || options_.negativeFor > milliseconds{0}))
+  // The copy first: it should not be older than the fresh one.
+  storeCopy(entry, lock, value, stored, freshUntil + options_.staleFor);
+  if (!put(entry.fresh, stored, freshUntil, whileHeld(lock)) &&
+      (value || options_.negativeFor > milliseconds{0}))
     tell(EventKind::notStored, entry, "the load took longer than its value stays fresh");
 }
 
+// It may be in a part of the store that is down, while the fresh value is in another one.
+void CachedValues::storeCopy(const Entry& entry, const Lock& lock, const Value& value,
+                             const std::string& stored, Instant until) {
+  // What is left of the time is the fresh value's.
+  const Instant deadline = whileHeld(lock, 2);
+  try {
+    if (!value) {
+      store_->erase(entry.stale, deadline);
+    } else if (options_.staleFor > milliseconds{0}) {
+      put(entry.stale, stored, until, deadline);
+    }
+  } catch (const ForkedError&) {
+    throw;
+  } catch (const Error& error) {
+    tell(EventKind::notStored, entry, std::string("its copy to be served stale: ") + error.what());
+  }
+}
+
 // Until then. False when that is past; what is there is replaced all the same.
-bool CachedValues::put(const std::string& name, const std::string& stored, Instant until, const Lock& lock) {
+bool CachedValues::put(const std::string& name, const std::string& stored, Instant until, Instant deadline) {
   const auto ttl = std::chrono::floor<milliseconds>(until - now());
   if (ttl > milliseconds{0}) {
-    store_->put(name, stored, ttl, whileHeld(lock));
+    store_->put(name, stored, ttl, deadline);
   } else {
-    store_->erase(name, whileHeld(lock));
+    store_->erase(name, deadline);
   }
   return ttl > milliseconds{0};
 }
 
-Instant CachedValues::whileHeld(const Lock& lock) const {
+Instant CachedValues::whileHeld(const Lock& lock, int parts) const {
   const auto left = lock.remaining();
   if (left <= left.zero()) throw LockLost("the load took longer than its lock was held");
-  return std::min(soon(), now() + left);
+  return std::min(soon(), now() + left / parts);
 }
 
 milliseconds CachedValues::jittered() const {

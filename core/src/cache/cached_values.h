@@ -46,8 +46,9 @@ class CachedValues {
   /// A value that may be stale; empty also when the store fails.
   Value lookStale(const Entry& entry);
 
-  /// Stores what was loaded under `lock`, since `began`, for as long as it is not too old. Throws LockLost
-  /// when somebody else may have stored a fresher value, and the store's errors.
+  /// Stores what was loaded under `lock`, since `began`, for as long as it is not too old. A copy that cannot
+  /// be stored, to be served stale later, is only told. Throws LockLost when somebody else may have stored a
+  /// fresher value, and the store's errors.
   void store(const Entry& entry, const Lock& lock, const Value& value, Instant began);
 
   void erase(const Entry& entry);
@@ -57,8 +58,10 @@ class CachedValues {
 
  private:
   Found look(const Entry& entry, const std::string& name);
-  bool put(const std::string& name, const std::string& stored, Instant until, const Lock& lock);
-  Instant whileHeld(const Lock& lock) const;
+  bool put(const std::string& name, const std::string& stored, Instant until, Instant deadline);
+  void storeCopy(const Entry& entry, const Lock& lock, const Value& value, const std::string& stored,
+                 Instant until);
+  Instant whileHeld(const Lock& lock, int parts = 1) const;
   std::chrono::milliseconds jittered() const;
   Instant now() const noexcept { return environment_.clock->now(); }
   Instant soon() const noexcept { return now() + options_.operationTimeout; }

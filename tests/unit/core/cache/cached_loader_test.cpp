@@ -296,6 +296,18 @@ TEST_F(CachedLoaderTest, AValueWhoseLoadTookLongerThanFreshForIsOnlyServedStale)
   EXPECT_FALSE(values->get("128:stale", clock->now()));
 }
 
+// On a cluster, it may be on a master that is down.
+TEST_F(CachedLoaderTest, ACopyThatCannotBeStoredDoesNotKeepTheFreshValueFromBeingStored) {
+  CacheOptions options = cacheOptions();
+  options.staleFor = 1h;
+  values->wrongKey = "128:stale";
+  auto users = cache(here, options, counting());
+  EXPECT_EQ(users.get("128"), "v1");
+  EXPECT_EQ(heardOf("not stored"), 1) << "the copy";
+  EXPECT_EQ(users.get("128"), "v1") << "from the store";
+  EXPECT_EQ(heardOf("cache hit"), 1);
+}
+
 TEST_F(CachedLoaderTest, ACallerAfterInvalidateDoesNotShareAStaleValueThatWasReadBefore) {
   CacheOptions options = cacheOptions();
   options.staleFor = 1h;
