@@ -34,14 +34,15 @@ std::string timeOf(const LegacyKey& key) {
 }
 
 std::string detailOf(const LegacyKey& key) {
+  const std::string what = key.what.empty() ? std::string() : ", " + key.what;
   switch (key.kind) {
     case LegacyClass::held:
       return timeOf(key) +
-             (*key.remaining > key.remaining->zero() ? "" : ", within the allowance for clocks");
+             (*key.remaining > key.remaining->zero() ? "" : ", within the allowance for clocks") + what;
     case LegacyClass::expired:
-      return timeOf(key) + ", its TTL will remove it";
+      return timeOf(key) + ", its TTL will remove it" + what;
     case LegacyClass::phantom:
-      return timeOf(key) + ", stays until it is taken over";
+      return timeOf(key) + ", stays until it is taken over" + what;
     case LegacyClass::foreign:
       return key.what;
     case LegacyClass::ours:

@@ -6,6 +6,7 @@
 #include "legacy_fixture.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/redis/legacy_driver.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -92,6 +93,40 @@ TEST_F(LegacyScheme, TakesOverWhatHasExpiredButNotBeforeTheAllowanceForClientClo
   EXPECT_FALSE(granted(open("&skewAllowance=5s")->acquire(who.request())));
 }
 
+// Of a client that computes with microtime(true), or has a serializer switched on, and of one with a long
+// label.
+TEST_F(LegacyScheme, TakesOverWhatOtherClientsHaveWrittenWhenItHasExpired) {
+  const std::string token = ":" + who.token.hex() + "@" + std::string(300, 'x');
+  const std::pair<std::string, std::string> forms[] = {
+      {"", ".5"}, {"", "." + std::string(300, '5')}, {"i:", ";"}, {"d:", ".25;"}, {"d:", ";"}, {"", token}};
+  for (const auto& [before, behind] : forms) {
+    SCOPED_TRACE(before + "SECONDS" + behind);
+    put("k", before + inSeconds(100) + behind);
+    const AcquireResult refused = driver->acquire(who.request());
+    ASSERT_FALSE(granted(refused));
+    EXPECT_GT(std::get<Busy>(refused).retryAfter, 90s);
+    EXPECT_LT(std::get<Busy>(refused).retryAfter, 105s);
+    put("k", before + inSeconds(-100) + behind);
+    ASSERT_TRUE(granted(driver->acquire(who.request())));
+    EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+  }
+}
+
+TEST_F(LegacyScheme, TheAuditNamesWhatOtherClientsHaveWritten) {
+  put("fraction", inSeconds(100) + ".5");
+  put("serialized", "d:" + inSeconds(-100) + ".5;");
+  std::map<std::string, std::string> seen;
+  capability<redis::LegacyRedisDriver>(*driver)->audit(
+      "",
+      [&](const redis::LegacyKey& key) {
+        return seen.emplace(key.key, std::string(toString(key.kind)) + ": " + key.what).second;
+      },
+      soon());
+  EXPECT_EQ(seen["fraction"], "held: unix seconds with a fraction");
+  EXPECT_EQ(seen["serialized"],
+            "phantom without TTL: a serialized PHP number: that client has a serializer switched on");
+}
+
 TEST_F(LegacyScheme, OnlyOneOfManyTakesOverWhatHasExpired) {
   constexpr int rounds = 100;
   constexpr int contenders = 6;
@@ -161,7 +196,7 @@ TEST_F(LegacyScheme, ReportsForeignValuesAndNeverTakesThemOver) {
   const std::vector<Foreign> all{
       {{"SET", "lock:k", "1000000000000"}, "milliseconds"},
       {{"SET", "lock:k", "9007199254740993"}, "beyond 2^53"},
-      {{"SET", "lock:k", "i:1000000000;"}, "serialized PHP integer"},
+      {{"SET", "lock:k", "i:1000000000000;"}, "serialized PHP number that is no time"},
       {{"SET", "lock:k", "42"}, "no time in unix seconds"},
       {{"SET", "lock:k", "-1000000000"}, "no number"},
       {{"SET", "lock:k", "1000000000:"}, "no number"},

@@ -45,10 +45,13 @@ TEST(LegacyValue, AllElseIsForeignAndSaysWhatItLooksLike) {
       {"9007199254740992", "no time in unix seconds"},
       {"9007199254740993", "beyond 2^53"},
       {"10000000000000000", "beyond 2^53"},
-      {"i:1700000000;", "serialized PHP integer"},
+      {"i:1700000000000;", "serialized PHP number that is no time"},
+      {"d:1.7E+9;", "no number"},
       {"i:;", "no number"},
       {"s:10:\"1700000000\";", "no number"},
-      {"1700000000.5", "no number"},
+      {"1700000000.", "no number"},
+      {"1700000000.5x", "no number"},
+      {"1700000000,5", "no number"},
       {"-170000000", "no number"},
       {" 1700000000", "no number"},
       {"1700000000\n", "no number"},
@@ -67,6 +70,23 @@ TEST(LegacyValue, AllElseIsForeignAndSaysWhatItLooksLike) {
   const LegacyValue hash = parseLegacyValue("hash", "");
   EXPECT_EQ(hash.kind, Kind::foreign);
   EXPECT_EQ(hash.what, "a key of the type hash");
+}
+
+TEST(LegacyValue, OfAClientThatWritesAFractionOrSerializesIsALockAndIsNamed) {
+  const std::vector<std::tuple<std::string, std::chrono::seconds, std::string>> all = {
+      {"1700000000.5", 1700000001s, "a fraction"},
+      {"1700000000." + std::string(245, '9'), 1700000001s, "a fraction"},
+      {"i:1700000000;", 1700000000s, "serialized PHP number"},
+      {"d:1700000000;", 1700000000s, "serialized PHP number"},
+      {"d:1700000000.25;", 1700000001s, "serialized PHP number"},
+  };
+  for (const auto& [text, ends, what] : all) {
+    const LegacyValue value = parseLegacyValue("string", text);
+    EXPECT_EQ(value.kind, Kind::digits) << text;
+    EXPECT_EQ(value.ends, ends) << text;
+    EXPECT_NE(value.what.find(what), std::string::npos) << text << " is called " << value.what;
+  }
+  EXPECT_EQ(parseLegacyValue("string", "1700000000").what, "");
 }
 
 LegacyReply seen(const std::string& text, std::chrono::milliseconds now,

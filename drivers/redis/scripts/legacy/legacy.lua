@@ -41,7 +41,9 @@ if ours and ARGV[1] == 'release' then
   redis.call('DEL', unpack(KEYS))
   return {1}
 end
-local claimed = ARGV[1] == 'acquire' and (kind == 'none' or ARGV[4] ~= '' and value == ARGV[4])
+-- As far as the caller has seen it: a lock's seconds and its token are in there.
+local isAsSeen = value and ARGV[4] ~= '' and string.sub(value, 1, 256) == ARGV[4]
+local claimed = ARGV[1] == 'acquire' and (kind == 'none' or isAsSeen)
 if claimed or ours and (ARGV[1] == 'acquire' or ARGV[1] == 'renew') then
   -- Rounded up and one second more: clients whose clock is ahead by up to that wait for us all the same. The key ends
   -- half a second after that, before legacy clients think that it has expired and use GETSET.

@@ -36,14 +36,18 @@ std::string ownerAfter(std::string_view text) {
   return at == std::string_view::npos ? std::string() : std::string(text.substr(at + 1));
 }
 
-// PHP's serialize() of an integer.
-bool isSerializedInteger(std::string_view text) {
-  return text.starts_with("i:") && text.ends_with(';') && allDigits(text.substr(2, text.size() - 3));
+// What PHP's serialize() makes of an integer or a float: the number in it, else nothing.
+std::string_view serializedNumber(std::string_view text) {
+  const bool isNumber = (text.starts_with("i:") || text.starts_with("d:")) && text.ends_with(';');
+  return isNumber ? text.substr(2, text.size() - 3) : std::string_view();
 }
+
+// ".5"; a value is shown up to its 256th byte only.
+bool isFraction(std::string_view text) { return text.starts_with('.') && allDigits(text.substr(1)); }
 
 std::string describe(std::string_view text) {
   if (text.empty()) return "an empty string";
-  if (isSerializedInteger(text)) return "a serialized PHP integer: that client has a serializer switched on";
+  if (allDigits(serializedNumber(text))) return "a serialized PHP number that is no time in unix seconds";
   if (!allDigits(text)) return "no number";
   if (text.size() > largestExact.size() || (text.size() == largestExact.size() && text > largestExact)) {
     return "a number beyond 2^53";
@@ -58,19 +62,34 @@ std::chrono::seconds secondsIn(std::string_view digits) {
   return std::chrono::seconds{count};
 }
 
+// Empty when it is not in unix seconds.
+std::optional<LegacyValue> legacyTime(std::string_view text) {
+  const std::string_view serialized = serializedNumber(text);
+  const std::string_view number = serialized.empty() ? text : serialized;
+  const std::string_view rest = number.substr(std::min(secondsDigits, number.size()));
+  if (!isSeconds(number.substr(0, secondsDigits)) || !(rest.empty() || isFraction(rest))) return std::nullopt;
+  LegacyValue value{.kind = LegacyValue::Kind::digits, .ends = secondsIn(number.substr(0, secondsDigits))};
+  // Never too early.
+  if (!rest.empty()) value.ends += std::chrono::seconds{1};
+  if (!serialized.empty()) {
+    value.what = "a serialized PHP number: that client has a serializer switched on";
+  } else if (!rest.empty()) {
+    value.what = "unix seconds with a fraction";
+  }
+  return value;
+}
+
 }  // namespace
 
 LegacyValue parseLegacyValue(std::string_view type, std::string_view value) {
   using Kind = LegacyValue::Kind;
   if (type == "none") return {};
   if (type != "string") return {.kind = Kind::foreign, .what = "a key of the type " + std::string(type)};
+  if (auto time = legacyTime(value)) return *std::move(time);
   const std::string_view digits = value.substr(0, secondsDigits);
-  if (isSeconds(digits)) {
-    const std::string_view rest = value.substr(secondsDigits);
-    if (rest.empty()) return {.kind = Kind::digits, .ends = secondsIn(digits)};
-    if (isTokenAndOwner(rest)) {
-      return {.kind = Kind::withToken, .ends = secondsIn(digits), .owner = ownerAfter(rest)};
-    }
+  if (isSeconds(digits) && isTokenAndOwner(value.substr(secondsDigits))) {
+    return {
+        .kind = Kind::withToken, .ends = secondsIn(digits), .owner = ownerAfter(value.substr(secondsDigits))};
   }
   return {.kind = Kind::foreign, .what = describe(value)};
 }

@@ -13,15 +13,17 @@ namespace lockkeeper::redis {
 /// What a key of the legacy scheme holds, as far as its bytes tell.
 struct LegacyValue {
   enum class Kind {
-    free,       ///< There is no key.
-    digits,     ///< Unix seconds and nothing else: a legacy client's.
+    free,    ///< There is no key.
+    digits,  ///< Unix seconds and nothing else, but perhaps a fraction, or what a serializer adds: a legacy
+             ///< client's.
     withToken,  ///< Unix seconds, ':', a token: ours, or of a client that was taught to write it.
     foreign,    ///< Anything else. Nobody's lock, and never to be taken over.
   };
   Kind kind = Kind::free;
   std::chrono::seconds ends{};  ///< The unix seconds. Legacy clients hold it for expired in the second after.
   std::string owner{};          ///< The label behind the token's '@'.
-  std::string what{};           ///< Of a foreign value: what it looks like, without its content.
+  std::string
+      what{};  ///< Of a value that is not as the scheme has it: what it looks like, without its content.
 };
 
 /// `type` is Redis's name of the key's type, or "none".

@@ -33,7 +33,8 @@ struct LegacyKey {
   std::string_view key;  ///< Without the prefix.
   LegacyClass kind;
   std::string owner;  ///< Of ours: the label.
-  std::string what;   ///< Of a foreign value: what it looks like, without its content.
+  std::string
+      what;  ///< Of a value that is not as the scheme has it: what it looks like, without its content.
   /// Until the time that the value names; negative: since then. Of a foreign value: its TTL, if it has one.
   std::optional<std::chrono::milliseconds> remaining;
 };
