@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +30,10 @@ constexpr std::chrono::microseconds lookInPause{50};
 
 // As scripts/queue/queue.lua has it.
 constexpr std::string_view grantWord = "grant ";
+
+// Of a cluster's slots. A key for which this process waits again soon finds its channel there.
+constexpr std::size_t mostUnused = 64;
+constexpr std::chrono::seconds unusedAfter{1};
 
 constexpr std::uint64_t mostRandomNumber = std::uint64_t{1} << 62;
 
@@ -135,18 +140,43 @@ void Subscription::want(std::uint16_t slot) {
   if (!live_ || !sharded_) return;
   SlotChannel& own = slots_[slot];
   const Instant now = clock_.now();
+  own.wantedAt = now;
   if (own.asked || own.live || now < own.nextAsk) return;
+  leaveUnused(now);
   if (own.name.empty()) own.name = channel_ + ":{" + tagInSlot(slot) + "}";
-  if (asked_.empty()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
   if (slots_.size() == 1) {
     // As in greet(). A connection that is subscribed may not publish.
     probeDue_ = true;
     appendCommand(out_, {"SPUBLISH", own.name, "0"});
   }
-  appendCommand(out_, {"SSUBSCRIBE", own.name});
   own.asked = true;
-  asked_.push_back(slot);
+  ask({.slot = slot}, now);
+}
+
+void Subscription::ask(Question question, Instant now) {
+  if (asked_.empty()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
+  appendCommand(out_, {question.leaves ? "SUNSUBSCRIBE" : "SSUBSCRIBE", slots_[question.slot].name});
+  asked_.push_back(question);
   interruptLeader();
+}
+
+// The oldest ones in which nobody waits.
+void Subscription::leaveUnused(Instant now) {
+  if (!mayLeave_ || slots_.size() <= mostUnused) return;
+  std::set<std::uint16_t> used;
+  for (const auto& [number, waiter] : waiters_) used.insert(waiter->slot_);
+  std::vector<std::pair<Instant, std::uint16_t>> unused;
+  for (const auto& [slot, own] : slots_) {
+    if (own.live && !used.contains(slot) && now - own.wantedAt > unusedAfter)
+      unused.emplace_back(own.wantedAt, slot);
+  }
+  if (unused.size() <= mostUnused) return;
+  std::ranges::sort(unused);
+  for (std::size_t index = 0; index + mostUnused / 2 < unused.size(); ++index) {
+    const std::uint16_t slot = unused[index].second;
+    slots_[slot].live = false;
+    ask({.slot = slot, .leaves = true}, now);
+  }
 }
 
 bool Subscription::reportedSince(Instant since) noexcept {
@@ -278,6 +308,8 @@ void Subscription::accept(const Reply& reply) {
 }
 
 void Subscription::acceptError(const Reply& error) {
+  const bool isAboutLeaving = sharded_ && !probeDue_ && !asked_.empty() && asked_.front().leaves;
+  if (isAboutLeaving) return notLeft(isError(error, "NOPERM"));
   if (isError(error, "NOPERM")) {
     refused_ = true;
     tellRefusal_ = tellRefusal_ || !std::exchange(refusalNoted_, true);
@@ -287,10 +319,22 @@ void Subscription::acceptError(const Reply& error) {
   if (std::exchange(probeDue_, false)) return;
   if (asked_.empty()) throw StoreUnavailable("the server refuses what it was not asked");
   // The slot is on another node, or on its way. Who waits for it looks, and then asks again.
-  SlotChannel& own = slots_[asked_.front()];
+  SlotChannel& own = slots_[asked_.front().slot];
   answered();
   own.asked = false;
   own.nextAsk = saturatingAdd(clock_.now(), nextAskPause);
+}
+
+// The server still has us in the slot's channel if it does not permit to leave, and else has not.
+void Subscription::notLeft(bool isRefused) {
+  const std::uint16_t slot = asked_.front().slot;
+  answered();
+  mayLeave_ = mayLeave_ && !isRefused;
+  if (isRefused) {
+    slots_[slot].live = true;
+  } else if (!slots_[slot].asked) {
+    slots_.erase(slot);
+  }
 }
 
 // The oldest question. Each has the I/O timeout, from the answer before it on.
@@ -302,10 +346,15 @@ void Subscription::answered() {
 void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel) {
   const std::uint16_t slot = hashSlot(channel);
   SlotChannel& own = slots_[slot];
-  if (kind == "ssubscribe" && !asked_.empty() && asked_.front() == slot) {
+  const bool isAnswer = !asked_.empty() && asked_.front().slot == slot;
+  if (kind == "ssubscribe" && isAnswer && !asked_.front().leaves) {
     answered();
     backoff_ = redialBackoff;
     own.live = true;
+  } else if (kind == "sunsubscribe" && isAnswer && asked_.front().leaves) {
+    answered();
+    if (!own.asked) slots_.erase(slot);
+    return;
   } else if (kind == "sunsubscribe") {
     own.live = false;  // the slot has gone to another node
   } else {

@@ -28,9 +28,9 @@ namespace lockkeeper::redis {
 
 /// A connection of its own on which one server wakes up those of this process who wait in its queues: it is
 /// subscribed to one channel, of a random name, or on a Redis Cluster from version 7 on to one for each slot,
-/// so that a message is published at one node instead of at all. Made when the first one comes to wait, and
-/// again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait, one polls
-/// it for all.
+/// so that a message is published at one node instead of at all; 64 of these stay when nobody waits in them
+/// any more. Made when the first one comes to wait, and again when it is lost; kept when nobody waits. There
+/// is no thread behind it: of those who wait, one polls it for all.
 ///
 /// A message may get lost, so nobody waits for one without an end. Thread-safe.
 class Subscription {
@@ -100,6 +100,13 @@ class Subscription {
     bool asked = false;  // the reply is due
     bool live = false;   // subscribed
     Instant nextAsk = Instant::min();
+    Instant wantedAt = Instant::min();
+  };
+
+  /// To subscribe to a slot's channel, or to leave it.
+  struct Question {
+    std::uint16_t slot = 0;
+    bool leaves = false;
   };
 
   void attend(Lock& lock, Instant until);
@@ -110,9 +117,12 @@ class Subscription {
   bool answersDue() const { return !live_ || !asked_.empty(); }
   std::string channelOf(std::uint16_t slot);
   void want(std::uint16_t slot);
+  void leaveUnused(Instant now);
+  void ask(Question question, Instant now);
   void takeIn(Instant now);
   void accept(const Reply& reply);
   void acceptError(const Reply& error);
+  void notLeft(bool isRefused);
   void answered();
   void acceptOfSlot(std::string_view kind, std::string_view channel);
   void deliver(const std::string& message);
@@ -148,7 +158,8 @@ class Subscription {
   bool sharded_ = false;   // one channel for each slot
   bool probeDue_ = false;  // with `sharded_`: whether we may publish is not answered yet
   std::map<std::uint16_t, SlotChannel> slots_;
-  std::deque<std::uint16_t> asked_;  // of them
+  std::deque<Question> asked_;  // about them
+  bool mayLeave_ = true;        // the server permits it
   Instant answerBy_{};
   Instant nextDial_ = Instant::min();
   Backoff backoff_;
