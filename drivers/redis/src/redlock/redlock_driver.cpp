@@ -35,6 +35,8 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
   impl_->forkGuard.check();
   impl_->checkTtl(request.ttl);
   const std::size_t quorum = impl_->quorum();
+  if (impl_->observations)
+    impl_->observations->exchange(quorum, impl_->patience(request.ttl), request.deadline);
   Round round = impl_->round();
   round.rules.allOrNone = true;
   round.rules.unfit = [this](std::size_t node, Instant now) { return impl_->voters.unfit(node, now); };

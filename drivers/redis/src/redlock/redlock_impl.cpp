@@ -31,10 +31,10 @@ RedlockDriver::Impl::Impl(RedlockOptions given, Environment world, std::shared_p
       store(options.display()),
       fences(std::move(source)),
       voters(options),
-      nodes(options.nodes, environment,
-            [this](std::size_t node, const ServerFacts& facts, Instant at, Instant lastHeard) {
-              return voters.admit(node, facts, at, lastHeard);
-            }) {
+      nodes(options.nodes, environment, [this](std::size_t node, const ServerFacts& facts, Instant at) {
+        return voters.admit(node, facts, at);
+      }) {
+  if (options.restartGuard) observations.emplace(nodes, voters, environment, *options.restartGuard);
   if (nodes.size() % 2 == 0) {
     environment.tell({.kind = EventKind::noted,
                       .store = store,

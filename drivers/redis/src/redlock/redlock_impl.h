@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/redlock_driver.h"
+#include "redlock/observations.h"
 #include "redlock/redlock_votes.h"
 #include "redlock/round_report.h"
 #include "redlock/voters.h"
@@ -71,6 +73,8 @@ class RedlockDriver::Impl {
   const std::shared_ptr<FenceSource> fences;
   Voters voters;
   Multiplexer nodes;
+  /// Empty where nodes vote at once.
+  std::optional<Observations> observations;
 
  private:
   struct UnderRenewal {

@@ -1,37 +1,20 @@
 #include "redlock/restart_guard.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace lockkeeper::redis {
 
-namespace {
-
-// Uptime is a difference of whole seconds: the server may be younger than it says by almost one.
-constexpr std::int64_t rounding = 1;
-
-std::chrono::seconds leastUptime(const ServerFacts& facts) {
-  std::int64_t uptime = 0;
-  const std::string& text = facts.uptimeSeconds;
-  std::from_chars(text.data(), text.data() + text.size(), uptime);
-  constexpr std::int64_t longEnough = 10LL * 365 * 24 * 3600;
-  return std::chrono::seconds(std::clamp<std::int64_t>(uptime - rounding, 0, longEnough));
-}
-
-}  // namespace
-
-void RestartGuard::met(const ServerFacts& facts, Instant now, Instant lastHeard) {
+void RestartGuard::met(const ServerFacts& facts, Instant now) {
   if (met_ && !facts.runId.empty() && facts.runId == runId_) return;
-  const bool restarted = met_;
   met_ = true;
   runId_ = facts.runId;
-  if (!length_ || (trustsSync_ && keepsEverything(facts))) {
-    votesFrom_ = Instant::min();
-    return;
-  }
-  Instant started = now - leastUptime(facts);
-  if (restarted) started = std::max(started, lastHeard);
-  votesFrom_ = started + *length_;
+  metAt_ = now;
+  const bool forgetsNothing = !length_ || (trustsSync_ && keepsEverything(facts));
+  votesFrom_ = forgetsNothing ? Instant::min() : saturatingAdd(now, *length_);
+}
+
+void RestartGuard::observed(const std::string& runId, Instant votesFrom) {
+  if (runId == runId_) votesFrom_ = std::min(votesFrom_, votesFrom);
 }
 
 bool keepsEverything(const ServerFacts& facts) {

@@ -41,7 +41,7 @@ RedisStore::RedisStore(const RedisOptions& options, const Environment& environme
       dialRules_(sentinels_ ? DialRules{.resolve = Sentinels::resolver(sentinels_)} : DialRules{}),
       server_(
           {options}, environment,
-          [this](std::size_t, const ServerFacts& facts, Instant, Instant) {
+          [this](std::size_t, const ServerFacts& facts, Instant) {
             noteRun(facts.runId);
             return std::string();
           },

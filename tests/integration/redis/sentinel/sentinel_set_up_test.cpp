@@ -1,3 +1,7 @@
+#include <mutex>
+#include <thread>
+#include <vector>
+
 #include "sentinel_fixture.h"
 #include "tls_files.h"
 
@@ -36,6 +40,55 @@ TEST(SentinelSetUp, AMajorityDecidesAndIsNeeded) {
   const std::string unknown = faultOf(group.uri());
   EXPECT_TRUE(contains(unknown, "the sentinels do not know a master of the name 'mymaster'")) << unknown;
   EXPECT_EQ(unknown.find("unavailable"), std::string::npos) << unknown;
+}
+
+// Of the notes.
+struct SentinelNotes final : Listener {
+  void on(const Event& event) override {
+    const std::lock_guard guard(mutex);
+    if (event.kind == EventKind::noted)
+      texts.push_back(std::string(event.store) + ": " + std::string(event.text));
+  }
+  std::vector<std::string> about(const std::string& part) {
+    const std::lock_guard guard(mutex);
+    std::vector<std::string> found;
+    for (const std::string& each : texts) {
+      if (each.find(part) != std::string::npos) found.push_back(each);
+    }
+    return found;
+  }
+  std::mutex mutex;
+  std::vector<std::string> texts;
+};
+
+TEST(SentinelSetUp, OneThatIsSetUpWronglyIsToldAndRefusesNoNewProcess) {
+  SentinelGroup group({.replicas = 0});
+  const RedisServer one;
+  const RedisServer another;
+  // With one of these in the place of a sentinel.
+  const auto replaced = [&](std::string uri, std::size_t sentinel, const RedisServer& server) {
+    const std::string port = ":" + std::to_string(group.sentinel(sentinel).port());
+    return uri.replace(uri.find(port), port.size(), ":" + std::to_string(server.port()));
+  };
+  const std::string oneOfThree = replaced(group.uri(), 1, one);
+  const auto notes = std::make_shared<SentinelNotes>();
+  Environment environment;
+  environment.listener = notes;
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto driver = registry.open(oneOfThree, environment);
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  std::this_thread::sleep_for(1100ms);  // so that the sentinels are asked again
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  const auto told = notes->about("this sentinel has no vote");
+  ASSERT_EQ(told.size(), 1U) << "told once";
+  EXPECT_NE(told[0].find("127.0.0.1:" + std::to_string(one.port()) + "/0 is not a sentinel"),
+            std::string::npos)
+      << told[0];
+
+  const std::string most = faultOf(replaced(oneOfThree, 2, another));
+  EXPECT_TRUE(contains(most, "is not a sentinel")) << most;
+  EXPECT_EQ(most.find("unavailable"), std::string::npos) << most;
 }
 
 TEST(SentinelSetUp, AMajorityThatIsDownIsUnavailableAndAMinorityIsNothing) {

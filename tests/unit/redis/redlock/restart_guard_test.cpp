@@ -9,10 +9,9 @@ using namespace std::chrono_literals;
 
 constexpr Instant start{1h};
 
-ServerFacts server(const char* runId, const char* uptime) {
+ServerFacts server(const char* runId) {
   ServerFacts facts;
   facts.runId = runId;
-  facts.uptimeSeconds = uptime;
   return facts;
 }
 
@@ -22,68 +21,56 @@ ServerFacts synced(ServerFacts facts) {
   return facts;
 }
 
-TEST(RestartGuard, CountsFromTheServersOwnUptimeRoundedAgainstIt) {
+TEST(RestartGuard, CountsFromWhenEachStartIsMet) {
   RestartGuard guard(60s, false);
-  guard.met(server("a", "100"), start, Instant{});
-  EXPECT_EQ(guard.votesFrom(), start - 99s + 60s);
-  RestartGuard young(60s, false);
-  young.met(server("a", "10"), start, Instant{});
-  EXPECT_EQ(young.votesFrom(), start + 51s);
-  RestartGuard newborn(60s, false);
-  newborn.met(server("a", "0"), start, Instant{});
-  EXPECT_EQ(newborn.votesFrom(), start + 60s);
-}
-
-TEST(RestartGuard, DoesNotBelieveAnUptimeFromBeforeItWasHeardOfLast) {
-  RestartGuard guard(60s, false);
-  guard.met(server("a", "100000"), start, Instant{});
-  EXPECT_LE(guard.votesFrom(), start);
-  // Its clock was set forward, so that it takes itself for much older than it is.
-  guard.met(server("b", "5000"), start + 10s, start + 8s);
-  EXPECT_EQ(guard.votesFrom(), start + 68s);
+  guard.met(server("a"), start);
+  EXPECT_EQ(guard.votesFrom(), start + 60s);
+  guard.met(server("b"), start + 100s);
+  EXPECT_EQ(guard.votesFrom(), start + 160s);
 }
 
 TEST(RestartGuard, AReconnectToTheSameServerChangesNothing) {
   RestartGuard guard(60s, false);
-  guard.met(server("a", "10"), start, Instant{});
-  const Instant from = guard.votesFrom();
-  guard.met(server("a", "0"), start + 5s, start + 4s);
-  EXPECT_EQ(guard.votesFrom(), from);
+  guard.met(server("a"), start);
+  guard.met(server("a"), start + 5s);
+  EXPECT_EQ(guard.votesFrom(), start + 60s);
+  EXPECT_EQ(guard.metAt(), start);
+}
+
+TEST(RestartGuard, WhatOthersHaveObservedCountsForThatStartOnly) {
+  RestartGuard guard(60s, false);
+  guard.met(server("a"), start);
+  guard.observed("a", start + 20s);
+  EXPECT_EQ(guard.votesFrom(), start + 20s);
+  guard.observed("a", start + 50s);
+  EXPECT_EQ(guard.votesFrom(), start + 20s) << "who has observed it for less does not take that back";
+  guard.met(server("b"), start + 30s);
+  guard.observed("a", start);
+  EXPECT_EQ(guard.votesFrom(), start + 90s);
 }
 
 TEST(RestartGuard, AServerThatTellsNoRunIdMayHaveRestartedWheneverItsConnectionHasEnded) {
   RestartGuard guard(60s, false);
-  guard.met(server("", "10"), start, Instant{});
-  EXPECT_EQ(guard.votesFrom(), start + 51s);
-  guard.met(server("", "100000"), start + 200s, start + 190s);
-  EXPECT_EQ(guard.votesFrom(), start + 250s);
-  RestartGuard old(60s, false);
-  old.met(server("", "100000"), start, Instant{});
-  EXPECT_LE(old.votesFrom(), start) << "it has not been met before";
-}
-
-TEST(RestartGuard, DoesNotTrustAnUptimeThatIsNone) {
-  for (const char* const uptime : {"", "-7", "long", "99999999999999999999999"}) {
-    RestartGuard guard(60s, false);
-    guard.met(server("a", uptime), start, Instant{});
-    EXPECT_EQ(guard.votesFrom(), start + 60s) << uptime;
-  }
+  guard.met(server(""), start);
+  EXPECT_EQ(guard.votesFrom(), start + 60s);
+  guard.met(server(""), start + 200s);
+  EXPECT_EQ(guard.votesFrom(), start + 260s);
 }
 
 TEST(RestartGuard, TrustsASyncedServerOnlyWhereThatWasDeclared) {
   for (const bool declared : {true, false}) {
     RestartGuard guard(60s, declared);
-    guard.met(synced(server("a", "0")), start, Instant{});
+    guard.met(synced(server("a")), start);
     EXPECT_EQ(guard.votesFrom() <= start, declared);
     RestartGuard unsynced(60s, declared);
-    unsynced.met(server("a", "0"), start, Instant{});
+    unsynced.met(server("a"), start);
     EXPECT_EQ(unsynced.votesFrom(), start + 60s);
   }
 }
 
 TEST(RestartGuard, SwitchedOffLetsEveryoneVote) {
   RestartGuard guard(std::nullopt, false);
-  guard.met(server("a", "0"), start, Instant{});
+  guard.met(server("a"), start);
   EXPECT_LE(guard.votesFrom(), start);
 }
 

@@ -72,6 +72,7 @@ TEST(Multiplexer, AServerThatFallsSilentIsLeftAfterTheIoTimeout) {
   } catch (const OutcomeUnknown& fault) {
     EXPECT_NE(std::string(fault.what()).find("I/O timeout"), std::string::npos) << fault.what();
   }
+  std::this_thread::sleep_for(20ms);  // the first pause before it is dialled again
   EXPECT_EQ(client.ask("2").text, "2");
   EXPECT_EQ(server.connections(), 2);
 }
@@ -83,8 +84,12 @@ TEST(Multiplexer, NoCutOfAReplyIsAReply) {
     peer.command();
     peer.say(whole.substr(0, static_cast<std::size_t>(connection) - 1));
   });
-  Client client(server.port());
-  for (std::size_t cut = 0; cut < whole.size(); ++cut) EXPECT_THROW(client.ask("x"), OutcomeUnknown) << cut;
+  const auto clock = std::make_shared<testing::FakeClock>();
+  Client client(server.port(), clock);
+  for (std::size_t cut = 0; cut < whole.size(); ++cut) {
+    EXPECT_THROW(client.ask("x"), OutcomeUnknown) << cut;
+    clock->advance(1s);  // it is not dialled at once
+  }
   EXPECT_EQ(client.ask("x").items.size(), 2U);
 }
 
@@ -96,8 +101,10 @@ TEST(Multiplexer, GarbageEndsTheConnection) {
     peer.say(connection == 1 ? "OK\r\n" : "+OK\r\n+more\r\n");
     while (true) peer.command();
   });
-  Client client(server.port());
+  const auto clock = std::make_shared<testing::FakeClock>();
+  Client client(server.port(), clock);
   EXPECT_THROW(client.ask("1"), ProtocolError);
+  clock->advance(1s);  // it is not dialled at once
   EXPECT_EQ(client.ask("2").text, "OK");
   EXPECT_EQ(client.ask("3").text, "3");
   EXPECT_EQ(server.connections(), 3);

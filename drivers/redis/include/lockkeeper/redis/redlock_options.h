@@ -18,8 +18,8 @@ struct LOCKKEEPER_REDIS_EXPORT RedlockOptions {
   /// and `minReplicas` are not used.
   std::vector<RedisOptions> nodes;
 
-  /// How long a node that has restarted does not vote, since it may have forgotten the votes that it gave
-  /// before. Also the longest ttl that a lock may have: 1 s to 24 h. Empty (`off`): a restarted node votes at
+  /// For how long clients must have observed that a node has not restarted before it votes, since a node that
+  /// restarts may have forgotten its votes. Also the longest ttl that a lock may have: 1 s to 24 h. Empty (`off`): a restarted node votes at
   /// once, and a lock that it had voted for may get a second holder.
   std::optional<std::chrono::milliseconds> restartGuard{std::chrono::seconds{60}};
 

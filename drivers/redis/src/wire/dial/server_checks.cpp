@@ -74,7 +74,6 @@ ServerFacts parseInfo(std::string_view info) {
           .loading = field(info, "loading"),
           .version = field(info, "redis_version"),
           .runId = field(info, "run_id"),
-          .uptimeSeconds = field(info, "uptime_in_seconds"),
           .clusterEnabled = field(info, "cluster_enabled"),
           .evictionPolicy = field(info, "maxmemory_policy"),
           .replicas = field(info, "connected_slaves"),

@@ -14,7 +14,6 @@ struct ServerFacts {
   std::string loading{};  ///< "1" while its data is not there yet.
   std::string version{};
   std::string runId{};
-  std::string uptimeSeconds{};
   std::string clusterEnabled{};  ///< "1" for a node of a Redis Cluster.
   std::string evictionPolicy{};
   std::string replicas{};     ///< How many are connected.

@@ -71,6 +71,7 @@ struct Connection {
   ReplyReader reader;
   Instant lastUse;
   Instant lastProgress;    // an answer has come, or a full socket has taken more
+  bool answered = false;   // something that was asked on it
   bool blocked = false;    // the socket takes no more for now
   bool notMaster = false;  // the server has said so
   bool ended = false;

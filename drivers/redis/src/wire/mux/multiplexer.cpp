@@ -256,9 +256,10 @@ Instant Multiplexer::reach(Lock& lock, Request& request, const AskRules& rules, 
          [&] { return !worthWaiting(rules, clock_.now()); });
     now = clock_.now();
   }
+  std::size_t misconfigured = 0;
   for (Node& node : nodes_) {
     node.stopWaitingForFirstDial();
-    if (node.misconfigured()) throw ConfigError(node.why());
+    if (node.misconfigured() && ++misconfigured > rules.mayBeMisconfigured) throw ConfigError(node.why());
   }
   return now;
 }
@@ -484,8 +485,7 @@ void Multiplexer::apply(Lock& lock, Watched& watched, Instant now) noexcept {
 void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
   const Instant now = clock_.now();
   if (watched.connected) {
-    const std::string refusal =
-        admit_ ? admit_(watched.node, node.dial->facts(), now, node.lastHeard()) : std::string();
+    const std::string refusal = admit_ ? admit_(watched.node, node.dial->facts(), now) : std::string();
     if (refusal.empty()) {
       node.dialSucceeded(++connections_, now);
     } else {
@@ -500,10 +500,10 @@ void Multiplexer::applyDial(Lock& lock, Node& node, Watched& watched) {
 }
 
 void Multiplexer::deliver(Lock& lock, Node& node, Instant now) {
-  node.heard(now);
   Connection& connection = *node.connection;
   try {
     while (auto commands = connection.nextAnswered(now)) {
+      if (!std::exchange(connection.answered, true)) node.answered();
       if (commands->posted) {
         commands->posted->complete = true;
         finish(lock, std::move(commands->posted));
@@ -556,7 +556,7 @@ void Multiplexer::end(Lock& lock, Node& node, ErrorCode code, std::string_view w
     copyWords(text, answer.why);
     finish(lock, *each.request, answer, Answer::State::failed);
   }
-  node.lost(std::move(text));
+  node.lost(std::move(text), clock_.now());
 }
 
 void Multiplexer::finish(Lock& lock, Request& request, Answer& answer, Answer::State state) {

@@ -25,9 +25,11 @@ struct AskRules {
 
   std::vector<bool> nodes{};  ///< Whom to ask; empty: all.
   std::size_t needed = 1;     ///< So many are worth waiting for, before anything is sent, while they connect.
-  bool allOrNone = false;     ///< Ask none when fewer than `needed` can be asked.
-  bool mustArrive = false;    ///< Nodes that do not answer now get it later, again and again until they have
-                              ///< done it. For one command that may be done twice.
+  std::size_t mayBeMisconfigured =
+      0;                    ///< So many nodes count as down when they are set up wrongly, see ask().
+  bool allOrNone = false;   ///< Ask none when fewer than `needed` can be asked.
+  bool mustArrive = false;  ///< Nodes that do not answer now get it later, again and again until they have
+                            ///< done it. For one command that may be done twice.
   /// How long to wait for connections, and then once more for answers.
   std::chrono::nanoseconds patience = untilDeadline;
   /// Why a node must not be asked now; empty when it may.
@@ -48,10 +50,9 @@ struct AskRules {
 /// is OutcomeUnknown, the rest StoreUnavailable. The next call connects again. Thread-safe.
 class Multiplexer {
  public:
-  /// Judges a server that has just let us in, which was heard of at `lastHeard` for the last time: why it
-  /// must not be used (a mistake in the set-up), or empty. Called under the multiplexer's mutex.
-  using Admit =
-      std::function<std::string(std::size_t node, const ServerFacts& facts, Instant now, Instant lastHeard)>;
+  /// Judges a server that has just let us in: why it must not be used (a mistake in the set-up), or empty.
+  /// Called under the multiplexer's mutex.
+  using Admit = std::function<std::string(std::size_t node, const ServerFacts& facts, Instant now)>;
 
   /// All nodes have the I/O timeout of the first one.
   Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit = {},
@@ -77,8 +78,8 @@ class Multiplexer {
   /// @}
 
   /// Asks the nodes that are there, and waits for their answers as `rules` say, `deadline` at most. Throws
-  /// ConfigError, with nothing sent, when a node's answer to our first attempt was that it is set up wrongly.
-  /// All else is in the answers.
+  /// ConfigError, with nothing sent, when the answer of more nodes than the rules allow to our first attempt
+  /// was that they are set up wrongly. All else is in the answers.
   void ask(Request& request, const AskRules& rules, Instant deadline);
 
   /// Sends commands to one node, if it is there. Nobody gets the replies.

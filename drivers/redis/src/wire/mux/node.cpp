@@ -24,7 +24,10 @@ bool Node::silent(Instant now) const {
   return ready() && !connection->pending.empty() && connection->pending.front().dueAt <= now;
 }
 
-std::string Node::why() const { return dialing() ? store() + " cannot be reached: still connecting" : why_; }
+std::string Node::why() const {
+  // What is wrong with the set-up is known while it is tried again.
+  return dialing() && !misconfigured_ ? store() + " cannot be reached: still connecting" : why_;
+}
 
 bool Node::startDial(Instant now) {
   if (connection || dial || now < nextDial_) return false;
@@ -46,10 +49,8 @@ void Node::dialSucceeded(std::uint64_t connectionNumber, Instant now) {
   connection = std::make_shared<Connection>(done->take(), index_, connectionNumber, now);
   serverRun_ = std::move(serverRun);
   server_ = std::move(server);
-  lastHeard_ = now;
   tried_ = met_ = true;
   misconfigured_ = false;
-  backoff_ = redialBackoff;
   nextDial_ = nextDelivery_ = Instant::min();
   deliverAll(now);
 }
@@ -68,7 +69,12 @@ void Node::stopWaitingForFirstDial() {
   if (dial) tried_ = true;
 }
 
-void Node::lost(std::string text) noexcept {
+void Node::lost(std::string text, Instant now) noexcept {
+  const auto& pending = connection->pending;
+  const bool wasAsked =
+      std::any_of(pending.begin(), pending.end(), [](const auto& each) { return each.sent; });
+  if (wasAsked && !connection->answered)
+    nextDial_ = saturatingAdd(now, backoff_.next(*dialer_.environment().random));
   try {
     for (Connection::Pending& each : connection->pending) {
       if (each.mustArrive) keep(std::move(each.mustArrive));

@@ -33,9 +33,6 @@ class Node {
   /// Why it is not connected.
   std::string why() const;
   ErrorCode code() const { return dialing() ? ErrorCode::storeUnavailable : code_; }
-  /// When it was heard of for the last time.
-  Instant lastHeard() const { return lastHeard_; }
-  void heard(Instant now) { lastHeard_ = now; }
   /// Which start of the server the present connection leads to.
   const std::string& serverRun() const { return serverRun_; }
   /// As Dial::server(), of the present connection.
@@ -50,8 +47,11 @@ class Node {
   /// Nobody waits for the first attempt any longer; it goes on.
   void stopWaitingForFirstDial();
 
-  /// The connection has ended, for `text`.
-  void lost(std::string text) noexcept;
+  /// The connection has given its first answer.
+  void answered() { backoff_ = redialBackoff; }
+  /// The connection has ended, for `text`. A server that lets us in, but has answered nothing that it was
+  /// asked, is dialled as one that cannot be reached.
+  void lost(std::string text, Instant now) noexcept;
 
   /// Sends commands, that matter to nobody here any more, until the node has done them: now, or when it is
   /// there again. In a long outage the oldest are forgotten.
@@ -78,7 +78,6 @@ class Node {
   bool misconfigured_ = false;
   std::string why_;
   ErrorCode code_ = ErrorCode::storeUnavailable;
-  Instant lastHeard_{};
   std::string serverRun_;
   std::string server_;
   std::deque<std::shared_ptr<const std::string>> undelivered_;

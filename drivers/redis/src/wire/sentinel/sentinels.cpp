@@ -79,24 +79,39 @@ struct Sentinels::Votes {
 Sentinels::Sentinels(const RedisOptions& options, const Environment& environment)
     : master_(options.sentinel->master),
       majority_(options.sentinel->hosts.size() / 2 + 1),
-      environment_(silent(environment)),
+      environment_(environment),
       lookupTimeout_(options.connectTimeout / 2),
-      server_(nodesOf(options), environment_, {},
+      server_(nodesOf(options), silent(environment), {},
               {.needs = {.check = checkSentinel, .permissions = sentinelPermissions}}) {}
 
 Sentinels::Master Sentinels::find(Instant deadline) {
   Request request(server_.size());
   request.add({"SENTINEL", "get-master-addr-by-name", master_});
   const AskRules rules{.needed = majority_,
+                       .mayBeMisconfigured = server_.size() - majority_,
                        .patience = (deadline - environment_.clock->now()) / 2,
                        .enough = [this](const Request& asked) { return Votes(asked).most >= majority_; }};
   server_.ask(request, rules, deadline);
+  tellOfMisconfigured(request);
   const Votes votes(request);
   if (votes.most >= majority_) return votes.first;
   if (votes.ignorant >= majority_) {
     throw ConfigError("the sentinels do not know a master of the name " + quoted(master_));
   }
   throw StoreUnavailable(fewAgree(votes));
+}
+
+void Sentinels::tellOfMisconfigured(const Request& request) {
+  for (std::size_t index = 0; index < server_.size(); ++index) {
+    const redis::Answer& answer = request.answers()[index];
+    if (answer.complete() || answer.code != ErrorCode::config) continue;
+    {
+      const std::lock_guard guard(mutex_);
+      if (!told_.insert(index).second) continue;
+    }
+    const std::string text = "this sentinel has no vote, since it is set up wrongly: " + answer.why;
+    environment_.tell({.kind = EventKind::noted, .store = server_.store(index), .text = text});
+  }
 }
 
 std::string Sentinels::fewAgree(const Votes& votes) const {

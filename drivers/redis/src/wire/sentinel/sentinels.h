@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "lockkeeper/environment.h"
@@ -27,8 +29,9 @@ class Sentinels {
   Sentinels(const RedisOptions& options, const Environment& environment);
 
   /// Where the master is. Blocks until enough sentinels agree, until `deadline` at most. Throws
-  /// StoreUnavailable when too few do, ConfigError when they do not know its name, or when the answer of one
-  /// of them to our first attempt is that it is set up wrongly.
+  /// StoreUnavailable when too few do, ConfigError when a majority does not know its name, or is set up
+  /// wrongly, as its answers to our first attempt say. One that is set up wrongly beside such a majority is
+  /// told to the listener, once.
   Master find(Instant deadline);
 
   /// For dialers: find(), within half of connectTimeout, which leaves the other half for the master.
@@ -38,12 +41,15 @@ class Sentinels {
   struct Votes;
 
   std::string fewAgree(const Votes& votes) const;
+  void tellOfMisconfigured(const Request& request);
 
   const std::string master_;
   const std::size_t majority_;
   const Environment environment_;
   const std::chrono::milliseconds lookupTimeout_;
   Multiplexer server_;
+  std::mutex mutex_;
+  std::set<std::size_t> told_;  // of which sentinels the listener knows
 };
 
 }  // namespace lockkeeper::redis
