@@ -69,6 +69,23 @@ TEST_P(BrokenMajority, IsClearlyUnavailableAndLeavesNothingBehind) {
   }
 }
 
+using DemotedNodes = RedlockTest;
+
+// Their connections stay open, and they refuse only what writes.
+TEST_F(DemotedNodes, SayNothingAboutAClaimThatTheyDoNotKnow) {
+  const auto driver = open();
+  ASSERT_TRUE(allAgree(*driver));
+  for (std::size_t node = 0; node < broken; ++node) servers[node].command({"REPLICAOF", "127.0.0.1", "1"});
+  const Claimant unknown{};
+  EXPECT_THROW((void)driver->release(unknown.claim(), soon()), Error);
+  for (std::size_t node = 0; node < broken; ++node) servers[node].command({"REPLICAOF", "NO", "ONE"});
+  ASSERT_TRUE(allAgree(*driver));
+  for (std::size_t node = 0; node < broken; ++node) servers[node].command({"REPLICAOF", "127.0.0.1", "1"});
+  Renewal renewal{.claim = unknown.claim(), .ttl = longTtl};
+  driver->renew({&renewal, 1}, soon());
+  EXPECT_NE(renewal.outcome, RenewOutcome::notOwner);
+}
+
 INSTANTIATE_TEST_SUITE_P(Faults, BrokenMajority, ::testing::ValuesIn(nodeFaults), faultName);
 
 using ASlowMajority = RedlockTest;

@@ -58,4 +58,4 @@ if claimed or ours and (ARGV[1] == 'acquire' or ARGV[1] == 'renew') then
   end
   return {1}
 end
-return {0, kind, string.sub(value or '', 1, 256), ttl, now}
+return ofMaster({0, kind, string.sub(value or '', 1, 256), ttl, now})

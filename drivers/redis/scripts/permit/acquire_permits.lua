@@ -30,7 +30,7 @@ end
 
 local permits = readPermits(now)
 if not permits then
-  return {0, redis.call('PTTL', KEYS[1])}
+  return ofMaster({0, redis.call('PTTL', KEYS[1])})
 end
 
 local function grant(takesTheLast)
@@ -75,6 +75,6 @@ if permits.limit and redis.call('ZSCORE', KEYS[1], ARGV[1]) then
   return grant(false)
 end
 if not isSame then
-  return {2, permits.limit}
+  return ofMaster({2, permits.limit})
 end
-return {0, permits.ends and permits.ends - now or -1}
+return ofMaster({0, permits.ends and permits.ends - now or -1})

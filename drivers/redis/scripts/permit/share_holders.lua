@@ -5,7 +5,7 @@ if head.err and not string.find(head.err, 'WRONGTYPE') then
   return head
 end
 if head[1] ~= 'permits' then
-  return {0}
+  return ofMaster({0})
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -109,7 +109,7 @@ local function append(key, outside, units, period)
   return stamp + period
 end
 
-local reply = {now}
+local reply, written = {now}, false
 
 -- Answers for a key what was decided, and writes it if it `charges`.
 local function record(index, key, charges, fits, first, second, full, rest)
@@ -125,7 +125,7 @@ local function record(index, key, charges, fits, first, second, full, rest)
     else
       keep(key, string.format('%.0f:%.0f', full, rest), full + 1)
     end
-    first, second = full, rest
+    first, second, written = full, rest, true
   end
   local leavesFirst = 0
   if kind == 'l' then
@@ -154,7 +154,7 @@ if ARGV[1] == 'each' then
       record(index, key, false, type(fault) == 'table' and fault or {err = fault}, 0, 0, 0, 0)
     end
   end
-  return reply
+  return written and reply or ofMaster(reply)
 end
 local decided, allFit = {}, true
 for index, key in ipairs(KEYS) do
@@ -164,4 +164,4 @@ end
 for index, key in ipairs(KEYS) do
   record(index, key, ARGV[1] == 'take' and allFit, unpack(decided[index]))
 end
-return reply
+return written and reply or ofMaster(reply)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/key.h"
+#include "wire/dial/server_checks.h"
 #include "wire/protocol/redirect.h"
 #include "wire/protocol/server_error.h"
 
@@ -16,6 +17,8 @@ namespace lockkeeper::redis {
 namespace {
 
 constexpr std::string_view keysPerScan = "500";
+
+constexpr std::chrono::seconds pauseBetweenEvictionChecks{5};
 
 // `prefix` as a glob pattern that matches exactly what starts with it.
 std::string globOf(std::string_view prefix) {
@@ -41,31 +44,51 @@ RedisStore::RedisStore(const RedisOptions& options, const Environment& environme
       dialRules_(sentinels_ ? DialRules{.resolve = Sentinels::resolver(sentinels_)} : DialRules{}),
       server_(
           {options}, environment,
-          [this](std::size_t, const ServerFacts& facts, Instant) {
-            noteRun(facts.runId);
+          [this](std::size_t, const ServerFacts& facts, Instant now) {
+            noteRun(facts.runId, now);
             return std::string();
           },
           dialRules_) {}
 
-void RedisStore::noteRun(const std::string& run) {
+void RedisStore::noteRun(const std::string& run, Instant now) {
+  nextEvictionCheck_ = saturatingAdd(now, pauseBetweenEvictionChecks);
   const bool another = !run_.empty() && run_ != run;
   run_ = run;
   if (another && onNewServer_) onNewServer_();
 }
 
 void RedisStore::execute(Request& request, Instant deadline) {
-  // So that what a former master grants, which only we still reach, is granted for a moment only.
-  if (sentinels_) {
-    const Instant now = clock().now();
-    // A look must not cost the call its time.
-    if (now >= nextLook_.load()) {
-      follow(now + std::min<Instant::duration>((deadline - now) / 4, options().ioTimeout / 4));
-    }
-  }
+  lookAround(deadline);
   if (!isImporting()) return server_.execute(request, deadline);
   request.addAsking();
   server_.execute(request, deadline);
   request.dropAskingReplies();
+}
+
+void RedisStore::lookAround(Instant deadline) noexcept {
+  const Instant now = clock().now();
+  // A look must not cost the call its time.
+  const Instant until = now + std::min<Instant::duration>((deadline - now) / 4, options().ioTimeout / 4);
+  // So that what a former master grants, which only we still reach, is granted for a moment only.
+  if (sentinels_ && now >= nextLook_.load()) follow(until);
+  if (now >= nextEvictionCheck_.load()) checkEviction(until);
+}
+
+void RedisStore::checkEviction(Instant deadline) noexcept {
+  nextEvictionCheck_ = saturatingAdd(clock().now(), pauseBetweenEvictionChecks);
+  try {
+    Request request;
+    request.add({"INFO", "memory"});
+    server_.execute(request, deadline);
+    if (request.reply(0).kind != ReplyKind::bulk) return;
+    const std::string fault = evictionFault(name(), parseInfo(request.reply(0).text), options());
+    if (fault.empty()) return;
+    environment().tell({.kind = EventKind::noted, .store = name(), .text = fault});
+    server_.disconnect(0, request.connection(), "the server may evict locks by now");
+    if (onNewServer_) onNewServer_();
+  } catch (const std::exception&) {
+    // Who needs the server hears of it.
+  }
 }
 
 std::optional<std::chrono::milliseconds> RedisStore::lookEvery() const {
@@ -76,6 +99,21 @@ void RedisStore::ping(Instant deadline) {
   Request request;
   request.add({"PING"});
   execute(request, deadline);
+}
+
+void RedisStore::checkIsMaster(Instant deadline) {
+  // A replica of a cluster serves nothing.
+  if (options().cluster != ClusterUse::none) return;
+  Request request;
+  request.add({"INFO", "replication"});
+  execute(request, deadline);
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.kind != ReplyKind::bulk) unexpected(request);
+  if (parseInfo(reply.text).role == "master") return;
+  const std::string why = "the server is not the master any more";
+  server_.disconnect(0, request.connection(), why);
+  throw StoreUnavailable(name() + ": " + why);
 }
 
 void RedisStore::look(Instant deadline) noexcept {

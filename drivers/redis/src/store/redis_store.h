@@ -44,7 +44,9 @@ class RedisStore {
   /// As Multiplexer::serverRun().
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
-  /// As Multiplexer::execute(). Sends ASKING before each command where RedisOptions::cluster says so.
+  /// As Multiplexer::execute(). Now and then looks before that whether the server still is the master, and
+  /// still keeps all keys: if it may evict some by now, it is refused as a new one is, and `onNewServer`
+  /// called. Sends ASKING before each command where RedisOptions::cluster says so.
   void execute(Request& request, Instant deadline);
 
   /// From now on, for a request of its own.
@@ -55,6 +57,9 @@ class RedisStore {
   std::optional<std::chrono::milliseconds> lookEvery() const;
   /// Throws, as execute(), when the server does not answer.
   void ping(Instant deadline);
+  /// After the answer to a read that something is not there: throws StoreUnavailable when the server has
+  /// become a replica, whose data is old, and leaves it.
+  void checkIsMaster(Instant deadline);
   /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
   /// the present one answers.
   void look(Instant deadline) noexcept;
@@ -121,15 +126,18 @@ class RedisStore {
 
  private:
   static bool lacksScript(const Request& request);
+  void lookAround(Instant deadline) noexcept;
   void follow(Instant deadline) noexcept;
-  void noteRun(const std::string& run);
+  void checkEviction(Instant deadline) noexcept;
+  void noteRun(const std::string& run, Instant now);
   bool isImporting() const { return options().cluster == ClusterUse::importingNode; }
 
   const std::function<void()> onNewServer_;
   const std::shared_ptr<Sentinels> sentinels_;  // null when there are none
   const DialRules dialRules_;
   std::atomic<Instant> nextLook_ = Instant::min();
-  std::string run_;  // guarded by the multiplexer's mutex
+  std::atomic<Instant> nextEvictionCheck_ = Instant::max();  // none before a connection has been made
+  std::string run_;                                          // guarded by the multiplexer's mutex
   Multiplexer server_;
 };
 

@@ -104,7 +104,9 @@ std::optional<std::string> RedisValues::get(std::string_view key, Instant deadli
   checkKey(key);
   Request request;
   impl_->ask(request, {"GET", valueKey(key)}, deadline);
-  return impl_->valueIn(request);
+  auto value = impl_->valueIn(request);
+  if (!value) impl_->checkIsMaster(deadline);
+  return value;
 }
 
 void RedisValues::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,

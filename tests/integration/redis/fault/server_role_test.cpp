@@ -181,6 +181,13 @@ TEST(ServerRole, AServerThatMayEvictLocksIsRefusedUnlessAllowed) {
   }
 }
 
+TEST(ServerRole, APolicyWithoutALimitOfMemoryEvictsNothing) {
+  const RedisServer server({.arguments = {"--maxmemory", "0", "--maxmemory-policy", "volatile-lru"}});
+  for (const char* scheme : {"redis", "redis+legacy"}) {
+    EXPECT_TRUE(granted(openRedis(server.port(), "", scheme)->acquire(Claimant{}.request())));
+  }
+}
+
 struct Notes final : Listener {
   void on(const Event& event) override {
     if (event.kind != EventKind::noted) return;
@@ -212,6 +219,38 @@ TEST(ServerRole, SaysWhatACrashOfTheServerDoesToItsLocks) {
   RedisServer replica({.arguments = replicaOf(careful)});
   ASSERT_TRUE(waitUntil([&] { return linked(replica); }));
   EXPECT_NE(durability(careful).find(lack), std::string::npos) << durability(careful);
+}
+
+// It has a holder whose lease is not due for hours, and whom a loss is told at once.
+TEST(ServerRole, AServerThatMayEvictLocksFromNowOnIsRefusedSoon) {
+  const RedisServer server;
+  const auto notes = std::make_shared<Notes>();
+  StoreRegistry registry;
+  redis::use(registry);
+  ManagerOptions options;
+  options.environment.listener = notes;
+  LockManager locks(registry.open(server.uri(), options.environment), options);
+  const Lock evicted = locks.lock("evicted", {.ttl = 10h});
+  server.command({"CONFIG", "SET", "maxmemory", "1gb", "maxmemory-policy", "allkeys-lru"});
+  server.command({"DEL", "evicted"});
+  int key = 0;
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      (void)locks.tryLock("k-" + std::to_string(++key));
+      return false;
+    } catch (const ConfigError& error) {
+      EXPECT_NE(std::string(error.what()).find("may evict locks (maxmemory-policy allkeys-lru)"),
+                std::string::npos);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }));
+  server.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_TRUE(waitUntil([&] { return evicted.lost().stop_requested(); }));
+  const std::lock_guard guard(notes->mutex);
+  EXPECT_NE(notes->text.find("may evict locks (maxmemory-policy allkeys-lru)"), std::string::npos)
+      << notes->text;
 }
 
 class Replicas : public ::testing::Test {

@@ -72,6 +72,15 @@ TEST(ServerChecks, RefusesEvictionUnlessItIsAllowed) {
   }
 }
 
+TEST(ServerChecks, AcceptsAnyPolicyWhereMemoryHasNoLimit) {
+  ServerFacts facts = good;
+  facts.evictionPolicy = "volatile-lru";
+  facts.maxMemory = parseInfo("\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\n").maxMemory;
+  EXPECT_EQ(faultOf(facts), "accepted");
+  facts.maxMemory = parseInfo("\r\nmaxmemory:104857600\r\n").maxMemory;
+  EXPECT_NE(faultOf(facts), "accepted");
+}
+
 TEST(ServerChecks, DoesNotRepeatWhateverTheServerSays) {
   ServerFacts facts = good;
   facts.role = "<script>\x1b[31m" + std::string(5000, 'x');

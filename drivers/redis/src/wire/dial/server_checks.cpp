@@ -76,6 +76,7 @@ ServerFacts parseInfo(std::string_view info) {
           .runId = field(info, "run_id"),
           .clusterEnabled = field(info, "cluster_enabled"),
           .evictionPolicy = field(info, "maxmemory_policy"),
+          .maxMemory = field(info, "maxmemory"),
           .replicas = field(info, "connected_slaves"),
           .aofEnabled = field(info, "aof_enabled")};
 }
@@ -90,16 +91,21 @@ void checkServer(const std::string& store, const ServerFacts& facts, const Redis
   }
   checkClusterUse(store, facts, options);
   if (options.cluster == ClusterUse::informant) return;
-  const bool evicts = !facts.evictionPolicy.empty() && facts.evictionPolicy != "noeviction";
-  if (evicts && !options.allowEviction) {
-    throw ConfigError(store + " may evict locks (maxmemory-policy " + shown(facts.evictionPolicy) +
-                      "): set noeviction, or allowEviction=true if locks may get lost");
-  }
+  const std::string eviction = evictionFault(store, facts, options);
+  if (!eviction.empty()) throw ConfigError(eviction);
   if (facts.role != "master") {
     throw StoreUnavailable(store + " is not a master (role: " + shown(facts.role) +
                            "): locks need the master");
   }
   if (facts.loading == "1") throw StoreUnavailable(store + " is still loading its data");
+}
+
+std::string evictionFault(const std::string& store, const ServerFacts& facts, const RedisOptions& options) {
+  const bool evicts =
+      !facts.evictionPolicy.empty() && facts.evictionPolicy != "noeviction" && facts.maxMemory != "0";
+  if (!evicts || options.allowEviction) return {};
+  return store + " may evict locks (maxmemory-policy " + shown(facts.evictionPolicy) +
+         "): set noeviction, or allowEviction=true if locks may get lost";
 }
 
 void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& /*options*/) {

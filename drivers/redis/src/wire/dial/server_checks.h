@@ -16,6 +16,7 @@ struct ServerFacts {
   std::string runId{};
   std::string clusterEnabled{};  ///< "1" for a node of a Redis Cluster.
   std::string evictionPolicy{};
+  std::string maxMemory{};    ///< In bytes; "0" for no limit.
   std::string replicas{};     ///< How many are connected.
   std::string aofEnabled{};   ///< "0" or "1".
   std::string appendFsync{};  ///< "always", "everysec" or "no"; empty where CONFIG is not permitted.
@@ -29,6 +30,10 @@ ServerFacts parseInfo(std::string_view info);
 /// StoreUnavailable when it is a replica or still loading its data, since that may change at any time. A mere
 /// informant may be a replica, and evict what it likes.
 void checkServer(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
+
+/// Why the server may remove keys with locks at any time, with what to do about it; empty when it does not,
+/// or when that is allowed. Nothing is removed where memory has no limit.
+std::string evictionFault(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
 
 /// Throws ConfigError unless this is a sentinel.
 void checkSentinel(const std::string& store, const ServerFacts& facts, const RedisOptions& options);
