@@ -9,15 +9,21 @@ _lockkeeper() {
   COMPREPLY=()
   case ${candidates[0]-} in
     '') return ;;
-    :files) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    :files)
+      mapfile -t COMPREPLY < <(compgen -f -- "$word")
+      # Otherwise bash inserts the name as it is, and runs what it contains.
+      compopt -o filenames 2>/dev/null
+      ;;
     :command)
       for ((i = 1; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]} != -- ]] || break; done
       if declare -F _command_offset >/dev/null; then
         _command_offset $((i + 1))
       elif ((COMP_CWORD == i + 1)); then
         mapfile -t COMPREPLY < <(compgen -c -- "$word")
+        for i in "${!COMPREPLY[@]}"; do printf -v "COMPREPLY[i]" %q "${COMPREPLY[i]}"; done
       else
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        compopt -o filenames 2>/dev/null
       fi
       return
       ;;

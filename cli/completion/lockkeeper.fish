@@ -8,7 +8,8 @@ function __lockkeeper_candidates
       __fish_complete_path (commandline -ct)
     case :command
       set -l dashes (contains -i -- -- $words)
-      complete -C (string join ' ' -- $words[(math $dashes + 1)..])
+      set -l before $words[(math $dashes + 1)..-2]
+      complete -C (string join ' ' -- (string escape -- $before) (commandline -ct))
     case '*'
       printf '%s\n' $candidates
   end

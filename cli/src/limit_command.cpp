@@ -3,6 +3,7 @@
 #include <array>
 #include <iostream>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
@@ -10,6 +11,7 @@
 #include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/rate_limiter.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -68,7 +70,7 @@ int tell(const Decision& decision, const RatePolicy& policy, const std::string& 
   if (decision.outage) {
     if (policy.options().outage == Outage::closed) throw Error(*decision.outage, failure);
     std::cerr << "lockkeeper: warning: decided without the store, as lockkeeper.limits." << policy.name()
-              << ".outage says: " << failure << "\n";
+              << ".outage says: " << oneLine(failure) << "\n";
   }
   const milliseconds retryAfter = std::chrono::ceil<milliseconds>(decision.retryAfter);
   if (asJson) {

@@ -1,18 +1,67 @@
 #include "shown.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/hex.h"
+#include "lockkeeper/internal/utf8.h"
 
 namespace lockkeeper::cli {
 
+namespace {
+
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+/// Unicode's categories Cc, Cf, Zl and Zp: what controls a terminal, is not seen or changes the order of what
+/// is, or ends a line.
+constexpr std::array unseen{
+    Range{0x00, 0x1f},       Range{0x7f, 0x9f},       Range{0xad, 0xad},       Range{0x600, 0x605},
+    Range{0x61c, 0x61c},     Range{0x6dd, 0x6dd},     Range{0x70f, 0x70f},     Range{0x890, 0x891},
+    Range{0x8e2, 0x8e2},     Range{0x180e, 0x180e},   Range{0x200b, 0x200f},   Range{0x2028, 0x202e},
+    Range{0x2060, 0x206f},   Range{0xfeff, 0xfeff},   Range{0xfff9, 0xfffb},   Range{0x110bd, 0x110bd},
+    Range{0x110cd, 0x110cd}, Range{0x13430, 0x1343f}, Range{0x1bca0, 0x1bca3}, Range{0x1d173, 0x1d17a},
+    Range{0xe0001, 0xe0001}, Range{0xe0020, 0xe007f}};
+
+/// The bytes of the character that the text begins with; empty when they are no UTF-8.
+std::string_view firstCharacter(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  const std::string_view bytes = text.substr(0, size);
+  return bytes.size() == size && isUtf8(bytes) ? bytes : std::string_view{};
+}
+
+std::uint32_t pointOf(std::string_view character) {
+  if (character.size() == 1) return static_cast<unsigned char>(character.front());
+  std::uint32_t point = static_cast<unsigned char>(character.front()) & (0x7fU >> character.size());
+  for (const char each : character.substr(1))
+    point = point << 6U | (static_cast<unsigned char>(each) & 0x3fU);
+  return point;
+}
+
+bool isUnseen(std::uint32_t point) {
+  return std::ranges::any_of(unseen, [&](Range each) { return point >= each.first && point <= each.last; });
+}
+
+}  // namespace
+
 std::string oneLine(std::string_view text) {
   std::string line;
-  unsigned char before = 0;
-  for (const char each : text) {
-    const auto byte = static_cast<unsigned char>(each);
-    // In UTF-8, 0xc2 and a byte below 0xa0 are a control character as well.
-    const bool plain = byte >= ' ' && byte != 0x7f && !(before == 0xc2 && byte < 0xa0);
-    line += plain ? each : ' ';
-    before = byte;
+  while (!text.empty()) {
+    const std::string_view character = firstCharacter(text);
+    if (!character.empty() && !isUnseen(pointOf(character))) {
+      line += character;
+    } else {
+      for (const char byte : character.empty() ? text.substr(0, 1) : character) {
+        line += "\\x";
+        appendHex(line, static_cast<unsigned char>(byte));
+      }
+    }
+    text.remove_prefix(std::max<std::size_t>(character.size(), 1));
   }
   return line;
 }

@@ -7,11 +7,12 @@
 namespace lockkeeper::cli {
 
 /// A key, or another text that somebody has written into the store: as it is, so that it can be copied into a
-/// command line, but quoted when it could control the terminal or look like another line.
+/// command line, but quoted() when oneLine() would change it.
 std::string shown(std::string_view text);
 
-/// A message, which may have come from a server: a space in the place of each byte that could control the
-/// terminal or begin another line.
+/// A text that may have come from a server or another program, for the terminal: the bytes of each character
+/// that controls it, that is not seen or that changes the order of others (Unicode's Cc, Cf, Zl, Zp), and
+/// bytes that are no UTF-8, are shown as a backslash, x and two hexadecimal digits.
 std::string oneLine(std::string_view text);
 
 /// For people: "850 ms", "29.5 s", "3 min 12 s", "2 h 5 min" or "3 d 4 h".

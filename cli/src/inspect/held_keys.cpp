@@ -4,28 +4,19 @@
 #include <chrono>
 #include <utility>
 
-#include "commands.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {
 
-constexpr std::chrono::minutes longestLook{1};
-
 // What most rows have.
 constexpr const char* wholeKey = "all";
 constexpr const char* nobody = "-";
-
-std::shared_ptr<LockDriver> openListable(const Settings& settings) {
-  checkNamespace(settings.manager.keyNamespace);
-  auto driver = openStore(settings);
-  if (capability<Browsable>(*driver) == nullptr) throw ConfigError("this store cannot list its locks");
-  return driver;
-}
 
 }  // namespace
 
@@ -57,9 +48,10 @@ void hideUsual(std::vector<std::vector<std::string>>& rows) {
 }
 
 HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
-    : driver_(openListable(settings)),
-      prefix_(settings.fullKey(prefix)),
-      hidden_(settings.fullKey("").size()) {}
+    : prefix_(settings.fullKey(prefix)), hidden_(settings.fullKey("").size()) {
+  checkNamespace(settings.manager.keyNamespace);
+  driver_ = openStore(settings);
+}
 
 std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
                                                           const std::vector<std::string>& keys,
@@ -69,31 +61,8 @@ std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
   return browsable->waiters(keys, deadline);
 }
 
-WatchedKeys::Locks HeldKeys::look() const {
-  const Instant deadline = saturatingAdd(systemClock()->now(), longestLook);
-  WatchedKeys::Locks found;
-  std::vector<std::string> keys;
-  const auto collect = [&](std::string_view key, const Holder& holder) {
-    keys.emplace_back(key);
-    found.push_back({.name = std::string(key.substr(hidden_)), .holder = holder});
-    return true;
-  };
-  capability<Browsable>(*driver_)->list(prefix_, collect, deadline);
-  const auto waiters = waitersOf(*driver_, keys, deadline);
-  WatchedKeys::Locks all;
-  for (std::size_t index = 0; index < found.size(); ++index) {
-    WatchedKeys::Lock& lock = found[index];
-    if (waiters) lock.waiting = (*waiters)[index].size();
-    if (!lock.holder.share) {
-      all.push_back(std::move(lock));
-      continue;
-    }
-    for (Holder& each : holdersOf(*driver_, keys[index], deadline)) {
-      all.push_back({.name = lock.name, .holder = std::move(each), .waiting = lock.waiting});
-    }
-  }
-  std::ranges::stable_sort(all, {}, &WatchedKeys::Lock::name);
-  return all;
+LockListing HeldKeys::look() const {
+  return listLocks(*driver_, prefix_, [] { return true; });
 }
 
 }  // namespace lockkeeper::cli

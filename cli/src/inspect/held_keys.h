@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "inspect/watched_keys.h"
+#include "command_settings.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "settings.h"
+#include "lockkeeper/internal/lock_observer.h"
 
 namespace lockkeeper::cli {
 
@@ -30,20 +30,21 @@ std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
                                                           const std::vector<std::string>& keys,
                                                           Instant deadline);
 
-/// The keys that are held and start with a prefix, looked up in the store that the settings name.
+/// The keys that are held and start with a prefix, in the store that the settings name.
 class HeldKeys {
  public:
-  /// Throws ConfigError when the store cannot list its locks.
   HeldKeys(const Settings& settings, const std::string& prefix);
 
-  /// By key, without the namespace; one that is shared once for each who has a share of it; with how many
-  /// wait. Throws as Browsable::list().
-  WatchedKeys::Locks look() const;
+  /// Throws as listLocks().
+  LockListing look() const;
+
+  /// The key without the namespace.
+  std::string nameOf(const std::string& key) const { return key.substr(hidden_); }
 
  private:
-  const std::shared_ptr<LockDriver> driver_;
-  const std::string prefix_;
-  const std::size_t hidden_;
+  std::shared_ptr<LockDriver> driver_;
+  std::string prefix_;
+  std::size_t hidden_;
 };
 
 }  // namespace lockkeeper::cli

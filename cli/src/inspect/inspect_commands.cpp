@@ -5,6 +5,7 @@
 #include <iostream>
 #include <vector>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/held_keys.h"
@@ -16,6 +17,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -46,10 +48,10 @@ Row row(const Quorate::View& view) {
     // Messages name the node; here the first column does.
     const bool named = view.fault.starts_with(view.node);
     const auto text = view.fault.find_first_not_of(": ", named ? view.node.size() : 0);
-    return {view.node, "-", oneLine(text == std::string::npos ? view.fault : view.fault.substr(text))};
+    return {shown(view.node), "-", oneLine(text == std::string::npos ? view.fault : view.fault.substr(text))};
   }
-  if (!view.holder) return {view.node, "-", "free"};
-  return {view.node, shownRemaining(*view.holder), "held by " + nameOf(*view.holder)};
+  if (!view.holder) return {shown(view.node), "-", "free"};
+  return {shown(view.node), shownRemaining(*view.holder), "held by " + nameOf(*view.holder)};
 }
 
 void printLocks(std::vector<Row> rows) {
@@ -169,17 +171,18 @@ int showKey(const CommandLine& line) {
 int listKeys(const CommandLine& line) {
   const auto operands = line.operandsOf(0, 1, "at most one PREFIX");
   const HeldKeys keys(readSettings(line), operands.empty() ? "" : operands.front());
-  const WatchedKeys::Locks held = keys.look();
+  const LockListing held = keys.look();
   if (line.has("json")) {
-    for (const auto& [key, holder, waiting] : held) {
-      Poco::JSON::Object object = jsonOf(key, holder);
-      if (waiting) object.set("waiting", *waiting);
+    for (const auto& [name, holder] : held.holders) {
+      Poco::JSON::Object object = jsonOf(keys.nameOf(name.first), holder);
+      if (const auto waiting = held.waiting(name.first)) object.set("waiting", *waiting);
       printLine(object);
     }
     return exitOk;
   }
   std::vector<Row> rows;
-  for (const auto& [key, holder, waiting] : held) rows.push_back(row(key, holder, waiting));
+  for (const auto& [name, holder] : held.holders)
+    rows.push_back(row(keys.nameOf(name.first), holder, held.waiting(name.first)));
   printLocks(std::move(rows));
   return exitOk;
 }

@@ -11,17 +11,19 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include <fstream>
 #include <iostream>
 #include <optional>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/text_file.h"
 #include "lockkeeper/poco/lock_console.h"
 #include "lockkeeper/store_uri.h"
 #include "run/end_soon.h"
 #include "run/signal_queue.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -31,6 +33,7 @@ using Poco::Net::HTTPServerRequest;
 constexpr const char* usualAddress = "127.0.0.1:8470";
 constexpr int threadsBesideViewers = 8;
 constexpr std::size_t shortestPassword = 16;
+constexpr std::size_t longestPasswordFile = 65'536;
 
 Poco::Net::SocketAddress addressOf(const CommandLine& line) {
   const std::string given = line.option("listen").value_or(usualAddress);
@@ -46,10 +49,8 @@ Poco::Net::SocketAddress addressOf(const CommandLine& line) {
 }
 
 std::string passwordIn(const std::string& path) {
-  std::ifstream file(path);
-  std::string password;
-  if (!std::getline(file, password))
-    throw ConfigError("cannot read a password from the file " + quoted(path));
+  const std::string text = textOfFile(path, longestPasswordFile);
+  std::string password = text.substr(0, text.find('\n'));
   if (password.ends_with('\r')) password.pop_back();
   if (password.size() < shortestPassword) {
     throw ConfigError("the password in " + quoted(path) + " is too short: it must have " +

@@ -10,16 +10,20 @@
 #include <array>
 #include <iostream>
 #include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/held_keys.h"
 #include "inspect/json.h"
 #include "inspect/screen.h"
 #include "inspect/table.h"
-#include "inspect/watched_keys.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/lock_observer.h"
 #include "run/background.h"
 #include "run/end_soon.h"
 #include "run/signal_queue.h"
@@ -29,7 +33,37 @@ namespace lockkeeper::cli {
 namespace {
 
 using std::chrono::milliseconds;
-using Key = WatchedKeys::Key;
+using Kind = LockObserver::Kind;
+
+/// A row: a grant, and what is shown besides.
+struct Key {
+  std::string name;  // without the namespace
+  SeenGrant grant;
+  std::optional<std::size_t> waiting{};
+};
+struct Change {
+  Kind kind;
+  Key key;
+};
+/// What a look has found.
+struct Seen {
+  std::vector<Change> changes;
+  std::vector<Key> held;
+};
+
+std::string_view toString(Kind kind) {
+  switch (kind) {
+    case Kind::held:
+      return "held";
+    case Kind::taken:
+      return "taken";
+    case Kind::passed:
+      return "passed";
+    case Kind::freed:
+      return "freed";
+  }
+  return "";
+}
 
 constexpr milliseconds usualInterval{1000};
 constexpr milliseconds shortestInterval{100};
@@ -42,14 +76,15 @@ struct Order {
 };
 
 // Those without one come last.
-milliseconds remaining(const Key& key) { return key.holder.remaining.value_or(milliseconds::max()); }
+milliseconds remaining(const Key& key) { return key.grant.holder.remaining.value_or(milliseconds::max()); }
 
 constexpr std::array orders{
     Order{"key", [](const Key& one, const Key& other) { return one.name < other.name; }},
-    Order{"owner", [](const Key& one, const Key& other) { return one.holder.owner < other.holder.owner; }},
-    Order{"age", [](const Key& one, const Key& other) { return one.since < other.since; }},
+    Order{"owner",
+          [](const Key& one, const Key& other) { return one.grant.holder.owner < other.grant.holder.owner; }},
+    Order{"age", [](const Key& one, const Key& other) { return one.grant.since < other.grant.since; }},
     Order{"remaining", [](const Key& one, const Key& other) { return remaining(one) < remaining(other); }},
-    Order{"turns", [](const Key& one, const Key& other) { return one.turns > other.turns; }},
+    Order{"turns", [](const Key& one, const Key& other) { return one.grant.turns > other.grant.turns; }},
     Order{"waiting", [](const Key& one, const Key& other) { return one.waiting > other.waiting; }}};
 
 std::size_t orderOf(const CommandLine& line) {
@@ -77,19 +112,19 @@ class Display {
  public:
   virtual ~Display() = default;
 
-  virtual void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& keys) = 0;
+  virtual void changed(const Seen& seen) = 0;
   virtual void failed(const std::string& why) = 0;
 };
 
 /// One object a line, for programs.
 class JsonLines final : public Display {
  public:
-  void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& /*keys*/) override {
-    for (const WatchedKeys::Change& each : changes) {
-      Poco::JSON::Object object = jsonOf(each.key.name, each.key.holder);
-      if (each.kind == WatchedKeys::Kind::freed) object.remove("remainingMs");
-      if (each.kind != WatchedKeys::Kind::freed && each.key.waiting) object.set("waiting", *each.key.waiting);
-      print(object, std::string(toString(each.kind)));
+  void changed(const Seen& seen) override {
+    for (const auto& [kind, key] : seen.changes) {
+      Poco::JSON::Object object = jsonOf(key.name, key.grant.holder);
+      if (kind == Kind::freed) object.remove("remainingMs");
+      if (kind != Kind::freed && key.waiting) object.set("waiting", *key.waiting);
+      print(object, std::string(toString(kind)));
     }
   }
   void failed(const std::string& why) override {
@@ -109,11 +144,12 @@ class JsonLines final : public Display {
 /// One line for each change, where there is no terminal.
 class TextLines final : public Display {
  public:
-  void changed(const std::vector<WatchedKeys::Change>& changes, const WatchedKeys& /*keys*/) override {
-    for (const auto& [kind, key] : changes) {
+  void changed(const Seen& seen) override {
+    for (const auto& [kind, key] : seen.changes) {
+      const Holder& holder = key.grant.holder;
       std::cout << clockTime(Poco::DateTimeFormat::ISO8601_FORMAT) << "  " << toString(kind) << "  "
-                << shown(key.name) << "  " << shownOwner(key.holder) << "  fence " << shownFence(key.holder)
-                << (key.holder.share ? "  " + shownShare(key.holder.share) : "") << std::endl;
+                << shown(key.name) << "  " << shownOwner(holder) << "  fence " << shownFence(holder)
+                << (holder.share ? "  " + shownShare(holder.share) : "") << std::endl;
     }
   }
   void failed(const std::string& why) override {
@@ -126,8 +162,8 @@ class LiveTable final : public Display {
  public:
   LiveTable(std::size_t order, std::string filter) : order_(order), filter_(std::move(filter)) {}
 
-  void changed(const std::vector<WatchedKeys::Change>& /*changes*/, const WatchedKeys& keys) override {
-    held_ = keys.held();
+  void changed(const Seen& seen) override {
+    held_ = seen.held;
     fault_.clear();
     draw();
   }
@@ -169,15 +205,15 @@ class LiveTable final : public Display {
     std::vector<Key> shownKeys;
     std::ranges::copy_if(held_, std::back_inserter(shownKeys), [&](const Key& key) {
       return shown(key.name).find(filter_) != std::string::npos ||
-             shown(key.holder.owner).find(filter_) != std::string::npos;
+             shown(key.grant.holder.owner).find(filter_) != std::string::npos;
     });
     std::ranges::stable_sort(shownKeys, orders[order_].before);
     for (const Key& key : shownKeys) {
-      const auto age = std::chrono::duration_cast<milliseconds>(now - key.since);
-      rows.push_back({shown(key.name), shownOwner(key.holder),
-                      (key.sinceBefore ? ">" : "") + shownLength(age), shownRemaining(key.holder),
-                      shownFence(key.holder), std::to_string(key.turns), shownWaiting(key.waiting),
-                      shownShare(key.holder.share)});
+      const auto& [id, full, holder, since, sinceBefore, turns] = key.grant;
+      const auto age = std::chrono::duration_cast<milliseconds>(now - since);
+      rows.push_back({shown(key.name), shownOwner(holder), (sinceBefore ? ">" : "") + shownLength(age),
+                      shownRemaining(holder), shownFence(holder), std::to_string(turns),
+                      shownWaiting(key.waiting), shownShare(holder.share)});
     }
     hideUsual(rows);
     screen_->show(tableLines(rows), status(shownKeys.size()));
@@ -243,6 +279,31 @@ std::optional<int> hear(SignalQueue& signals, LiveTable* table, Instant end, int
   }
 }
 
+/// Looks again and again, each time for what has changed.
+class Watch {
+ public:
+  explicit Watch(const HeldKeys& keys) : keys_(keys) {}
+
+  void compare(LockListing listing) {
+    const auto keyOf = [&](const SeenGrant& grant) {
+      return Key{keys_.nameOf(grant.key), grant, listing.waiting(grant.key)};
+    };
+    seen_ = {};
+    const bool first = std::exchange(first_, false);
+    for (const auto& change : observer_.compare(std::move(listing.holders), systemClock()->now(), first)) {
+      seen_.changes.push_back({change.kind, keyOf(change.grant)});
+    }
+    for (const auto& [name, grant] : observer_.held()) seen_.held.push_back(keyOf(grant));
+  }
+  const Seen& seen() const { return seen_; }
+
+ private:
+  const HeldKeys& keys_;
+  LockObserver observer_;
+  bool first_ = true;
+  Seen seen_;
+};
+
 }  // namespace
 
 int watchKeys(const CommandLine& line) {
@@ -252,18 +313,17 @@ int watchKeys(const CommandLine& line) {
   const bool onTerminal = !line.has("json") && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   SignalQueue signals;
   const HeldKeys store(readSettings(line), operands.empty() ? "" : operands.front());
-  WatchedKeys keys;
-  std::vector<WatchedKeys::Change> changes;
+  Watch watch(store);
   std::unique_ptr<Display> display;
   LiveTable* table = nullptr;
   const auto lookAgain = [&]() -> std::optional<int> {
-    Background<WatchedKeys::Locks> look([&] { return store.look(); });
+    Background<LockListing> look([&] { return store.look(); });
     const auto end = hear(signals, table, Instant::max(), look.descriptor());
     if (end) {
       display.reset();  // the terminal is the shell's again
       endSoon(*end);
     } else {
-      changes = keys.look(look.get(), systemClock()->now());
+      watch.compare(look.get());
     }
     return end;
   };
@@ -278,12 +338,12 @@ int watchKeys(const CommandLine& line) {
   } else {
     display = std::make_unique<TextLines>();
   }
-  display->changed(changes, keys);
+  display->changed(watch.seen());
   while (std::cout) {
     if (const auto end = hear(signals, table, systemClock()->now() + interval)) return *end;
     try {
       if (const auto end = lookAgain()) return *end;
-      display->changed(changes, keys);
+      display->changed(watch.seen());
     } catch (const Error& error) {
       display->failed(oneLine(error.what()));
     }

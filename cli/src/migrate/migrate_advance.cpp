@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
@@ -8,6 +9,7 @@
 #include "lockkeeper/error.h"
 #include "migrate/observed_migration.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -59,7 +61,9 @@ bool anyHeldKeyMatches(LockDriver& store, const Rule& rule) {
 
 /// Mistyped rules match nothing: worth a word, and no more, since keys come and go.
 void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules& wanted) {
-  const auto warn = [](const std::string& text) { std::cerr << "lockkeeper: warning: " << text << "\n"; };
+  const auto warn = [](const std::string& text) {
+    std::cerr << "lockkeeper: warning: " << oneLine(text) << "\n";
+  };
   for (const std::string& rule : wanted.idle())
     warn("the rule " + lockkeeper::quoted(rule) + " can match no key");
   const StoreRegistry registry = knownStores();

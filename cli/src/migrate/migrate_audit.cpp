@@ -5,6 +5,7 @@
 #include <iostream>
 #include <string>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
@@ -12,6 +13,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {

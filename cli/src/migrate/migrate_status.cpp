@@ -3,6 +3,7 @@
 #include <iostream>
 #include <optional>
 
+#include "command_settings.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
 #include "inspect/table.h"

@@ -1,8 +1,9 @@
 #include "migrate/observed_migration.h"
 
-#include "commands.h"
+#include "command_settings.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "command_line.h"
 #include "lockkeeper/migration/state_store.h"
-#include "settings.h"
+#include "command_settings.h"
 
 namespace lockkeeper::cli {
 

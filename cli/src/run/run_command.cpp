@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <system_error>
 
+#include "command_settings.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "lockkeeper/error.h"
@@ -19,6 +20,7 @@
 #include "run/signal_queue.h"
 #include "run/supervisor.h"
 #include "shown.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/process_mutex.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/internal/process_mutex.h"
 #include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::detail {

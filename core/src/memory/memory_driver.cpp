@@ -4,9 +4,9 @@
 #include <list>
 #include <vector>
 
-#include "base/process_mutex.h"
 #include "limit/memory_rates.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/process_mutex.h"
 #include "lockkeeper/store_registry.h"
 #include "memory/lock_table.h"
 #include "memory/memory_records.h"

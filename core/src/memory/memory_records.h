@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process_mutex.h"
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/internal/process_mutex.h"
 
 namespace lockkeeper::detail {
 

@@ -1,4 +1,14 @@
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli_fixture.h"
@@ -68,6 +78,77 @@ TEST(Completion, IsThereForFishAndZsh) {
   EXPECT_EQ(byZsh("run --store redl"), " -- redlock://\n");
   EXPECT_EQ(byZsh("run k -- sh -"), "2: sh -\n");
   EXPECT_EQ(byZsh("run --config ''"), "files\n");
+}
+
+/// A shell on a terminal of its own, in a folder of its own.
+class CompletionOnATerminal : public ::testing::Test {
+ protected:
+  CompletionOnATerminal() : terminal_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    if (terminal_ < 0 || ::grantpt(terminal_) != 0 || ::unlockpt(terminal_) != 0) {
+      throw std::runtime_error("this machine has no pseudo terminals");
+    }
+    slave_ = ::open(::ptsname(terminal_), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    reader_ = std::thread([this] {
+      char bytes[4096];
+      for (ssize_t count = 0; (count = ::read(terminal_, bytes, sizeof bytes)) > 0;) {
+        written_.append(bytes, static_cast<std::size_t>(count));
+      }
+    });
+  }
+  ~CompletionOnATerminal() override {
+    ::close(slave_);
+    reader_.join();  // nobody has the terminal open any more
+    ::close(terminal_);
+    if (HasFailure()) std::cerr << written_ << std::endl;
+  }
+
+  void type(const std::string& text) const {
+    ASSERT_EQ(::write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  bool appears(const std::string& name) const {
+    return waitUntil([&] { return std::filesystem::exists(folder / name); }, std::chrono::seconds{30});
+  }
+
+  void completesAFileThatIsNoCommand(const std::vector<std::string>& shell, const std::string& setUp) const {
+    writeFile(folder / "x$(touch pwned) y;z", "lockkeeper.store = memory:\n");
+    std::vector<std::string> line{"setsid", "--ctty", "env", "-C", folder.path()};
+    line.insert(line.end(), shell.begin(), shell.end());
+    const std::filesystem::path command = LOCKKEEPER_COMMAND;
+    const std::string search = command.parent_path().string() + ":" + std::getenv("PATH");
+    ProcessOptions options{
+        .environment = {
+            {"PATH", search}, {"HOME", folder.path()}, {"XDG_CONFIG_HOME", folder.path()}, {"TERM", "dumb"}}};
+    options.standardInput = options.standardOutput = options.standardError = ::ptsname(terminal_);
+    Process process(line, options);
+    type(setUp + "; touch ready\r");
+    ASSERT_TRUE(appears("ready"));
+    type("lockkeeper run --config x\t k -- touch ran\r");
+    EXPECT_TRUE(appears("ran"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "pwned"));
+    process.signal(SIGKILL);
+    process.waitFor(std::chrono::seconds{20});
+  }
+
+  const TempFolder folder;
+
+ private:
+  int terminal_;
+  int slave_ = -1;
+  std::string written_;
+  std::thread reader_;
+};
+
+TEST_F(CompletionOnATerminal, BashQuotesTheNamesOfFiles) {
+  completesAFileThatIsNoCommand({"bash", "--norc", "-i"}, "source <(lockkeeper completion bash)");
+}
+
+TEST_F(CompletionOnATerminal, ZshQuotesTheNamesOfFiles) {
+  completesAFileThatIsNoCommand({"zsh", "-f", "-i"},
+                                "autoload -U compinit; compinit -u -D; source <(lockkeeper completion zsh)");
+}
+
+TEST_F(CompletionOnATerminal, FishQuotesTheNamesOfFiles) {
+  completesAFileThatIsNoCommand({"fish", "--no-config", "-i"}, "lockkeeper completion fish | source");
 }
 
 TEST(Help, EveryCommandExplainsItselfWithExamplesOrExitCodes) {

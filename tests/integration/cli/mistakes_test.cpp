@@ -108,12 +108,30 @@ TEST_F(Mistakes, InTheConfigurationFile) {
   refuses({"run", "--config", path, "k", "--", "true"}, 78, "lockkeeper.lock: operationTimeout is 2h");
   writeFile(folder / "shop.json", R"({"lockkeeper": {"store": "memory:", "lock": {"ttl": "long"}}})");
   refuses({"show", "--config", folder / "shop.json", "k"}, 78, "lockkeeper.lock.ttl");
+  writeFile(folder / "shop.json", "{");
+  refuses({"show", "--config", folder / "shop.json", "k"}, 78, "shop.json");
+}
+
+TEST_F(Mistakes, InFilesThatCannotBeReadToTheirEnd) {
+  const std::string directory = folder.path();
+  const std::string unreadable = "/proc/self/mem";
+  for (const std::string& path : {directory, unreadable, std::string("/dev/zero")}) {
+    SCOPED_TRACE(path);
+    refuses({"show", "--config", path, "k"}, 78, path);
+    refuses({"serve", "--store", "memory:", "--break-password", path}, 78, path);
+    refusesStore("redis://127.0.0.1?passwordFile=" + path, 78, path);
+  }
+  for (const char* ending : {".json", ".xml", ".properties"}) {
+    std::filesystem::create_directory(folder / (std::string("d") + ending));
+    refuses({"show", "--config", folder / (std::string("d") + ending), "k"}, 78, std::string("d") + ending);
+  }
+  refusesStore("rediss://localhost?caFile=" + directory, 78, directory);
 }
 
 TEST_F(Mistakes, InTheStoresUri) {
   refusesStore("redis", 78, "scheme");
   refusesStore("mongodb://:s3cr3t@127.0.0.1", 78, "mongodb");
-  refusesStore("redis://:s3cr3t@127.0.0.1:99999", 78, "99999");
+  refusesStore("redis://:s3cr3t@127.0.0.1:99999", 78, "65535");
   refusesStore("redis://:s3cr3t@127.0.0.1:port", 78, "port");
   refusesStore("redis://:s3cr3t@127.0.0.1/one", 78, "one");
   refusesStore("redis://:s3cr3t@127.0.0.1?fance=off", 78, "fance");

@@ -16,8 +16,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::minutes listBound{1};
-constexpr std::chrono::seconds holdersBound{5};
 constexpr std::chrono::seconds stateBound{1};  // the locks do not wait longer for it
 constexpr std::size_t mostRecent = 30;
 constexpr std::size_t longestFault = 300;
@@ -26,9 +24,13 @@ constexpr std::size_t longestRules = 400;
 constexpr std::int64_t sameEnd = 250;
 constexpr std::size_t mostShownWaiters = 20;
 
+// Instead of an end.
+constexpr std::int64_t endUnknown = 0;
+constexpr std::int64_t endless = -1;
+
 std::int64_t endOf(const Holder& holder, Instant now) {
   if (holder.remaining) return inMilliseconds(now) + holder.remaining->count();
-  return holder.endless ? SeenGrant::endless : SeenGrant::endUnknown;
+  return holder.endless ? endless : endUnknown;
 }
 
 bool isSameEnd(std::int64_t one, std::int64_t other) {
@@ -96,8 +98,8 @@ LockFeed::Update LockFeed::next(std::uint64_t seen, Instant until) {
 
 std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
   const std::lock_guard lock(mutex_);
-  const auto name = names_.find(id);
-  return name == names_.end() ? std::nullopt : std::optional(rows_.at(name->second));
+  const SeenGrant* const found = observer_.grant(id);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 std::string LockFeed::shownKey(const SeenGrant& grant) const { return source_.scope.shown(grant.key); }
@@ -166,27 +168,16 @@ void LockFeed::forgetAll() noexcept {
 
 LockFeed::Found LockFeed::list() const {
   Found found;
-  std::vector<std::string> keys;
-  std::vector<std::string> shared;
-  const auto collect = [&](std::string_view key, const Holder& holder) {
-    keys.emplace_back(key);
-    if (holder.share) {
-      shared.emplace_back(key);
-    } else {
-      found.holders.insert_or_assign(Name(key, ""), holder);
-    }
-    return !stopped();
-  };
-  capability<Browsable>(*source_.store)
-      ->list(source_.scope.prefix, collect, saturatingAdd(systemClock()->now(), listBound));
-  for (const std::string& key : shared) {
-    if (stopped()) break;
-    for (Holder& each : holdersOf(*source_.store, key, saturatingAdd(systemClock()->now(), holdersBound))) {
-      Name name(key, shareName(each));
-      found.holders.insert_or_assign(std::move(name), std::move(each));
+  found.locks = listLocks(*source_.store, source_.scope.prefix, [this] { return !stopped(); });
+  const Instant now = systemClock()->now();
+  for (const auto& [key, waiters] : found.locks.waiters) {
+    std::vector<SeenWaiter>& seen = found.waiters[key];
+    for (const Waiter& each : waiters) {
+      seen.push_back({.owner = each.owner,
+                      .share = each.share ? shareText(*each.share) : std::string(),
+                      .since = now - each.waited.value_or(milliseconds{0})});
     }
   }
-  if (!stopped()) addWaiters(keys, found);
   if (!stopped()) found.migration = lookAtMigration();
   return found;
 }
@@ -214,66 +205,33 @@ std::optional<SeenMigration> LockFeed::lookAtMigration() const {
   return seen;
 }
 
-void LockFeed::addWaiters(const std::vector<std::string>& keys, Found& found) const {
-  auto* const browsable = capability<WaiterBrowsable>(*source_.store);
-  if (browsable == nullptr || keys.empty()) return;
-  const Instant now = systemClock()->now();
-  const auto waiters = browsable->waiters(keys, saturatingAdd(now, listBound));
-  for (std::size_t index = 0; index < keys.size(); ++index) {
-    if (waiters[index].empty()) continue;
-    std::vector<SeenWaiter>& seen = found.waiters[keys[index]];
-    for (const Waiter& each : waiters[index]) {
-      seen.push_back({.owner = each.owner,
-                      .share = each.share ? shareText(*each.share) : std::string(),
-                      .since = now - each.waited.value_or(milliseconds{0})});
-    }
-  }
-}
-
 std::string LockFeed::compare(Found found, Instant now) {
   std::string rows;
   std::string ends;
   std::string gone;
-  std::vector<const SeenGrant*> granted;
-  auto former = std::exchange(rows_, {});
-  for (auto& [name, holder] : found.holders) {
-    const std::int64_t endsAt = endOf(holder, now);
-    const auto before = former.find(name);
-    if (before != former.end() && sameGrant(before->second.holder, holder)) {
-      SeenGrant same = std::move(before->second);
-      former.erase(before);
-      holder.owner = std::move(same.holder.owner);  // as the pages have it
-      const bool hasNewFence = holder.fence && !same.holder.fence;
-      if (!holder.fence) holder.fence = same.holder.fence;
-      same.holder = std::move(holder);
-      if (hasNewFence) {  // the pages get the row again
-        same.endsAt = endsAt;
-        appendItem(rows, row(same));
-      } else if (!isSameEnd(endsAt, same.endsAt)) {
-        same.endsAt = endsAt;
-        appendItem(ends, "[" + std::to_string(same.id) + "," + std::to_string(endsAt) + "]");
-      }
-      rows_.emplace(name, std::move(same));
-      continue;
+  for (const auto& [kind, grant, former] : observer_.compare(std::move(found.locks.holders), now, unseen_)) {
+    const SeenGrant* const over = kind == LockObserver::Kind::freed ? &grant : former ? &*former : nullptr;
+    if (over != nullptr) {
+      note(*over, "gone", now);
+      sent_.erase(over->id);
+      appendItem(gone, std::to_string(over->id));
     }
-    SeenGrant grant{.id = ++lastId_,
-                    .key = name.first,
-                    .holder = std::move(holder),
-                    .since = now,
-                    .sinceBefore = unseen_,
-                    .endsAt = endsAt};
-    names_.emplace(grant.id, name);
-    appendItem(rows, row(grant));
-    granted.push_back(&rows_.emplace(name, std::move(grant)).first->second);
+    // After a gap, nobody knows since when.
+    if (kind != LockObserver::Kind::freed && !unseen_) note(grant, "granted", now);
   }
-  for (const auto& [name, grant] : former) {
-    names_.erase(grant.id);
-    note(grant, "gone", now);
-    appendItem(gone, std::to_string(grant.id));
+  for (const auto& [name, grant] : observer_.held()) {
+    const Sent present{endOf(grant.holder, now), grant.holder.owner, grant.holder.fence.has_value()};
+    const auto [place, isNew] = sent_.try_emplace(grant.id, present);
+    Sent& sent = place->second;
+    if (isNew || sent.owner != present.owner || sent.hasFence != present.hasFence) {
+      sent = present;
+      appendItem(rows, row(grant));
+    } else if (!isSameEnd(present.endsAt, sent.endsAt)) {
+      sent.endsAt = present.endsAt;
+      appendItem(ends, "[" + std::to_string(grant.id) + "," + std::to_string(present.endsAt) + "]");
+    }
   }
   migration_ = std::move(found.migration);
-  if (unseen_) granted.clear();  // nobody knows since when
-  for (const SeenGrant* each : granted) note(*each, "granted", now);
   return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + R"(],"queues":[)" +
          compareWaiters(std::move(found.waiters)) + "]";
 }
@@ -317,7 +275,7 @@ void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nan
 
 std::string LockFeed::everything() const {
   std::string rows;
-  for (const auto& [name, grant] : rows_) appendItem(rows, row(grant));
+  for (const auto& [name, grant] : observer_.held()) appendItem(rows, row(grant));
   std::string queues;
   for (const auto& [key, waiters] : waiters_) appendItem(queues, queue(key, waiters));
   return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}\n";
@@ -341,9 +299,11 @@ std::string LockFeed::queue(const std::string& key, const std::vector<SeenWaiter
 // more than a number of JavaScript can hold.
 std::string LockFeed::row(const SeenGrant& grant) const {
   const Holder& holder = grant.holder;
+  const auto sent = sent_.find(grant.id);
   return "[" + std::to_string(grant.id) + "," + jsonString(source_.scope.shown(grant.key)) + "," +
          jsonStringOrNull(holder.owner) + "," + std::to_string(inMilliseconds(grant.since)) + "," +
-         (grant.sinceBefore ? "1" : "0") + "," + std::to_string(grant.endsAt) + "," +
+         (grant.sinceBefore ? "1" : "0") + "," +
+         std::to_string(sent == sent_.end() ? endUnknown : sent->second.endsAt) + "," +
          (holder.fence ? "\"" + std::to_string(*holder.fence) + "\"" : "null") +
          (holder.share ? "," + jsonString(shareText(*holder.share)) : "") + "]";
 }

@@ -11,28 +11,15 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "console/json.h"
 #include "console/timelines.h"
 #include "lockkeeper/driver/clock.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/internal/lock_observer.h"
 
 namespace lockkeeper::poco {
-
-/// A grant that viewers see, one of several where they share the key. Each gets a number of its own, so that
-/// a request can name it without secrets.
-struct SeenGrant {
-  std::uint64_t id = 0;
-  std::string key;  ///< As the store knows it.
-  Holder holder{};
-  Instant since{};           ///< When it was seen first.
-  bool sinceBefore = false;  ///< It may be older.
-  static constexpr std::int64_t endUnknown = 0;
-  static constexpr std::int64_t endless = -1;
-  std::int64_t endsAt = endUnknown;  ///< Milliseconds of boot time, or one of these.
-};
 
 /// Who waits for a key, in the order in which they are served.
 struct SeenWaiter {
@@ -48,8 +35,8 @@ struct SeenMigration {
   std::optional<Instant> since{};
 };
 
-/// Lists a store's locks again and again while somebody looks, and tells each viewer what has changed since
-/// he was told last. Thread-safe.
+/// Has a store's locks observed while somebody looks, and tells each viewer what has changed since he was
+/// told last. A grant is named by its number, so that a request can name it without secrets. Thread-safe.
 class LockFeed {
  public:
   struct Source {
@@ -85,13 +72,16 @@ class LockFeed {
   void stop();
 
  private:
-  /// The key and, of a share, the grant.
-  using Name = std::pair<std::string, std::string>;
   struct Found {
-    std::map<Name, Holder> holders;
-    std::map<std::string, std::vector<SeenWaiter>>
-        waiters;  // by their keys; none where the store cannot tell
+    LockListing locks;
+    std::map<std::string, std::vector<SeenWaiter>> waiters;  // by their keys
     std::optional<SeenMigration> migration;
+  };
+  /// What the pages know of a grant besides what does not change.
+  struct Sent {
+    std::int64_t endsAt;  // milliseconds of boot time, endUnknown or endless
+    std::string owner;
+    bool hasFence;
   };
 
   void run();
@@ -100,7 +90,6 @@ class LockFeed {
   /// What was seen may be incomplete: the next look begins anew.
   void forgetAll() noexcept;
   Found list() const;
-  void addWaiters(const std::vector<std::string>& keys, Found& found) const;
   std::optional<SeenMigration> lookAtMigration() const;
   std::string compare(Found found, Instant now);
   void note(const SeenGrant& grant, std::string_view what, Instant now);
@@ -119,8 +108,8 @@ class LockFeed {
   bool unseen_ = true;  // nobody looked, or could, right before the next look
   std::uint64_t version_ = 0;
   std::uint64_t lastId_ = 0;
-  std::map<Name, SeenGrant> rows_;
-  std::map<std::uint64_t, Name> names_;                     // by the number of the grant
+  LockObserver observer_;
+  std::map<std::uint64_t, Sent> sent_;                      // by the number of the grant
   std::map<std::string, std::vector<SeenWaiter>> waiters_;  // by the keys that have some
   std::optional<SeenMigration> migration_;
   Timelines timelines_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "lock/manager_fixture.h"
@@ -102,6 +103,18 @@ class CachedLoaderTest : public ManagerFixture {
   const std::shared_ptr<LockManager> there = std::make_shared<LockManager>(store, told(seed + 3));
   std::atomic<int> loads = 0;
 };
+
+TEST_F(CachedLoaderTest, ACallGoesOnThoughItsLoaderDestroysTheObject) {
+  std::optional<CachedLoader> users;
+  const std::string loaded = "v";
+  users.emplace(values, here, [&](std::string_view) {
+    users.reset();
+    return Value(loaded);
+  });
+  EXPECT_EQ(users->get("128"), "v");
+  EXPECT_FALSE(users);
+  EXPECT_EQ(cache(there, cacheOptions(), counting()).get("128"), "v") << "it was stored";
+}
 
 TEST_F(CachedLoaderTest, LoadsOnceAndServesItForFreshForInOneRequestEach) {
   auto users = cache(here, cacheOptions(), counting());

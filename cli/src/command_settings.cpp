@@ -1,4 +1,4 @@
-#include "settings.h"
+#include "command_settings.h"
 
 #include <Poco/AutoPtr.h>
 #include <Poco/Exception.h>
@@ -9,9 +9,11 @@
 #include <Poco/Util/XMLConfiguration.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/text_file.h"
 
 namespace lockkeeper::cli {
 namespace {
@@ -19,13 +21,18 @@ namespace {
 using Configuration = Poco::AutoPtr<Poco::Util::AbstractConfiguration>;
 using std::chrono::milliseconds;
 
+constexpr std::size_t longestFile = 16 << 20;
+
+/// The library's own reading of a file does not end where it cannot read on, as in a directory.
 Configuration openFile(const std::string& path) {
+  std::istringstream text(textOfFile(path, longestFile));
   try {
-    if (path.ends_with(".json")) return new Poco::Util::JSONConfiguration(path);
-    if (path.ends_with(".xml")) return new Poco::Util::XMLConfiguration(path);
-    return new Poco::Util::PropertyFileConfiguration(path);
+    if (path.ends_with(".json")) return new Poco::Util::JSONConfiguration(text);
+    if (path.ends_with(".xml")) return new Poco::Util::XMLConfiguration(text);
+    return new Poco::Util::PropertyFileConfiguration(text);
   } catch (const Poco::Exception&) {
-    throw ConfigError("cannot read the configuration file " + lockkeeper::quoted(path));
+    throw ConfigError("the configuration file " + lockkeeper::quoted(path) +
+                      " is not written as its name says");
   }
 }
 
