@@ -157,23 +157,6 @@ TEST_F(ServeCommand, TellsThePageWhichKeyNeverEnds) {
   EXPECT_NE(told.find(",-1,null]"), std::string::npos) << told;
 }
 
-TEST_F(ServeCommand, GivesTheRowOfAGrantItsFenceWhenThatIsShownLater) {
-  const std::string value = std::string(32, 'a') + "@web:1";
-  redis.command({"SET", "{k}:lockkeeper:fence", "5"});
-  redis.command({"SET", "k", value + "@"});  // offered, after a hand-over
-  const std::string url = serve({"--interval", "100ms"});
-  const Process viewer = view(url);
-  const auto seen = [&](const std::string& text) {
-    return waitUntil([&] { return readFile(folder / "viewer").find(text) != std::string::npos; });
-  };
-  EXPECT_TRUE(seen(R"("rows":[[1,"k","web:1",)"));
-  redis.command({"SET", "k", value});
-  EXPECT_TRUE(seen(R"(,-1,"5"]])"));
-  const std::string told = readFile(folder / "viewer");
-  EXPECT_EQ(told.find(R"([2,"k")"), std::string::npos) << told;
-  EXPECT_EQ(told.find(R"("gone":[1])"), std::string::npos) << told;
-}
-
 TEST_F(ServeCommand, SaysWhatIsWrong) {
   const Finished open = lockkeeper({"serve", "--listen", "0.0.0.0:0"});
   EXPECT_EQ(open.exitCode, 64);

@@ -80,6 +80,7 @@ TEST(SqlText, StandsBetweenApostrophesOnlyWhereItIsOurOwn) {
                                        ");",
                                        ").append(name).append(",
                                        ").append(each->claim.token.hex()).append(",
+                                       " + name + ",
                                        " + name_ + ",
                                        " +",
                                        " + each + ",

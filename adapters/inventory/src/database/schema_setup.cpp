@@ -37,20 +37,22 @@ std::string sqliteColumn(const std::string& table, const std::string& column) {
   return onSqlite(table, "SELECT 1 FROM pragma_table_info('" + table + "') WHERE name = '" + column + "'");
 }
 
+/// A condition on a name, which is one of ours.
+std::string isNamed(const std::string& column, const std::string& name) {
+  return " AND " + column + " = '" + name + "'";
+}
+
 std::string serverColumn(const std::string& table, const std::string& column,
                          const std::string& condition = {}) {
-  return onServer(table,
-                  "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE() AND "
-                  "table_name = '" +
-                      table + "' AND column_name = '" + column + "'" + condition);
+  return onServer(table, "SELECT 1 FROM information_schema.columns WHERE table_schema = DATABASE()" +
+                             isNamed("table_name", table) + isNamed("column_name", column) + condition);
 }
 
 /// That of the times of an article's rows.
 std::string ledgerIndex(const std::string& table) {
-  return onServer(table,
-                  "SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE() AND "
-                  "table_name = '" +
-                      table + "' AND index_name = '" + table + "_ledger' AND column_name = 'written_at'");
+  return onServer(table, "SELECT 1 FROM information_schema.statistics WHERE table_schema = DATABASE()" +
+                             isNamed("table_name", table) + isNamed("index_name", table + "_ledger") +
+                             isNamed("column_name", "written_at"));
 }
 
 std::vector<Addition> additions(Dialect dialect) {

@@ -87,17 +87,6 @@ TEST_F(WatchCommand, TellsProgramsOfEachChange) {
   }
 }
 
-TEST_F(WatchCommand, TellsNothingNewWhenTheFenceOfAGrantIsShownLater) {
-  redis.command({"SET", "{k}:lockkeeper:fence", "5"});
-  hold("k", "web:1@");  // offered, after a hand-over
-  const Process watch = start({"watch", "k", "--json", "--interval", "100ms"});
-  ASSERT_TRUE(linesCome(1)) << readFile(folder / "errors");
-  hold("k", "web:1");
-  hold("k2", "web:1");
-  ASSERT_TRUE(linesCome(2));
-  EXPECT_EQ(parsed(lines()[1])->getValue<std::string>("key"), "k2") << lines()[1];
-}
-
 TEST_F(WatchCommand, PrintsALineForEachChangeWhereThereIsNoTerminal) {
   const Process watch = start({"watch", "--interval", "100ms"});
   ASSERT_TRUE(isConnected());
