@@ -79,14 +79,18 @@ void SessionVariables::readMariadb() {
            "information_schema.system_variables WHERE variable_scope = 'SESSION' AND read_only = 'NO'")) {
     const std::string& type = row[1];
     std::vector<std::string>& values = others_[row[0]];
-    for (const std::string& each : partsOf(row[2])) {
-      // The flags of an optimizer are switched one by one.
-      if (type != "FLAGSET") {
-        values.push_back(quotedText(each));
-      } else if (each != "default") {
-        values.push_back(quotedText(each + "=off"));
-        values.push_back(quotedText(each + "=on"));
+    if (type == "FLAGSET") {
+      // All at once: they tell how the optimizer works. It needs one way to evaluate a subquery.
+      for (const char* const value : {"=off", "=on"}) {
+        std::string all;
+        for (const std::string& each : partsOf(row[2])) {
+          const bool needed = each == "materialization" && value == std::string("=off");
+          if (each != "default" && !needed) all += (all.empty() ? "" : ",") + each + value;
+        }
+        values.push_back(quotedText(all));
       }
+    } else {
+      for (const std::string& each : partsOf(row[2])) values.push_back(quotedText(each));
     }
     if (!isNumber(row[3])) continue;
     values.push_back(row[3]);
@@ -124,7 +128,7 @@ void SessionVariables::addTexts(const std::string& variable) {
   if (variable == "collation_connection") {
     values.insert(values.end(), {"latin1_german2_ci", "utf8mb4_bin", "gbk_bin", "ucs2_general_ci"});
   }
-  if (const auto known = texts.find(variable); known != texts.end()) {
+  if (const auto known = texts.find(variable); known != texts.end() && values.empty()) {
     for (const std::string& each : known->second) values.push_back(quotedText(each));
   }
 }
