@@ -15,12 +15,12 @@
 #include "lockkeeper/mysql/rate_table.h"
 #include "session/reply_fault.h"
 #include "session/wake_up.h"
-#include "version/given_up_sessions.h"
 #include "version/lock_table.h"
 #include "version/lock_texts.h"
 #include "version/queue_place.h"
 #include "version/share_table.h"
-#include "version/unused_rows.h"
+#include "version/upkeep/given_up_sessions.h"
+#include "version/upkeep/unused_rows.h"
 #include "version/version_options.h"
 
 namespace lockkeeper::mysql {

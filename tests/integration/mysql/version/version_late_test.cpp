@@ -1,13 +1,15 @@
 // Requests that the server gets when their caller has given them up long since.
 
-#include <gmock/gmock.h>
-
 #include <future>
+#include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/internal/hex.h"
 #include "version_fixture.h"
 

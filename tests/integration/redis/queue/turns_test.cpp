@@ -63,6 +63,18 @@ TEST_F(Turns, AClaimThatIsSentAgainHasTheLastFenceAndOneTurn) {
   EXPECT_EQ(counter(), *again.fence);
 }
 
+TEST_F(Turns, AClaimThatIsFoundWithoutItsCounterHasOneTurn) {
+  for (int round = 0; round < 20; ++round) {
+    const Granted first = take(*direct, holder);
+    server.command({"DEL", "{k}:lockkeeper:fence"});
+    const Granted again = take(*direct, holder);
+    EXPECT_EQ(again.turns, 1U);
+    EXPECT_GT(*again.fence, *first.fence);
+    EXPECT_EQ(counter(), *again.fence);
+    ASSERT_EQ(direct->release(holder.claim(), soon()), ReleaseOutcome::released);
+  }
+}
+
 TEST_F(Turns, ThereIsOneWhileSomebodyWaitsInTheQueue) {
   server.command({"ZADD", queueKey, "1", "somebody"});
   for (int round = 0; round < 20; ++round) {

@@ -101,9 +101,12 @@ TEST_P(DriverContract, AClaimThatIsFoundToHoldItsKeyHasOneTurnAndTheFenceOfItsGr
     request.turns = 64;
     request.resend = resend;
     const AcquireResult found = driver->acquire(request);
-    ASSERT_TRUE(std::holds_alternative<Granted>(found));
-    EXPECT_EQ(std::get<Granted>(found).turns, 1U);
-    EXPECT_EQ(std::get<Granted>(found).fence, std::get<Granted>(first).fence);
+    // A driver need not look for a claim of which it is not told that it was sent before.
+    ASSERT_TRUE(std::holds_alternative<Granted>(found) || !resend);
+    if (const auto* granted = std::get_if<Granted>(&found)) {
+      EXPECT_EQ(granted->turns, 1U);
+      EXPECT_EQ(granted->fence, std::get<Granted>(first).fence);
+    }
     ASSERT_EQ(release(who), ReleaseOutcome::released);
   }
 }

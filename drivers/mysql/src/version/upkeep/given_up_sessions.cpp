@@ -1,4 +1,4 @@
-#include "version/given_up_sessions.h"
+#include "version/upkeep/given_up_sessions.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "version/unused_rows.h"
+#include "version/upkeep/unused_rows.h"
 
 #include "version/lock_texts.h"
 
