@@ -416,10 +416,15 @@ class Console(unittest.TestCase):
             self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)
 
     def press_break(self, page, password):
-        page.run(f"document.querySelector('#password').value = {json.dumps(password)}; "
-                 "document.querySelector('#answer').textContent = ''; document.querySelector('#break').click()")
-        page.wait("document.querySelector('#answer').textContent", "an answer")
-        return page.run("document.querySelector('#answer').textContent")
+        """What the page says, once it takes passwords again: a second after a wrong one."""
+        end = time.monotonic() + 30
+        while True:
+            page.run(f"document.querySelector('#password').value = {json.dumps(password)}; "
+                     "document.querySelector('#answer').textContent = ''; document.querySelector('#break').click()")
+            page.wait("document.querySelector('#answer').textContent", "an answer")
+            answer = page.run("document.querySelector('#answer').textContent")
+            if "a moment ago" not in answer or time.monotonic() > end:
+                return answer
 
     def test_breaks_only_the_grant_that_was_seen(self):
         self.redis.hold("k", "first:1")
@@ -438,7 +443,8 @@ class Console(unittest.TestCase):
             self.assertIsNone(self.redis.get("k"))
             self.assertEqual(self.wait_for_list(page), [])
         log = self.log.read_text()
-        self.assertEqual(log.count("asks to break"), 4, log)
+        orders = [line for line in log.splitlines() if "asks to break" in line and "a moment ago" not in line]
+        self.assertEqual(len(orders), 4, log)
         self.assertNotIn(PASSWORD, log)
         self.assertNotIn(TOKEN, log)
 
