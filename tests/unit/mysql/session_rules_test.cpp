@@ -1,4 +1,4 @@
-#include "session/session_rules.h"
+#include "hosts/session_rules.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "session/socket_watch.h"
+#include "session/wait/socket_watch.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -8,13 +8,13 @@
 #include <string>
 
 #include "hosts/host_search.h"
+#include "hosts/session_rules.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
 #include "session/server_check.h"
 #include "session/server_options.h"
 #include "session/server_session.h"
-#include "session/session_rules.h"
-#include "session/socket_watch.h"
+#include "session/wait/socket_watch.h"
 
 namespace lockkeeper::mysql {
 

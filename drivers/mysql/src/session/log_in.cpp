@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "session/poll_until.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
+#include "session/wait/poll_until.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "lockkeeper/driver/clock.h"
-#include "session/socket_watch.h"
+#include "session/wait/socket_watch.h"
 
 struct st_mysql;
 

@@ -14,9 +14,9 @@
 
 #include "lockkeeper/internal/whole_number.h"
 #include "session/log_in.h"
-#include "session/poll_until.h"
 #include "session/reply_fault.h"
 #include "session/server_options.h"
+#include "session/wait/poll_until.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -17,7 +17,7 @@
 #include "lockkeeper/driver/clock.h"
 #include "session/log_in.h"
 #include "session/server_check.h"
-#include "session/socket_watch.h"
+#include "session/wait/socket_watch.h"
 
 struct st_mysql_stmt;
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hosts/session_rules.h"
 #include "lockkeeper/driver/driver.h"
-#include "session/session_rules.h"
 
 // The text of every statement of mysql+getlock, appended to a batch. Names are those of lockName(), which can
 // stand in a statement as they are; labels are written in hexadecimal.
