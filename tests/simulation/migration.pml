@@ -44,7 +44,9 @@ unsigned oldStore : 2 = NOBODY;
 unsigned newStore : 2 = NOBODY;
 
 typedef Member {
-  bool listed;        /* its record is in the state */
+#ifdef NO_OWN_CLOCK
+  bool listed;        /* its record is in the state: nothing else depends on that */
+#endif
   bool ready;         /* its last record says that it goes by the present version and is drained */
   bool upToDate;      /* it goes by the present version */
   bool mayCommit;     /* it saw all members ready, and the version is still the same */
@@ -91,7 +93,9 @@ inline changed() {
 #endif
 
 inline pin(i) {
+#ifdef NO_OWN_CLOCK
   m[i].listed = true;
+#endif
   m[i].ready = acknowledged(i) && drained(i);
   m[i].upToDate = true;
   m[i].leased = true;
@@ -145,10 +149,13 @@ active [N] proctype member() {
        if :: m[_pid].work == CHOSEN -> m[_pid].inLease = false :: else fi
 #endif
      }
-  /* ---- its record, and another process in its place ---- */
+#ifdef NO_OWN_CLOCK
+  /* ---- its record disappears ---- */
   :: d_step { m[_pid].listed -> m[_pid].listed = false }
+#endif
+  /* ---- another process in its place ---- */
   :: d_step { !m[_pid].leased && m[_pid].work == IDLE && m[_pid].upToDate ->
-       m[_pid].listed = false; m[_pid].ready = false; m[_pid].upToDate = false; m[_pid].mayCommit = false;
+       m[_pid].ready = false; m[_pid].upToDate = false; m[_pid].mayCommit = false;
 #ifndef NO_LEASE
        m[_pid].rule = BOTH
 #endif

@@ -136,9 +136,9 @@ TEST_F(ServeCommand, ShowsThePhasesOfAMigration) {
   const Process viewer = view(url);
   EXPECT_TRUE(shows(R"(none yet",null]])"));
   ASSERT_EQ(lockkeeper({"run", "--config", config, "k", "--", "true"}).exitCode, 0);
-  EXPECT_TRUE(shows(R"(* = both",)"));
+  EXPECT_TRUE(shows(R"(* = both, on the way to * = legacy",)"));
   ASSERT_EQ(lockkeeper({"migrate", "advance", "25% = modern", "--config", config}).exitCode, 0);
-  EXPECT_TRUE(shows(R"(* = both, on the way to 25% = modern, * = both",)"));
+  EXPECT_TRUE(shows(R"(* = both, on the way to 25% = modern, * = legacy",)"));
   const Finished status = lockkeeper({"migrate", "status", "--json", "--config", config});
   EXPECT_NE(status.output.find(R"("members":[])"), std::string::npos)
       << "it takes no part: " << status.output;

@@ -154,7 +154,8 @@ constexpr std::array rows{
         [](Settings& s, const Names&) -> auto& { return s.migration.from; }),
     row(
         "lockkeeper.migration.phase", "legacy, both, modern, or rules", "legacy",
-        "The phase or rules that the process wants until `lockkeeper migrate advance` writes rules.",
+        "The phase or rules that the process writes if nobody has written any. All processes follow what is "
+        "written: `lockkeeper migrate advance` changes it.",
         [](Settings& s, const Names&) -> auto& { return s.migration.options.rules; }),
     row(
         "lockkeeper.migration.stateStore", uriText, "(lockkeeper.store)",
