@@ -79,7 +79,13 @@ TEST_F(DemotedNodes, SayNothingAboutAClaimThatTheyDoNotKnow) {
   const Claimant unknown{};
   EXPECT_THROW((void)driver->release(unknown.claim(), soon()), Error);
   for (std::size_t node = 0; node < broken; ++node) servers[node].command({"REPLICAOF", "NO", "ONE"});
-  ASSERT_TRUE(allAgree(*driver));
+  ASSERT_TRUE(waitUntil([&] {
+    try {
+      return allAgree(*driver);
+    } catch (const StoreUnavailable&) {
+      return false;  // they are still being connected to
+    }
+  }));
   for (std::size_t node = 0; node < broken; ++node) servers[node].command({"REPLICAOF", "127.0.0.1", "1"});
   Renewal renewal{.claim = unknown.claim(), .ttl = longTtl};
   driver->renew({&renewal, 1}, soon());

@@ -5,6 +5,13 @@
 
 namespace lockkeeper::redis {
 
+namespace {
+
+// Nodes are told times in whole milliseconds: a little later, they agree that the time is over.
+constexpr std::chrono::milliseconds rounding{10};
+
+}  // namespace
+
 Voters::Voters(const RedlockOptions& options) : known_(options.nodes.size()) {
   for (const RedisOptions& node : options.nodes) {
     stores_.push_back(node.display());
@@ -37,7 +44,7 @@ std::vector<Voters::Start> Voters::toObserve(Instant now) {
   for (std::size_t node = 0; node < guards_.size(); ++node) {
     const RestartGuard& each = guards_[node];
     if (each.runId().empty() || each.votesFrom() == Instant::min() || known_[node] == each.runId()) continue;
-    if (each.votesFrom() <= now) known_[node] = each.runId();
+    if (each.votesFrom() + rounding <= now) known_[node] = each.runId();
     starts.push_back({node, each.runId(), each.metAt()});
   }
   return starts;
