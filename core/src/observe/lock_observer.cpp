@@ -112,6 +112,12 @@ std::vector<LockObserver::Change> LockObserver::compare(std::map<HolderName, Hol
   return changes;
 }
 
+void LockObserver::forget() noexcept {
+  held_.clear();
+  names_.clear();
+  turns_.clear();
+}
+
 const SeenGrant* LockObserver::grant(std::uint64_t id) const {
   const auto name = names_.find(id);
   return name == names_.end() ? nullptr : &held_.at(name->second);

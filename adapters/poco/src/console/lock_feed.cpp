@@ -156,8 +156,8 @@ void LockFeed::lookAndTell(std::unique_lock<std::mutex>& lock, Instant began) {
 }
 
 void LockFeed::forgetAll() noexcept {
-  rows_.clear();
-  names_.clear();
+  observer_.forget();
+  sent_.clear();
   waiters_.clear();
   recent_.clear();
   migration_.reset();

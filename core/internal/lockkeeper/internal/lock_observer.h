@@ -68,6 +68,9 @@ class LOCKKEEPER_CORE_EXPORT LockObserver {
   /// for himself: what he has is taken and freed, and passed to nobody.
   std::vector<Change> compare(std::map<HolderName, Holder> holders, Instant now, bool afterGap);
 
+  /// Forgets what was seen, but for the numbers of grants: none is given twice.
+  void forget() noexcept;
+
   /// Those who hold something, by key.
   const std::map<HolderName, SeenGrant>& held() const noexcept { return held_; }
   /// The grant of that number, while it is held.
