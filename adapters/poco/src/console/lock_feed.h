@@ -107,7 +107,6 @@ class LockFeed {
   bool fresh_ = false;  // the rows were looked up since viewers are here
   bool unseen_ = true;  // nobody looked, or could, right before the next look
   std::uint64_t version_ = 0;
-  std::uint64_t lastId_ = 0;
   LockObserver observer_;
   std::map<std::uint64_t, Sent> sent_;                      // by the number of the grant
   std::map<std::string, std::vector<SeenWaiter>> waiters_;  // by the keys that have some
