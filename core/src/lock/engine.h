@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "lock/claim_steps.h"
+#include "lock/keeper/lease_keeper.h"
 #include "lock/lease.h"
-#include "lock/lease_keeper.h"
 #include "lock/local_queue.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
@@ -39,7 +39,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// with after that, or what is no use to try again; then none is held.
   Claimed acquireFree(std::span<const std::string_view> keys, const LockTerms& terms, Instant until);
 
-  /// The lock is held from now on for what `terms` say, which it may have been taken without.
+  /// For a lock that was kept while others were waited for: from now on it is renewed, and held for as long,
+  /// as `terms` say.
   void startHolding(const Lock& lock, const LockTerms& terms) { keeper_->startHolding(*lock.lease_, terms); }
 
   /// As LeaseKeeper::loseTogether(), before the caller of acquire() gets the lock.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "lock/lease_keeper.h"
+#include "lock/keeper/lease_keeper.h"
 #include "lockkeeper/trace/trace_scope.h"
 
 namespace lockkeeper::detail {
@@ -77,7 +77,7 @@ Renewal Lease::renewal(Instant now) const {
 }
 
 Renewal Lease::lastRenewal(Instant now) const {
-  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(renewAt - now);
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(leftUntil - now);
   return {.claim = claim(), .ttl = std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl)};
 }
 
@@ -102,8 +102,8 @@ void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noex
   if (turnsLeft > 0) {
     // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
     const std::chrono::nanoseconds quarter = (now - grant.leasedFrom) / 4;
-    turn.stay() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : quarter),
-                   .askedAt = grant.leasedFrom};
+    turn.handingOn() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : quarter),
+                        .askedAt = grant.leasedFrom};
   }
   leased(grant.leasedFrom, saturated(grant.leasedFor));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -27,8 +28,8 @@ std::size_t hashOf(const Token& token);
 /// One that has fired. The first call allocates it, for all.
 const std::stop_token& firedToken();
 
-/// What was told of a lock. Before it was told of as acquired, its loss is not.
-enum class Told : char { nothing, acquired, lostBefore, loss };
+/// What was told of a lock. Its loss is told only after it was told of as acquired: lostUntold until then.
+enum class Told : char { nothing, acquired, lostUntold, loss };
 
 /// How a lock ceased to be held: its claim has another holder now, it was left to end in the store, or it was
 /// released when it was lost, alive but too late, or still valid.
@@ -74,7 +75,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   Share share = noShare;       ///< noShare: all of the key.
   Milliseconds ttl;            ///< What the store is asked for.
   Milliseconds margin;         ///< tenthOfLease: of what the store gives.
-  std::uint8_t turnsLeft = 0;  ///< So many more may hold what the store has granted, as turn.stay() says.
+  std::uint8_t turnsLeft = 0;  ///< So many more may hold what the store has granted: see turn.handingOn().
   bool hasFence = false;
   bool needsRenewal = false;  ///< It was handed over with less than half of its length left.
   OneByte<Renew> renew;
@@ -89,7 +90,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   Instant leasedFrom{};               ///< As the store gave it last,
   std::chrono::nanoseconds length{};  ///< for so long.
   Instant confirmedFrom{};            ///< When what last showed that the store has it was asked.
-  Instant renewAt = Instant::max();   ///< Instant::max() also while a renewal is under way.
+  Instant renewAt = Instant::max();   ///< Instant::max(): no renewal is planned, or one is under way.
+  Instant releasedAt{};               ///< When its holder has released it.
+  Instant leftUntil{};                ///< With Ending::leftToEnd, when its lease is to end.
   HeapPlace endPlace = nowhere;       ///< In the keeper's heap of ends,
   HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
   Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
@@ -102,25 +105,24 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   const std::string& key() const noexcept { return turn.key(); }
   std::optional<Fence> fence() const noexcept { return hasFence ? std::optional(fenceNumber) : std::nullopt; }
   Instant endOfLease() const noexcept { return saturatingAdd(leasedFrom, length); }
+  /// By then the store has ended it, whichever request of its claim comes to it `now` or before.
+  Instant endAtLatest(Instant now) const noexcept {
+    return saturatingAdd(now, std::max<std::chrono::nanoseconds>(ttl, length));
+  }
   Instant holdUntil() const noexcept { return saturatingAdd(acquiredAt, maxHold); }
 
   /// Its holder has released it `now`. To be called before its release is posted.
   void endHolding(Instant now, bool wasAlive, bool wasValid) noexcept {
-    renewAt = now;  // nobody renews it any more: one place serves for both
+    releasedAt = now;
     ending = !wasAlive ? Ending::lost : wasValid ? Ending::valid : Ending::late;
   }
-  Instant releasedAt() const noexcept { return renewAt; }
 
   /// Nobody holds it any more, and the store is to keep it until `end`.
   void leaveToEnd(Instant end) noexcept {
-    renewAt = end;
+    leftUntil = end;
     ending = Ending::leftToEnd;
   }
-  /// Empty when it was not left so.
-  std::optional<Instant> leftUntil() const noexcept {
-    return ending == Ending::leftToEnd ? std::optional(renewAt) : std::nullopt;
-  }
-  /// The renewal that leaves so much of it.
+  /// The renewal that makes it end at `leftUntil`.
   Renewal lastRenewal(Instant now) const;
 
   /// What became of its release, if that was posted: the keeper tells of it.

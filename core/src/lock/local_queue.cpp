@@ -158,7 +158,7 @@ bool LocalQueue::Turn::isFollowed() const noexcept {
   return hasWaiters();
 }
 
-void LocalQueue::Turn::tell(Answer answer, Instant unansweredSince) noexcept {
+void LocalQueue::Turn::attemptEnded(Answer answer, Instant unansweredSince) noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
   answer_ = answer;
@@ -177,7 +177,7 @@ void LocalQueue::Turn::tell(Answer answer, Instant unansweredSince) noexcept {
   for (const Waiter* waiter : line_->waiters) waiter->waker.notify_one();
 }
 
-void LocalQueue::Turn::ask() noexcept {
+void LocalQueue::Turn::attemptBegins() noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);
   answer_.reset();

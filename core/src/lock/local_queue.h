@@ -45,9 +45,9 @@ class LocalQueue {
   class Turn;
 
   /// How long a grant of the store may be handed on in line.
-  struct Stay {
-    Instant until{};    ///< Before then,
-    Instant askedAt{};  ///< what was asked for at that time.
+  struct HandingOn {
+    Instant until{};
+    Instant askedAt{};  ///< When the store was asked for the grant.
   };
 
   /// How a call of enter() has ended.
@@ -73,7 +73,8 @@ class LocalQueue {
     return saturatingAdd(std::max(unansweredSince, began), longestOutage);
   }
 
-  /// For those who need not get in line, because their time is up and what they would hear then is known.
+  /// A caller whose time is up at `until` does not get in line: it takes the answer that the first in line
+  /// has. Empty when it has to get in line, since its time is not up or the first one has no answer.
   std::optional<Answer> answerAtOnce(std::string_view key, Hash hash, Instant until);
 
   /// Makes it the turn of `lease` for its key, if nobody is in line. Does not wait.
@@ -106,7 +107,7 @@ class LocalQueue {
     std::list<Waiter*> waiters{};
     int outOfTime = 0;  // of them
     Instant unansweredSince = Instant::max();
-    Stay stay{};
+    HandingOn handingOn{};
 
     Waiter& takeFirst();
   };
@@ -150,9 +151,9 @@ class LocalQueue::Turn {
 
   /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt. With
   /// Answer::none: since when there has been no answer.
-  void tell(Answer answer, Instant unansweredSince = Instant::max()) noexcept;
+  void attemptEnded(Answer answer, Instant unansweredSince = Instant::max()) noexcept;
   /// The next attempt begins.
-  void ask() noexcept;
+  void attemptBegins() noexcept;
 
   /// What the one before it in line has told last; Instant::max() if nobody was before it. To be asked by the
   /// one that has the turn.
@@ -161,8 +162,8 @@ class LocalQueue::Turn {
   /// Whether somebody is in line behind.
   bool isFollowed() const noexcept;
 
-  /// Of one that has been followed, and has not left.
-  Stay& stay() noexcept { return line_->stay; }
+  /// Only for a turn that somebody has waited behind, and that has not left.
+  HandingOn& handingOn() noexcept { return line_->handingOn; }
 
   /// Hands the turn over to the next one in line, if there is one and `accepts` returns true for its lease.
   /// Returns what is to be notified then, and null otherwise.

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "decorators.h"
-#include "lock/unawaited_releases.h"
+#include "lock/keeper/unawaited_releases.h"
 #include "manager_fixture.h"
 #include "no_threads.h"
 

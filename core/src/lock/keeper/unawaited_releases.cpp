@@ -1,4 +1,4 @@
-#include "lock/unawaited_releases.h"
+#include "lock/keeper/unawaited_releases.h"
 
 #include <algorithm>
 #include <new>
