@@ -38,7 +38,14 @@ static void* allocate(std::size_t size) {
 
 }  // namespace lockkeeper::testing
 
-// The forms for arrays and those that do not throw call these.
+// The form for arrays calls this. The address sanitizer has a form of its own that does not throw.
 void* operator new(std::size_t size) { return lockkeeper::testing::allocate(size); }
+void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
+  try {
+    return lockkeeper::testing::allocate(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

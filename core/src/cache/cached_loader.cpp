@@ -7,7 +7,7 @@
 
 #include "cache/cached_values.h"
 #include "cache/shared_loads.h"
-#include "lock/options.h"
+#include "lock/lease/options.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"

@@ -9,8 +9,8 @@
 
 #include "lock/claim_steps.h"
 #include "lock/keeper/lease_keeper.h"
-#include "lock/lease.h"
-#include "lock/local_queue.h"
+#include "lock/lease/lease.h"
+#include "lock/lease/local_queue.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/internal/backoff.h"

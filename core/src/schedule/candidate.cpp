@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "lock/options.h"
+#include "lock/lease/options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lock/options.h"
+#include "lock/lease/options.h"
 #include "lockkeeper/driver/key.h"
 #include "lockkeeper/duration.h"
 

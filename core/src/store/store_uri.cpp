@@ -257,10 +257,12 @@ std::string StoreUri::firstLineOf(std::string_view name) const {
   if (path.empty()) return "";
   // Bounded: a device may give bytes for ever.
   std::array<char, longestLine + 2> line{};
-  if (!std::ifstream(path).getline(line.data(), line.size())) {
+  std::ifstream in(path);
+  if (!in.getline(line.data(), line.size())) {
     throw ConfigError(named(name) + " is " + quoted(path) + ": its first line cannot be read");
   }
-  std::string text(line.data());
+  // Whole, whatever bytes are in it; its end is counted where there is one.
+  std::string text(line.data(), static_cast<std::size_t>(in.gcount() - (in.eof() ? 0 : 1)));
   if (text.ends_with('\r')) text.pop_back();
   return text;
 }

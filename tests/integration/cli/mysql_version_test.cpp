@@ -16,9 +16,12 @@ namespace {
 class CommandOnVersionRows : public ::testing::TestWithParam<Brand> {
  protected:
   static DatabaseServer& server() {
-    static DatabaseServer mariadb(Brand::mariadb);
+    if (GetParam() == Brand::mariadb) {
+      static DatabaseServer mariadb(Brand::mariadb);
+      return mariadb;
+    }
     static DatabaseServer mysql(Brand::mysql);
-    return GetParam() == Brand::mariadb ? mariadb : mysql;
+    return mysql;
   }
 
   std::vector<std::string> line(std::vector<std::string> arguments) const {

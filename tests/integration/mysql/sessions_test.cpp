@@ -42,8 +42,8 @@ class SessionsTest : public ::testing::TestWithParam<Brand> {
     return {[locks](const std::string& key) { (void)locks->lock(key, {.waitFor = 20s}); }, 1, most};
   }
 
-  static User limitsOf(const std::shared_ptr<LockDriver>& driver) {
-    auto limiter = std::make_shared<RateLimiter>(capability<RateDriver>(driver),
+  static User limitsOf(std::shared_ptr<LockDriver> driver) {
+    auto limiter = std::make_shared<RateLimiter>(capability<RateDriver>(std::exchange(driver, nullptr)),
                                                  RateLimiterOptions{.operationTimeout = 20s});
     const RatePolicy policy("p", {.rate = {1'000'000, 1s}, .burst = 1000});
     return {[limiter, policy](const std::string& key) { (void)limiter->take(key, policy); }, 1, 8 + 1};

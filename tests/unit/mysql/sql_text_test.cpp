@@ -1,6 +1,6 @@
 // Text from outside stands in no statement as it is.
 
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 #include <gmock/gmock.h>
 

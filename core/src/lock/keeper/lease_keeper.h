@@ -30,7 +30,7 @@ namespace lockkeeper::detail {
 /// Thread-safe.
 ///
 /// Held by shared_ptr: its threads keep it alive until they have ended.
-class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
+class LeaseKeeper final : public LeaseHost, public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& environment, std::string owner,
               std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause);
@@ -77,16 +77,17 @@ class LeaseKeeper final : public std::enable_shared_from_this<LeaseKeeper> {
   /// Posts the release of a lease that was removed and whose holding has ended; its end is told when the
   /// outcome has come. False: not sent.
   bool post(Lease& lease) noexcept { return posted_.post(lease); }
-  /// The outcome, from the driver.
-  void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept { posted_.answered(lease, outcome); }
-  void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept {
+  void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept override {
+    posted_.answered(lease, outcome);
+  }
+  void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept override {
     posted_.failed(lease, code, text);
   }
 
   /// As LossTeller has them.
   void loseTogether(Lease& lease, std::stop_source all) { losses_.loseTogether(lease, std::move(all)); }
-  std::stop_token lostToken(Lease& lease) noexcept { return losses_.lostToken(lease); }
-  bool stillRuns(Lease& lease) { return losses_.stillRuns(lease); }
+  std::stop_token lostToken(Lease& lease) noexcept override { return losses_.lostToken(lease); }
+  bool stillRuns(Lease& lease) override { return losses_.stillRuns(lease); }
 
   /// As LeaseRenewer::renewed().
   bool renewed(Lease& lease, const Renewal& renewal, Instant began) {

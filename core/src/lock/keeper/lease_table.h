@@ -8,7 +8,7 @@
 
 #include "base/hash_chains.h"
 #include "base/time_heap.h"
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 
 namespace lockkeeper::detail {
 

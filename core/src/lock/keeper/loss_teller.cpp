@@ -8,7 +8,7 @@ namespace lockkeeper::detail {
 namespace {
 
 // A callback of lost() may be slow. Each thread but one can run such a callback before the next loss is late.
-constexpr std::size_t mostThreads = 4;
+constexpr std::size_t mostCallbackThreads = 4;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ LossTeller::LossTeller(LeaseTable& leases, const Environment& environment, std::
       environment_(environment),
       store_(std::move(store)),
       mutex_(mutex),
-      threads_(mutex_, *environment_.clock, mostThreads,
+      threads_(mutex_, *environment_.clock, mostCallbackThreads,
                {.due = [this] { return due(); },
                 .doIt = [this](auto& held) { tellNext(held); },
                 .last = [this](auto& held) { tellRest(held); }}) {

@@ -9,7 +9,7 @@
 
 #include "base/relay.h"
 #include "lock/keeper/lease_table.h"
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 #include "lockkeeper/environment.h"
 
 namespace lockkeeper::detail {

@@ -8,7 +8,7 @@
 
 #include "lock/keeper/failover_doubt.h"
 #include "lock/keeper/unawaited_releases.h"
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 #include "lockkeeper/environment.h"
 
 namespace lockkeeper::detail {

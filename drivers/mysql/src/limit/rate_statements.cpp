@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "session/held_rows.h"
-#include "session/sql_text.h"
+#include "session/statements/held_rows.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql::rates {
 namespace {

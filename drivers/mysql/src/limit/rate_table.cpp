@@ -14,8 +14,8 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "schema.h"
-#include "session/held_rows.h"
 #include "session/reply_fault.h"
+#include "session/statements/held_rows.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -16,9 +16,9 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/internal/whole_number.h"
-#include "session/held_rows.h"
 #include "session/reply_fault.h"
-#include "session/sql_text.h"
+#include "session/statements/held_rows.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql {
 namespace {

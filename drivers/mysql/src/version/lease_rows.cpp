@@ -4,9 +4,9 @@
 #include <map>
 #include <vector>
 
-#include "session/held_rows.h"
 #include "session/reply_fault.h"
-#include "session/sql_text.h"
+#include "session/statements/held_rows.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "hosts/session_pool.h"
 #include "lockkeeper/driver/driver.h"
-#include "version/lock_texts.h"
+#include "version/texts/lock_texts.h"
 
 namespace lockkeeper::mysql {
 

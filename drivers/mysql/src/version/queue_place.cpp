@@ -6,7 +6,7 @@
 #include "lockkeeper/error.h"
 #include "session/lock_name.h"
 #include "session/reply_fault.h"
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -1,6 +1,7 @@
 // Several keys that are locked together on version rows.
 
 #include <Poco/Data/Session.h>
+#include <gmock/gmock.h>
 
 #include <array>
 #include <atomic>
@@ -78,9 +79,11 @@ TEST_P(VersionSeveralKeys, TakeTwoRoundTripsHoweverManyTheyAreAndTwoToBeFreed) {
     LockSet set = manager.lockAll(std::span(keys).first(count), {.ttl = longTtl});
     EXPECT_EQ(store.proxy.requests(), 2U);
     EXPECT_EQ(set.release(), ReleaseResult::released);
-    EXPECT_EQ(store.proxy.requests(), 4U);
+    // And now and then a look at a few unused rows.
+    EXPECT_THAT(store.proxy.requests(), ::testing::AnyOf(4U, 5U));
     { const LockSet again = manager.lockAll(std::span(keys).first(count), {.ttl = longTtl}); }
-    EXPECT_EQ(store.proxy.requests(), 8U) << "the destructor, too";
+    EXPECT_THAT(store.proxy.requests(), ::testing::AllOf(::testing::Ge(8U), ::testing::Le(10U)))
+        << "the destructor, too";
   }
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_locks WHERE token <> ''"), "0");
 }

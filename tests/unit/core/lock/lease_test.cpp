@@ -1,4 +1,4 @@
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 
 #include <atomic>
 #include <functional>

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "contract_drivers.h"
-#include "lock/local_queue.h"
+#include "lock/lease/local_queue.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {

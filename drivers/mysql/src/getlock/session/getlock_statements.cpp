@@ -3,7 +3,7 @@
 #include <Poco/SHA2Engine.h>
 
 #include "session/lock_name.h"
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql::statements {
 namespace {

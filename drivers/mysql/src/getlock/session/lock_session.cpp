@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "getlock/session/getlock_statements.h"
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper::mysql {
 namespace {

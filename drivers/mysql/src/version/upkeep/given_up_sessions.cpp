@@ -6,7 +6,7 @@
 
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
-#include "version/lock_texts.h"
+#include "version/texts/lock_texts.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -1,6 +1,6 @@
 #include "version/upkeep/unused_rows.h"
 
-#include "version/lock_texts.h"
+#include "version/texts/lock_texts.h"
 
 namespace lockkeeper::mysql {
 namespace {

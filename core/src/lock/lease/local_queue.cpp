@@ -1,9 +1,9 @@
-#include "lock/local_queue.h"
+#include "lock/lease/local_queue.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 
 namespace lockkeeper::detail {
 

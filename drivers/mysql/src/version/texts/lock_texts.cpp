@@ -1,4 +1,4 @@
-#include "version/lock_texts.h"
+#include "version/texts/lock_texts.h"
 
 #include "schema.h"
 

@@ -9,7 +9,7 @@
 
 #include "lockkeeper/internal/whole_number.h"
 #include "session/server_session.h"
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 // What the statements on the tables of locks and of shares have in common. A row of a lock is called l in
 // statements on both tables.

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/time_heap.h"
-#include "lock/local_queue.h"
-#include "lock/options.h"
+#include "lock/lease/local_queue.h"
+#include "lock/lease/options.h"
 #include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/listener.h"
@@ -21,7 +21,7 @@
 
 namespace lockkeeper::detail {
 
-class LeaseKeeper;
+struct Lease;
 
 std::size_t hashOf(const Token& token);
 
@@ -46,11 +46,26 @@ class OneByte {
   char byte_;
 };
 
+/// What a lease asks of the one that keeps it, the LeaseKeeper. Thread-safe.
+class LeaseHost {
+ public:
+  virtual ~LeaseHost() = default;
+
+  /// The outcome of a release that was posted, from the driver.
+  virtual void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept = 0;
+  virtual void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept = 0;
+
+  /// Fires when the lease is lost.
+  virtual std::stop_token lostToken(Lease& lease) noexcept = 0;
+  /// Whether the lease goes on although it seems to have ended; false: its loss is told.
+  virtual bool stillRuns(Lease& lease) = 0;
+};
+
 /// What the leases of one manager have in common, but those that are taken in a trace: each of them has a
 /// copy with that.
 struct LeaseContext {
   /// Not its owner: a Lock that was released keeps no manager alive.
-  const std::weak_ptr<LeaseKeeper> keeper;
+  const std::weak_ptr<LeaseHost> keeper;
   const std::shared_ptr<Clock> clock;
   const std::string owner;           ///< The engine's label.
   const std::size_t namespaceBytes;  ///< Of each key.

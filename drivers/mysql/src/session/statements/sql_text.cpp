@@ -1,4 +1,4 @@
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -7,7 +7,7 @@
 
 #include "decorators.h"
 #include "lock/keeper/unawaited_releases.h"
-#include "manager_fixture.h"
+#include "lock/manager_fixture.h"
 #include "no_threads.h"
 
 // Many locks on a slow store, slow callbacks, and what is left behind in an outage.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "lockkeeper/driver/clock.h"
-#include "session/sql_text.h"
+#include "session/statements/sql_text.h"
 
 // The rule for every transaction of more than one round trip: its first batch limits how long the server
 // waits for the next one, and its last batch restores the server's own limit. When the client is paused or

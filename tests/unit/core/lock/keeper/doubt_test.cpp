@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "decorators.h"
-#include "manager_fixture.h"
-#include "turns_driver.h"
+#include "lock/manager_fixture.h"
+#include "lock/turns_driver.h"
 
 namespace lockkeeper::testing {
 namespace {

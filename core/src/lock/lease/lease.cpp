@@ -1,9 +1,8 @@
-#include "lock/lease.h"
+#include "lock/lease/lease.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "lock/keeper/lease_keeper.h"
 #include "lockkeeper/trace/trace_scope.h"
 
 namespace lockkeeper::detail {

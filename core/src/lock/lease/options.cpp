@@ -1,4 +1,4 @@
-#include "lock/options.h"
+#include "lock/lease/options.h"
 
 #include <unistd.h>
 
