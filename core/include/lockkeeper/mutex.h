@@ -24,9 +24,9 @@ namespace lockkeeper {
 /// unlock() ends one lock: the one that the calling thread took last, or else, of all that are not unlocked
 /// yet, the one that was taken first.
 ///
-/// Its options' waitFor and stop are not used: lock() waits until it succeeds, the others as long as they
-/// say. lock() throws what LockManager::lock throws (Cancelled when the manager was stopped), the try
-/// functions what tryLock throws. After fork() the child holds nothing.
+/// Its options' waitFor and stop are not used: lock() waits as LockManager::lock() without a waitFor, the
+/// others as long as they say. lock() throws what LockManager::lock throws (Cancelled when the manager was
+/// stopped), the try functions what tryLock throws. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
   /// `manager` must outlive it. Sends nothing.
@@ -57,12 +57,19 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
 
   /// Releases the lock as ~Lock does: without waiting for the outcome where the store can do that. Does
   /// nothing when all are unlocked. Never throws, not even when the lock was lost meanwhile.
-  void unlock() noexcept;
+  void unlock() noexcept { unlock(Whose::anybodys); }
 
   /// The loss signal of the lock that unlock() would end; a token that never fires when all are unlocked.
-  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] std::stop_token lost() const { return lost(Whose::anybodys); }
 
  private:
+  friend class SharedMutex;  // whose readers have shares side by side: each thread ends its own
+
+  /// The lock that the calling thread took last, or else the first of all.
+  enum class Whose { own, anybodys };
+  void unlock(Whose whose) noexcept;
+  std::stop_token lost(Whose whose) const;
+
   using Seconds = std::chrono::duration<double>;  // which no length overflows
   static constexpr std::chrono::hours longestWait{24};
 
@@ -74,7 +81,7 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
     std::thread::id by;
     Lock lock;
   };
-  std::list<Held>::const_iterator toUnlock() const;
+  std::list<Held>::const_iterator toUnlock(Whose whose) const;
 
   LockManager& manager_;
   const std::string key_;

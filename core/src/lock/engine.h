@@ -107,6 +107,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void tellLine(Lease& lease, LocalQueue::Answer answer, Attempt& attempt);
   ClaimSteps::Time timeLeft(const Call& call, const Attempt& last) const;
   Instant outageEnd(const Call& call, const Attempt& last) const;
+  Instant latestAnswer(const Call& call, const Attempt& last) const;
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
   bool accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns);
   Lock held(std::shared_ptr<Lease> lease, Instant began, int attempts);

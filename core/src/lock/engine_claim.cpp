@@ -177,7 +177,7 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
     const AcquireRequest request{
         .claim = lease.claim(),
         .ttl = lease.ttl,
-        .deadline = std::min(attempt.began + options_.operationTimeout, latestEnd(call)),
+        .deadline = std::min(attempt.began + options_.operationTimeout, latestAnswer(call, attempt)),
         .resend = steps.isResend(),
         .turns = isFollowed ? mostTurns : std::uint8_t{1},
         .ahead = call.terms.ahead,
@@ -250,12 +250,18 @@ void Engine::pauseBetween(Lease& lease, const Call& call, ClaimSteps& steps, Bac
 ClaimSteps::Time Engine::timeLeft(const Call& call, const Attempt& last) const {
   if (call.stop.stop_requested()) return {};
   const Instant at = now();
-  return {.forMore = at < std::min(call.waitUntil, outageEnd(call, last)), .forDoubt = at < latestEnd(call)};
+  return {.forMore = at < std::min(call.waitUntil, outageEnd(call, last)),
+          .forDoubt = at < latestAnswer(call, last)};
 }
 
 // When the call gives up unless the store answers before.
 Instant Engine::outageEnd(const Call& call, const Attempt& last) const {
   return LocalQueue::endOfOutage(last.unansweredSince, call.began, call.longestOutage);
+}
+
+// An attempt that began before the call had to give up is cleared up for one operationTimeout more.
+Instant Engine::latestAnswer(const Call& call, const Attempt& last) const {
+  return std::min(latestEnd(call), saturatingAdd(outageEnd(call, last), options_.operationTimeout));
 }
 
 AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& call) {

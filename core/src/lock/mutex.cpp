@@ -39,25 +39,27 @@ void Mutex::keep(Lock held) {
 }
 
 // Under the mutex.
-std::list<Mutex::Held>::const_iterator Mutex::toUnlock() const {
+std::list<Mutex::Held>::const_iterator Mutex::toUnlock(Whose whose) const {
   const auto own = std::find_if(held_.rbegin(), held_.rend(),
                                 [](const Held& each) { return each.by == std::this_thread::get_id(); });
-  return own == held_.rend() ? held_.begin() : std::prev(own.base());
+  if (own != held_.rend()) return std::prev(own.base());
+  return whose == Whose::anybodys ? held_.begin() : held_.end();
 }
 
 // In a forked child, the mutex may be held for ever by a thread that is not there.
-void Mutex::unlock() noexcept {
+void Mutex::unlock(Whose whose) noexcept {
   if (forkGuard_.inherited()) return;
   std::list<Held> ended;
   std::unique_lock guard(mutex_);
-  if (!held_.empty()) ended.splice(ended.end(), held_, toUnlock());
+  if (const auto found = toUnlock(whose); found != held_.end()) ended.splice(ended.end(), held_, found);
   guard.unlock();  // The end of the Lock is I/O.
 }
 
-std::stop_token Mutex::lost() const {
+std::stop_token Mutex::lost(Whose whose) const {
   if (forkGuard_.inherited()) return {};
   const std::lock_guard guard(mutex_);
-  return held_.empty() ? std::stop_token() : toUnlock()->lock.lost();
+  const auto found = toUnlock(whose);
+  return found == held_.end() ? std::stop_token() : found->lock.lost();
 }
 
 struct ReentrantLock::State {

@@ -21,8 +21,8 @@ SharedMutex::SharedMutex(LockManager& manager, std::string key, LockOptions opti
 }
 
 std::stop_token SharedMutex::lost() const {
-  std::stop_token writing = whole_.lost();
-  return writing.stop_possible() ? writing : shared_.lost();
+  std::stop_token writing = whole_.lost(Mutex::Whose::own);
+  return writing.stop_possible() ? writing : shared_.lost(Mutex::Whose::own);
 }
 
 }  // namespace lockkeeper

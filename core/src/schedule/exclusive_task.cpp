@@ -69,7 +69,10 @@ TaskOutcome ExclusiveTask::attempt(const std::stop_token& stop, Instant began, s
       outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
     }
   } catch (const std::exception& error) {
-    failure = error.what();
+    try {
+      failure = error.what();
+    } catch (const std::bad_alloc&) {  // then nobody is told why
+    }
     return TaskOutcome::storeFailed;
   }
   return lock ? work(*lock, began, stop) : outcome;

@@ -189,17 +189,23 @@ void TickLoop::tryAgain(sys_seconds tick) {
 TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   const Instant began = clock().now();
   const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
-  if (claimed_ != tick) {
+  // A claim of which the store may have forgotten the lock is no claim any more.
+  if (claimed_ != tick || began >= claimedUntil_) {
+    claimed_.reset();
     const Attempt claimed = claim(tick, latest, began);
     if (claimed != Attempt::run) return claimed;
     claimed_ = tick;
+    claimedUntil_ = saturatingAdd(began, keptFor(latest, options_) * 9 / 10);
   }
   if (clock().wallNow() > tick + latest + slowestClaim) {
     // Whoever ran it may have claimed it so long ago that the store has forgotten.
     tellMissed(tick, "its lock was granted too late");
     return Attempt::notRun;
   }
-  return runClaimed(tick, began);
+  const Attempt outcome = runClaimed(tick, began);
+  // The same tick comes again when the clock is set back: whoever runs it then has to claim it.
+  if (outcome != Attempt::storeFailed) claimed_.reset();
+  return outcome;
 }
 
 /// Takes the tick's lock and leaves it taken. `run` when this process is to run the tick.

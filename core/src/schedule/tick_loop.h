@@ -68,7 +68,8 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   std::chrono::sys_seconds due_{};                     // the first one after it
   std::optional<std::chrono::sys_seconds> failed_{};   // the due one, when the store has failed at it,
   Instant askAgainAt_ = Instant::min();                // and when it is asked again
-  std::optional<std::chrono::sys_seconds> claimed_{};  // the last tick whose lock this process has taken
+  std::optional<std::chrono::sys_seconds> claimed_{};  // the tick whose lock this process has taken,
+  Instant claimedUntil_ = Instant::min();              // and until when the store surely keeps it
   Instant givenBackAt_ = Instant::min();
   bool setBack_ = false;  // the wall clock, behind what is done with
   Backoff pauses_;

@@ -117,13 +117,16 @@ bool isUri(std::string_view text) {
   return scheme != std::string_view::npos && scheme > 0 && text.substr(scheme).starts_with("://");
 }
 
-/// The value of a parameter may be a URI of its own, which may have a login.
+/// The value of a parameter may be a URI of its own, which may have a login, or the path of a file.
 void refuseLaterAt(std::string_view path, std::string_view query) {
   bool refused = path.find('@') != std::string_view::npos;
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    if (pair.find('@') != std::string_view::npos && !isUri(pair.substr(pair.find('=') + 1))) refused = true;
+    const std::string_view name = pair.substr(0, pair.find('='));
+    const std::string_view value = pair.substr(std::min(name.size() + 1, pair.size()));
+    const bool isPath = name.ends_with("File") && value.starts_with('/');
+    if (pair.find('@') != std::string_view::npos && !isPath && !isUri(value)) refused = true;
   }
   if (!refused) return;
   throw ConfigError(

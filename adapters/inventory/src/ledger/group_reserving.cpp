@@ -169,7 +169,7 @@ std::vector<std::string> GroupReserving::skusToHold() {
   std::set<std::string> skus;
   for (const CartLine& each : cart.cart) skus.insert(each.sku);
   if (cart.replaces) {
-    cart.formerSkus.clear();
+    // Those of a former attempt stay: its COMMIT may have been carried out.
     Transaction transaction = database_.begin(Access::read, latest_);
     ReservationTables reservations(transaction, database_.dialect());
     for (ReservedLine& each : reservations.lines({&cart.id, 1})) {

@@ -96,7 +96,12 @@ void GroupBooking::commit(Transaction& transaction) {
   const std::string reason = database_.display() + ": the COMMIT of several orders was broken off";
   undone_ = std::make_exception_ptr(StoreUnavailable(reason));
   doubt_ = std::make_exception_ptr(OutcomeUnknown(reason));
-  transaction.commit();
+  try {
+    transaction.commit();
+  } catch (const StoreUnavailable&) {
+    doubt_ = nullptr;  // it was not sent
+    throw;
+  }
   doubt_ = nullptr;
 }
 

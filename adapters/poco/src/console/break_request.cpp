@@ -32,6 +32,8 @@ constexpr std::chrono::seconds longestWait{10};
 constexpr std::size_t longestShown = 200;
 constexpr std::chrono::seconds bound{5};
 constexpr std::chrono::seconds afterWrong{1};
+// Beyond that, nobody has to wait: those many would keep out the one who knows the password.
+constexpr std::size_t mostPeers = 1024;
 
 Instant within() { return saturatingAdd(systemClock()->now(), bound); }
 
@@ -135,12 +137,13 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
     return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This page is out of date: reload it."};
   }
   const bool hasPassword = request.has("Authorization");
-  if (hasPassword && !mayTryPassword()) {
+  const std::string peer = request.clientAddress().host().toString();
+  if (hasPassword && !mayTryPassword(peer)) {
     return {HTTPResponse::HTTP_TOO_MANY_REQUESTS, "Too Many Requests",
             "A wrong password was sent a moment ago: try again in a second."};
   }
   const std::string user = operatorOf_(request);
-  if (hasPassword && !user.empty()) nextPassword_ = Instant{};
+  if (hasPassword && !user.empty()) passwordWasRight(peer);
   if (user.empty()) {
     return {HTTPResponse::HTTP_UNAUTHORIZED, "Unauthorized", "Only operators may break locks: log in."};
   }
@@ -171,10 +174,16 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
   }
 }
 
-bool BreakRequests::mayTryPassword() const {
+bool BreakRequests::mayTryPassword(const std::string& peer) const {
   const Instant now = systemClock()->now();
-  Instant next = nextPassword_;
-  return next <= now && nextPassword_.compare_exchange_strong(next, now + afterWrong);
+  const std::lock_guard guard(mutex_);
+  std::erase_if(nextPasswords_, [&](const auto& each) { return each.second <= now; });
+  return nextPasswords_.size() >= mostPeers || nextPasswords_.emplace(peer, now + afterWrong).second;
+}
+
+void BreakRequests::passwordWasRight(const std::string& peer) const {
+  const std::lock_guard guard(mutex_);
+  nextPasswords_.erase(peer);
 }
 
 BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {

@@ -39,6 +39,8 @@ template <class Take>
 BodyEnd readWithin(HTTPServerRequest& request, std::streamsize most, std::chrono::microseconds time,
                    Take take) {
   std::istream& stream = request.stream();
+  // A handler that has found no number in it, say, has not read it to its end.
+  if (!stream.bad()) stream.clear();
   Poco::Net::StreamSocket* const socket = socketOf(request);
   const Poco::Timespan usual = socket == nullptr ? Poco::Timespan() : socket->getReceiveTimeout();
   const Poco::Clock begun;

@@ -51,7 +51,7 @@ class LOCKKEEPER_CORE_EXPORT SharedMutex {
   [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<OtherClock, Duration>& until) {
     return shared_.try_lock_until(until);
   }
-  void unlock_shared() noexcept { shared_.unlock(); }
+  void unlock_shared() noexcept { shared_.unlock(Mutex::Whose::own); }
   /// @}
 
   /// The calling thread's loss signal, as a writer or a reader; a token that never fires when it is neither.

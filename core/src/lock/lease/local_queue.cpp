@@ -158,6 +158,12 @@ bool LocalQueue::Turn::isFollowed() const noexcept {
   return hasWaiters();
 }
 
+Instant LocalQueue::Turn::unansweredSince() const noexcept {
+  if (shard_ == nullptr) return Instant::max();
+  const std::lock_guard held(shard_->mutex);
+  return line_ ? line_->unansweredSince : Instant::max();
+}
+
 void LocalQueue::Turn::attemptEnded(Answer answer, Instant unansweredSince) noexcept {
   if (shard_ == nullptr) return;
   const std::lock_guard held(shard_->mutex);

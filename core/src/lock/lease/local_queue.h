@@ -157,7 +157,7 @@ class LocalQueue::Turn {
 
   /// What the one before it in line has told last; Instant::max() if nobody was before it. To be asked by the
   /// one that has the turn.
-  Instant unansweredSince() const noexcept { return line_ ? line_->unansweredSince : Instant::max(); }
+  Instant unansweredSince() const noexcept;
 
   /// Whether somebody is in line behind.
   bool isFollowed() const noexcept;

@@ -100,6 +100,10 @@ local function grant(waiter, entry, permits, caller)
   end
   local weight, limit = shareOf(waiter)
   if weight then
+    -- Of a claim that was sent again, beside its place in the queue, the share is counted already.
+    if permits.limit and redis.call('ZSCORE', KEYS[1], waiter) then
+      weight = 0
+    end
     if not permits.limit then
       redis.call('DEL', KEYS[1])
     end
@@ -239,6 +243,10 @@ if forShare and permits and permits.limit then
 end
 local ttl, kept = tonumber(ARGV[6]), ARGV[7]
 if own then
+  -- It may have a place in the queue, too, after a reply that was lost.
+  if hasQueue() then
+    remove(ARGV[2])
+  end
   if forShare then
     redis.call('ZADD', KEYS[1], now + ttl, ARGV[2])
     endWithTheLast(now)

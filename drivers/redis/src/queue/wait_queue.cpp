@@ -202,9 +202,24 @@ WaitQueue::Look WaitQueue::lookIn(const Place& place, const AcquireRequest& requ
           .isNew = items[3].isInteger(1)};
 }
 
+// Whatever is known of the user's rights: what was refused may have been for another key.
 void WaitQueue::leave(const Place& place) {
   try {
-    release(place, store_.oneTimeout());
+    const Instant deadline = store_.oneTimeout();
+    const RequestPool::Loan request = store_.requests.take();
+    store_.executeScripts(*request, deadline, [&](Request& call, Script::By by) {
+      place.addTo(call, by, place.releaseOperation(), place.value);
+    });
+    const Reply& reply = request->reply(0);
+    if (isError(reply, "NOPERM")) {
+      if (place.share) store_.refuse(reply, permitPermissions);
+      releaseAlone(place, deadline);
+    } else if (isOnItsWay(reply)) {
+      throw WithdrawalUnknown(
+          "the key's slot is on its way to another node; the claim may still be in the queue");
+    } else {
+      store_.flagOf(*request);
+    }
   } catch (const StoreUnavailable& error) {
     stillQueued(error);
   } catch (const OutcomeUnknown& error) {

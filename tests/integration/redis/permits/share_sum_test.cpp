@@ -21,8 +21,7 @@ constexpr std::string_view walk = R"lua(
     local weight, limit = string.match(value, '@(%d+)/(%d+)$')
     local ttl, which = isOneOf(4) and '1' or '60000', math.random(8)
     if which <= 3 then
-      local again = which > 1 and 'again' or ''
-      return 'acquire ' .. again, acquire(KEYS, {value, ttl, weight, limit, again, '1000', isOneOf(4) and 'ahead' or ''})
+      return 'acquire', acquire(KEYS, {value, ttl, weight, limit, '1000', isOneOf(4) and 'ahead' or ''})
     elseif which <= 5 then
       return 'wait', queue(KEYS, {'waitShare', value, '1', '', '', ttl, '0'})
     elseif which == 6 then

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <set>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/backoff.h"
 #include "session/reply_fault.h"
 #include "version/texts/lock_texts.h"
 
@@ -14,6 +16,8 @@ namespace {
 // More than a driver can have open at once. Beyond that, the oldest are forgotten: their server has been
 // away for long.
 constexpr std::size_t mostRemembered = 1024;
+
+constexpr std::chrono::milliseconds betweenLooks{10};
 
 }  // namespace
 
@@ -41,12 +45,15 @@ void GivenUpSessions::end(SessionPool::Use& use, Instant deadline) {
   const std::string search = "SELECT ID FROM information_schema.PROCESSLIST WHERE " + isOneOf(here);
   try {
     // A session that was ended is in the list until its statement has been undone.
+    std::set<std::string> killed;
     while (true) {
       const auto rows = use.ask(search, deadline).rows;
       if (rows.empty()) break;
       for (const Reply::Row& row : rows) {
+        const std::string id = row.at(0).value_or("");
+        if (!killed.insert(id).second) continue;
         try {
-          use.ask("KILL " + row.at(0).value_or(""), deadline);
+          use.ask("KILL " + id, deadline);
         } catch (const Refused&) {
           // It has just ended by itself.
         }
@@ -54,6 +61,7 @@ void GivenUpSessions::end(SessionPool::Use& use, Instant deadline) {
       if (use.clock().now() >= deadline) {
         throw StoreUnavailable("mysql+version: the server still carries out a statement that was given up");
       }
+      pauseUntil(use.clock(), std::min(use.clock().now() + betweenLooks, deadline));
     }
   } catch (const OutcomeUnknown& lost) {
     throw StoreUnavailable(lost.what());  // nothing has been asked for yet
