@@ -77,6 +77,7 @@ Status statusOf(ReservationState state) {
     case ReservationState::expired:
       return HTTPResponse::HTTP_GONE;
     case ReservationState::soldOut:
+    case ReservationState::differs:
       return HTTPResponse::HTTP_CONFLICT;
     case ReservationState::unknownSku:
     case ReservationState::unknownId:
