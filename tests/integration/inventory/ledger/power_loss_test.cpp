@@ -93,7 +93,7 @@ class PowerCut : public ::testing::TestWithParam<Brand> {
 TEST_P(PowerCut, LosesNothingThatWasTold) {
   shopUntilThePowerGoes();
   for (const auto& [id, state] : answers.carts) {
-    EXPECT_EQ(service.reserve({{"pen", 1}}, 1h, id).state, state) << id;
+    EXPECT_EQ(service.reserve({{"pen", 2}, {"ink", 1}}, 1h, id).state, state) << id;
   }
   for (const auto& [id, ordered] : answers.orders) {
     EXPECT_EQ(ordered, Deduction::deducted) << id;

@@ -77,7 +77,9 @@ TEST_F(StockOfAGroup, IsThereAfterItsPrimaryWasKilled) {
 
   for (const auto& cart : answers.carts) {
     const std::string& id = cart.first;
-    succeedsInTheEnd([&] { EXPECT_EQ(service.reserve({{"pen", 1}}, 1h, id).state, cart.second) << id; });
+    succeedsInTheEnd([&] {
+      EXPECT_EQ(service.reserve({{"pen", 2}, {"ink", 1}}, 1h, id).state, cart.second) << id;
+    });
   }
   for (const auto& order : answers.orders) {
     const std::string& id = order.first;
