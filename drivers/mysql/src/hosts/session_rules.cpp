@@ -44,6 +44,8 @@ std::vector<Pin> pins(const SessionRules& rules) {
       {"sort_buffer_size", "262144", "262144"},
       // Our waits have limits of their own.
       {"max_statement_time", "0", "0.000000", "M!100100"},
+      // The list of sessions is a temporary table on the disk.
+      {"tmp_disk_table_size", "18446744073709551615", "18446744073709551615", "M!100500"},
       {"max_session_mem_used", "9223372036854775807", "9223372036854775807", "M!100107"},
       {"check_constraint_checks", "1", "ON", "M!100201"},
       // Or the rows of long lists are found, and locked, in another order than by their index.

@@ -124,6 +124,7 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // With other columns, because some proxies answer the bare question themselves. With a limit, because the
   // server's own one may be no row.
   const Reply& reply = query(
+      "/*M!100500 SET STATEMENT tmp_disk_table_size=18446744073709551615 FOR */ "
       "SELECT CONNECTION_ID(),@@version,"
       "(SELECT HOST FROM information_schema.PROCESSLIST WHERE ID=CONNECTION_ID()) LIMIT 1",
       deadline);
