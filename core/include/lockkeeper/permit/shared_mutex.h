@@ -39,7 +39,8 @@ class LOCKKEEPER_CORE_EXPORT SharedMutex {
   void unlock() noexcept { whole_.unlock(); }
   /// @}
 
-  /// The readers': as LockManager::lockShared().
+  /// The readers': as LockManager::lockShared(). Each thread ends its own share: unlock_shared() does nothing
+  /// on one that has none.
   /// @{
   void lock_shared() { shared_.lock(); }
   [[nodiscard]] bool try_lock_shared() { return shared_.try_lock(); }

@@ -101,6 +101,25 @@ TEST_F(SharedMutexTest, AReaderIsToldOfItsLossAndOthersReadOn) {
   prices.unlock_shared();
 }
 
+TEST_F(SharedMutexTest, AReaderIsShownItsOwnLossBesideALaterWriter) {
+  prices.lock_shared();
+  ASSERT_TRUE(store->breakLock("prices", {}));
+  listener->await("lost: not the owner any more prices", 1);
+  std::thread([&] { prices.lock(); }).join();
+  EXPECT_TRUE(prices.lost().stop_requested());
+  prices.unlock();
+  prices.unlock_shared();
+}
+
+TEST_F(SharedMutexTest, AThreadWithoutAShareEndsNobodyElses) {
+  prices.lock_shared();
+  std::thread([&] { prices.unlock_shared(); }).join();
+  EXPECT_FALSE(elsewhere.try_lock());
+  prices.unlock_shared();
+  EXPECT_TRUE(elsewhere.try_lock());
+  elsewhere.unlock();
+}
+
 TEST_F(SharedMutexTest, AReadersFenceRefusesWhatALaterWriterHasWritten) {
   const auto before = other.lock("prices").fence();
   const auto read = other.lockShared("prices").fence();

@@ -94,6 +94,8 @@ TEST(StoreUri, RefusesAnAtBehindTheHosts) {
         << wrong;
   }
   EXPECT_EQ(StoreUri::parse("redis+unix:///a%40b?c=d%40e").path(), "/a@b");
+  const std::string credential = "/run/credentials/lockkeeper@report.service/store";
+  EXPECT_EQ(StoreUri::parse("redis://h/0?passwordFile=" + credential).parameter("passwordFile"), credential);
   EXPECT_EQ(StoreUri::parse("redlock://a,b?fenceStore=redis://:p@c").parameter("fenceStore"), "redis://:p@c");
 }
 
