@@ -355,7 +355,7 @@ class Console(unittest.TestCase):
             self.assertIn("Store", page.run("document.querySelector('#agreed .view').textContent"))
             self.assertTrue(page.run("document.querySelector('#migrations').hidden"), "this process takes no part in it")
             lockkeeper([LOCKKEEPER, "migrate", "advance", "<b>* = modern", "--config", config])
-            page.wait(f"({row})[1] === '* = both, on the way to <b>* = modern, * = both'", "the way")
+            page.wait(f"({row})[1] === '* = both, on the way to <b>* = modern, * = legacy'", "the way")
             self.assertEqual(page.complaints(), [])
         with Page(self.url) as page:
             page.wait("document.querySelector('#health').textContent.startsWith('up')", "the first look")
