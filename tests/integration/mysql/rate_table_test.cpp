@@ -206,18 +206,6 @@ TEST_P(RateTableTest, ACallerWhoLeavesLeavesTheLineForTheRow) {
   EXPECT_EQ(store.status("Innodb_row_lock_current_waits"), 0);
 }
 
-/// The time of a process that is paused.
-class StoppedClock final : public Clock {
- public:
-  Instant now() const noexcept override { return now_; }
-  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
-    systemClock()->wait(held, wakeUp, saturatingAdd(systemClock()->now(), until - now_));
-  }
-
- private:
-  const Instant now_ = systemClock()->now();
-};
-
 // One that is paused, or whose host has gone: the server hears nothing more, not even a goodbye.
 TEST_P(RateTableTest, AClientThatFallsSilentAmongItsRoundTripsKeepsNoRow) {
   FaultProxy proxy(store.server.port());

@@ -3,12 +3,15 @@
 #include <Poco/Data/Session.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "claimant.h"
 #include "database_server.h"
 #include "fault_proxy.h"
+#include "lockkeeper/driver/clock.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/error.h"
 #include "wait_until.h"
@@ -57,5 +60,17 @@ class VersionTest : public ::testing::TestWithParam<Brand> {
 };
 
 inline std::string brandName(const ::testing::TestParamInfo<Brand>& info) { return nameOf(info.param); }
+
+/// The time of a process that is paused.
+class StoppedClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    systemClock()->wait(held, wakeUp, saturatingAdd(systemClock()->now(), until - now_));
+  }
+
+ private:
+  const Instant now_ = systemClock()->now();
+};
 
 }  // namespace lockkeeper::test

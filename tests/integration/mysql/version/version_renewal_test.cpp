@@ -109,22 +109,10 @@ TEST_P(VersionRenewal, AnAnswerThatComesTooLateIsNotTakenForThatOfTheNextCall) {
   EXPECT_FALSE(granted(result.get()));
 }
 
-/// The time of a process that is paused.
-class PausedClock final : public Clock {
- public:
-  Instant now() const noexcept override { return now_; }
-  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
-    systemClock()->wait(held, wakeUp, saturatingAdd(systemClock()->now(), until - now_));
-  }
-
- private:
-  const Instant now_ = systemClock()->now();
-};
-
 TEST_P(VersionRenewal, AProcessThatIsPausedWhileItRenewsKeepsNoRow) {
   const auto held = acquired(*store.direct, 2);
   Environment paused;
-  paused.clock = std::make_shared<PausedClock>();
+  paused.clock = std::make_shared<StoppedClock>();
   const auto driver = openVersion(store.database, store.proxy.port(), "", paused);
   (void)driver->holder("logs in", paused.clock->now() + 2s);
   Poco::Data::Session blocker = store.session();
