@@ -1,0 +1,133 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <poll.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "simulation/machine/scheduler.h"
+
+namespace lockkeeper::simulation {
+
+class Connection;
+
+/// The server's end of a connection.
+class Session {
+ public:
+  virtual ~Session() = default;
+  /// Bytes have come from the client.
+  virtual void receive(std::string_view bytes) = 0;
+};
+
+/// A program that listens at an address.
+class Server {
+ public:
+  virtual ~Server() = default;
+  /// Null when it refuses.
+  virtual std::unique_ptr<Session> accept(Connection& connection) = 0;
+};
+
+/// How often what goes wrong, by itself, on the way of one piece of bytes.
+struct LinkFaults {
+  double slow = 0;  ///< It takes up to `slowest`.
+  Time slowest = 3 * second;
+  double torn = 0;  ///< The connection is reset after some of it.
+};
+
+/// A connection as both ends see it. The bytes of one direction come in their order, later or never.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(class Network& network, int process) : network_(network), process_(process) {}
+
+  /// By the server's end.
+  void reply(std::string_view bytes);
+  /// By the server's end: nothing more comes. What is on its way arrives.
+  void close();
+  int process() const noexcept { return process_; }
+
+ private:
+  friend class Network;
+  enum class State { idle, connecting, open, refused, reset };
+
+  Network& network_;
+  const int process_;
+  int descriptor_ = -1;  // -1: the client has closed it
+  State state_ = State::idle;
+  std::pair<std::uint32_t, std::uint16_t> address_;
+  std::unique_ptr<Session> session_;
+  std::string incoming_;
+  bool ended_ = false;  // after `incoming_` there is no more
+  Time lastThere_ = 0;
+  Time lastBack_ = 0;
+};
+
+/// The network of a run, and the descriptors of its processes (interpose_sockets.cpp).
+class Network {
+ public:
+  /// One at a time is the network of a scheduler's threads.
+  explicit Network(Scheduler& scheduler);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  ~Network();
+  static Network* ofThisThread() noexcept;
+
+  void listen(std::uint32_t ip, std::uint16_t port, Server& server) { servers_[{ip, port}] = &server; }
+
+  LinkFaults faults;
+
+  /// Bytes between a process and an address are on their way until then, at least.
+  void hold(int process, std::uint32_t ip, Time until) { held_[{process, ip}] = until; }
+  /// Resets the connections of an address whose server dies.
+  void resetAll(std::uint32_t ip, std::uint16_t port);
+  /// How many connections were torn or reset, and how many pieces of bytes were slow.
+  std::uint64_t torn() const noexcept { return torn_; }
+  std::uint64_t slow() const noexcept { return slow_; }
+
+  /// @{ The system calls, on descriptors of this network. They return as those do, with errno.
+  bool has(int descriptor) const { return connections_.count(descriptor) + events_.count(descriptor) > 0; }
+  int openSocket();
+  int openEvent(std::uint64_t count);
+  int connect(int descriptor, const sockaddr_in& address);
+  int socketError(int descriptor) const;
+  ssize_t send(int descriptor, std::string_view bytes);
+  ssize_t receive(int descriptor, char* out, std::size_t length, bool keep);
+  ssize_t readEvent(int descriptor, std::uint64_t& count);
+  void writeEvent(int descriptor, std::uint64_t count);
+  bool isEvent(int descriptor) const { return events_.count(descriptor) > 0; }
+  void shutdown(int descriptor);
+  void forget(int descriptor);
+  int poll(pollfd* descriptors, std::size_t count, Time until);
+  /// @}
+
+ private:
+  friend class Connection;
+  struct Poller {
+    const pollfd* descriptors;
+    std::size_t count;
+  };
+
+  int placeholder();
+  short readiness(const pollfd& asked) const;
+  void changed(int descriptor);
+  void reset(Connection& connection);
+  Time arrival(const Connection& connection, Time& last);
+  bool tears();
+  Connection& at(int descriptor) const { return *connections_.at(descriptor); }
+
+  Scheduler& scheduler_;
+  std::map<std::pair<std::uint32_t, std::uint16_t>, Server*> servers_;
+  std::map<int, std::shared_ptr<Connection>> connections_;
+  std::map<int, std::uint64_t> events_;
+  std::map<std::pair<int, std::uint32_t>, Time> held_;
+  std::vector<Poller*> pollers_;
+  std::uint64_t torn_ = 0;
+  std::uint64_t slow_ = 0;
+};
+
+}  // namespace lockkeeper::simulation

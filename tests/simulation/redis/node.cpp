@@ -1,0 +1,191 @@
+#include "simulation/redis/node.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <utility>
+
+namespace lockkeeper::simulation {
+namespace {
+
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+/// Takes the first whole command out of `bytes`; false when there is none yet.
+bool takeCommand(std::string& bytes, Words& words) {
+  std::size_t at = 0;
+  const auto number = [&](char mark, std::size_t& value) {
+    const std::size_t end = bytes.find("\r\n", at);
+    if (end == std::string::npos || bytes[at] != mark) return false;
+    value = std::stoul(bytes.substr(at + 1, end - at - 1));
+    at = end + 2;
+    return true;
+  };
+  std::size_t count = 0;
+  if (bytes.empty() || !number('*', count)) return false;
+  words.clear();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t length = 0;
+    if (at >= bytes.size() || !number('$', length) || bytes.size() < at + length + 2) return false;
+    words.push_back(bytes.substr(at, length));
+    at += length + 2;
+  }
+  bytes.erase(0, at);
+  return true;
+}
+
+}  // namespace
+
+class RedisNode::Client final : public Session {
+ public:
+  Client(RedisNode& node, Connection& connection) : node_(node), connection_(connection) {}
+  ~Client() override {
+    for (auto& [channel, listeners] : node_.channels_) listeners.erase(this);
+  }
+
+  void receive(std::string_view bytes) override {
+    received_ += bytes;
+    Words words;
+    std::string replies;
+    while (takeCommand(received_, words)) {
+      ++node_.commands_;
+      replies += answer(words);
+    }
+    if (!replies.empty()) connection_.reply(replies);
+  }
+
+  void push(const std::string& channel, const std::string& message, bool sharded) {
+    connection_.reply(RedisReply::array({RedisReply::bulk(sharded ? "smessage" : "message"),
+                                         RedisReply::bulk(channel), RedisReply::bulk(message)})
+                          .encoded());
+  }
+
+ private:
+  std::string answer(const Words& words) {
+    const std::string name = upper(words[0]);
+    const bool adds = name == "SUBSCRIBE" || name == "SSUBSCRIBE";
+    if (!adds && name != "UNSUBSCRIBE" && name != "SUNSUBSCRIBE") {
+      if (name == "PING" && listening_ > 0) {
+        return RedisReply::array({RedisReply::bulk("pong"), RedisReply::bulk("")}).encoded();
+      }
+      return node_.execute(*this, words).encoded();
+    }
+    std::string replies;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      auto& listeners = node_.channels_[words[i]];
+      if (adds) {
+        listening_ += listeners.insert(this).second ? 1 : 0;
+      } else {
+        listening_ -= static_cast<std::int64_t>(listeners.erase(this));
+      }
+      std::string kind = words[0];
+      std::transform(kind.begin(), kind.end(), kind.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      replies +=
+          RedisReply::array({RedisReply::bulk(kind), RedisReply::bulk(words[i]), RedisReply::of(listening_)})
+              .encoded();
+    }
+    return replies;
+  }
+
+  RedisNode& node_;
+  Connection& connection_;
+  std::string received_;
+  std::int64_t listening_ = 0;
+};
+
+RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip)
+    : scheduler_(scheduler), network_(network), ip_(ip), keys_([this] { return micros(); }) {
+  network.listen(ip, 6379, *this);
+  restart(true);
+}
+
+void RedisNode::restart(bool empty) {
+  network_.resetAll(ip_, 6379);
+  channels_.clear();
+  if (empty) keys_.clear();
+  hasChanged_ = scripts_ && hasChangedScripts();
+  scripts_ = std::make_unique<ScriptEngine>([this](const Words& words) { return callOfScript(words); });
+  scripts_->change(change_.first, change_.second);
+  runId_.clear();
+  for (int i = 0; i < 40; ++i) runId_ += "0123456789abcdef"[scheduler_.upTo(15)];
+}
+
+void RedisNode::changeScripts(std::string from, std::string to) {
+  change_ = {std::move(from), std::move(to)};
+  scripts_->change(change_.first, change_.second);
+}
+
+std::int64_t RedisNode::micros() const { return (scheduler_.wallTime(0) + wallOffset_) / microsecond; }
+
+std::unique_ptr<Session> RedisNode::accept(Connection& connection) {
+  if (stoppedUntil_ > scheduler_.now()) return nullptr;
+  return std::make_unique<Client>(*this, connection);
+}
+
+std::string RedisNode::info() const {
+  return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + runId_ +
+         "\r\nuptime_in_seconds:1000\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
+         "# Persistence\r\nloading:0\r\naof_enabled:1\r\n# "
+         "Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
+         "# Cluster\r\ncluster_enabled:0\r\n";
+}
+
+RedisReply RedisNode::execute(Client& /*client*/, const Words& words) {
+  Words named = words;
+  named[0] = upper(named[0]);
+  if (named[0] == "EVAL" || named[0] == "EVALSHA") return executeScript(named, named[0] == "EVALSHA");
+  if (named[0] == "CLIENT" || named[0] == "SELECT" || named[0] == "AUTH") return RedisReply::ok();
+  if (named[0] == "CONFIG")
+    return RedisReply::array({RedisReply::bulk("appendfsync"), RedisReply::bulk("everysec")});
+  if (named[0] == "PING") return RedisReply::status("PONG");
+  return callOfScript(named);
+}
+
+RedisReply RedisNode::executeScript(const Words& words, bool bySha1) {
+  std::string sha1 = words.at(1);
+  if (!bySha1) {
+    const RedisReply loaded = scripts_->load(words[1]);
+    if (loaded.kind == RedisReply::Kind::error) return loaded;
+    sha1 = loaded.text;
+  }
+  if (!scripts_->knows(sha1)) return RedisReply::error("NOSCRIPT No matching script. Please use EVAL.");
+  const auto keys = static_cast<std::ptrdiff_t>(redisInteger(words.at(2)).value_or(0));
+  return scripts_->evaluate(sha1, {words.begin() + 3, words.begin() + 3 + keys},
+                            {words.begin() + 3 + keys, words.end()});
+}
+
+RedisReply RedisNode::callOfScript(const Words& words) {
+  if (outOfMemory && Keyspace::writes(words[0]) && words[0] != "DEL" && words[0] != "PEXPIRE") {
+    return RedisReply::error("OOM command not allowed when used memory > 'maxmemory'.");
+  }
+  if (const auto reply = keys_.execute(words)) return *reply;
+  if (words[0] == "PUBLISH" || words[0] == "SPUBLISH") return publish(words.at(1), words.at(2));
+  if (words[0] == "PUBSUB") return subscribers(words);
+  if (words[0] == "INFO") return RedisReply::bulk(info());
+  if (words[0] == "WAIT") return RedisReply::of(0);
+  return RedisReply::error("ERR unknown command '" + words[0] + "'");
+}
+
+RedisReply RedisNode::publish(const std::string& channel, const std::string& message) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return RedisReply::of(0);
+  for (Client* const each : found->second) each->push(channel, message, false);
+  return RedisReply::of(static_cast<std::int64_t>(found->second.size()));
+}
+
+RedisReply RedisNode::subscribers(const Words& words) const {
+  RedisReply all = RedisReply::array();
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const auto found = channels_.find(words[i]);
+    all.items.push_back(RedisReply::bulk(words[i]));
+    all.items.push_back(
+        RedisReply::of(found == channels_.end() ? 0 : static_cast<std::int64_t>(found->second.size())));
+  }
+  return all;
+}
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "simulation/machine/scheduler.h"
+#include "simulation/network/network.h"
+#include "simulation/redis/keyspace.h"
+#include "simulation/redis/script_engine.h"
+
+namespace lockkeeper::simulation {
+
+/// One Redis 7.0 server: its keys, scripts, channels and connections, on a wall clock of its own.
+class RedisNode final : public Server {
+ public:
+  RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip);
+
+  std::unique_ptr<Session> accept(Connection& connection) override;
+
+  /// The server ends at once and starts again, without its data when `empty`.
+  void restart(bool empty);
+  /// Refuses connections until then.
+  void stopUntil(Time time) { stoppedUntil_ = time; }
+  /// Sets its wall clock forward, or back.
+  void stepClock(Time length) { wallOffset_ += length; }
+  /// Its answers to commands that write are errors while it has no memory left.
+  bool outOfMemory = false;
+
+  /// A change in its scripts (ScriptEngine::change()), kept when it restarts.
+  void changeScripts(std::string from, std::string to);
+  bool hasChangedScripts() const noexcept { return hasChanged_ || scripts_->hasChanged(); }
+
+  Keyspace& keys() noexcept { return keys_; }
+  std::uint64_t commands() const noexcept { return commands_; }
+
+ private:
+  class Client;
+  friend class Client;
+
+  std::int64_t micros() const;
+  RedisReply execute(Client& client, const Words& words);
+  RedisReply executeScript(const Words& words, bool bySha1);
+  RedisReply callOfScript(const Words& words);
+  RedisReply publish(const std::string& channel, const std::string& message);
+  RedisReply subscribers(const Words& words) const;
+  std::string info() const;
+
+  Scheduler& scheduler_;
+  Network& network_;
+  const std::uint32_t ip_;
+  Time wallOffset_ = 0;
+  Time stoppedUntil_ = 0;
+  std::string runId_;
+  Keyspace keys_;
+  std::unique_ptr<ScriptEngine> scripts_;
+  std::pair<std::string, std::string> change_;
+  bool hasChanged_ = false;
+  std::map<std::string, std::set<Client*>> channels_;
+  std::uint64_t commands_ = 0;
+};
+
+}  // namespace lockkeeper::simulation

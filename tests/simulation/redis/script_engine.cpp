@@ -1,0 +1,231 @@
+#include "simulation/redis/script_engine.h"
+
+#include <Poco/SHA1Engine.h>
+#include <lua5.1/lua.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+namespace lockkeeper::simulation {
+namespace {
+
+// Its address is the place of the engine in the registry.
+const char engineKey = 0;
+
+ScriptEngine* engineOf(lua_State* state) {
+  lua_pushlightuserdata(state, const_cast<char*>(&engineKey));
+  lua_rawget(state, LUA_REGISTRYINDEX);
+  auto* const engine = static_cast<ScriptEngine*>(lua_touserdata(state, -1));
+  lua_pop(state, 1);
+  return engine;
+}
+
+void pushText(lua_State* state, const std::string& text) { lua_pushlstring(state, text.data(), text.size()); }
+
+std::string textAt(lua_State* state, int index) {
+  std::size_t length = 0;
+  const char* const text = lua_tolstring(state, index, &length);
+  return {text, length};
+}
+
+void pushField(lua_State* state, const char* field, const std::string& text) {
+  lua_newtable(state);
+  pushText(state, text);
+  lua_setfield(state, -2, field);
+}
+
+void pushReply(lua_State* state, const RedisReply& reply) {
+  switch (reply.kind) {
+    case RedisReply::Kind::status:
+      return pushField(state, "ok", reply.text);
+    case RedisReply::Kind::error:
+      return pushField(state, "err", reply.text);
+    case RedisReply::Kind::number:
+      return lua_pushnumber(state, static_cast<lua_Number>(reply.number));
+    case RedisReply::Kind::bulk:
+      return pushText(state, reply.text);
+    case RedisReply::Kind::nil:
+      return lua_pushboolean(state, 0);
+    case RedisReply::Kind::array:
+      break;
+  }
+  lua_newtable(state);
+  for (std::size_t i = 0; i < reply.items.size(); ++i) {
+    pushReply(state, reply.items[i]);
+    lua_rawseti(state, -2, static_cast<int>(i) + 1);
+  }
+}
+
+std::optional<std::string> fieldAt(lua_State* state, int index, const char* field) {
+  lua_getfield(state, index, field);
+  std::optional<std::string> text;
+  if (lua_isstring(state, -1) != 0) text = textAt(state, -1);
+  lua_pop(state, 1);
+  return text;
+}
+
+RedisReply replyAt(lua_State* state, int index) {
+  switch (lua_type(state, index)) {
+    case LUA_TNUMBER:
+      return RedisReply::of(static_cast<std::int64_t>(lua_tonumber(state, index)));
+    case LUA_TSTRING:
+      return RedisReply::bulk(textAt(state, index));
+    case LUA_TBOOLEAN:
+      return lua_toboolean(state, index) != 0 ? RedisReply::of(1) : RedisReply();
+    case LUA_TTABLE:
+      break;
+    default:
+      return {};
+  }
+  if (const auto error = fieldAt(state, index, "err")) return RedisReply::error(*error);
+  if (const auto status = fieldAt(state, index, "ok")) return RedisReply::status(*status);
+  RedisReply all = RedisReply::array();
+  for (int i = 1;; ++i) {
+    lua_rawgeti(state, index, i);
+    if (lua_isnil(state, -1)) {
+      lua_pop(state, 1);
+      return all;
+    }
+    all.items.push_back(replyAt(state, lua_gettop(state)));
+    lua_pop(state, 1);
+  }
+}
+
+std::optional<Words> wordsOf(lua_State* state) {
+  Words words;
+  for (int i = 1; i <= lua_gettop(state); ++i) {
+    if (lua_type(state, i) == LUA_TNUMBER) {
+      char text[64];
+      std::snprintf(text, sizeof text, "%.17g", lua_tonumber(state, i));
+      words.emplace_back(text);
+    } else if (lua_type(state, i) == LUA_TSTRING) {
+      words.push_back(textAt(state, i));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return words.empty() ? std::nullopt : std::optional(words);
+}
+
+int sha1hex(lua_State* state) {
+  pushText(state, sha1Of(textAt(state, 1)));
+  return 1;
+}
+
+int statusReply(lua_State* state) {
+  pushField(state, "ok", textAt(state, 1));
+  return 1;
+}
+
+int errorReply(lua_State* state) {
+  pushField(state, "err", textAt(state, 1));
+  return 1;
+}
+
+// The server's pcall() gives an error's text in the place of its table.
+int pcallOfServer(lua_State* state) {
+  if (lua_pcall(state, lua_gettop(state) - 1, LUA_MULTRET, 0) != 0) {
+    if (lua_istable(state, -1)) lua_getfield(state, -1, "err");
+    lua_pushboolean(state, 0);
+    lua_insert(state, -2);
+    return 2;
+  }
+  lua_pushboolean(state, 1);
+  lua_insert(state, 1);
+  return lua_gettop(state);
+}
+
+void setTable(lua_State* state, const char* name, const Words& words) {
+  lua_newtable(state);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    pushText(state, words[i]);
+    lua_rawseti(state, -2, static_cast<int>(i) + 1);
+  }
+  lua_setglobal(state, name);
+}
+
+}  // namespace
+
+std::string sha1Of(const std::string& text) {
+  Poco::SHA1Engine engine;
+  engine.update(text);
+  return Poco::DigestEngine::digestToHex(engine.digest());
+}
+
+ScriptEngine::ScriptEngine(std::function<RedisReply(const Words&)> call)
+    : call_(std::move(call)), state_(luaL_newstate()) {
+  luaL_openlibs(state_);
+  lua_pushlightuserdata(state_, const_cast<char*>(&engineKey));
+  lua_pushlightuserdata(state_, this);
+  lua_rawset(state_, LUA_REGISTRYINDEX);
+  lua_newtable(state_);
+  for (const auto& [name, function] :
+       {std::pair<const char*, lua_CFunction>{"call", &ScriptEngine::callFromScript},
+        {"pcall", &ScriptEngine::pcallFromScript},
+        {"sha1hex", &sha1hex},
+        {"status_reply", &statusReply},
+        {"error_reply", &errorReply}}) {
+    lua_pushcfunction(state_, function);
+    lua_setfield(state_, -2, name);
+  }
+  lua_setglobal(state_, "redis");
+  lua_pushcfunction(state_, &pcallOfServer);
+  lua_setglobal(state_, "pcall");
+}
+
+ScriptEngine::~ScriptEngine() { lua_close(state_); }
+
+int ScriptEngine::pcallFromScript(lua_State* state) {
+  // No C++ object may live when Lua leaves this function by longjmp; here it returns.
+  const auto words = wordsOf(state);
+  pushReply(state,
+            words ? engineOf(state)->call_(*words)
+                  : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers"));
+  return 1;
+}
+
+int ScriptEngine::callFromScript(lua_State* state) {
+  bool failed = false;
+  {
+    const auto words = wordsOf(state);
+    const RedisReply reply =
+        words ? engineOf(state)->call_(*words)
+              : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers");
+    failed = reply.kind == RedisReply::Kind::error;
+    pushReply(state, reply);
+  }
+  return failed ? lua_error(state) : 1;
+}
+
+RedisReply ScriptEngine::load(const std::string& text) {
+  const std::string sha1 = sha1Of(text);
+  if (knows(sha1)) return RedisReply::bulk(sha1);
+  std::string changed = text;
+  for (std::size_t at = 0;
+       !change_.first.empty() && (at = changed.find(change_.first, at)) != std::string::npos;
+       at += change_.second.size()) {
+    changed.replace(at, change_.first.size(), change_.second);
+    hasChanged_ = true;
+  }
+  if (luaL_loadbuffer(state_, changed.data(), changed.size(), "@user_script") != 0) {
+    const std::string fault = textAt(state_, -1);
+    lua_pop(state_, 1);
+    return RedisReply::error("ERR Error compiling script (new function): " + fault);
+  }
+  known_[sha1] = luaL_ref(state_, LUA_REGISTRYINDEX);
+  return RedisReply::bulk(sha1);
+}
+
+RedisReply ScriptEngine::evaluate(const std::string& sha1, const Words& keys, const Words& arguments) {
+  setTable(state_, "KEYS", keys);
+  setTable(state_, "ARGV", arguments);
+  lua_rawgeti(state_, LUA_REGISTRYINDEX, known_.at(sha1));
+  const bool failed = lua_pcall(state_, 0, 1, 0) != 0;
+  RedisReply reply = replyAt(state_, lua_gettop(state_));
+  if (failed && reply.kind != RedisReply::Kind::error) reply = RedisReply::error("ERR " + reply.text);
+  if (failed) reply.text += " script: " + sha1 + ", on @user_script:0.";
+  lua_settop(state_, 0);
+  return reply;
+}
+
+}  // namespace lockkeeper::simulation
