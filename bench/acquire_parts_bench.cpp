@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"

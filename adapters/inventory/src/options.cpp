@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"

@@ -14,7 +14,7 @@
 #include "ledger/ledger_check.h"
 #include "ledger/reservations.h"
 #include "ledger/stock_changes.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "options.h"
 #include "order/booking.h"
 #include "order/combined_orders.h"

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <utility>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 #include "shown.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "command_settings.h"
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/internal/lock_observer.h"
 
 namespace lockkeeper::cli {

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 
 namespace lockkeeper::cli {
 

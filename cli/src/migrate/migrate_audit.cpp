@@ -9,7 +9,7 @@
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
 #include "shown.h"

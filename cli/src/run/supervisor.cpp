@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "exit_codes.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
 #include "run/pollable_event.h"
 #include "run/terminal.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper {
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/listener.h"
 

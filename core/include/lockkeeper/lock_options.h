@@ -4,8 +4,8 @@
 #include <optional>
 #include <stop_token>
 
-#include "lockkeeper/driver/share.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/permit/share.h"
 
 namespace lockkeeper {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_manager.h"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/rate_law.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/limit/rate_law.h"
 
 namespace lockkeeper {
 

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/fence_source.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/store/fence_source.h"
+#include "lockkeeper/store/value_store.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper {

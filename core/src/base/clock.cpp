@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 
 #include <pthread.h>
 

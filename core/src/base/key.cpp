@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/base/loss_listeners.h"
+#include "lockkeeper/driver/losses.h"
 
 namespace lockkeeper {
 
@@ -10,7 +11,7 @@ void LossListeners::add(std::weak_ptr<LossListener> listener) {
   listeners_.push_back(std::move(listener));
 }
 
-void LossListeners::tell(std::span<const Token> tokens) const noexcept {
+void LossListeners::claimsLost(std::span<const Token> tokens) const noexcept {
   if (tokens.empty()) return;
   const std::lock_guard guard(mutex_);
   for (const auto& each : listeners_) {
@@ -18,7 +19,7 @@ void LossListeners::tell(std::span<const Token> tokens) const noexcept {
   }
 }
 
-void LossListeners::tellDoubt() const noexcept {
+void LossListeners::claimsInDoubt() const noexcept {
   const std::lock_guard guard(mutex_);
   for (const auto& each : listeners_) {
     if (const auto listener = each.lock()) listener->claimsInDoubt();

@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
 
 #include <errno.h>
 #include <sys/random.h>
@@ -8,7 +8,7 @@
 #include <limits>
 #include <system_error>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 
 namespace lockkeeper {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::detail {
 

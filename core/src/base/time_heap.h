@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::detail {
 

@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/token.h"
+#include "lockkeeper/base/token.h"
 
 #include "lockkeeper/internal/hex.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/lock.h"
 
 namespace lockkeeper::detail {

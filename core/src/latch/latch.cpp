@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"

@@ -45,7 +45,7 @@ bool MemoryRates::refund(const RateRefund& refund, Instant /*deadline*/) {
   if (found == cells.end()) return false;
   Cell& cell = found->second;
   const bool isLog = law.kind == RateKind::slidingWindow;
-  const bool given = isLog ? giveBack(refund, cell.log, now()) : giveBack(refund, cell.state, now());
+  const bool given = isLog ? applyRefund(refund, cell.log, now()) : applyRefund(refund, cell.state, now());
   cell.expiry = isLog ? expiryOf(law, cell.log) : expiryOf(law, cell.state);
   return given;
 }

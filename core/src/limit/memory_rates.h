@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/rate_rules.h"
 #include "lockkeeper/internal/process_mutex.h"
 #include "lockkeeper/internal/string_map.h"
+#include "lockkeeper/limit/rate_rules.h"
 
 namespace lockkeeper::detail {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/either_stop.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
@@ -271,10 +271,10 @@ bool RateEngine::refund(std::string_view key, const RatePolicy& policy, std::int
                                 " is a leaky-queue: give back the slot that was reserved");
   }
   const RateKey full = fullKey(policy, key);
-  return giveBack({.key = full.view(), .law = &policy.law(), .cost = cost});
+  return refund({.key = full.view(), .law = &policy.law(), .cost = cost});
 }
 
-bool RateEngine::giveBack(const RateRefund& refund) {
+bool RateEngine::refund(const RateRefund& refund) {
   if (inherited() || refund.cost == 0) return false;
   bool given = false;
   const Forgetting after(records_.get(), refund.key);

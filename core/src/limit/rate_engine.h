@@ -10,7 +10,7 @@
 #include "limit/rate_key.h"
 #include "limit/rate_records.h"
 #include "limit/rate_store.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/rate_limiter.h"
 
 namespace lockkeeper::detail {
@@ -35,7 +35,7 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   bool refund(std::string_view key, const RatePolicy& policy, std::int64_t cost);
   void reset(std::string_view key, const RatePolicy& policy);
 
-  bool giveBack(const RateRefund& refund);
+  bool refund(const RateRefund& refund);
 
   /// Blocks until `until`; false when `stop` or stop() was triggered first.
   bool pauseUntil(Instant until, const std::stop_token& stop) const;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper::detail {
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
 

@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/limit/rate_rules.h"
 
 #include <algorithm>
 
@@ -136,7 +136,7 @@ std::int64_t admit(const RateCharge& charge, RateState& state, std::int64_t now)
   return granted;
 }
 
-bool giveBack(const RateRefund& refund, RateState& state, std::int64_t now) {
+bool applyRefund(const RateRefund& refund, RateState& state, std::int64_t now) {
   const RateLaw& law = *refund.law;
   if (!isBucket(law.kind)) {
     state = windowAt(law, state, now);
@@ -178,7 +178,7 @@ RateReading admit(const RateCharge& charge, RateLog& log, std::int64_t now) {
   return reading;
 }
 
-bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now) {
+bool applyRefund(const RateRefund& refund, RateLog& log, std::int64_t now) {
   append(log, *refund.law, 0, now);
   const auto given = std::min(static_cast<std::size_t>(refund.cost), log.size());
   log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(given));

@@ -1,4 +1,7 @@
 #include "lock/engine.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 
 #include <algorithm>
 #include <new>
@@ -7,7 +10,7 @@
 
 #include "base/either_stop.h"
 #include "lock/engine_call.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper::detail {
 
@@ -29,7 +32,6 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
     : options_(completed(std::move(options))),
       driver_(checked(std::move(driver))),
       waitable_(capability<Waitable>(*driver_)),
-      reporting_(capability<WaiterReporting>(*driver_)),
       permits_(capability<Permits>(*driver_)),
       batchable_(capability<Batchable>(*driver_)),
       releasing_(capability<BatchReleasing>(*driver_)),

@@ -11,8 +11,11 @@
 #include "lock/keeper/lease_keeper.h"
 #include "lock/lease/lease.h"
 #include "lock/lease/local_queue.h"
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/lock_manager.h"
 
@@ -140,7 +143,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
   Waitable* const waitable_;          // null when the driver cannot
-  WaiterReporting* const reporting_;  // null when the driver does not report
   Permits* const permits_;            // null when the driver has none
   Batchable* const batchable_;        // null when the driver cannot
   BatchReleasing* const releasing_;   // null when the driver cannot

@@ -179,12 +179,12 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
         .ttl = lease.ttl,
         .deadline = std::min(attempt.began + options_.operationTimeout, latestAnswer(call, attempt)),
         .resend = steps.isResend(),
-        .turns = isFollowed ? mostTurns : std::uint8_t{1},
+        .localHolders = isFollowed ? mostTurns : std::uint8_t{1},
         .ahead = call.terms.ahead,
         .waits = call.waitUntil > call.began};
     const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
     if (const auto* granted = std::get_if<Granted>(&result)) {
-      takeGrant(lease, call, steps, *granted, request.turns, attempt);
+      takeGrant(lease, call, steps, *granted, request.localHolders, attempt);
       if (waits && steps.next() == ClaimSteps::Step::granted)
         queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
       return;
@@ -270,7 +270,7 @@ AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& 
 }
 
 bool Engine::accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns) {
-  lease.granted(granted, std::min(granted.turns, askedTurns), now());
+  lease.granted(granted, std::min(granted.localHolders, askedTurns), now());
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 

@@ -111,7 +111,7 @@ bool Engine::handOver(Lease& lease, Instant began) noexcept {
   if (lease.turnsLeft == 0) return false;
   const auto handingOn = keeper_->handingOnOf(lease);
   if (!handingOn || began >= handingOn->until) return false;
-  if (reporting_ != nullptr && reporting_->waitersReportedSince(handingOn->askedAt)) return false;
+  if (waitable_ != nullptr && waitable_->waitersReportedSince(handingOn->askedAt)) return false;
   std::condition_variable* const next = keeper_->handOver(lease, began);
   if (next == nullptr) return false;
   // Outside the mutexes, or it would be woken up to wait for them.

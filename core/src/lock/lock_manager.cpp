@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "lock/engine.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper {
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/permit/share.h"
 
 namespace lockkeeper::detail {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/internal/string_map.h"
 #include "memory/key_shares.h"

@@ -1,4 +1,5 @@
 #include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/base/loss_listeners.h"
 
 #include <algorithm>
 #include <list>
@@ -161,7 +162,7 @@ bool MemoryDriver::breakLock(std::string_view key, Instant /*deadline*/, const H
     }
   }
   for (const Token& token : lost) state_->table.free({key, token, {}}, now);
-  state_->lossListeners.tell(lost);
+  state_->lossListeners.claimsLost(lost);
   return !lost.empty();
 }
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/internal/process_mutex.h"
+#include "lockkeeper/store/shared_records.h"
 
 namespace lockkeeper::detail {
 

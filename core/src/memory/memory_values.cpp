@@ -3,11 +3,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
-#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/process_mutex.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper {
 

@@ -1,4 +1,5 @@
 #include "lockkeeper/internal/lock_observer.h"
+#include "lockkeeper/driver/inspection.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,12 @@
 #include <mutex>
 #include <utility>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/base/loss_listeners.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 
@@ -39,6 +44,9 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
                                std::stop_token stop) override {
     if (const auto granted = grantOwned(request)) return *granted;
     return waitable_->acquireWaiting(request, waitFor, std::move(stop));
+  }
+  bool waitersReportedSince(Instant since) noexcept override {
+    return waitable_->waitersReportedSince(since);
   }
 
   void renew(std::span<Renewal> renewals, Instant deadline) override {
@@ -152,7 +160,7 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
   void tellEnd(const Owned& ended) {
     const std::lock_guard guard(mutex_);
     for (const auto& [token, owned] : claims_) {
-      if (owned == &ended) listeners_.tell({&token, 1});
+      if (owned == &ended) listeners_.claimsLost({&token, 1});
     }
   }
 

@@ -1,10 +1,9 @@
-#include "lockkeeper/driver/share.h"
+#include "lockkeeper/permit/share.h"
 
 #include <stdexcept>
 #include <string>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper {
 

@@ -4,8 +4,8 @@
 
 #include "base/either_stop.h"
 #include "lock/engine.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper {

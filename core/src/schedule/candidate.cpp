@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "lock/lease/options.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper::detail {

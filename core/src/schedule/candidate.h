@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/leader_election.h"
 

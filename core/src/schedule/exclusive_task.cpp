@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "lock/lease/options.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper {

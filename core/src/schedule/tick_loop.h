@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/schedule/scheduled_task.h"
 

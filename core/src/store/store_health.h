@@ -4,8 +4,8 @@
 #include <mutex>
 #include <string>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/backoff.h"
 

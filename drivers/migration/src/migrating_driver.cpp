@@ -1,4 +1,6 @@
 #include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
 
 #include <algorithm>
 #include <functional>
@@ -8,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
 #include "outsiders.h"
@@ -75,7 +77,7 @@ AcquireResult MigratingDriver::acquire(const AcquireRequest& asked) {
   forkGuard_.check();
   // Each holder asks: none of them must go on in a phase that has ended.
   AcquireRequest request = asked;
-  request.turns = 1;
+  request.localHolders = 1;
   const Phase phase = membership_->choose(request);
   const auto failed = [&](bool perhapsApplied) {
     if (perhapsApplied || request.resend) {

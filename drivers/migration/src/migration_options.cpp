@@ -1,6 +1,6 @@
 #include "lockkeeper/migration/migration_options.h"
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {

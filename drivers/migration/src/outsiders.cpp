@@ -1,5 +1,7 @@
 #include "outsiders.h"
 
+#include "lockkeeper/driver/inspection.h"
+
 namespace lockkeeper::migration {
 
 bool leavesOldStore(std::string_view key, const MigrationState& state, const Rules& target) {

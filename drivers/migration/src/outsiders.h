@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/migration/state_store.h"
 
 namespace lockkeeper::migration {

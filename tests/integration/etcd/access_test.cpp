@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "etcd_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "tls_files.h"
 
 namespace lockkeeper::test {

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "etcd_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 
 namespace lockkeeper::test {
 

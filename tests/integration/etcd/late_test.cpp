@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "lockkeeper/driver/queue.h"
+
 namespace lockkeeper::test {
 namespace {
 

@@ -8,6 +8,7 @@
 
 #include "etcd_waiters.h"
 #include "fault_proxy.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/testing/best_of_three.h"
 
 namespace lockkeeper::test {

@@ -3,7 +3,8 @@
 #include <future>
 
 #include "etcd_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 
 namespace lockkeeper::test {
 namespace {

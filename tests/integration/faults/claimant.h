@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/random.h"
 
 namespace lockkeeper::test {
 

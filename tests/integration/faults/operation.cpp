@@ -1,6 +1,7 @@
 #include "operation.h"
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::test {

@@ -4,7 +4,8 @@
 #include <thread>
 
 #include "legacy_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/legacy_driver.h"
 

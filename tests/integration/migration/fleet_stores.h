@@ -3,10 +3,9 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/redis/use.h"
+#include "lockkeeper/store/shared_records.h"
 #include "lockkeeper/store_registry.h"
 
 #ifdef LOCKKEEPER_WITH_ETCD

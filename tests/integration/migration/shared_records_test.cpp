@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "migration_fixture.h"
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "curl.h"
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper::test {
 

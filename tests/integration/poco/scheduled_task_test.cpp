@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "journal.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/schedule/scheduled_task.h"

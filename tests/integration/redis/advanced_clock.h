@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "journal.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::test {

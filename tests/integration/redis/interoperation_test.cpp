@@ -1,4 +1,5 @@
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {

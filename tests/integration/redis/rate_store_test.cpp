@@ -7,8 +7,9 @@
 
 #include "advanced_clock.h"
 #include "free_port.h"
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/rate_limiter.h"
 #include "redis_fixture.h"
 

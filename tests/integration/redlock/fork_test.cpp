@@ -1,6 +1,6 @@
 #include "forked_child.h"
 #include "inherited_driver.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
 #include "redlock_fixture.h"
 
 namespace lockkeeper::test {

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "fault_proxy.h"
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/quorum.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/redis/use.h"
+#include "lockkeeper/store/quorum.h"
 #include "lockkeeper/store_registry.h"
 #include "redis_fixture.h"
 #include "redis_server.h"

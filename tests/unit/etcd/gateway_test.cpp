@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "wait_until.h"
 

@@ -11,6 +11,7 @@
 
 #include "decorators.h"
 #include "lock/faulty_driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/migration/migrating_driver.h"
 #include "lockkeeper/migration/state_store.h"

@@ -5,7 +5,8 @@
 #include <future>
 
 #include "fleet_fixture.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/driver/inspection.h"
 
 namespace lockkeeper::migration {
 namespace {

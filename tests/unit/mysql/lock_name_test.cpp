@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 
 #include <gtest/gtest.h>

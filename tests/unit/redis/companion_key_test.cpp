@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper::redis {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "database/stock_tables.h"
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
 
 namespace lockkeeper::inventory {
 

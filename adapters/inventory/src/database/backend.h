@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/mysql/row_database.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "database/backend.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::inventory {

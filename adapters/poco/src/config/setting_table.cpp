@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "config/setting_row.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "text/edit_distance.h"
 
 namespace lockkeeper::poco {

@@ -15,7 +15,8 @@
 #include "http/request_body.h"
 #include "http/request_steps.h"
 #include "http/route/client_address.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 

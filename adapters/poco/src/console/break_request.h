@@ -10,7 +10,7 @@
 #include <string>
 
 #include "console/lock_feed.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/poco/client_options.h"
 #include "text/log_throttle.h"

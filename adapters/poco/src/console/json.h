@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::poco {
 

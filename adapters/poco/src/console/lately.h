@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::poco {
 

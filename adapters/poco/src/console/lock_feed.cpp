@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 #include "lockkeeper/migration/migrating_driver.h"

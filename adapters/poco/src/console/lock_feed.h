@@ -15,7 +15,7 @@
 
 #include "console/json.h"
 #include "console/timelines.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/internal/lock_observer.h"
 

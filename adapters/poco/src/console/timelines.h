@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "console/json.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::poco {

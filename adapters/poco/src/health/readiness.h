@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/poco/health_handler.h"
 
 namespace lockkeeper::poco {

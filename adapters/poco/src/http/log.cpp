@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
 #include "text/log_throttle.h"
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "metrics/exposition.h"
 #include "metrics/metric_catalog.h"
 #include "metrics/metrics_listener.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::poco {
 

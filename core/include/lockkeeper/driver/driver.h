@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,11 +12,11 @@
 #include <typeinfo>
 #include <variant>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/share.h"
-#include "lockkeeper/driver/token.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/token.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/permit/share.h"
 
 namespace lockkeeper {
 
@@ -23,14 +24,12 @@ namespace lockkeeper {
 /// refuses a holder whose lease has ended without its noticing.
 using Fence = std::uint64_t;
 
-/// Who asks for, or holds, which key. `owner` is a label for people (such as "host:pid"): public, not secret,
-/// at most 64 printable characters without '@'.
+/// Who asks for, or holds, which key.
 struct Claim {
-  std::string_view key;
+  std::string_view key;  ///< 1 to 512 bytes; every sequence of bytes is a key of its own.
   Token token;
-  std::string_view owner;
-  /// Empty: all of the key. Only a driver that has Permits is given one. A claim keeps its share for life.
-  std::optional<Share> share{};
+  std::string_view owner;  ///< A public label such as "host:pid": at most 64 printable characters, no '@'.
+  std::optional<Share> share{};  ///< Empty: all of the key. Only a driver with Permits gets one.
 };
 
 /// One attempt at a key.
@@ -39,37 +38,35 @@ struct AcquireRequest {
   std::chrono::milliseconds ttl;
   Instant deadline;     ///< The attempt ends by then, give or take one I/O timeout.
   bool resend = false;  ///< The same claim was sent before and its outcome was not seen.
-  /// So many holders of this process could use the grant one after the other, because they wait in line for
-  /// the key. A driver that wants that reserves as many fences in a row, or fewer.
-  std::uint32_t turns = 1;
-  /// Only for a driver that has Permits. Its caller has another share of the key, and who waits for the key
-  /// waits for that one: this claim is not held up by those who wait, and waits in front of them.
+  /// So many callers of this process could hold the key one after the other. A driver may reserve as many
+  /// fences in a row, or fewer, so that they need not ask the store.
+  std::uint32_t localHolders = 1;
+  /// For Permits: do not wait behind those who wait, because they wait for the caller's other share.
   bool ahead = false;
-  /// The caller waits for a key that is busy, and will ask again. Of several keys that are claimed together,
-  /// a driver may claim those behind the busy one, too, if it has given them back when it returns.
+  /// For Batchable: the caller asks again while a key is busy. So the driver may claim keys behind the busy
+  /// one, too, if it has released them when it returns.
   bool waits = false;
 };
 
 /// The store granted the claim.
 struct Granted {
-  Instant leasedFrom;  ///< Not later than the moment from which the store counts the lease: read from the
-                       ///< clock before the first byte of the request was sent.
+  /// Read from the clock before the first byte was sent, so that our lease ends no later than the store's.
+  Instant leasedFrom;
   std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
-  /// Empty when the driver promises none. That of a share that does not take the last permit is not new: it
-  /// is the last one that was given before, so that what was written with a higher one is known to be newer.
+  /// Empty when the driver promises none. A share has a new one only if it takes the last permit; otherwise
+  /// it has the key's last one, so that data with a higher fence is known to be newer.
   std::optional<Fence> fence;
-  /// So many holders may use it: the first has `fence`, the next one `fence` + 1, and so on; none of these
-  /// was given before, and later grants have higher ones. 1 when the claim was granted before (a resend).
-  std::uint32_t turns = 1;
-  /// With `turns`: how long it may be handed on. 0: a quarter of the time that this request took, so that
-  /// those who poll for the key elsewhere find it free nearly as often as before.
-  std::chrono::nanoseconds stay{0};
+  /// So many callers may hold it one after the other, with `fence`, `fence` + 1 and so on, all of them new.
+  /// 1 when the claim was found to hold the key already.
+  std::uint32_t localHolders = 1;
+  /// How long the key may be handed on to them. 0: for a quarter of the time that the request took, so that
+  /// processes that poll find the key free nearly as often as without handing on.
+  std::chrono::nanoseconds handOverFor{0};
 };
 
 /// Somebody else holds the key.
 struct Busy {
-  std::optional<std::chrono::milliseconds>
-      retryAfter;  ///< When the present lease ends, where the store tells.
+  std::optional<std::chrono::milliseconds> retryAfter;  ///< When its lease ends, where the store tells.
 };
 
 /// What came of one attempt.
@@ -88,16 +85,13 @@ enum class RenewOutcome {
 struct Renewal {
   Claim claim;
   std::chrono::milliseconds ttl;  ///< From now on; shorter than what is left makes the lease end sooner.
-  bool atLeast = false;  ///< A lease that runs for longer than `ttl` stays as it is. Only a driver with
-                         ///< DoubtReporting is asked so.
+  bool atLeast = false;           ///< For DoubtReporting: a lease that runs for longer stays as it is.
   RenewOutcome outcome = RenewOutcome::unknown;
   Instant leasedFrom{};  ///< As in Granted; written with the outcome `renewed`.
   std::chrono::milliseconds leasedFor{0};
   std::string cause{};  ///< Why the outcome is unavailable or unknown: an error's message.
-
-  /// If set, a driver may call it as soon as it has written this outcome, from the thread that renew() runs
-  /// on. A driver that asks several servers or sessions does so, so that the slowest does not delay the
-  /// others.
+  /// If set, a driver may call it, on the thread of renew(), when it has written this outcome. One that asks
+  /// several servers does, so that the slowest does not delay the others.
   std::function<void(const Renewal&)> told{};
 };
 
@@ -112,18 +106,17 @@ enum class ReleaseOutcome {
 struct Holder {
   std::string owner;                                   ///< Its label; empty for a foreign client.
   std::optional<std::chrono::milliseconds> remaining;  ///< Until its lease ends; empty: see `endless`.
-  std::optional<Fence> fence;  ///< Of a grant with several turns, that of the last one.
+  std::optional<Fence> fence;                          ///< The last one that was reserved for the grant.
   std::string grantId{};  ///< Tells this grant from others of the key where the fence does not; not secret.
   std::optional<Share> share{};  ///< What it has of the key; empty: all.
-  bool endless = false;  ///< Its lease never ends. Without that and `remaining`, the end is not known.
+  bool endless = false;          ///< Its lease never ends. Without that and `remaining`, nobody knows.
 };
 
 /// What a store's fences are worth.
 enum class FencePromise {
   none,                   ///< Grants carry no fence.
   whileStoreKeepsWrites,  ///< Fences increase as long as the store does not lose acknowledged writes.
-  durable,  ///< Fences increase across crashes and restarts of the store, and across a failover to a
-            ///< server that has all commits.
+  durable,                ///< Also across crashes and restarts, and a failover to a server with all commits.
 };
 
 /// What a store promises; docs/guarantees.md says under which assumptions.
@@ -132,18 +125,17 @@ struct Promises {
   std::string durability;  ///< One line for people: what a crash of the store does to its locks.
 };
 
-/// Thrown by a driver that has withdrawn the claim itself (it has given back what was granted, or left a
-/// queue) and has not seen the outcome: the withdrawal may come late, and would then end whatever the same
-/// token claims by that time. So core never claims with this token again. After any other OutcomeUnknown it
-/// does, which finds out what became of the claim.
+/// Thrown by a driver that has tried to take the claim back itself and has not seen the outcome. That may
+/// arrive late and end a later claim with the same token, so core does not use the token again. After any
+/// other OutcomeUnknown it sends the claim again with `resend`.
 class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
  public:
   using OutcomeUnknown::OutcomeUnknown;
 };
 
-/// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. All calls are
-/// thread-safe, block until `deadline` plus one I/O timeout at most, and are idempotent per token: a claim
-/// that is sent again has the effect of being sent once.
+/// One store. Each call is one bounded attempt: no retry, no sleep, no thread of its own. It is thread-safe,
+/// blocks until `deadline` plus one I/O timeout at most, and is idempotent per token: a claim that is sent
+/// again has the effect of being sent once.
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
 /// Deadlock, ConfigError; std::invalid_argument for what this store cannot give, such as a ttl: then nothing
@@ -152,12 +144,12 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;
 
-  /// Claims the key for `ttl` if it is free. When the same claim holds it already (a resend), grants again
-  /// with the same fence and a full ttl.
+  /// Claims the key for `ttl` if it is free. When the same claim holds it already, grants it again with the
+  /// same fence and a full ttl.
   [[nodiscard]] virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
-  /// Renews all of `renewals` (LockManager passes up to 1,024) and writes the outcome of each. Never throws
-  /// for reasons of the store. Several calls may be under way at a time.
+  /// Renews all of `renewals`, up to 1,024, and writes the outcome of each. Never throws for reasons of the
+  /// store. Several calls may be under way at a time.
   virtual void renew(std::span<Renewal> renewals, Instant deadline) = 0;
 
   /// Frees the key if, and only if, the claim holds it.
@@ -172,18 +164,16 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
   virtual std::string name() const { return {}; }
 
-  /// What the driver can do beyond this interface, for capability(): a pointer to its object of exactly this
-  /// type, or null when the store cannot do that. No I/O. A driver answers with capabilityOf(); a decorator
-  /// passes the question on to the driver behind it, and so every capability that it does not know.
+  /// For capability(): the driver's object of exactly this type, or null. No I/O. A driver answers with
+  /// capabilityOf(); a decorator passes the question on, and so capabilities that it does not know.
   virtual void* findCapability(const std::type_info& /*type*/) noexcept { return nullptr; }
 
-  /// Why the store cannot do that, for messages: a clause such as "a quorum cannot count permits"; empty when
-  /// there is nothing to say but that it cannot. No I/O. A decorator passes the question on.
+  /// Why there is none, for messages: a clause such as "a quorum cannot count permits", or nothing. No I/O. A
+  /// decorator passes the question on.
   virtual std::string_view whyNot(const std::type_info& /*type*/) const noexcept { return {}; }
 };
 
-/// The driver as a `Capability` (of capabilities.h, rate_driver.h, …), or null when its store cannot do that.
-/// The pointer lives as long as the driver. No I/O.
+/// The driver as a `Capability`, or null when its store cannot do that. Lives as long as the driver. No I/O.
 template <class Capability>
 Capability* capability(LockDriver& driver) noexcept {
   return static_cast<Capability*>(driver.findCapability(typeid(Capability)));

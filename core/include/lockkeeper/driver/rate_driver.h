@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/rate_law.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/export.h"
+#include "lockkeeper/limit/rate_law.h"
 
 namespace lockkeeper {
 
@@ -42,20 +42,19 @@ struct RateRefund {
   std::optional<RateTime> slot{};  ///< leakyQueue, and needed there: the slot that was given.
 };
 
-/// The rate limits of one store, a capability like those of capabilities.h: a driver that can keep limits
-/// derives from it. Each call is one bounded attempt: no retry, no sleep. Thread-safe; blocks until
-/// `deadline` plus one I/O timeout at most. Throws what LockDriver throws, and LockTimeout when others keep a
-/// key until then: the store is well, and nothing was charged.
+/// The rate limits of one store: a capability of a LockDriver, or by itself. Each call is one bounded
+/// attempt. Thread-safe; blocks until `deadline` plus one I/O timeout at most. Throws what LockDriver throws,
+/// and LockTimeout when others keep a key until then: the store is well, and nothing was charged.
 ///
-/// The store decides in one atomic step, on its own clock and in whole numbers, as rate_rules.h says; the
-/// store itself drops a state that means nothing any more (a full bucket, an empty window). The state of a
-/// key belongs to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
+/// The store decides in one atomic step, on its own clock and in whole numbers, as limit/rate_rules.h says,
+/// and drops a state that means nothing any more (a full bucket, an empty window). The state of a key belongs
+/// to its kind (all bucket kinds have one), not to its law: a changed law finds the old state.
 class LOCKKEEPER_CORE_EXPORT RateDriver {
  public:
   virtual ~RateDriver() = default;
 
-  /// Charges all of `charges`, whose keys are different, or none of them: each outcome says whether its own
-  /// part fits. `times` may be more than 1 only where there is one charge. What is refused changes nothing.
+  /// Charges all of `charges`, whose keys differ, or none: each outcome says whether its own part fits.
+  /// `times` is more than 1 only for a single charge. What is refused changes nothing.
   virtual void take(std::span<RateCharge> charges, Instant deadline) = 0;
 
   /// The outcomes that take() would have, without charging.
@@ -70,11 +69,11 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
   /// As LockDriver::name().
   virtual std::string name() const { return {}; }
 
-  /// Whether deciding costs no round trip, so that nothing is won by saving calls.
+  /// Whether deciding costs no round trip, so that core need not save calls.
   virtual bool isLocal() const noexcept { return false; }
 
-  /// A store whose parts fail one by one, such as a cluster, says in which part a key is, below mostParts:
-  /// while one does not answer, the keys of the others are asked for all the same.
+  /// A store whose parts fail one by one says in which part a key is, below mostParts: while one does not
+  /// answer, the keys of the others are asked for all the same.
   virtual std::size_t partOf(std::string_view /*key*/) const noexcept { return 0; }
   static constexpr std::size_t mostParts = 16;
 };

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/export.h"
 #include "lockkeeper/lock_options.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper {
 

@@ -2,8 +2,12 @@
 
 #include <memory>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/export.h"
 

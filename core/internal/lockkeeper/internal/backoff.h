@@ -3,8 +3,8 @@
 #include <chrono>
 #include <stop_token>
 
-#include "lockkeeper/driver/clock.h"
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/share.h"
-#include "lockkeeper/driver/token.h"
+#include "lockkeeper/base/token.h"
 #include "lockkeeper/internal/hex.h"
 #include "lockkeeper/internal/whole_number.h"
+#include "lockkeeper/permit/share.h"
 
 namespace lockkeeper {
 

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/share.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/permit/share.h"
 
 namespace lockkeeper {
 

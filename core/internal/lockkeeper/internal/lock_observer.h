@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {

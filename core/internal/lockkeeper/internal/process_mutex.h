@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 
 namespace lockkeeper::detail {
 

@@ -19,7 +19,7 @@ class WakerPool {
     free_.pop_back();
     return waker;
   }
-  void giveBack(std::condition_variable& waker) noexcept { free_.push_back(&waker); }
+  void recycle(std::condition_variable& waker) noexcept { free_.push_back(&waker); }
 
  private:
   std::deque<std::condition_variable> all_;

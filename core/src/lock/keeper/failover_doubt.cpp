@@ -28,7 +28,7 @@ FailoverDoubt::FailoverDoubt(DoubtReporting* driver, LeaseTable& leases, Unawait
       wakeUpAt_(std::move(wakeUpAt)) {}
 
 void FailoverDoubt::start() {
-  if (driver_ != nullptr) checkEvery_ = driver_->lookEvery();
+  if (driver_ != nullptr) checkEvery_ = driver_->checkEvery();
   if (checkEvery_) freed_.resize(mostFreed);
 }
 
@@ -79,7 +79,7 @@ void FailoverDoubt::check(std::unique_lock<std::mutex>& held) {
   nextCheck_ = Instant::max();
   checking_ = true;
   held.unlock();
-  driver_->look(clock_->now() + operationTimeout_);
+  driver_->checkServer(clock_->now() + operationTimeout_);
   held.lock();
   checking_ = false;
   const Instant now = clock_->now();

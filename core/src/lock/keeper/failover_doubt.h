@@ -11,7 +11,7 @@
 
 #include "lock/keeper/lease_table.h"
 #include "lock/keeper/unawaited_releases.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/losses.h"
 
 namespace lockkeeper::detail {
 

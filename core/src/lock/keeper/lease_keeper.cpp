@@ -1,4 +1,5 @@
 #include "lock/keeper/lease_keeper.h"
+#include "lockkeeper/driver/losses.h"
 
 #include <algorithm>
 #include <list>

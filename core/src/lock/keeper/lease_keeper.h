@@ -18,7 +18,8 @@
 #include "lock/keeper/loss_teller.h"
 #include "lock/keeper/posted_outcomes.h"
 #include "lock/keeper/unawaited_releases.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/listener.h"
 

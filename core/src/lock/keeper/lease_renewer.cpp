@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::detail {
 

@@ -1,4 +1,5 @@
 #include "lock/keeper/unawaited_releases.h"
+#include "lockkeeper/driver/batches.h"
 
 #include <algorithm>
 #include <new>

@@ -10,7 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
 
 namespace lockkeeper::detail {

@@ -101,7 +101,8 @@ void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noex
   if (turnsLeft > 0) {
     // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
     const std::chrono::nanoseconds quarter = (now - grant.leasedFrom) / 4;
-    turn.handingOn() = {.until = saturatingAdd(now, grant.stay > grant.stay.zero() ? grant.stay : quarter),
+    turn.handingOn() = {.until = saturatingAdd(
+                            now, grant.handOverFor > grant.handOverFor.zero() ? grant.handOverFor : quarter),
                         .askedAt = grant.leasedFrom};
   }
   leased(grant.leasedFrom, saturated(grant.leasedFor));

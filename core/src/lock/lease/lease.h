@@ -14,8 +14,9 @@
 #include "base/time_heap.h"
 #include "lock/lease/local_queue.h"
 #include "lock/lease/options.h"
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/listener.h"
 #include "lockkeeper/lock.h"
 

@@ -88,7 +88,7 @@ LocalQueue::Entered LocalQueue::enter(Lease& lease, const Patience& patience, co
       if (waiter.outOfTime) --line.outOfTime;
       line.waiters.erase(place);
     }
-    shard.wakers.giveBack(waiter.waker);
+    shard.wakers.recycle(waiter.waker);
     held.unlock();
   }
   return {.turn = waiter.turn && !waiter.handedOver,

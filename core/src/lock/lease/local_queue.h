@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "base/hash_chains.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/internal/waker_pool.h"
 
 namespace lockkeeper::detail {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 
 namespace lockkeeper::detail {

@@ -51,7 +51,7 @@ void HeldClaims::lost(const std::string& key, std::int64_t revision) {
     token = found->second.token;
     held_.erase(found);
   }
-  listeners_.tell(std::span(&*token, 1));
+  listeners_.claimsLost(std::span(&*token, 1));
 }
 
 }  // namespace lockkeeper::etcd

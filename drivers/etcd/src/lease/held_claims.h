@@ -9,8 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
+#include "lockkeeper/base/loss_listeners.h"
+#include "lockkeeper/driver/losses.h"
 
 namespace lockkeeper::etcd {
 

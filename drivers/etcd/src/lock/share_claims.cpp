@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "lock/claim_move.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/permit/share.h"
 #include "store/claim.h"
 
 namespace lockkeeper::etcd {

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "line/claim_line.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/permit/share.h"
 #include "store/claim.h"
 
 namespace lockkeeper::etcd {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/etcd/etcd_options.h"

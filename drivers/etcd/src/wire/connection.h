@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/stream/stream.h"
 #include "wire/http_reply.h"
 #include "wire/member_host.h"

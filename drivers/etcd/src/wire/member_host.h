@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/etcd/etcd_options.h"
 #include "lockkeeper/stream/host_lookup.h"
 

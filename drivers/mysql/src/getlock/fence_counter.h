@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/fence_source.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/store/fence_source.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {

@@ -33,7 +33,7 @@ constexpr std::size_t mostFenceSessions = 4;
 seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); }
 
 // A claim that was sent before may have its fence already, and no others.
-std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.turns; }
+std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.localHolders; }
 
 Preparation preparationOf(const GetLockOptions& options) {
   Preparation preparation{.rules = statements::sessionRules, .forNamedLocks = true, .tells = true};
@@ -148,7 +148,7 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
       throw NotPrimary(display() + ": the lock is with another server than its fence");
     }
     granted.fence = fence;
-    granted.turns = turnsOf(request);
+    granted.localHolders = turnsOf(request);
   } catch (const OutcomeUnknown& unknown) {
     giveBack(name, claim.token);
     // Of the fence, which nobody gets then: the claim itself certainly holds nothing.

@@ -11,7 +11,7 @@
 #include "getlock/getlock_options.h"
 #include "getlock/session/lock_sessions.h"
 #include "hosts/session_opener.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/getlock_driver.h"
 

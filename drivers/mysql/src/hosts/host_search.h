@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hosts/host_report.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "session/server_options.h"
 #include "session/server_session.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "hosts/session_opener.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
 #include "session/server_session.h"
 

@@ -9,7 +9,7 @@
 
 #include "hosts/session_rules.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/limit/rate_rules.h"
 
 // The text of every statement on the table of rate limits. A key is written in hexadecimal, everything else
 // is a number, so that nothing in them has to be quoted. Sessions run without autocommit.

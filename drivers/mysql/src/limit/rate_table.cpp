@@ -9,10 +9,10 @@
 #include "hosts/session_pool.h"
 #include "limit/rate_statements.h"
 #include "limit/row_places.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
+#include "lockkeeper/limit/rate_rules.h"
 #include "schema.h"
 #include "session/reply_fault.h"
 #include "session/statements/held_rows.h"
@@ -252,8 +252,8 @@ bool RateTable::Impl::refund(const RateRefund& refund, const RowName& name, Inst
   Row row = rowIn(reply, name);
   const bool isLimit = row.isLimit();
   const bool given = isLimit && !reply.rows.empty() &&
-                     (refund.law->kind == RateKind::slidingWindow ? giveBack(refund, row.log, row.now)
-                                                                  : giveBack(refund, row.state, row.now));
+                     (refund.law->kind == RateKind::slidingWindow ? applyRefund(refund, row.log, row.now)
+                                                                  : applyRefund(refund, row.state, row.now));
   std::string batch;
   if (given) addUpdate(batch, name, *refund.law, row);
   use.ask(rates::commit(batch), deadline);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "limit/rate_statements.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::mysql {
 

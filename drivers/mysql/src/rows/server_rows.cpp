@@ -10,8 +10,8 @@
 
 #include "hosts/session_opener.h"
 #include "hosts/session_pool.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper::mysql {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "session/wait/socket_watch.h"
 
 struct st_mysql;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/as_configured.h"

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "session/log_in.h"
 #include "session/server_check.h"
 #include "session/wait/socket_watch.h"

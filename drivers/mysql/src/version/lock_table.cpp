@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "session/reply_fault.h"
 

@@ -10,7 +10,7 @@
 
 #include "hosts/session_opener.h"
 #include "hosts/session_pool.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/rate_table.h"
 #include "session/reply_fault.h"
@@ -180,7 +180,7 @@ AcquireResult VersionDriver::Impl::acquire(Tables& tables, const AcquireRequest&
 AcquireResult VersionDriver::Impl::acquireWhole(Tables& tables, const AcquireRequest& request,
                                                 LockTexts::Standing standing) {
   const Instant leasedFrom = clock().now();
-  return resultOf(request, tables.locks.claim(request.claim, request.ttl, request.turns, standing),
+  return resultOf(request, tables.locks.claim(request.claim, request.ttl, request.localHolders, standing),
                   leasedFrom);
 }
 

@@ -1,4 +1,5 @@
 #include "lockkeeper/redis/cluster_driver.h"
+#include "lockkeeper/base/loss_listeners.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +14,7 @@
 #include "cluster/topology/slot_map.h"
 #include "limit/rates.h"
 #include "lock/node_calls.h"
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "store/companion_key.h"
 #include "store/redis_store.h"
@@ -38,8 +39,8 @@ class DoubtOfNode final : public LossListener {
  public:
   explicit DoubtOfNode(const LossListeners& listeners) : listeners_(listeners) {}
 
-  void claimsLost(std::span<const Token> tokens) noexcept override { listeners_.tell(tokens); }
-  void claimsInDoubt() noexcept override { listeners_.tellDoubt(); }
+  void claimsLost(std::span<const Token> tokens) noexcept override { listeners_.claimsLost(tokens); }
+  void claimsInDoubt() noexcept override { listeners_.claimsInDoubt(); }
 
  private:
   const LossListeners& listeners_;
@@ -53,7 +54,7 @@ class ClusterDriver::Impl {
   Impl(const ClusterOptions& given, const Environment& environment)
       : options((given.check(), given)),
         clock(environment.clock),
-        topology(options, environment, [this] { doubts.tellDoubt(); }),
+        topology(options, environment, [this] { doubts.claimsInDoubt(); }),
         nodes(
             topology, options.node,
             [this, environment](RedisOptions node) {
@@ -75,7 +76,7 @@ class ClusterDriver::Impl {
   using Nodes = NodeParts<RedisDriver>::Parts;
 
   void awaitPosted(const Nodes& some, Instant deadline) const;
-  void look(Instant deadline);
+  void checkServer(Instant deadline);
   AcquireResult wait(AcquireRequest request, Instant until, const std::stop_token& stop);
   void list(std::string_view prefix, List listOf, const Visit& visit, Instant deadline);
   void addWaiters(const NodeAddress& master, std::span<const std::string> keys,
@@ -193,8 +194,8 @@ std::string ClusterDriver::name() const { return impl_->topology.name(); }
 
 void* ClusterDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return static_cast<SharedRecords*>(&impl_->records);
-  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
-                      DoubtReporting, Permits, RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, Batchable, Browsable, WaiterBrowsable, Breakable, DoubtReporting,
+                      Permits, RateDriver>(*this, type);
 }
 
 void ClusterDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -202,12 +203,12 @@ void ClusterDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
   impl_->doubts.add(std::move(listener));
 }
 
-std::optional<std::chrono::milliseconds> ClusterDriver::lookEvery() const { return pauseBetweenLooks; }
+std::optional<std::chrono::milliseconds> ClusterDriver::checkEvery() const { return pauseBetweenLooks; }
 
-void ClusterDriver::look(Instant deadline) noexcept {
+void ClusterDriver::checkServer(Instant deadline) noexcept {
   if (impl_->forkGuard.inherited()) return;
   try {
-    impl_->look(deadline);
+    impl_->checkServer(deadline);
   } catch (const std::exception&) {
     // Who needs the cluster hears of it.
   }
@@ -279,7 +280,7 @@ void ClusterDriver::Impl::awaitPosted(const Nodes& some, Instant deadline) const
   for (const auto& node : some) node->awaitPosted(deadline);
 }
 
-void ClusterDriver::Impl::look(Instant deadline) {
+void ClusterDriver::Impl::checkServer(Instant deadline) {
   bool allAnswer = true;
   for (const auto& node : nodes.all()) {
     try {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "cluster/node_parts.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/redis/redis_driver.h"
+#include "lockkeeper/store/shared_records.h"
 
 namespace lockkeeper::redis {
 

@@ -4,8 +4,8 @@
 
 #include "cluster/journey.h"
 #include "cluster/node_parts.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/fork_guard.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/redis/cluster_driver.h"
 #include "lockkeeper/redis/value_store.h"
 #include "store/companion_key.h"

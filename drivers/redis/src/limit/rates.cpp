@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
-#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/limit/rate_rules.h"
 #include "store/companion_key.h"
 #include "wire/protocol/redirect.h"
 #include "wire/protocol/script.h"

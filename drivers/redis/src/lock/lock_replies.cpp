@@ -29,8 +29,8 @@ AcquireResult acquireResult(RedisStore& store, const Request& request, const Rep
   Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
   if (reply.items.size() == 2) return granted;
   if (turns == 1 || reply.items[2].integer > turns) store.unexpected(request);
-  granted.turns = static_cast<std::uint32_t>(reply.items[2].integer);
-  granted.stay = stay;
+  granted.localHolders = static_cast<std::uint32_t>(reply.items[2].integer);
+  granted.handOverFor = stay;
   return granted;
 }
 

@@ -7,7 +7,9 @@
 
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/permit/share.h"
 #include "store/companion_key.h"
 #include "wire/protocol/script.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {

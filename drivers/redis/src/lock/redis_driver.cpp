@@ -1,4 +1,5 @@
 #include "lockkeeper/redis/redis_driver.h"
+#include "lockkeeper/base/loss_listeners.h"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +42,7 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
   Impl(const RedisOptions& options, const Environment& environment)
       : RedisStore(options, environment, [this] {
           queue.serverChanged();
-          doubts.tellDoubt();
+          doubts.claimsInDoubt();
         }) {}
 
   class UnderWay;
@@ -224,8 +225,8 @@ Promises RedisDriver::promises() const {
 void* RedisDriver::findCapability(const std::type_info& type) noexcept {
   if (type == typeid(SharedRecords)) return records_.get();
   if (type == typeid(NodeCalls)) return static_cast<NodeCalls*>(impl_.get());
-  return capabilityOf<Postable, Waitable, Batchable, WaiterReporting, Browsable, WaiterBrowsable, Breakable,
-                      DoubtReporting, Permits, RateDriver>(*this, type);
+  return capabilityOf<Postable, Waitable, Batchable, Browsable, WaiterBrowsable, Breakable, DoubtReporting,
+                      Permits, RateDriver>(*this, type);
 }
 
 void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
@@ -233,10 +234,10 @@ void RedisDriver::addDoubtListener(std::weak_ptr<LossListener> listener) {
   impl_->doubts.add(std::move(listener));
 }
 
-std::optional<std::chrono::milliseconds> RedisDriver::lookEvery() const { return impl_->lookEvery(); }
+std::optional<std::chrono::milliseconds> RedisDriver::checkEvery() const { return impl_->checkEvery(); }
 
-void RedisDriver::look(Instant deadline) noexcept {
-  if (!impl_->forkGuard.inherited()) impl_->look(deadline);
+void RedisDriver::checkServer(Instant deadline) noexcept {
+  if (!impl_->forkGuard.inherited()) impl_->checkServer(deadline);
 }
 
 void RedisDriver::list(std::string_view prefix,
@@ -305,9 +306,9 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
   }
   const ComposedText counter = companionKey(key, "fence");
   const std::string kept = decimal(options().fenceKept);
-  const bool several = options().fence && request.turns > 1 && queue.permitted();
+  const bool several = options().fence && request.localHolders > 1 && queue.permitted();
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
-  const std::string turns = several ? std::to_string(request.turns) : std::string();
+  const std::string turns = several ? std::to_string(request.localHolders) : std::string();
   const std::array<std::string_view, 4> keys = {key, counter, watch.order, watch.waiters};
   const std::array<std::string_view, 5> arguments = {value, ttl, kept, turns, watch.channel};
   const std::size_t keyCount = several ? 4 : options().fence ? 2 : 1;
@@ -319,13 +320,13 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     // Refused before it ran: a user may have a right to the lock and its counter, but not to the queue's
     // keys.
     AcquireRequest one = request;
-    one.turns = 1;
+    one.localHolders = 1;
     wire.clear();
     AcquireResult result = attempt(one, wire);
     queue.noteRefusal();
     return result;
   }
-  return acquireResult(*this, wire, wire.reply(0), request.ttl, several ? request.turns : 1,
+  return acquireResult(*this, wire, wire.reply(0), request.ttl, several ? request.localHolders : 1,
                        watch.channel.empty() ? milliseconds{0} : longestStay);
 }
 

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "lockkeeper/driver/token.h"
+#include "lockkeeper/base/token.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "store/companion_key.h"

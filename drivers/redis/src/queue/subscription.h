@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/redis_options.h"

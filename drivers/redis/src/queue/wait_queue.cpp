@@ -6,7 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/permit/share.h"
 #include "scripts.h"
 #include "store/companion_key.h"
 #include "wire/protocol/redirect.h"

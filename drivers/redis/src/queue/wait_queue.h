@@ -8,7 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
 #include "queue/subscription.h"
 #include "store/redis_store.h"
@@ -52,7 +55,7 @@ class WaitQueue {
   /// The server has refused it: queues are not used for a minute.
   void noteRefusal();
 
-  /// As WaiterReporting.
+  /// As Waitable.
   bool waitersReportedSince(Instant since) noexcept { return subscription_.reportedSince(since); }
 
   /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it

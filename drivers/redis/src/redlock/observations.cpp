@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "scripts.h"
 #include "wire/protocol/script.h"
 #include "wire/protocol/server_error.h"

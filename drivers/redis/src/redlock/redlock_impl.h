@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/redlock_driver.h"
 #include "redlock/observations.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "wire/dial/server_checks.h"
 
 namespace lockkeeper::redis {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 
 namespace lockkeeper::redis {
 

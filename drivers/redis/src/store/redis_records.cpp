@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "scripts.h"
 #include "store/companion_key.h"
 #include "wire/protocol/script.h"

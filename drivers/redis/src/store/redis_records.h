@@ -1,6 +1,6 @@
 #pragma once
 
-#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/store/shared_records.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {

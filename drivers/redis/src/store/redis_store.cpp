@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "wire/dial/server_checks.h"
 #include "wire/protocol/redirect.h"
 #include "wire/protocol/server_error.h"
@@ -91,7 +91,7 @@ void RedisStore::checkEviction(Instant deadline) noexcept {
   }
 }
 
-std::optional<std::chrono::milliseconds> RedisStore::lookEvery() const {
+std::optional<std::chrono::milliseconds> RedisStore::checkEvery() const {
   return sentinels_ ? std::optional(pauseBetweenLooks) : std::nullopt;
 }
 
@@ -116,7 +116,7 @@ void RedisStore::checkIsMaster(Instant deadline) {
   throw StoreUnavailable(name() + ": " + why);
 }
 
-void RedisStore::look(Instant deadline) noexcept {
+void RedisStore::checkServer(Instant deadline) noexcept {
   follow(std::min(deadline, saturatingAdd(clock().now(), options().ioTimeout)));
   try {
     ping(deadline);

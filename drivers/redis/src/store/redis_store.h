@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/fork_guard.h"
 #include "wire/mux/multiplexer.h"
 #include "wire/protocol/request_pool.h"
 #include "wire/protocol/resp.h"
@@ -54,7 +54,7 @@ class RedisStore {
   /// For further connections to the same server.
   const DialRules& dialRules() const { return dialRules_; }
   /// How often to look() while no call is made; empty where there are no sentinels.
-  std::optional<std::chrono::milliseconds> lookEvery() const;
+  std::optional<std::chrono::milliseconds> checkEvery() const;
   /// Throws, as execute(), when the server does not answer.
   void ping(Instant deadline);
   /// After the answer to a read that something is not there: throws StoreUnavailable when the server has
@@ -62,7 +62,7 @@ class RedisStore {
   void checkIsMaster(Instant deadline);
   /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
   /// the present one answers.
-  void look(Instant deadline) noexcept;
+  void checkServer(Instant deadline) noexcept;
 
   /// As Multiplexer::post() and awaitPosted().
   bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {

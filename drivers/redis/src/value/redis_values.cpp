@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/redis/value_store.h"
 #include "queue/subscription.h"
 #include "scripts.h"

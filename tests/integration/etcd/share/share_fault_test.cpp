@@ -6,6 +6,8 @@
 #include <thread>
 
 #include "late_fixture.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "paused_reader.h"
 #include "process.h"

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "etcd_waiters.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/testing/best_of_three.h"

@@ -12,7 +12,8 @@
 #include "getlock/session/getlock_statements.h"
 #include "getlock_fixture.h"
 #include "hosts/session_opener.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 #include "session/reply_fault.h"
 
 namespace lockkeeper::test {

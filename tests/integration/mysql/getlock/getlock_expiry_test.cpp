@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "getlock_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::test {

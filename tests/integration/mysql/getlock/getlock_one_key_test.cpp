@@ -9,7 +9,8 @@
 #include "getlock/session/lock_sessions.h"
 #include "getlock_fixture.h"
 #include "hosts/session_opener.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -48,14 +49,14 @@ TEST_P(GetLockOneKey, AGrantOfSeveralTurnsReservesTheirFences) {
     }
     const Claimant who{};
     AcquireRequest request = requestFor(who, 1min);
-    request.turns = 8;
+    request.localHolders = 8;
     const auto acquire = [&] { return std::get<Granted>(driver->acquire(request)); };
     const Granted first = acquire();
-    EXPECT_EQ(first.turns, 8U);
+    EXPECT_EQ(first.localHolders, 8U);
     ASSERT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
     EXPECT_EQ(*acquire().fence, *first.fence + 8);
     request.resend = true;
-    EXPECT_EQ(acquire().turns, 1U);
+    EXPECT_EQ(acquire().localHolders, 1U);
   }
 }
 

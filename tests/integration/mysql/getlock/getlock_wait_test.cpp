@@ -5,7 +5,8 @@
 #include <future>
 
 #include "getlock_fixture.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::test {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "free_port.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/queue.h"
 #include "several_hosts.h"
 
 namespace lockkeeper::test {

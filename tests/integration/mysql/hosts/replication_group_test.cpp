@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/mysql/server_rows.h"

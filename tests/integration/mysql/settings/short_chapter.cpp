@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "claimant.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/inventory/stock_service.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"

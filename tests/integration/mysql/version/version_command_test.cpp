@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "process.h"
 #include "version_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "forked_child.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/store_uri.h"

@@ -11,7 +11,7 @@
 #include "claimant.h"
 #include "database_server.h"
 #include "fault_proxy.h"
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/error.h"
 #include "wait_until.h"

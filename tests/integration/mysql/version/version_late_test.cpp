@@ -9,7 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/internal/hex.h"
 #include "version_fixture.h"
 
@@ -149,10 +152,10 @@ TEST_P(VersionLate, AGrantByALatePacketHasTheTurnsThatItsRowHas) {
   EXPECT_TRUE(store.proxy.deliverHeld()) << "the server has read it before it was asked again";
   const auto held = store.direct->holder(who.key, soon());
   ASSERT_TRUE(held);
-  request.turns = 64;
+  request.localHolders = 64;
   const AcquireResult found = proxied->acquire(request);
   ASSERT_TRUE(granted(found));
-  EXPECT_EQ(std::get<Granted>(found).turns, 1U);
+  EXPECT_EQ(std::get<Granted>(found).localHolders, 1U);
   EXPECT_EQ(std::get<Granted>(found).fence, held->fence);
   ASSERT_EQ(proxied->release(who.claim(), soon()), ReleaseOutcome::released);
   Claimant next;

@@ -14,9 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/permit/share.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/testing/best_of_three.h"
 #include "no_files.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/mysql/server_rows.h"
 #include "lockkeeper/store_uri.h"
 #include "version_fixture.h"

@@ -40,17 +40,17 @@ TEST_P(VersionRowOfLock, TakingAndReleasingAFreeLockAreOneStatementEach) {
 TEST_P(VersionRowOfLock, AGrantOfSeveralTurnsReservesTheirFencesInItsOneStatement) {
   const Claimant who{};
   AcquireRequest request = who.request();
-  request.turns = 8;
+  request.localHolders = 8;
   const auto acquire = [&] { return std::get<Granted>(store.direct->acquire(request)); };
   const Granted first = acquire();
-  EXPECT_EQ(first.turns, 8U);
+  EXPECT_EQ(first.localHolders, 8U);
   EXPECT_EQ(store.direct->holder(who.key, soon())->fence, *first.fence + 7);
   ASSERT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
   EXPECT_EQ(*acquire().fence, *first.fence + 8);
   request.resend = true;
   const Granted again = acquire();
   EXPECT_EQ(*again.fence, *first.fence + 15) << "the last one: the others are perhaps used";
-  EXPECT_EQ(again.turns, 1U);
+  EXPECT_EQ(again.localHolders, 1U);
 }
 
 TEST_P(VersionRowOfLock, TheFirstTouchOfNewKeysMakesNoDeadlock) {

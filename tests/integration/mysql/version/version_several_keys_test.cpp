@@ -12,8 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/lock_manager.h"
 #include "process.h"
 #include "succeeds_in_the_end.h"

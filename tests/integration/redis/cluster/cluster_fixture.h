@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "claimant.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"

@@ -10,10 +10,12 @@
 
 #include "advanced_clock.h"
 #include "cluster_fixture.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/shared_records.h"
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/rate_policy.h"
+#include "lockkeeper/store/shared_records.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -9,6 +9,8 @@
 
 #include "cluster_fixture.h"
 
+#include "lockkeeper/driver/batches.h"
+
 namespace lockkeeper::test {
 namespace {
 

@@ -4,6 +4,8 @@
 
 #include "cluster_fixture.h"
 
+#include "lockkeeper/driver/inspection.h"
+
 namespace lockkeeper::test {
 namespace {
 

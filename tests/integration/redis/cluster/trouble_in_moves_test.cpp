@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cluster_fixture.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/rate_policy.h"
 

@@ -5,7 +5,9 @@
 #include <future>
 #include <map>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/value_store.h"

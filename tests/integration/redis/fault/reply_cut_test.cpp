@@ -1,6 +1,6 @@
 #include <tuple>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "operation.h"
 #include "redis_fixture.h"
 

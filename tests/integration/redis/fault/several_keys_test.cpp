@@ -8,7 +8,8 @@
 
 #include "claimant.h"
 #include "forked_child.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/lock_manager.h"
 #include "redis_fixture.h"
 

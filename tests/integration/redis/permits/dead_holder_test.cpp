@@ -4,7 +4,8 @@
 #include <random>
 #include <thread>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "paused_reader.h"
 #include "process.h"

@@ -1,7 +1,7 @@
 // What becomes of shares when their server restarts.
 
 #include "held_shares.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "redis_fixture.h"
 

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "forked_child.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/shared_mutex.h"
 #include "redis_fixture.h"

@@ -3,7 +3,9 @@
 #include <future>
 #include <stop_token>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {

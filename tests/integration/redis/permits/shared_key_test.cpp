@@ -1,7 +1,9 @@
 #include <future>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/shared_mutex.h"
 #include "redis_fixture.h"

@@ -1,6 +1,7 @@
 #include <future>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/permit/share.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "redis_fixture.h"
 #include "upgrade_threads.h"

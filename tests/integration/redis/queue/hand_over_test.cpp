@@ -1,6 +1,6 @@
 #include <thread>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/testing/best_of_three.h"
 #include "queue/queue_fixture.h"
 

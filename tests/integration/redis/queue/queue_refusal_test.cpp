@@ -1,4 +1,4 @@
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
 #include "queue/queue_fixture.h"
 
 // What becomes of a queue that the server refuses to change, or whose keys hold something else.

@@ -5,7 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 #include "queue_fixture.h"
 
 namespace lockkeeper::test {
@@ -19,7 +20,7 @@ class Turns : public RedisQueueTest {
  protected:
   static Granted take(LockDriver& driver, const Claimant& who, bool resend = false) {
     AcquireRequest request = who.request(soon(), resend);
-    request.turns = asked;
+    request.localHolders = asked;
     return std::get<Granted>(driver.acquire(request));
   }
 
@@ -28,7 +29,7 @@ class Turns : public RedisQueueTest {
     Granted granted{};
     EXPECT_TRUE(waitUntil([&] {
       granted = take(driver, who);
-      if (granted.stay > 0ns && server.command({"PERSIST", waitersKey}) == "1") return true;
+      if (granted.handOverFor > 0ns && server.command({"PERSIST", waitersKey}) == "1") return true;
       (void)driver.release(who.claim(), soon());
       return false;
     }));
@@ -44,22 +45,22 @@ TEST_F(Turns, FencesAreReservedInOneStepAndNotAheadOfTheClock) {
   ASSERT_TRUE(waitUntil([&] {  // the first ones of a second have one turn
     granted = take(*direct, holder);
     (void)direct->release(holder.claim(), soon());
-    return granted.turns == asked;
+    return granted.localHolders == asked;
   }));
   EXPECT_EQ(counter(), *granted.fence + asked - 1);
 
   const std::uint64_t ahead = *granted.fence + std::uint64_t{3'600'000'000};
   server.command({"SET", "{k}:lockkeeper:fence", std::to_string(ahead)});
   granted = take(*direct, holder);
-  EXPECT_EQ(granted.turns, 1U);
+  EXPECT_EQ(granted.localHolders, 1U);
   EXPECT_EQ(*granted.fence, ahead + 1);
 }
 
 TEST_F(Turns, AClaimThatIsSentAgainHasTheLastFenceAndOneTurn) {
   const Granted first = take(*direct, holder);
   const Granted again = take(*direct, holder, true);
-  EXPECT_EQ(again.turns, 1U);
-  EXPECT_EQ(*again.fence, *first.fence + first.turns - 1);
+  EXPECT_EQ(again.localHolders, 1U);
+  EXPECT_EQ(*again.fence, *first.fence + first.localHolders - 1);
   EXPECT_EQ(counter(), *again.fence);
 }
 
@@ -68,7 +69,7 @@ TEST_F(Turns, AClaimThatIsFoundWithoutItsCounterHasOneTurn) {
     const Granted first = take(*direct, holder);
     server.command({"DEL", "{k}:lockkeeper:fence"});
     const Granted again = take(*direct, holder);
-    EXPECT_EQ(again.turns, 1U);
+    EXPECT_EQ(again.localHolders, 1U);
     EXPECT_GT(*again.fence, *first.fence);
     EXPECT_EQ(counter(), *again.fence);
     ASSERT_EQ(direct->release(holder.claim(), soon()), ReleaseOutcome::released);
@@ -78,7 +79,7 @@ TEST_F(Turns, AClaimThatIsFoundWithoutItsCounterHasOneTurn) {
 TEST_F(Turns, ThereIsOneWhileSomebodyWaitsInTheQueue) {
   server.command({"ZADD", queueKey, "1", "somebody"});
   for (int round = 0; round < 20; ++round) {
-    EXPECT_EQ(take(*direct, holder).turns, 1U);
+    EXPECT_EQ(take(*direct, holder).localHolders, 1U);
     server.command({"DEL", "k"});
   }
   EXPECT_EQ(server.command({"EXISTS", waitersKey}), "0");
@@ -91,18 +92,18 @@ TEST_F(Turns, ThereIsOneForWhoMayNotBeToldOfWaiters) {
   const auto poor = registry.open("redis://poor:poor@127.0.0.1:" + std::to_string(server.port()));
   // Once it is subscribed.
   EXPECT_TRUE(waitUntil([&] {
-    const bool one = take(*poor, holder).turns == 1;
+    const bool one = take(*poor, holder).localHolders == 1;
     poor->release(holder.claim(), soon());
     return one && server.command({"PUBSUB", "CHANNELS"}).starts_with("lockkeeper:");
   }));
   for (int round = 0; round < 20; ++round) {
-    EXPECT_EQ(take(*poor, holder).turns, 1U);
+    EXPECT_EQ(take(*poor, holder).localHolders, 1U);
     poor->release(holder.claim(), soon());
   }
 }
 
 TEST_F(Turns, WhoBeginsToWaitIsReportedToTheProcessThatHandsOn) {
-  auto& reports = *capability<WaiterReporting>(*direct);
+  auto& reports = *capability<Waitable>(*direct);
   const Granted granted = takeWatched(*direct, holder);
   EXPECT_FALSE(reports.waitersReportedSince(granted.leasedFrom));
   Member waiter = wait();
@@ -112,13 +113,13 @@ TEST_F(Turns, WhoBeginsToWaitIsReportedToTheProcessThatHandsOn) {
   EXPECT_EQ(direct->release(holder.claim(), soon()), ReleaseOutcome::released);
   const auto lock = waiter.take();
   ASSERT_TRUE(lock);
-  EXPECT_GT(*lock->fence(), *granted.fence + granted.turns - 1);
+  EXPECT_GT(*lock->fence(), *granted.fence + granted.localHolders - 1);
   EXPECT_FALSE(reports.waitersReportedSince(now()));
 }
 
 TEST_F(Turns, TheMarkForThoseReportsDoesNotOutliveThem) {
   const Granted granted = takeWatched(*direct, holder);
-  EXPECT_LE(granted.stay, 100ms);
+  EXPECT_LE(granted.handOverFor, 100ms);
   EXPECT_EQ(direct->release(holder.claim(), soon()), ReleaseOutcome::released);
   server.command({"DEL", waitersKey});
   take(*direct, holder);

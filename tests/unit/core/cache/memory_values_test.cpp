@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/store/value_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 
 namespace lockkeeper::testing {

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "lockkeeper/driver/rate_rules.h"
+#include "lockkeeper/limit/rate_rules.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/testing/rate/admissions.h"
 #include "lockkeeper/testing/rate/rate_fixture.h"
@@ -62,7 +62,7 @@ TEST(SlidingWindow, ARefundOfSomebodyElseLetsNoWindowAdmitMore) {
   const auto admitAt = [&](std::int64_t seconds) { return admit(charge, log, seconds * 1'000'000).granted; };
   EXPECT_EQ(admitAt(100), 1);
   EXPECT_EQ(admitAt(109), 1) << "somebody else's";
-  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law()}, log, 109'500'000)) << "by the first one";
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law()}, log, 109'500'000)) << "by the first one";
   EXPECT_EQ(admitAt(110), 1);
   EXPECT_EQ(admitAt(111), 0) << "109, 110 and 111 are in one window";
   EXPECT_EQ(admitAt(119), 1);
@@ -71,10 +71,10 @@ TEST(SlidingWindow, ARefundOfSomebodyElseLetsNoWindowAdmitMore) {
 TEST(SlidingWindow, ARefundTakesNothingThatCountsNoMore) {
   const RatePolicy policy = policyOf(RateKind::slidingWindow, "3/10s");
   RateLog log{100'000'000, 105'000'000, 109'000'000};
-  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law()}, log, 111'000'000));
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law()}, log, 111'000'000));
   EXPECT_EQ(log, RateLog{109'000'000});
-  EXPECT_TRUE(giveBack({.key = "k", .law = &policy.law(), .cost = 3}, log, 111'000'000)) << "what there was";
-  EXPECT_FALSE(giveBack({.key = "k", .law = &policy.law()}, log, 111'000'000));
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law(), .cost = 3}, log, 111'000'000)) << "what there was";
+  EXPECT_FALSE(applyRefund({.key = "k", .law = &policy.law()}, log, 111'000'000));
 }
 
 }  // namespace

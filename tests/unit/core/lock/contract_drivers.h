@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "decorators.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/queue.h"
 
 namespace lockkeeper::testing {
 

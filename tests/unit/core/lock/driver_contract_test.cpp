@@ -1,10 +1,13 @@
 #include <thread>
 
 #include "contract_drivers.h"
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/quorum.h"
-#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/store/quorum.h"
+#include "lockkeeper/store/shared_records.h"
 #include "manager_fixture.h"
 
 // What core makes of the things that a driver tells: lengths, losses, capabilities, outcomes that come one

@@ -11,7 +11,9 @@
 #include <string>
 
 #include "decorators.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::testing {

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "decorators.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 
 namespace lockkeeper::testing {
 

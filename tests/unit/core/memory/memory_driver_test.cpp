@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/shared_records.h"
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/store/shared_records.h"
+#include "lockkeeper/store/value_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "each_allocation.h"
-#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/store/value_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 
 namespace lockkeeper::testing {

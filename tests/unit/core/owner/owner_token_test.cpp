@@ -1,4 +1,5 @@
 #include "lockkeeper/owner/owner_token.h"
+#include "lockkeeper/driver/queue.h"
 
 #include <gtest/gtest.h>
 

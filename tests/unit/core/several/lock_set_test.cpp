@@ -7,6 +7,8 @@
 #include "../lock/contract_drivers.h"
 #include "../lock/manager_fixture.h"
 
+#include "lockkeeper/driver/batches.h"
+
 namespace lockkeeper::testing {
 namespace {
 

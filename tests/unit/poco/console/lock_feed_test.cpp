@@ -13,7 +13,8 @@
 
 #include "allocations.h"
 #include "decorators.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "wait_until.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/rate_limiter.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper::poco {
 

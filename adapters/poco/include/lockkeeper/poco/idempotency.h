@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/poco/client_options.h"
 #include "lockkeeper/poco/export.h"
 #include "lockkeeper/poco/http_filter.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace Poco::Util {
 class AbstractConfiguration;

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/lock_manager.h"
@@ -17,6 +16,7 @@
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/schedule/scheduled_task.h"
+#include "lockkeeper/store/value_store.h"
 #include "lockkeeper/store_registry.h"
 
 /// Locks and limits for applications and servers that are built on Poco.

@@ -4,7 +4,7 @@
 
 #include "http/limit/rate_fields.h"
 #include "http/request_body.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"

@@ -2,7 +2,7 @@
 
 #include <Poco/StringTokenizer.h>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/check_range.h"
 #include "lockkeeper/poco/settings.h"

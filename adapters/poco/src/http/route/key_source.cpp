@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::poco {

@@ -11,8 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/etcd/etcd_options.h"
 #include "lockkeeper/etcd/export.h"

@@ -7,14 +7,15 @@
 #include <span>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/fork_guard.h"
-#include "lockkeeper/driver/shared_records.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
+#include "lockkeeper/store/shared_records.h"
 
 namespace lockkeeper::migration {
 

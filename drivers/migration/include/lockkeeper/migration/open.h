@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/migrating_driver.h"
+#include "lockkeeper/store/shared_records.h"
 #include "lockkeeper/store_registry.h"
 
 /// Moves a live fleet from one lock store to another.

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/migration/export.h"
 #include "lockkeeper/migration/rules.h"
+#include "lockkeeper/store/shared_records.h"
 
 namespace lockkeeper::migration {
 

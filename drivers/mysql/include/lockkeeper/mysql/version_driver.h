@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
 #include "lockkeeper/store_uri.h"

@@ -236,7 +236,7 @@ void LockSessions::loseAll(LockSession& session) {
     names_.erase(names_.find(each->name));
   }
   session.held.clear();
-  lossListeners_.tell(lost);
+  lossListeners_.claimsLost(lost);
 }
 
 std::unique_ptr<LockSession> LockSessions::takeOut(LockSession& session) {

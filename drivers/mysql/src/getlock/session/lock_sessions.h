@@ -18,7 +18,9 @@
 
 #include "getlock/session/lock_session.h"
 #include "hosts/session_opener.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/base/loss_listeners.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/internal/string_map.h"
 
 namespace lockkeeper::mysql {

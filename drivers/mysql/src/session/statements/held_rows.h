@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "session/statements/sql_text.h"
 
 // The rule for every transaction of more than one round trip: its first batch limits how long the server

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <span>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::mysql {
 

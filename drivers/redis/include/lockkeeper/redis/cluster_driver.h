@@ -8,14 +8,17 @@
 #include <stop_token>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/shared_records.h"
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/cluster_options.h"
 #include "lockkeeper/redis/export.h"
+#include "lockkeeper/store/shared_records.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper::redis {
 
@@ -34,7 +37,6 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
                                                     public Postable,
                                                     public Waitable,
                                                     public Batchable,
-                                                    public WaiterReporting,
                                                     public Browsable,
                                                     public WaiterBrowsable,
                                                     public Breakable,
@@ -70,9 +72,9 @@ class LOCKKEEPER_REDIS_EXPORT ClusterDriver final : public LockDriver,
   /// Claims are in doubt when a node that was no master has slots, which may be a replica that has taken
   /// over, and when a master has restarted. A slot that moves from one master to another one leaves no doubt.
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
-  std::optional<std::chrono::milliseconds> lookEvery() const override;
+  std::optional<std::chrono::milliseconds> checkEvery() const override;
   /// Finds out whether the masters that have been used answer, and reads the map when one does not.
-  void look(Instant deadline) noexcept override;
+  void checkServer(Instant deadline) noexcept override;
 
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 

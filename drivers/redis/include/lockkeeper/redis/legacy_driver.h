@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/legacy_options.h"

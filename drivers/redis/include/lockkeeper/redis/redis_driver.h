@@ -9,13 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/shared_records.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store/shared_records.h"
 
 namespace lockkeeper::redis {
 
@@ -35,7 +38,6 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
                                                   public Postable,
                                                   public Waitable,
                                                   public Batchable,
-                                                  public WaiterReporting,
                                                   public Browsable,
                                                   public WaiterBrowsable,
                                                   public Breakable,
@@ -94,9 +96,9 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   /// restarted.
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
   /// With sentinels a second, otherwise empty.
-  std::optional<std::chrono::milliseconds> lookEvery() const override;
+  std::optional<std::chrono::milliseconds> checkEvery() const override;
   /// Asks the sentinels for the master, and the master whether it is there.
-  void look(Instant deadline) noexcept override;
+  void checkServer(Instant deadline) noexcept override;
 
   std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
 

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/fence_source.h"
-#include "lockkeeper/driver/quorum.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redlock_options.h"
+#include "lockkeeper/store/fence_source.h"
+#include "lockkeeper/store/quorum.h"
 
 namespace lockkeeper::redis {
 

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "lockkeeper/driver/value_store.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/export.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/store/value_store.h"
 
 namespace lockkeeper::redis {
 

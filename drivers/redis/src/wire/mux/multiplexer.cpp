@@ -379,7 +379,7 @@ void Multiplexer::sleep(Lock& lock, Request& request, Instant until) {
   clock_.wait(lock.forWaiting(), waker, until);
   std::erase(sleeping_, &request);
   request.waker_ = nullptr;
-  wakers_.giveBack(waker);
+  wakers_.recycle(waker);
 }
 
 // The one who has to wait longest leads next, so that the role changes hands as seldom as can be.

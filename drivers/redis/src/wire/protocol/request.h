@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
 #include "wire/protocol/resp.h"
 

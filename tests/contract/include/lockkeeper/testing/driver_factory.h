@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 
 namespace lockkeeper::testing {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/fence_source.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/store/fence_source.h"
 
 namespace lockkeeper::testing {
 

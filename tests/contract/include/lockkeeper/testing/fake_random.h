@@ -6,7 +6,7 @@
 #include <random>
 #include <span>
 
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
 
 namespace lockkeeper::testing {
 

@@ -17,8 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/key.h"
+#include "lockkeeper/base/key.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mutex.h"
 #include "lockkeeper/permit/upgradeable_lock.h"

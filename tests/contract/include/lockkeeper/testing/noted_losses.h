@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
-#include "lockkeeper/driver/token.h"
+#include "lockkeeper/base/token.h"
+#include "lockkeeper/driver/losses.h"
 
 namespace lockkeeper::testing {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/rate_driver.h"
 
 #include <gtest/gtest.h>

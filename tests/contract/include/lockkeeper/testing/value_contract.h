@@ -16,9 +16,9 @@
 #include <string>
 #include <thread>
 
-#include "lockkeeper/driver/random.h"
-#include "lockkeeper/driver/token.h"
-#include "lockkeeper/driver/value_store.h"
+#include "lockkeeper/base/random.h"
+#include "lockkeeper/base/token.h"
+#include "lockkeeper/store/value_store.h"
 
 #include <gtest/gtest.h>
 

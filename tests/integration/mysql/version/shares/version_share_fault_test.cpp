@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "held_shares.h"
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "paused_reader.h"
 #include "process.h"

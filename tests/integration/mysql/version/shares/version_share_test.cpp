@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/store_registry.h"

@@ -12,6 +12,8 @@
 #include "lock/manager_fixture.h"
 #include "lock/turns_driver.h"
 
+#include "lockkeeper/base/loss_listeners.h"
+
 namespace lockkeeper::testing {
 namespace {
 
@@ -20,8 +22,8 @@ class TellsDoubts final : public Decorator, public DoubtReporting {
  public:
   using Decorator::Decorator;
   void addDoubtListener(std::weak_ptr<LossListener> listener) override { listeners.add(std::move(listener)); }
-  std::optional<std::chrono::milliseconds> lookEvery() const override { return pause; }
-  void look(Instant /*deadline*/) noexcept override {
+  std::optional<std::chrono::milliseconds> checkEvery() const override { return pause; }
+  void checkServer(Instant /*deadline*/) noexcept override {
     ++looks;
     looks.notify_all();
   }
@@ -100,7 +102,7 @@ TEST_F(DoubtTest, AllLeasesAreAskedForAtOnceAndSuspectUntilThen) {
   ASSERT_TRUE(store->breakLock("gone", {}));
   clock->advance(10min);
   network->hang(Call::renew);
-  telling->listeners.tellDoubt();
+  telling->listeners.claimsInDoubt();
   for (const Lock* each : {&renewed, &manual, &gone}) EXPECT_EQ(each->state(), LockState::suspect);
   network->resume();
   EXPECT_TRUE(becomes(renewed, LockState::held));
@@ -114,7 +116,7 @@ TEST_F(DoubtTest, ALeaseThatCannotBeAskedForIsSuspectUntilItCan) {
   const Lock manual = doubting.lock("manual", {.ttl = 1h, .renew = Renew::manual});
   network->failAlways(Call::renew, Fault::unavailable);
   clock->advance(1s);
-  telling->listeners.tellDoubt();
+  telling->listeners.claimsInDoubt();
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 1500ms));
   clock->advance(500ms);
   ASSERT_TRUE(clock->awaitWakeUpAt(start + 2s));
@@ -129,7 +131,7 @@ TEST_F(DoubtTest, WhatWasAskedBeforeItAroseDoesNotEndIt) {
   telling->onFirstRenewed = [&] {
     clock->advance(1s);
     network->hang(Call::renew);
-    telling->listeners.tellDoubt();
+    telling->listeners.claimsInDoubt();
   };
   advanceTo(start + 10s);
   listener->await("renewed k");
@@ -142,7 +144,7 @@ TEST_F(DoubtTest, WhatWasAskedBeforeItAroseDoesNotEndIt) {
 TEST_F(DoubtTest, AGrantThatWasAskedForBeforeItAroseIsAskedForAgain) {
   network->onAcquired = [&] {
     clock->advance(1s);
-    telling->listeners.tellDoubt();
+    telling->listeners.claimsInDoubt();
   };
   network->hang(Call::renew);
   const Lock held = doubting.lock("k", {.ttl = 1h, .renew = Renew::manual});
@@ -160,7 +162,7 @@ TEST_F(DoubtTest, ADoubtAboutAKeyThatIsKeptWhileOthersAreWaitedForOutlastsTheWai
   while (!store->holder("a", {})) std::this_thread::yield();
   network->failAlways(Call::renew, Fault::unavailable);
   clock->advance(1ms);
-  telling->listeners.tellDoubt();
+  telling->listeners.claimsInDoubt();
   network->awaitCalls(Call::renew, 1);
   ASSERT_TRUE(store->breakLock("a", {})) << "the new server has never heard of it";
   busy.release();
@@ -204,7 +206,7 @@ TEST_F(DoubtTest, WhatWasGrantedBeforeIsNotHandedOnAnyMore) {
     Lock holder = holderFollowedBy(next);
     clock->advance(1ms);
     if (!over) network->hang(Call::renew);
-    telling->listeners.tellDoubt();
+    telling->listeners.claimsInDoubt();
     if (over) {
       EXPECT_TRUE(becomes(holder, LockState::held));
     }
@@ -223,7 +225,7 @@ TEST_F(DoubtTest, WhoTakesALeaseOverWhileItArisesBeginsAfterIt) {
   telling->onFirstRenewed = [&] {
     clock->advance(1s);
     network->hang(Call::renew);
-    telling->listeners.tellDoubt();
+    telling->listeners.claimsInDoubt();
   };
   holder.release();
   // By the next holder twice, and by a renewer.
@@ -246,13 +248,13 @@ TEST_F(DoubtTest, WhatWasReleasedIsReleasedAgainUnlessItsLeaseHasEnded) {
   looking.lock("free", {.ttl = 1h}).release();
   clock->advance(1s);
   const int before = network->calls(Call::release);
-  telling->listeners.tellDoubt();
+  telling->listeners.claimsInDoubt();
   network->awaitCalls(Call::release, before + 1);
   EXPECT_EQ(released, (std::vector<std::string>{"ended", "free", "free"}));
   // Once is enough.
   clock->advance(1ms);
   looking.lock("last", {.ttl = 1h}).release();
-  telling->listeners.tellDoubt();
+  telling->listeners.claimsInDoubt();
   network->awaitCalls(Call::release, before + 3);
   EXPECT_EQ(released, (std::vector<std::string>{"ended", "free", "free", "last", "last"}));
 }
@@ -263,7 +265,7 @@ TEST_F(DoubtTest, AReleaseThatFindsTheNewServerHasReleased) {
   Lock held = looking.lock("k", {.ttl = 1h});
   clock->advance(1ms);
   telling->onFirstRelease = [&] {
-    telling->listeners.tellDoubt();
+    telling->listeners.claimsInDoubt();
     // Nobody else may release it meanwhile: this one would be told that it was not the holder.
     for (int i = 0; i < 100 && telling->releases == 1; ++i) std::this_thread::sleep_for(1ms);
   };

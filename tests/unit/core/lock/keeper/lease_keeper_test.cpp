@@ -10,6 +10,8 @@
 #include "lock/manager_fixture.h"
 #include "no_threads.h"
 
+#include "lockkeeper/base/loss_listeners.h"
+
 // Many locks on a slow store, slow callbacks, and what is left behind in an outage.
 
 namespace lockkeeper::testing {
@@ -235,7 +237,7 @@ TEST_F(LeaseKeeperTest, OfManyLocksExactlyThoseAreLostThatTheStoreNames) {
   }
   std::vector<Token> lost;
   for (std::size_t i = 0; i < held.size(); i += 3) lost.push_back(telling->tokens[i]);
-  telling->listeners.tell(lost);
+  telling->listeners.claimsLost(lost);
   for (std::size_t i = 0; i < held.size(); ++i) EXPECT_EQ(held[i].valid(), i % 3 != 0) << i;
 }
 

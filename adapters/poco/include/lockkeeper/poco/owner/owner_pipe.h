@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/fork_guard.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/owner/owner_token.h"
 #include "lockkeeper/poco/export.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 #include "lockkeeper/testing/noted_losses.h"
 

@@ -1,6 +1,9 @@
 #pragma once
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

@@ -14,9 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/base/random.h"
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/best_of_three.h"
 #include "lockkeeper/testing/driver_factory.h"

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {
@@ -66,13 +67,13 @@ TEST_P(DriverContract, EveryTurnOfAGrantHasAFenceThatNoOtherGrantHas) {
     LockDriver& client = round % 2 == 0 ? *driver : *otherClient;
     const Claimant who{key};
     const AcquireRequest request{
-        .claim = who.claim(), .ttl = longTtl, .deadline = deadline(), .turns = asked};
+        .claim = who.claim(), .ttl = longTtl, .deadline = deadline(), .localHolders = asked};
     const AcquireResult result = client.acquire(request);
     ASSERT_TRUE(std::holds_alternative<Granted>(result));
     const Granted& granted = std::get<Granted>(result);
-    EXPECT_GE(granted.turns, 1U);
-    EXPECT_LE(granted.turns, asked);
-    const auto last = granted.fence ? *granted.fence + granted.turns - 1 : 0;
+    EXPECT_GE(granted.localHolders, 1U);
+    EXPECT_LE(granted.localHolders, asked);
+    const auto last = granted.fence ? *granted.fence + granted.localHolders - 1 : 0;
     if (granted.fence) {
       EXPECT_GT(*granted.fence, highest);
     }
@@ -82,7 +83,7 @@ TEST_P(DriverContract, EveryTurnOfAGrantHasAFenceThatNoOtherGrantHas) {
     again.resend = true;
     const AcquireResult resent = client.acquire(again);
     ASSERT_TRUE(std::holds_alternative<Granted>(resent));
-    EXPECT_EQ(std::get<Granted>(resent).turns, 1U);
+    EXPECT_EQ(std::get<Granted>(resent).localHolders, 1U);
     if (granted.fence) {
       EXPECT_LE(*std::get<Granted>(resent).fence, last);
     }
@@ -98,13 +99,13 @@ TEST_P(DriverContract, AClaimThatIsFoundToHoldItsKeyHasOneTurnAndTheFenceOfItsGr
     AcquireRequest request{.claim = who.claim(), .ttl = longTtl, .deadline = deadline()};
     const AcquireResult first = driver->acquire(request);
     ASSERT_TRUE(std::holds_alternative<Granted>(first));
-    request.turns = 64;
+    request.localHolders = 64;
     request.resend = resend;
     const AcquireResult found = driver->acquire(request);
     // A driver need not look for a claim of which it is not told that it was sent before.
     ASSERT_TRUE(std::holds_alternative<Granted>(found) || !resend);
     if (const auto* granted = std::get_if<Granted>(&found)) {
-      EXPECT_EQ(granted->turns, 1U);
+      EXPECT_EQ(granted->localHolders, 1U);
       EXPECT_EQ(granted->fence, std::get<Granted>(first).fence);
     }
     ASSERT_EQ(release(who), ReleaseOutcome::released);

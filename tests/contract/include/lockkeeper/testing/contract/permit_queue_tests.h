@@ -3,7 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 

@@ -6,7 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 // What a queue in the store must keep when those who wait are in several processes, here: clients of their

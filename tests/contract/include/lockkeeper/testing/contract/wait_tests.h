@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

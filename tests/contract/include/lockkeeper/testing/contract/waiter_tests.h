@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 // What a driver that is WaiterBrowsable tells of those who wait.

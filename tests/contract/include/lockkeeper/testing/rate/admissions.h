@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "lockkeeper/driver/rate_law.h"
+#include "lockkeeper/limit/rate_law.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
+#include "lockkeeper/base/token.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/driver/token.h"
 #include "lockkeeper/rate_policy.h"
 #include "lockkeeper/testing/rate_factory.h"
 

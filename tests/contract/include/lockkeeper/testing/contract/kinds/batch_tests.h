@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "lockkeeper/driver/batches.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 
 namespace lockkeeper::testing {

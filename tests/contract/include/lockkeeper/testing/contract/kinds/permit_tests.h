@@ -9,7 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "lockkeeper/driver/capabilities.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/testing/contract/driver_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lockkeeper/driver/clock.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "lockkeeper/driver/random.h"
+#include "lockkeeper/base/random.h"
 #include "lockkeeper/export.h"
 
 namespace lockkeeper {

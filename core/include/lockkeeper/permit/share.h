@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "lockkeeper/export.h"
 
@@ -19,14 +20,19 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-/// What those have of a key who read and write it: LockManager::lockShared(),
+/// The share of LockManager::lockShared().
 inline constexpr Share readerShare{};
-/// UpgradeableLock: more than half, so that one holder at a time has it,
+/// The share of an UpgradeableLock: more than half, so that a key has one such holder at a time.
 inline constexpr Share upgradeableShare{.weight = Share::most / 2 + 1};
-/// and what it takes beside that to be alone.
+/// What an UpgradeableLock takes in addition, to be alone.
 inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShare.weight};
 
 /// Throws std::invalid_argument that names the first value out of range.
 LOCKKEEPER_CORE_EXPORT void checkShare(const Share& share);
+
+/// For drivers with Permits: throws the ConfigError of a claim that `asked` for a share of another limit than
+/// `limit`, that of the holders of `key`.
+[[noreturn]] LOCKKEEPER_CORE_EXPORT void throwLimitsDisagree(std::string_view key, const Share& asked,
+                                                             std::uint32_t limit);
 
 }  // namespace lockkeeper

@@ -49,7 +49,7 @@ LOCKKEEPER_CORE_EXPORT std::int64_t timesIn(const RateCharge& charge, std::int64
 LOCKKEEPER_CORE_EXPORT std::int64_t admit(const RateCharge& charge, RateState& state, std::int64_t now);
 
 /// Gives back what `refund` says; false when nothing was. Not for sliding windows.
-LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateState& state, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT bool applyRefund(const RateRefund& refund, RateState& state, std::int64_t now);
 
 /// From when on `state` may be dropped, because the key is as if never used: µs, rounded up. Not for sliding
 /// windows.
@@ -68,7 +68,7 @@ LOCKKEEPER_CORE_EXPORT RateReading admit(const RateCharge& charge, RateLog& log,
 
 /// Gives back the oldest units that count: the latest may be somebody else's, and without them the window
 /// would admit more. False when there are none.
-LOCKKEEPER_CORE_EXPORT bool giveBack(const RateRefund& refund, RateLog& log, std::int64_t now);
+LOCKKEEPER_CORE_EXPORT bool applyRefund(const RateRefund& refund, RateLog& log, std::int64_t now);
 
 /// The level that a bucket must not pass when `charge` is granted: its size, or less where a queue is asked
 /// for a slot that is not far.
