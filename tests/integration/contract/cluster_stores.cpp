@@ -69,6 +69,7 @@ std::vector<DriverFactory> clusterStores() {
                         .batchable = true,
                         .showsWaiters = true};
   factory.queued = [sum] { return sum(queuedAt); };
+  factory.placeKeptFor = std::chrono::seconds{5};
   factory.requests = [sum] { return sum(requestsOf); };
   factory.addDeadWaiter = [cluster](const std::string& key) {
     const std::size_t node = RedisCluster::slotOf(key) * masters / RedisCluster::slots;

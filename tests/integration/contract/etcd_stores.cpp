@@ -33,6 +33,7 @@ DriverFactory etcd() {
           .shortTtl = std::chrono::seconds{2},
           .expirySlack = std::chrono::seconds{1},
           .queued = [cluster] { return (*cluster)->waitingClaims(); },
+          .placeKeptFor = std::chrono::seconds{2},
           .requests = [cluster] { return (*cluster)->requests(); }};
 }
 

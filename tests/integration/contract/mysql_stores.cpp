@@ -73,7 +73,8 @@ DriverFactory version(const char* name, Brand brand) {
           .batchable = true,
           .batchReleasing = true,
           .shortTtl = std::chrono::milliseconds{500},
-          .queued = [servers] { return waitingForRows(*servers->writable); }};
+          .queued = [servers] { return waitingForRows(*servers->writable); },
+          .placeKeptFor = std::chrono::seconds{1}};
 }
 
 DriverFactory getLock(const char* name, Brand brand) {

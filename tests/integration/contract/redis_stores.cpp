@@ -68,6 +68,7 @@ DriverFactory withQueues(DriverFactory factory, const Server& server) {
   factory.postable = true;
   factory.batchable = true;
   factory.queued = [server] { return std::stoul(server().command({"EVAL", countQueued, "0"})); };
+  factory.placeKeptFor = std::chrono::seconds{5};
   factory.addDeadWaiter = [server](const std::string& key) {
     server().command({"EVAL", addWaiter, "0", key});
   };

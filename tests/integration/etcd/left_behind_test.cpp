@@ -1,12 +1,9 @@
 // Claims that are left in a queue whose other claims are kept alive.
 
 #include "late_fixture.h"
-#include "lockkeeper/testing/best_of_three.h"
 
 namespace lockkeeper::test {
 namespace {
-
-using lockkeeper::testing::BestOfThree;
 
 /// One holds the lock, and one of the same process as the others waits until the end.
 class EtcdLeftBehind : public EtcdLate {
@@ -41,80 +38,73 @@ class EtcdLeftBehind : public EtcdLate {
 };
 
 TEST_F(EtcdLeftBehind, AWaiterThatCannotLeaveTheQueueIsGoneSoon) {
-  for (BestOfThree rounds(othersKeepTheirPlaces); rounds.next();) {
-    begin();
-    std::stop_source stop;
-    Result goes = wait(another(), stop.get_token());
-    ASSERT_TRUE(queued(2));
-    keepBack(aRemoval);
-    stop.request_stop();
-    expectDoubt([&] { return goes.get(); });
-    EXPECT_EQ(proxy.fired(), 1U);
-    rounds.end(isGoneAndOtherStays());
-  }
+  begin();
+  std::stop_source stop;
+  Result goes = wait(another(), stop.get_token());
+  ASSERT_TRUE(queued(2));
+  keepBack(aRemoval);
+  stop.request_stop();
+  expectDoubt([&] { return goes.get(); });
+  EXPECT_EQ(proxy.fired(), 1U);
+  EXPECT_TRUE(isGoneAndOtherStays()) << othersKeepTheirPlaces;
 }
 
 TEST_F(EtcdLeftBehind, AClaimThatEntersTheQueueLateIsGoneSoon) {
-  for (BestOfThree rounds(othersKeepTheirPlaces); rounds.next();) {
-    begin();
-    const Claimant goes = another();
-    keepBack(aPut);
-    expectDoubt([&] { return wait(goes).get(); });
-    EXPECT_EQ(proxied->release(goes.claim(), soon()), ReleaseOutcome::notOwner);
-    sendLate();
-    rounds.end(isGoneAndOtherStays());
-  }
+  begin();
+  const Claimant goes = another();
+  keepBack(aPut);
+  expectDoubt([&] { return wait(goes).get(); });
+  EXPECT_EQ(proxied->release(goes.claim(), soon()), ReleaseOutcome::notOwner);
+  sendLate();
+  EXPECT_TRUE(isGoneAndOtherStays()) << othersKeepTheirPlaces;
 }
 
 TEST_F(EtcdLeftBehind, WhoAsksAgainKeepsItsPlaceAndOthersNeedNotMove) {
-  for (BestOfThree rounds("both keep their places"); rounds.next();) {
-    begin();
-    const Claimant who = another();
-    std::stop_source stop;
-    Result first = wait(who, stop.get_token());
-    ASSERT_TRUE(queued(2));
-    const auto place = cluster().lastClaim(key);
-    keepBack(aRemoval);
-    const Instant stopped = now();
-    stop.request_stop();
-    expectDoubt([&] { return first.get(); });
-    proxy.passThrough();
-    const std::size_t before = cluster().requests();
-    std::stop_source stopAgain;
-    Result again = wait(who, stopAgain.get_token());
-    ASSERT_TRUE(waitUntil([&] { return cluster().requests() > before; }));
-    const bool inTime = now() - stopped < 1s;  // unless the machine stood still
-    // Longer than any lease that nobody keeps alive.
-    const bool moved = waitUntil([&] { return cluster().lastClaim(key).created != place.created; }, 7s);
-    if (inTime && !moved) {
-      EXPECT_EQ(cluster().lastClaim(key).lease, place.lease);
-    }
-    stopAgain.request_stop();
-    EXPECT_FALSE(granted(again.get()));
-    rounds.end(isGoneAndOtherStays() && !moved);
+  begin();
+  const Claimant who = another();
+  std::stop_source stop;
+  Result first = wait(who, stop.get_token());
+  ASSERT_TRUE(queued(2));
+  const auto place = cluster().lastClaim(key);
+  keepBack(aRemoval);
+  const Instant stopped = now();
+  stop.request_stop();
+  expectDoubt([&] { return first.get(); });
+  proxy.passThrough();
+  const std::size_t before = cluster().requests();
+  std::stop_source stopAgain;
+  Result again = wait(who, stopAgain.get_token());
+  ASSERT_TRUE(waitUntil([&] { return cluster().requests() > before; }));
+  const bool inTime = now() - stopped < 1s;  // unless the machine stood still
+  // Longer than any lease that nobody keeps alive.
+  const bool moved = waitUntil([&] { return cluster().lastClaim(key).created != place.created; }, 7s);
+  if (inTime && !moved) {
+    EXPECT_EQ(cluster().lastClaim(key).lease, place.lease);
   }
+  stopAgain.request_stop();
+  EXPECT_FALSE(granted(again.get()));
+  EXPECT_FALSE(moved && inTime);
+  EXPECT_TRUE(isGoneAndOtherStays()) << othersKeepTheirPlaces;
 }
 
 TEST_F(EtcdLeftBehind, AClaimThatIsKnownToBeGoneMakesNobodyMove) {
-  for (BestOfThree rounds(othersKeepTheirPlaces); rounds.next();) {
-    begin();
-    const Claimant goes = another();
-    std::stop_source stop;
-    Result left = wait(goes, stop.get_token());
-    ASSERT_TRUE(queued(2));
-    const auto lease = cluster().lastClaim(key).lease;
-    keepBack(aRemoval);
-    const Instant stopped = now();
-    stop.request_stop();
-    expectDoubt([&] { return left.get(); });
-    sendLate();
-    ASSERT_TRUE(queued(1));
-    EXPECT_EQ(proxied->release(goes.claim(), soon()), ReleaseOutcome::notOwner);
-    const bool inTime = now() - stopped < 1s;  // unless the machine stood still
-    const bool moved = waitUntil([&] { return cluster().lastClaim(key).lease != lease; }, 4s);
-    EXPECT_FALSE(moved && inTime);
-    rounds.end(isGoneAndOtherStays());
-  }
+  begin();
+  const Claimant goes = another();
+  std::stop_source stop;
+  Result left = wait(goes, stop.get_token());
+  ASSERT_TRUE(queued(2));
+  const auto lease = cluster().lastClaim(key).lease;
+  keepBack(aRemoval);
+  const Instant stopped = now();
+  stop.request_stop();
+  expectDoubt([&] { return left.get(); });
+  sendLate();
+  ASSERT_TRUE(queued(1));
+  EXPECT_EQ(proxied->release(goes.claim(), soon()), ReleaseOutcome::notOwner);
+  const bool inTime = now() - stopped < 1s;  // unless the machine stood still
+  const bool moved = waitUntil([&] { return cluster().lastClaim(key).lease != lease; }, 4s);
+  EXPECT_FALSE(moved && inTime);
+  EXPECT_TRUE(isGoneAndOtherStays()) << othersKeepTheirPlaces;
 }
 
 }  // namespace

@@ -48,9 +48,10 @@ class RedisQueueTest : public RedisFaultTest {
   }
 
   /// Another process that waits for it, once; it journals what it does.
-  Process process(const std::string& name, int turns = 1, std::chrono::milliseconds hold = {}) const {
+  Process process(const std::string& name, int turns = 1, std::chrono::milliseconds hold = {},
+                  std::chrono::milliseconds ttl = std::chrono::seconds{2}) const {
     return Process({QUEUE_MEMBER, std::to_string(server.port()), journalPath(), name, std::to_string(turns),
-                    std::to_string(hold.count())});
+                    std::to_string(hold.count()), std::to_string(ttl.count())});
   }
   void addToJournal(const std::string& line) const { Journal(journalPath()).add(line); }
   std::vector<std::string> journal() const { return Journal(journalPath()).lines(); }
@@ -62,9 +63,14 @@ class RedisQueueTest : public RedisFaultTest {
   }
 
   /// The value of the claim that is served next.
-  std::string firstWaiter() const {
-    const std::string lines = server.command({"ZRANGE", queueKey, "0", "0"});
-    return lines.substr(0, lines.find('\n'));
+  std::string firstWaiter() const { return waiterAt("0"); }
+  std::string lastWaiter() const { return waiterAt("-1"); }
+  /// How long it may be until that claim looks again.
+  std::chrono::milliseconds looksIn(const std::string& waiter) const {
+    const std::string script =
+        "local time = redis.call('TIME') "
+        "return string.match(redis.call('HGET', KEYS[1], ARGV[1]), '^%d+') - time[1] * 1000 - time[2] / 1000";
+    return std::chrono::milliseconds{std::stol(server.command({"EVAL", script, "1", waitersKey, waiter}))};
   }
   std::size_t queued() const { return std::stoul(server.command({"ZCARD", queueKey})); }
   bool queued(std::size_t count) const {
@@ -93,6 +99,10 @@ class RedisQueueTest : public RedisFaultTest {
   static constexpr const char* waitersKey = "{k}:lockkeeper:waiters";
 
  private:
+  std::string waiterAt(const char* place) const {
+    const std::string lines = server.command({"ZRANGE", queueKey, place, place});
+    return lines.substr(0, lines.find('\n'));
+  }
   std::string journalPath() const { return (folder_ / "journal").string(); }
 
   const TempFolder folder_;

@@ -61,6 +61,10 @@ struct DriverFactory {
   /// suite cannot check the order in which they are served.
   std::function<std::size_t()> queued{};
 
+  /// How long a waiter that the store does not hear of keeps its place in the queue. Where a test takes
+  /// longer, since the machine stands still, the order is not judged.
+  std::chrono::milliseconds placeKeptFor = std::chrono::hours{1};
+
   /// For stores whose waiters are in several processes and are woken up by messages; tests that need what is
   /// not given are skipped. The drivers of such a store bound what a lost message costs: `longestPause`.
   /// @{

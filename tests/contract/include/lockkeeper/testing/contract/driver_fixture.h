@@ -20,7 +20,6 @@
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/testing/best_of_three.h"
 #include "lockkeeper/testing/driver_factory.h"
 
 #include <gtest/gtest.h>
@@ -191,7 +190,7 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     return ::testing::AssertionSuccess();
   }
   /// Waits until `result`, the last one of so many, is seen to wait, where the factory can tell. False when
-  /// it is over first: what it waits for has come too soon.
+  /// it is over first.
   bool isSeenWaiting(const Waiting& result, std::size_t count = 1) {
     while (GetParam().queued && GetParam().queued() != count) {
       if (result.isOver()) return false;
@@ -199,6 +198,9 @@ class DriverContract : public ::testing::TestWithParam<DriverFactory> {
     }
     return true;
   }
+  /// Whether a waiter may have lost its place since `began`, because the machine has stood still.
+  bool mayHaveLostAPlace(Instant began) const { return now() - began >= GetParam().placeKeptFor; }
+
   /// Which of them has its answer next.
   std::size_t nextOf(const std::vector<Waiting>& results) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{20};

@@ -21,37 +21,34 @@ TEST_P(DriverContract, ServesTheWaitersOfSeveralClientsInTheirOrder) {
   std::vector<std::shared_ptr<LockDriver>> clients;
   for (int i = 0; i < 4; ++i) clients.push_back(GetParam().open());
   clients.push_back(driver);
-  Fence latest = 0;
-  for (BestOfThree rounds("they are served in their order"); rounds.next();) {
-    const Claimant holds{key};
-    ASSERT_TRUE(grant(holds));
-    const std::vector<Claimant> inOrder{{key}, {key}, {key}, {key}, {key}};
-    std::vector<Waiting> results;
-    while (results.size() < 4) {
-      results.push_back(waitFor(*clients[results.size()], inOrder[results.size()], farAway()));
-      ASSERT_TRUE(queued(results.size()));
-    }
-    // Who releases and asks again comes behind those who wait.
-    ASSERT_EQ(release(holds), ReleaseOutcome::released);
-    results.push_back(waitFor(inOrder.back(), farAway()));
-    std::vector<std::size_t> served;
-    while (served.size() < inOrder.size()) {
-      const std::size_t next = nextOf(results);
-      ASSERT_LT(next, inOrder.size()) << "nobody is served";
-      const AcquireResult result = results[next].get();
-      ASSERT_TRUE(std::holds_alternative<Granted>(result));
-      if (const auto fence = std::get<Granted>(result).fence) {
-        EXPECT_GT(*fence, latest);
-        latest = *fence;
-      }
-      served.push_back(next);
-      ASSERT_TRUE(queued(inOrder.size() - served.size())) << "only one of the queue may have been served";
-      ASSERT_EQ(clients[next]->release(inOrder[next].claim(), deadline()), ReleaseOutcome::released);
-    }
-    const bool isInOrder = std::ranges::is_sorted(served);
-    EXPECT_TRUE(isInOrder || !rounds.isQuick());
-    rounds.end(isInOrder);
+  const Claimant holds{key};
+  ASSERT_TRUE(grant(holds));
+  const Instant began = now();
+  const std::vector<Claimant> inOrder{{key}, {key}, {key}, {key}, {key}};
+  std::vector<Waiting> results;
+  while (results.size() < 4) {
+    results.push_back(waitFor(*clients[results.size()], inOrder[results.size()], farAway()));
+    ASSERT_TRUE(queued(results.size()));
   }
+  // Who releases and asks again comes behind those who wait.
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  results.push_back(waitFor(inOrder.back(), farAway()));
+  Fence latest = 0;
+  std::vector<std::size_t> served;
+  while (served.size() < inOrder.size()) {
+    const std::size_t next = nextOf(results);
+    ASSERT_LT(next, inOrder.size()) << "nobody is served";
+    const AcquireResult result = results[next].get();
+    ASSERT_TRUE(std::holds_alternative<Granted>(result));
+    if (const auto fence = std::get<Granted>(result).fence) {
+      EXPECT_GT(*fence, latest);
+      latest = *fence;
+    }
+    served.push_back(next);
+    ASSERT_TRUE(queued(inOrder.size() - served.size())) << "only one of the queue may have been served";
+    ASSERT_EQ(clients[next]->release(inOrder[next].claim(), deadline()), ReleaseOutcome::released);
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(served) || mayHaveLostAPlace(began));
 }
 
 TEST_P(DriverContract, TheNextInTheQueueGetsABrokenLock) {
@@ -127,42 +124,35 @@ TEST_P(DriverContract, ALostWakeUpCostsABoundedPause) {
 
 TEST_P(DriverContract, HandsOverWithoutPolling) {
   if (!GetParam().requests) GTEST_SKIP() << "the factory cannot count requests";
-  // Waiters that only look find the lock three times in ten seconds. A machine with other work may stall in
-  // one round.
-  constexpr std::chrono::seconds threeLooks{5};
   // The first one looks four times a second, the others three times in ten seconds at most.
   const auto looksSince = [&](Instant from) {
     return static_cast<std::size_t>(4 + 4 * std::chrono::floor<std::chrono::seconds>(now() - from).count());
   };
-  std::chrono::nanoseconds fastest = std::chrono::nanoseconds::max();
-  for (int round = 0; round < 3 && fastest >= threeLooks; ++round) {
-    const Claimant holds{key};
-    const std::vector<Claimant> waiters{{key}, {key}, {key}};
-    ASSERT_TRUE(grant(holds));
-    std::vector<Waiting> results;
-    for (const Claimant& each : waiters) {
-      results.push_back(waitFor(*otherClient, each, farAway()));
-      ASSERT_TRUE(queued(results.size()));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds{1200});
-    const Instant waited = now();
-    const std::size_t before = GetParam().requests();
-    std::this_thread::sleep_for(std::chrono::milliseconds{1500});
-    const std::size_t meanwhile = GetParam().requests() - before;
-    EXPECT_LE(meanwhile, waiters.size() + looksSince(waited));
-    const Instant released = now();
-    const std::size_t turns = GetParam().requests();
-    ASSERT_EQ(release(holds), ReleaseOutcome::released);
-    for (std::size_t i = 0; i < waiters.size(); ++i) {
-      ASSERT_TRUE(std::holds_alternative<Granted>(results[i].get()));
-      ASSERT_EQ(release(waiters[i]), ReleaseOutcome::released);
-    }
-    fastest = std::min<std::chrono::nanoseconds>(fastest, now() - released);
-    const std::size_t sent = GetParam().requests() - turns;
-    EXPECT_LE(sent, 1 + 2 * waiters.size() + looksSince(released))
-        << "a confirmation and a release for each, and a look of the first one now and then";
+  const Claimant holds{key};
+  const std::vector<Claimant> waiters{{key}, {key}, {key}};
+  ASSERT_TRUE(grant(holds));
+  std::vector<Waiting> results;
+  for (const Claimant& each : waiters) {
+    results.push_back(waitFor(*otherClient, each, farAway()));
+    ASSERT_TRUE(queued(results.size()));
   }
-  EXPECT_LT(fastest, threeLooks) << "it was found by looking";
+  std::this_thread::sleep_for(std::chrono::milliseconds{1200});
+  const Instant waited = now();
+  const std::size_t before = GetParam().requests();
+  std::this_thread::sleep_for(std::chrono::milliseconds{1500});
+  const std::size_t meanwhile = GetParam().requests() - before;
+  EXPECT_LE(meanwhile, waiters.size() + looksSince(waited));
+  const Instant released = now();
+  const std::size_t turns = GetParam().requests();
+  ASSERT_EQ(release(holds), ReleaseOutcome::released);
+  for (std::size_t i = 0; i < waiters.size(); ++i) {
+    ASSERT_TRUE(std::holds_alternative<Granted>(results[i].get()));
+    ASSERT_EQ(release(waiters[i]), ReleaseOutcome::released);
+  }
+  EXPECT_LT(now() - released, std::chrono::seconds{5}) << "waiters that only look find it three times in ten";
+  const std::size_t sent = GetParam().requests() - turns;
+  EXPECT_LE(sent, 1 + 2 * waiters.size() + looksSince(released))
+      << "a confirmation and a release for each, and a look of the first one now and then";
 }
 
 }  // namespace lockkeeper::testing

@@ -25,19 +25,16 @@ TEST_P(DriverContract, RenewGivesAFullTtlAgain) {
 }
 
 TEST_P(DriverContract, RenewedLeasesOutliveTheirFirstTtl) {
-  std::chrono::milliseconds ttl{1000};
-  for (BestOfThree rounds("it is renewed before its first ttl is over"); rounds.next(); ttl *= 4) {
-    const Claimant owner{uniqueKey()};
-    const Instant asked = now();
-    ASSERT_TRUE(grant(owner, ttl));
-    const bool isRenewed = renew(owner) == RenewOutcome::renewed;
-    EXPECT_TRUE(isRenewed || now() >= asked + ttl);
-    rounds.end(isRenewed);
-    if (!isRenewed) continue;
-    GetParam().advance(ttl + std::chrono::milliseconds{200});
-    EXPECT_TRUE(isBusy({owner.key}));
-    EXPECT_EQ(release(owner), ReleaseOutcome::released);
-  }
+  constexpr std::chrono::milliseconds ttl{1000};
+  const Claimant owner{key};
+  const Instant asked = now();
+  ASSERT_TRUE(grant(owner, ttl));
+  const RenewOutcome outcome = renew(owner);
+  if (now() >= asked + ttl) GTEST_SKIP() << "the machine stood still for the length of the lease";
+  ASSERT_EQ(outcome, RenewOutcome::renewed);
+  GetParam().advance(ttl + std::chrono::milliseconds{200});
+  EXPECT_TRUE(isBusy({key}));
+  EXPECT_EQ(release(owner), ReleaseOutcome::released);
 }
 
 TEST_P(DriverContract, RenewMayShortenALease) {
