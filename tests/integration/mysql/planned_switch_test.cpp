@@ -6,8 +6,10 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "getlock/fence_counter.h"
@@ -25,6 +27,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Two servers of a brand, whose databases have the same names.
+struct TwoServers {
+  explicit TwoServers(Brand brand) : former(brand), next(brand) {}
+  DatabaseServer former, next;
+};
+
+TwoServers& serversOf(Brand brand) {
+  static std::map<Brand, TwoServers> servers;
+  return servers.try_emplace(brand, brand).first->second;
+}
+
 class PlannedSwitch : public ::testing::TestWithParam<Brand> {
  protected:
   void SetUp() override {
@@ -32,6 +45,7 @@ class PlannedSwitch : public ::testing::TestWithParam<Brand> {
     former.letClerkIn(database);
     next.letClerkIn(database);
   }
+  void TearDown() override { former.execute("SET GLOBAL read_only = 0"); }
   std::string uri(const std::string& scheme, const std::string& query = "") const {
     return scheme + "://clerk:clerk@127.0.0.1:" + std::to_string(name.port()) + "/" + database + query;
   }
@@ -58,8 +72,8 @@ class PlannedSwitch : public ::testing::TestWithParam<Brand> {
     }));
   }
 
-  DatabaseServer former{GetParam()};
-  DatabaseServer next{GetParam()};
+  DatabaseServer& former = serversOf(GetParam()).former;
+  DatabaseServer& next = serversOf(GetParam()).next;
   const std::string database = former.newDatabase();
   const std::string same = next.newDatabase();
   FaultProxy name{former.port()};
@@ -124,7 +138,11 @@ TEST_P(PlannedSwitch, VersionRowsLimitsFencesAndRowsReachTheNewPrimary) {
 
 // A session of the other server may have the number of the one whose statement is to be ended.
 TEST_P(PlannedSwitch, AChargeThatIsGivenUpEndsNothingOnTheOtherServer) {
-  for (int i = 0; i < 50; ++i) former.execute("DO 0");  // So that its numbers are the higher ones.
+  const auto newestSession = [](const DatabaseServer& at) {
+    return std::stoul(at.ask("SELECT CONNECTION_ID()"));
+  };
+  const std::size_t higher = newestSession(next) + 5;
+  while (newestSession(former) < higher) continue;
   mysql::RateTable limits(StoreUri::parse(uri("mysql+version", "?createTable=true")));
   const RatePolicy policy{"p", {.rate = {1'000'000, 1s}, .burst = 1000}};
   RateCharge charge{.key = "k", .law = &policy.law()};
@@ -132,8 +150,8 @@ TEST_P(PlannedSwitch, AChargeThatIsGivenUpEndsNothingOnTheOtherServer) {
   using Poco::Data::Keywords::into;
   Poco::Data::Session keeping("MySQL", former.connectionString(database), 10);
   std::int64_t number = 0;
-  keeping << "SELECT id FROM information_schema.processlist WHERE user = 'clerk'", into(number),
-      Poco::Data::Keywords::now;
+  keeping << "SELECT id FROM information_schema.processlist WHERE user = 'clerk' AND db = '" + database + "'",
+      into(number), Poco::Data::Keywords::now;
   keeping.begin();
   keeping << "UPDATE lockkeeper_rates SET granted = 0", Poco::Data::Keywords::now;
 
