@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -38,14 +39,17 @@ constexpr const char* createUsers =
     "CREATE USER IF NOT EXISTS 'auditor'@'127.0.0.1' IDENTIFIED BY 'auditor';\n"
     "GRANT ALL ON *.* TO 'auditor'@'127.0.0.1' WITH GRANT OPTION;\n";
 
-// Where tests/support/server/fetch_mysqld puts it by default.
-std::filesystem::path mysqld() {
-  if (const char* const given = std::getenv("LOCKKEEPER_MYSQLD")) return given;
+std::filesystem::path cacheFolder() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
   const char* const home = std::getenv("HOME");
-  const auto folder =
-      cache ? std::filesystem::path(cache) : std::filesystem::path(home ? home : "/") / ".cache";
-  return folder / "lockkeeper/mysql/mysqld";
+  return (cache ? std::filesystem::path(cache) : std::filesystem::path(home ? home : "/") / ".cache") /
+         "lockkeeper";
+}
+
+// Where tests/support/server/fetch_mysqld puts it by default.
+std::filesystem::path mysqld() {
+  const char* const given = std::getenv("LOCKKEEPER_MYSQLD");
+  return given ? std::filesystem::path(given) : cacheFolder() / "mysql/mysqld";
 }
 
 // The machine's own, or another one's command in the folder that the environment tells.
@@ -53,6 +57,8 @@ std::string mariadb(const std::string& command) {
   const char* const folder = std::getenv("LOCKKEEPER_MARIADB");
   return folder ? folder + ("/" + command) : command;
 }
+
+std::string server(Brand brand) { return brand == Brand::mariadb ? mariadb("mariadbd") : mysqld().string(); }
 
 }  // namespace
 
@@ -63,6 +69,9 @@ DatabaseServer::DatabaseServer(Brand brand, std::vector<std::string> settings,
     : brand_(brand), settings_(std::move(settings)), environment_(std::move(environment)) {
   static std::once_flag registered;
   std::call_once(registered, [] { Poco::Data::MySQL::Connector::registerConnector(); });
+  if (brand_ == Brand::mysql && !std::filesystem::exists(mysqld())) {
+    throw std::runtime_error(mysqld().string() + " is not there: run ./dev setup");
+  }
   install();
   for (int attempt = 0; attempt < startAttempts; ++attempt) {
     port_ = freePort();
@@ -188,29 +197,48 @@ std::vector<std::string> DatabaseServer::command(const std::filesystem::path& fo
   return settings;
 }
 
+// What the server makes of an empty folder is kept for all test programs: copying it takes a tenth of the
+// time.
+std::filesystem::path DatabaseServer::installed() const {
+  const auto version = runToEnd({server(brand_), "--no-defaults", "--version"}, {}, std::chrono::minutes{1});
+  std::string words = version.output;
+  for (const std::string& word : installation({})) words += " " + word;
+  const auto kept =
+      cacheFolder() / "databases" / (nameOf(brand_) + std::to_string(std::hash<std::string>{}(words)));
+  if (std::filesystem::exists(kept)) return kept;
+  std::filesystem::path fresh = kept;
+  fresh += "." + std::to_string(::getpid());
+  std::filesystem::remove_all(fresh);
+  std::filesystem::create_directories(fresh);
+  installInto(fresh);
+  std::error_code isThere;  // Another program was faster.
+  std::filesystem::rename(fresh / "data", kept, isThere);
+  std::filesystem::remove_all(fresh);
+  return kept;
+}
+
 void DatabaseServer::install() {
-  // Copying takes a tenth of the time.
   static std::mutex mutex;
-  static std::map<Brand, TempFolder> installed;
+  static std::map<Brand, std::filesystem::path> kept;
   const std::lock_guard held(mutex);
-  const auto [found, isNew] = installed.try_emplace(brand_);
-  const TempFolder& folder = found->second;
-  if (isNew) installInto(folder.path());
-  std::filesystem::copy(folder / "data", folder_ / "data", std::filesystem::copy_options::recursive);
+  if (!kept.contains(brand_)) kept[brand_] = installed();
+  std::filesystem::copy(kept[brand_], folder_ / "data", std::filesystem::copy_options::recursive);
   std::filesystem::create_directory(folder_ / "tmp");
   writeFile(folder_ / "init.sql", createUsers);
 }
 
-void DatabaseServer::installInto(const std::filesystem::path& folder) const {
-  std::filesystem::create_directory(folder / "tmp");
+std::vector<std::string> DatabaseServer::installation(const std::filesystem::path& folder) const {
   auto install = brand_ == Brand::mariadb
                      ? command(folder, {"--auth-root-authentication-method=normal", "--skip-test-db"})
                      : command(folder, {"--initialize-insecure"});
-  if (brand_ == Brand::mysql && !std::filesystem::exists(mysqld())) {
-    throw std::runtime_error(mysqld().string() + " is not there: run ./dev setup");
-  }
   install.insert(install.begin(),
                  brand_ == Brand::mariadb ? mariadb("mariadb-install-db") : mysqld().string());
+  return install;
+}
+
+void DatabaseServer::installInto(const std::filesystem::path& folder) const {
+  std::filesystem::create_directory(folder / "tmp");
+  const auto install = installation(folder);
   const Finished finished = runToEnd(install, {}, std::chrono::minutes{5});
   if (finished.exitCode != 0) throw std::runtime_error(install[0] + ": " + finished.output + finished.errors);
   std::filesystem::remove(folder / "data/auto.cnf");  // It names one server.
@@ -228,7 +256,7 @@ bool DatabaseServer::startOnce() {
        "--port=" + std::to_string(port_), "--skip-name-resolve", "--performance-schema=off"});
   if (brand_ == Brand::mysql) start.insert(start.end(), {"--mysqlx=OFF", "--disable-log-bin"});
   start.insert(start.end(), settings_.begin(), settings_.end());
-  start.insert(start.begin(), brand_ == Brand::mariadb ? mariadb("mariadbd") : mysqld().string());
+  start.insert(start.begin(), server(brand_));
   process_ = std::make_unique<Process>(start, options);
   const bool decided = waitUntil([&] { return answers() || !process_->running(); }, startBound);
   if (!decided) throw std::runtime_error(std::string(nameOf(brand_)) + " does not answer: " + log());

@@ -80,6 +80,8 @@ class DatabaseServer {
 
  private:
   void install();
+  std::filesystem::path installed() const;
+  std::vector<std::string> installation(const std::filesystem::path& folder) const;
   void installInto(const std::filesystem::path& folder) const;
   bool startOnce();
   bool answers() const;
