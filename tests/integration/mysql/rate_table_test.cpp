@@ -89,6 +89,23 @@ TEST_P(RateTableTest, TheTableDoesNotGrowForEverWithNewKeys) {
   EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'new:%'"), std::to_string(keys));
 }
 
+TEST_P(RateTableTest, RowsOfTheLongestKeysAreClearedAlsoWhereStatementsMustBeShort) {
+  take("makes the table");
+  std::string rows;
+  for (int i = 0; i < 200; ++i)
+    rows += (i == 0 ? "(0,'old:" : ",(0,'old:") + std::to_string(i) + std::string(600, 'x') + "')";
+  Poco::Data::Session session = store.session();
+  execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
+  execute(session, "SET GLOBAL max_allowed_packet = 65536");
+  mysql::RateTable narrow(uri);
+  for (int i = 0; i < 300; ++i) {
+    RateCharge charge{.key = "busy", .law = &policy.law()};
+    narrow.take({&charge, 1}, soon());
+  }
+  execute(session, "SET GLOBAL max_allowed_packet = DEFAULT");
+  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
+}
+
 TEST_P(RateTableTest, NorWithSeveralNewKeysInACallOrOneInEachProcess) {
   constexpr int calls = 300;
   take("makes the table");

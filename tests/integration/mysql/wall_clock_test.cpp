@@ -1,7 +1,11 @@
 // What becomes of locks when the server's wall clock is set.
 
+#include <vector>
+
 #include "child_clock.h"
 #include "getlock/getlock_fixture.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/driver.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/store_registry.h"
 
@@ -62,6 +66,29 @@ TEST_P(ServersWallClock, KeepsAVersionRowForLongerWhenItJumpsBack) {
   EXPECT_GT(driver->holder(silent.key, soon())->remaining, 50min);
   EXPECT_EQ(renew(*driver, silent), RenewOutcome::renewed);
   EXPECT_LT(driver->holder(silent.key, soon())->remaining, longTtl + 1min) << "until it renews";
+}
+
+// The rows were freed at a time that is still to come.
+TEST_P(ServersWallClock, GivesAGrantOfAVersionRowItsTtlAndNoMoreAfterItWasSetBack) {
+  const auto driver = open("mysql+version");
+  std::vector<Claimant> claimants{{.key = "several a"}, {.key = "several b"}, {.key = "whole"},
+                                  {.key = "lone"},      {.key = "shared"},    {.key = "shared"}};
+  for (std::size_t i = 3; i < claimants.size(); ++i) claimants[i].share = Share{1, 2};
+  const auto acquireAll = [&] {
+    const std::vector<AcquireRequest> several{claimants[0].request(), claimants[1].request()};
+    for (const AcquireResult& each : capability<Batchable>(*driver)->acquireInOrder(several))
+      EXPECT_TRUE(granted(each));
+    for (std::size_t i = 2; i < claimants.size(); ++i)
+      EXPECT_TRUE(granted(driver->acquire(claimants[i].request())));
+  };
+  acquireAll();
+  for (const Claimant& each : claimants)
+    ASSERT_EQ(driver->release(each.claim(), soon()), ReleaseOutcome::released);
+  clock.jump(-3600);
+  for (Claimant& each : claimants) each.token = Claimant{}.token;
+  acquireAll();
+  for (const Claimant& each : claimants)
+    EXPECT_LE(driver->holder(each.key, soon())->remaining, longTtl) << each.key;
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, ServersWallClock, ::testing::ValuesIn(allBrands), brandName);

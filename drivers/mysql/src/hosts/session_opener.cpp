@@ -131,6 +131,10 @@ void SessionOpener::checkAndSetUp(ServerSession& session, const ServerAddress& a
     if (identity.empty()) identity = settings["server_id"];
     session.setServer(identity + "@" + settings["hostname"] + ":" + settings["port"]);
   }
+  if (preparation_.namesClient) {
+    const std::string query = "SELECT HOST FROM information_schema.PROCESSLIST WHERE ID=CONNECTION_ID()";
+    session.setClientName(ask(session, address, query, deadline).text(0));
+  }
   report.server = session.server();
   report.group = settings["group_replication_group_name"];
   if (!report.group.empty()) {

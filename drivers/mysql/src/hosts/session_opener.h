@@ -26,6 +26,7 @@ struct Preparation {
   std::string schemaFile{};    ///< What makes the table, for messages.
   std::string readTable{};     ///< Reads any table: in a replication group, it needs the group's majority.
   bool forNamedLocks = false;  ///< GET_LOCK: nothing may stand between the session and the server.
+  bool namesClient = false;    ///< The session needs its clientName().
   bool tells = false;          ///< The listener is told what a crash of the server does to its commits.
 };
 

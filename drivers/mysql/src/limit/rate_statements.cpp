@@ -17,12 +17,6 @@ constexpr const char* base = "10000000000.0";
 constexpr const char* first = "(state DIV 10000000000)";
 constexpr const char* second = "(state % 10000000000)";
 
-std::string readClock() { return std::string("SET @now=") + microsecondsNow + ";"; }
-
-// Longer than any charge waits for its row. One that has read the clock and then waits must not find gone
-// what the others have used meanwhile: it would start from its own, earlier time.
-constexpr const char* sweepable = "state DIV 10000000000+kept_for+3600000000<=@now";
-
 constexpr const char* columns = ",family,id,state DIV 10000000000,state % 10000000000,log";
 
 std::string text(Wide number) {
@@ -38,8 +32,10 @@ std::string text(Wide number) {
 std::string decimal(Wide number) { return text(number) + ".0"; }
 
 void addWhere(std::string& batch, const RowName& row) {
-  batch.append(" WHERE family=").append(std::to_string(row.family)).append(" AND id=");
-  addHexadecimal(batch, row.id);
+  batch.append(" WHERE family=")
+      .append(std::to_string(row.family))
+      .append(" AND id=")
+      .append(hexLiteral(row.id));
 }
 
 // That of the beginning of the statement, wherever it stands. Not a variable: the statement that waits for a
@@ -111,9 +107,7 @@ std::string lookStatement(std::span<const RowName> rows, const char* ending) {
       std::string("SELECT ") + now + columns + " FROM (SELECT 1) present LEFT JOIN lockkeeper_rates ON ";
   for (const RowName& row : rows) {
     batch.append(&row == rows.data() ? "(" : " OR ").append("(family=").append(std::to_string(row.family));
-    batch += " AND id=";
-    addHexadecimal(batch, row.id);
-    batch += ")";
+    batch.append(" AND id=").append(hexLiteral(row.id)).append(")");
   }
   return batch.append(")").append(ending);
 }
@@ -141,8 +135,7 @@ std::string charge(const RateCharge& charge) {
       isBucket(charge.law->kind) ? decideBucket(charge, firstGrant) : decideWindow(charge, firstGrant);
 
   std::string batch = "INSERT INTO lockkeeper_rates(family,id,state,granted,kept_for) VALUES(";
-  batch.append(std::to_string(row.family)).append(",");
-  addHexadecimal(batch, row.id);
+  batch.append(std::to_string(row.family)).append(",").append(hexLiteral(row.id));
   batch.append(",").append(decision.newState).append(",").append(std::to_string(firstGrant));
   // The time goes on to the SELECT as the session's last insert id.
   batch.append(",").append(std::to_string(decision.keptFor)).append("+0*LAST_INSERT_ID(").append(now);
@@ -167,9 +160,8 @@ std::string look(std::span<const RowName> rows) { return lookStatement(rows, ";C
 std::string hold(std::span<const RowName> rows, std::chrono::seconds idle) {
   std::string batch = "INSERT INTO lockkeeper_rates(family,id) VALUES";
   for (const RowName& row : rows) {
-    batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family)).append(",");
-    addHexadecimal(batch, row.id);
-    batch += ")";
+    batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family));
+    batch.append(",").append(hexLiteral(row.id)).append(")");
   }
   batch.append(" ON DUPLICATE KEY UPDATE granted=granted;").append(lookStatement(rows, ""));
   return thenIdle(batch, idle);
@@ -199,8 +191,7 @@ void addUpdate(std::string& batch, const RowName& row, std::span<const std::int6
   for (const std::int64_t time : log) {
     for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>((time >> shift) & 0xff);
   }
-  batch += "UPDATE lockkeeper_rates SET log=";
-  addHexadecimal(batch, bytes);
+  batch.append("UPDATE lockkeeper_rates SET log=").append(hexLiteral(bytes));
   batch.append(",state=").append(text(Wide{log.empty() ? 0 : log.back()} * 10'000'000'000));
   batch.append(",kept_for=").append(std::to_string(period));
   addWhere(batch, row);
@@ -213,22 +204,11 @@ std::string remove(const RowName& row) {
   return batch.append(";COMMIT");
 }
 
-std::string page(const RowName& after) {
-  std::string batch = readClock() + "SELECT family,id," + sweepable +
-                      " FROM lockkeeper_rates WHERE (family>" + std::to_string(after.family) +
-                      ") OR (family=" + std::to_string(after.family) + " AND id>";
-  addHexadecimal(batch, after.id);
-  return batch.append(") ORDER BY family,id LIMIT 200;COMMIT");
-}
-
-void addSweep(std::string& batch, const RowName& row) {
-  if (batch.empty()) batch = readClock();
-  // Servers let only a SELECT skip what others keep. No row has the id NULL.
-  batch += "SET @id=NULL;SELECT id INTO @id FROM lockkeeper_rates";
-  addWhere(batch, row);
-  batch.append(" AND ").append(sweepable).append(" FOR UPDATE SKIP LOCKED;");
-  batch.append("DELETE FROM lockkeeper_rates WHERE family=").append(std::to_string(row.family));
-  batch.append(" AND id=@id;");
+UnusedRows::Table unusedRows() {
+  return {.name = "lockkeeper_rates",
+          .family = "family",
+          .key = "id",
+          .isUnused = std::string("state DIV 10000000000+kept_for+3600000000<=") + microsecondsNow};
 }
 
 std::vector<std::int64_t> readLog(std::string_view bytes) {

@@ -10,6 +10,7 @@
 #include "hosts/session_rules.h"
 #include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/limit/rate_rules.h"
+#include "upkeep/unused_rows.h"
 
 // The text of every statement on the table of rate limits. A key is written in hexadecimal, everything else
 // is a number, so that nothing in them has to be quoted. Sessions run without autocommit.
@@ -63,11 +64,10 @@ void addUpdate(std::string& batch, const RowName& row, std::span<const std::int6
 
 std::string remove(const RowName& row);
 
-/// Answers family and id of the next rows after `after`, and whether each has been as good as none for an
-/// hour.
-std::string page(const RowName& after);
-/// Removes the row if it still has been, and nobody else keeps it. To be followed by "COMMIT".
-void addSweep(std::string& batch, const RowName& row);
+/// Rows that have been as good as none for an hour. That is longer than any charge waits for its row: one
+/// that has read the clock and then waits must not find gone what the others have used meanwhile, because it
+/// would start from its own, earlier time.
+UnusedRows::Table unusedRows();
 
 /// How a log is kept.
 std::vector<std::int64_t> readLog(std::string_view bytes);

@@ -1,7 +1,6 @@
 #include "lockkeeper/mysql/rate_table.h"
 
 #include <algorithm>
-#include <atomic>
 #include <string>
 #include <vector>
 
@@ -11,7 +10,6 @@
 #include "limit/row_places.h"
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/error.h"
-#include "lockkeeper/internal/whole_number.h"
 #include "lockkeeper/limit/rate_rules.h"
 #include "schema.h"
 #include "session/reply_fault.h"
@@ -25,10 +23,6 @@ using rates::RowName;
 constexpr std::size_t mostRateSessions = 8;
 // One is charged while the other is on its way.
 constexpr std::size_t mostAtOneRow = 2;
-// How many charges go by before the next look for rows that can be removed.
-constexpr std::uint64_t chargesBetweenSweeps = 100;
-// The caller waits, and his charge has been answered. Not less: it would close sessions of a slow server.
-constexpr std::chrono::milliseconds longestSweep{500};
 
 /// One row as the server has it, and the server's time.
 struct Row {
@@ -68,11 +62,6 @@ std::vector<RowName> rowsOf(std::span<const RateCharge> charges) {
   return names;
 }
 
-std::int64_t number(const Reply::Row& row, std::size_t column) {
-  const auto& field = row.at(column);
-  return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;
-}
-
 }  // namespace
 
 class RateTable::Impl {
@@ -87,7 +76,7 @@ class RateTable::Impl {
                 environment),
         sessions_(opener_, mostRateSessions),
         places_(mostAtOneRow, opener_.clock()),
-        charges_(environment.random->upTo(chargesBetweenSweeps - 1)) {}
+        unusedRows_(rates::unusedRows(), *environment.random) {}
 
   /// Runs a transaction on these rows, which it gets in order. Throws LockTimeout when others keep one: the
   /// store is well.
@@ -98,7 +87,9 @@ class RateTable::Impl {
   void peek(std::span<RateCharge> charges, Instant deadline);
   bool refund(const RateRefund& refund, const RowName& name, Instant deadline);
   void reset(const RowName& name, Instant deadline);
-  void sweepNowAndThen(std::size_t charges, Instant deadline);
+  void clearAfter(std::size_t charges, Instant deadline) noexcept {
+    unusedRows_.clearAfter(charges, sessions_, deadline);
+  }
 
   const ForkGuard forkGuard;
 
@@ -133,11 +124,7 @@ class RateTable::Impl {
   // For what must not wait until one of those is free, all of which may wait for rows.
   SessionPool cancelling_{opener_, 1};
   RowPlaces places_;
-  std::atomic<std::uint64_t> charges_;  // from anywhere, so that processes that make few sweep, too
-
-  std::mutex sweeping_;
-  int sweptFamily_ = -1;
-  std::string sweptId_;
+  UnusedRows unusedRows_;
 };
 
 template <class Transaction>
@@ -186,10 +173,10 @@ SessionPool::Use RateTable::Impl::session(Instant deadline) {
 Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
   Row row;
   for (const Reply::Row& each : reply.rows) {
-    row.now = number(each, 0);
-    if (!each[2] || *each[2] != name.id || number(each, 1) != name.family) continue;
-    row.state = {number(each, 3), number(each, 4)};
-    row.log = rates::readLog(each[5].value_or(""));
+    row.now = numberIn(each.at(0));
+    if (!each.at(2) || *each.at(2) != name.id || numberIn(each.at(1)) != name.family) continue;
+    row.state = {numberIn(each.at(3)), numberIn(each.at(4))};
+    row.log = rates::readLog(each.at(5).value_or(""));
     break;
   }
   return row;
@@ -201,9 +188,10 @@ void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
   if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
   use.keep();
   const Reply::Row& answer = reply.rows.front();
-  const Row row{.state = {number(answer, 2), number(answer, 3)}, .log = {}, .now = number(answer, 1)};
+  const Row row{
+      .state = {numberIn(answer.at(2)), numberIn(answer.at(3))}, .log = {}, .now = numberIn(answer.at(1))};
   if (!row.isLimit()) refuseForeignRow();
-  charge.outcome = outcomeOf(charge, {.state = row.state, .now = row.now, .granted = number(answer, 0)});
+  charge.outcome = outcomeOf(charge, {.state = row.state, .now = row.now, .granted = numberIn(answer.at(0))});
 }
 
 void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
@@ -268,33 +256,6 @@ void RateTable::Impl::reset(const RowName& name, Instant deadline) {
   use.keep();
 }
 
-// Looks at more rows than the charges in between can have made, so that the table stays within twice what is
-// in use. Two round trips: in the order of the keys, as all transactions take several rows, so that they wait
-// for each other in no cycle.
-void RateTable::Impl::sweepNowAndThen(std::size_t charges, Instant deadline) {
-  const std::uint64_t before = charges_.fetch_add(charges);
-  if (before / chargesBetweenSweeps == (before + charges) / chargesBetweenSweeps) return;
-  const std::unique_lock alone(sweeping_, std::try_to_lock);
-  if (!alone) return;
-  deadline = std::min(deadline, opener_.clock().now() + longestSweep);
-  try {
-    Use use(sessions_, deadline);
-    const auto rows = use.ask(rates::page({sweptFamily_, sweptId_}), deadline).rows;
-    sweptFamily_ = rows.empty() ? -1 : static_cast<int>(number(rows.back(), 0));
-    sweptId_ = rows.empty() ? "" : rows.back()[1].value_or("");
-    std::string batch;
-    for (const Reply::Row& row : rows) {
-      if (number(row, 2) == 1) {
-        rates::addSweep(batch, {static_cast<int>(number(row, 0)), row[1].value_or("")});
-      }
-    }
-    if (!batch.empty()) use.ask(batch + "COMMIT", deadline);
-    use.keep();
-  } catch (const Error&) {
-    // The charge itself has been answered; the rows can wait.
-  }
-}
-
 RateTable::RateTable(const StoreUri& uri, const Environment& environment)
     : impl_(std::make_unique<Impl>(uri, environment)) {}
 
@@ -314,7 +275,7 @@ void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
                        : impl_->chargeAll(charges, rows, deadline);
       },
       deadline);
-  impl_->sweepNowAndThen(charges.size(), deadline);
+  impl_->clearAfter(charges.size(), deadline);
 }
 
 void RateTable::peek(std::span<RateCharge> charges, Instant deadline) {

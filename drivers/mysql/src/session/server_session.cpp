@@ -99,6 +99,10 @@ std::string Reply::text(std::size_t column) const {
   return rows.empty() ? "" : rows.front().at(column).value_or("");
 }
 
+std::int64_t numberIn(const std::optional<std::string>& field) {
+  return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;
+}
+
 void ServerSession::Close::operator()(st_mysql_stmt* statement) const { mysql_stmt_close(statement); }
 
 ServerSession::Socket::~Socket() {
@@ -121,16 +125,11 @@ ServerSession::ServerSession(const ServerOptions& options, const ServerAddress& 
   // somebody else's file.
   socket_.duplicate(socket);
   watched_.emplace(watch, socket_);
-  // With other columns, because some proxies answer the bare question themselves. With a limit, because the
+  // With another column, because some proxies answer the bare question themselves. With a limit, because the
   // server's own one may be no row.
-  const Reply& reply = query(
-      "/*M!100500 SET STATEMENT tmp_disk_table_size=18446744073709551615 FOR */ "
-      "SELECT CONNECTION_ID(),@@version,"
-      "(SELECT HOST FROM information_schema.PROCESSLIST WHERE ID=CONNECTION_ID()) LIMIT 1",
-      deadline);
+  const Reply& reply = query("SELECT CONNECTION_ID(),@@version LIMIT 1", deadline);
   if (reply.error != 0 && !reply.lost()) throwConnectFault(reply.error, reply.reason, address.display);
   id_ = reply.error == 0 ? reply.number(0).value_or(0) : 0;
-  clientName_ = reply.error == 0 ? reply.text(2) : "";
   if (socket_ >= 0 && id_ != 0) return;
   throwConnectFault(CR_SERVER_LOST, "the server does not answer", address.display);
 }

@@ -49,6 +49,9 @@ struct Reply {
   std::string text(std::size_t column) const;
 };
 
+/// 0 for NULL and for what is no number.
+std::int64_t numberIn(const std::optional<std::string>& field);
+
 /// One session with a MySQL or MariaDB server, through the client library itself and not Poco: a lock cannot
 /// do without its error numbers, its way to send now and read later, unix sockets and TLS. Statements are
 /// text in batches, or prepared one by one. Never reconnects. One thread at a time.
@@ -68,8 +71,10 @@ class ServerSession {
   std::uint64_t id() const { return id_; }
 
   /// What the server calls our end of the connection, such as "10.0.0.7:4711". Tells the session from one
-  /// that has the same id after a restart of the server. Without a port through a unix socket.
+  /// that has the same id after a restart of the server. Without a port through a unix socket. Empty unless
+  /// the Preparation asks for it.
   const std::string& clientName() const { return clientName_; }
+  void setClientName(std::string name) { clientName_ = std::move(name); }
 
   /// What whoever accepted the connection called it; another number when that was a proxy.
   std::uint64_t greetedId() const;

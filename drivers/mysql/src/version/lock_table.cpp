@@ -59,7 +59,7 @@ template <class ValuesOf>
 std::string rowsOf(std::span<const AcquireRequest> requests, ValuesOf valuesOf) {
   std::string text = " (lock_key, version, token, owner, expires_at) VALUES ";
   for (const AcquireRequest& each : requests) {
-    text.append(&each == requests.data() ? "(" : ",(").append(literal(each.claim.key));
+    text.append(&each == requests.data() ? "(" : ",(").append(hexLiteral(each.claim.key));
     text.append(",").append(valuesOf(each)).append(")");
   }
   return text + " ON DUPLICATE KEY UPDATE ";
@@ -92,8 +92,8 @@ LockTable::Answer LockTable::claimLone(const Claim& claim, std::chrono::millisec
 // Makes and locks the rows, finds the first busy key, and grants those before it.
 std::vector<LockTable::Answer> LockTable::claimInOrder(std::span<const AcquireRequest> requests,
                                                        SessionPool& cancelling) {
-  const auto keyOf = [](const AcquireRequest& each) { return literal(each.claim.key); };
-  const auto tokenOf = [](const AcquireRequest& each) { return literal(each.claim.token.hex()); };
+  const auto keyOf = [](const AcquireRequest& each) { return hexLiteral(each.claim.key); };
+  const auto tokenOf = [](const AcquireRequest& each) { return hexLiteral(each.claim.token.hex()); };
   const std::string insert = "INSERT INTO " + texts_.table;
   const std::string from = " FROM " + texts_.table + " WHERE " + isOneOf("lock_key", requests, keyOf);
   const std::string none = std::string(microsecondsNow) + ",'','',UTC_TIMESTAMP(6)";
@@ -105,16 +105,17 @@ std::vector<LockTable::Answer> LockTable::claimInOrder(std::span<const AcquireRe
           insert +
           rowsOf(requests,
                  [&](const AcquireRequest& each) {
-                   return "0," + tokenOf(each) + "," + literal(each.claim.owner) +
+                   return "0," + tokenOf(each) + "," + hexLiteral(each.claim.owner) +
                           ",UTC_TIMESTAMP(6) + INTERVAL " + inMicroseconds(each.ttl) + " MICROSECOND";
                  }) +
           // From left to right, as in the claim of one key.
-          "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +  //
-          "token = IF(" + granted + ", VALUES(token), token), " +               //
-          "owner = IF(" + granted + ", VALUES(owner), owner), " +               //
-          "expires_at = IF(" + granted + ", GREATEST(expires_at, VALUES(expires_at)), expires_at);" +
-          "SELECT version, IF(" + isHeld + ", " + remaining + ", " + inMicroseconds(priority) +
-          "), lock_key = @lk_busy" + from + " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
+          "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +                //
+          "expires_at = IF(" + granted + ", IF(" + isHeld +                                   //
+          ", GREATEST(expires_at, VALUES(expires_at)), VALUES(expires_at)), expires_at), " +  //
+          "token = IF(" + granted + ", VALUES(token), token), " +                             //
+          "owner = IF(" + granted + ", VALUES(owner), owner);" + "SELECT version, IF(" + isHeld + ", " +
+          remaining + ", " + inMicroseconds(priority) + "), lock_key = @lk_busy" + from +
+          " AND COALESCE(lock_key <= @lk_busy, TRUE) ORDER BY lock_key",
       cancelling);
   std::vector<Answer> claimed;
   bool busy = false;
@@ -140,7 +141,7 @@ bool LockTable::release(const Claim& claim) {
 std::string LockTable::look(std::string_view key) {
   try {
     const Reply& reply = ask(std::string("SELECT IF(") + isHeld + ", token, ''), version FROM " +
-                             texts_.table + " WHERE lock_key = " + literal(key));
+                             texts_.table + " WHERE lock_key = " + hexLiteral(key));
     return reply.text(0) + "/" + reply.text(1);
   } catch (const OutcomeUnknown& lost) {
     throw StoreUnavailable(lost.what());  // it has asked for nothing
@@ -149,7 +150,7 @@ std::string LockTable::look(std::string_view key) {
 
 void LockTable::unmark(std::string_view key, LockTexts::Standing standing) {
   const bool first = standing == LockTexts::Standing::first;
-  ask("UPDATE " + texts_.table + " SET owner = " + texts_.unmarked + " WHERE lock_key = " + literal(key) +
+  ask("UPDATE " + texts_.table + " SET owner = " + texts_.unmarked + " WHERE lock_key = " + hexLiteral(key) +
       " AND " + texts_.isClosed + " AND owner " + (first ? "NOT LIKE" : "LIKE") + " '%@@%'");
 }
 
@@ -157,10 +158,11 @@ void LockTable::unmark(std::string_view key, LockTexts::Standing standing) {
 // a row while it has those behind it.
 std::vector<bool> LockTable::releaseAll(std::span<const Claim> claims, SessionPool& cancelling) {
   const std::string table = texts_.table + " FORCE INDEX (PRIMARY)";
-  const std::string keys = isOneOf("lock_key", claims, [](const Claim& each) { return literal(each.key); });
+  const std::string keys =
+      isOneOf("lock_key", claims, [](const Claim& each) { return hexLiteral(each.key); });
   const std::string ours =
       "expires_at > UTC_TIMESTAMP(6) AND " +
-      isOneOf("token", claims, [](const Claim& each) { return literal(each.token.hex()); });
+      isOneOf("token", claims, [](const Claim& each) { return hexLiteral(each.token.hex()); });
   const Tokens released = tokensIn(transact("SELECT IF(" + ours + ", token, '') FROM " + table + " WHERE " +
                                                 keys + " ORDER BY lock_key FOR UPDATE;UPDATE " + table +
                                                 " SET " + texts_.freed + " WHERE " + keys + " AND " + ours,
@@ -189,15 +191,15 @@ const Reply& LockTable::transact(const std::string& statements, SessionPool& can
 }
 
 std::optional<LockTable::Held> LockTable::held(std::string_view key) {
-  const Reply& reply = ask(heldWhere("lock_key = " + literal(key)));
+  const Reply& reply = ask(heldWhere("lock_key = " + hexLiteral(key)));
   if (reply.rows.empty()) return std::nullopt;
   return heldIn(reply.rows.front());
 }
 
 std::vector<LockTable::Held> LockTable::page(std::string_view prefix, const std::string& after) {
   const std::string last = std::string(prefix) + std::string(maxKeyBytes, '\xff');
-  const Reply& reply = ask(heldWhere("lock_key > " + literal(after) + " AND lock_key BETWEEN " +
-                                     literal(prefix) + " AND " + literal(last)) +
+  const Reply& reply = ask(heldWhere("lock_key > " + hexLiteral(after) + " AND lock_key BETWEEN " +
+                                     hexLiteral(prefix) + " AND " + hexLiteral(last)) +
                            " ORDER BY lock_key LIMIT " + std::to_string(keysOfPage));
   std::vector<Held> found;
   for (const Reply::Row& row : reply.rows) found.push_back(heldIn(row));
@@ -205,7 +207,7 @@ std::vector<LockTable::Held> LockTable::page(std::string_view prefix, const std:
 }
 
 bool LockTable::breakLock(std::string_view key, std::optional<Fence> version) {
-  return ask("UPDATE " + texts_.table + " AS l SET " + texts_.freed + " WHERE lock_key = " + literal(key) +
+  return ask("UPDATE " + texts_.table + " AS l SET " + texts_.freed + " WHERE lock_key = " + hexLiteral(key) +
              " AND " + isHeld + " AND NOT " + isShared + " AND NOT " + texts_.isLone +
              (version ? " AND version = " + std::to_string(*version) : ""))
              .changed == 1;

@@ -45,9 +45,7 @@ QueuePlace::~QueuePlace() {
 
 bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp) {
   try {
-    std::string prepared;
-    addIdleTimeout(prepared, longestSilence);
-    session_.ask(prepared, deadline);
+    session_.ask(idleLimit(longestSilence), deadline);
     return getName(until, stop, wakeUp);
   } catch (const ConfigError&) {
     return true;  // What stands between us and the server knows no names: then all are first.
@@ -88,7 +86,7 @@ void QueuePlace::checkServer() const {
 void QueuePlace::leave() noexcept {
   if (!mayHaveName_) return;
   try {
-    const Reply& reply = session_.ask("SELECT RELEASE_LOCK('" + name_ + "');SET SESSION wait_timeout=DEFAULT",
+    const Reply& reply = session_.ask("SELECT RELEASE_LOCK('" + name_ + "');" + noIdleLimit,
                                       session_.clock().now() + std::min(ioTimeout_, longestLeave));
     // Behind a proxy it may have been another session that was asked.
     mayHaveName_ = reply.number(0) != 1U;

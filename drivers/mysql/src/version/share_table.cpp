@@ -177,7 +177,7 @@ std::string isOneOf(const std::set<std::string_view>& keys) {
   std::string text = "l.lock_key IN (";
   for (const std::string_view key : keys) {
     if (text.back() != '(') text += ',';
-    addHexadecimal(text, key);
+    text += hexLiteral(key);
   }
   return text + ")";
 }
@@ -253,9 +253,9 @@ bool ShareTable::prepare(bool create) {
 
 ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::Standing standing) {
   const Claim& claim = request.claim;
-  const Values values{{"key", literal(claim.key)},
-                      {"token", literal(claim.token.hex())},
-                      {"owner", literal(claim.owner)},
+  const Values values{{"key", hexLiteral(claim.key)},
+                      {"token", hexLiteral(claim.token.hex())},
+                      {"owner", hexLiteral(claim.owner)},
                       {"weight", std::to_string(claim.share->weight)},
                       {"limit", std::to_string(claim.share->limit)},
                       {"ttl", inMicroseconds(request.ttl)},
@@ -281,23 +281,23 @@ ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::S
 }
 
 bool ShareTable::remove(std::string_view key, const std::string& which, const std::string& orNot) {
-  const Values values{{"key", literal(key)}, {"which", which}, {"orNot", orNot}};
+  const Values values{{"key", hexLiteral(key)}, {"which", which}, {"orNot", orNot}};
   return ask(filled(removed, values)).number(0).value_or(0) > 0;
 }
 
 bool ShareTable::release(const Claim& claim) {
-  return ask(filled(released, {{"key", literal(claim.key)},
-                               {"token", literal(claim.token.hex())},
+  return ask(filled(released, {{"key", hexLiteral(claim.key)},
+                               {"token", hexLiteral(claim.token.hex())},
                                {"weight", std::to_string(claim.share->weight)}}))
              .insertId != 0;
 }
 
 bool ShareTable::breakShare(std::string_view key, std::string_view grantId) {
-  return remove(key, "LEFT(SHA2(token, 256), 16) = " + literal(grantId));
+  return remove(key, "LEFT(SHA2(token, 256), 16) = " + hexLiteral(grantId));
 }
 
 bool ShareTable::resize(std::string_view key, std::uint32_t limit) {
-  return ask(filled(resized, {{"key", literal(key)}, {"limit", std::to_string(limit)}, {"orNot", ""}}))
+  return ask(filled(resized, {{"key", hexLiteral(key)}, {"limit", std::to_string(limit)}, {"orNot", ""}}))
              .insertId != 0;
 }
 

@@ -15,12 +15,12 @@
 #include "lockkeeper/mysql/rate_table.h"
 #include "session/reply_fault.h"
 #include "session/wake_up.h"
+#include "upkeep/unused_rows.h"
+#include "version/given_up_sessions.h"
 #include "version/lock_table.h"
 #include "version/queue_place.h"
 #include "version/share_table.h"
 #include "version/texts/lock_texts.h"
-#include "version/upkeep/given_up_sessions.h"
-#include "version/upkeep/unused_rows.h"
 #include "version/version_options.h"
 
 namespace lockkeeper::mysql {
@@ -63,12 +63,13 @@ class VersionDriver::Impl {
                 {.schema = schemaOf(options.table, false),
                  .schemaFile = "version.sql",
                  .readTable = LockTable::read(options.table),
+                 .namesClient = true,
                  .tells = true},
                 environment),
         pool_(opener_, options.connections),
         waiting_(opener_, options.connections),
         cancelling_(opener_, 1),
-        unusedRows_(texts_.table, environment.random->upTo(UnusedRows::releasesBetween - 1)) {}
+        unusedRows_(unusedRows(texts_), *environment.random) {}
 
   Clock& clock() { return opener_.clock(); }
   const std::string& display() const { return opener_.display(); }
@@ -96,10 +97,11 @@ class VersionDriver::Impl {
   /// Checks that the table of shares can be used, unless that is known.
   void prepareShares(Tables& tables);
 
-  /// After so many releases: now and then, deletes rows that nobody uses any more. What goes wrong then is
-  /// none of the caller's business.
-  void clearAfter(std::size_t releases, Instant deadline) noexcept;
-  /// The same for what those have left behind who died with a share of a key that nobody shares any more.
+  void clearAfter(std::size_t releases, Instant deadline) noexcept {
+    unusedRows_.clearAfter(releases, pool_, deadline);
+  }
+  /// Now and then, deletes what those have left behind who died with a share of a key that nobody shares any
+  /// more. What goes wrong then is none of the caller's business.
   void clearEndedShares(Instant deadline) noexcept;
 
   /// Renews leases in one of the tables, and writes the outcome of each: `unavailable` of those about which
@@ -303,19 +305,6 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
       return Busy{};
     }
     session.session().await(std::min({until, askAgain, clock().now() + pause}), wakeUp.file());
-  }
-}
-
-void VersionDriver::Impl::clearAfter(std::size_t releases, Instant deadline) noexcept {
-  if (!unusedRows_.isDueAfter(releases)) return;
-  try {
-    deadline = std::min(deadline, clock().now() + longestClearing);
-    SessionPool::Use session(pool_, deadline);
-    unusedRows_.purge(session, deadline);
-    session.keep();
-  } catch (const ConfigError&) {
-    unusedRows_.stop();
-  } catch (const std::exception&) {
   }
 }
 

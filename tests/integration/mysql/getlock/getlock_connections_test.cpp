@@ -7,7 +7,9 @@
 #include "getlock_fixture.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/queue.h"
+#include "lockkeeper/driver/rate_driver.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/rate_policy.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -143,6 +145,18 @@ TEST_P(GetLockConnections, ASlowSessionIsNotWaitedForBeyondTheDeadline) {
   EXPECT_THROW((void)driver->acquire(Claimant{}.request(deadline)), StoreUnavailable);
   EXPECT_LT(now(), deadline + schedulingSlack);
   store.proxy.passThrough();
+}
+
+// The server locks its list of sessions for each look.
+TEST_P(GetLockConnections, ASessionThatEndsNoOtherDoesNotReadTheListOfSessions) {
+  const auto driver = store.openProxied();
+  store.proxy.set({.kind = ProxyFault::Kind::hold, .text = "PROCESSLIST"});
+  const Claimant who{};
+  EXPECT_TRUE(granted(driver->acquire(who.request())));
+  const RatePolicy policy{"p", {.rate = {1, 1s}, .burst = 1}};
+  RateCharge charge{.key = "k", .law = &policy.law()};
+  capability<RateDriver>(*driver)->take({&charge, 1}, soon());
+  EXPECT_EQ(store.proxy.fired(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, GetLockConnections, ::testing::ValuesIn(allBrands), brandName);

@@ -39,9 +39,7 @@ std::string drawFenceIf(const char* condition, const Claim& claim, bool again, s
   text.append(",").append(std::to_string(session));
   text += ",";
   addQuoted(text, digestOf(claim.token));
-  text += ",";
-  addHexadecimal(text, claim.owner);
-  text.append(" FROM DUAL WHERE ").append(condition);
+  text.append(",").append(hexLiteral(claim.owner)).append(" FROM DUAL WHERE ").append(condition);
   text += " ON DUPLICATE KEY UPDATE fence=LAST_INSERT_ID(";
   text += again ? "IF(claim=VALUES(claim),fence,fence+1)" : "fence+1";
   return text.append(")").append(more).append(

@@ -22,8 +22,7 @@ void LockSession::begin(std::chrono::seconds idle) {
     ++preamble_;
   }
   if (nextIdleTimeout_ != idleTimeout) {
-    addIdleTimeout(batch, nextIdleTimeout_);
-    batch += ";";
+    batch += idleLimit(nextIdleTimeout_) + ";";
     ++preamble_;
   }
 }

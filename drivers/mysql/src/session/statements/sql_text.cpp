@@ -42,9 +42,7 @@ bool isUtf8(std::string_view text) {
 }  // namespace
 
 std::string textLiteral(std::string_view text) {
-  std::string literal = isUtf8(text) ? "_utf8mb4 " : "";
-  addHexadecimal(literal, text);
-  return literal;
+  return (isUtf8(text) ? "_utf8mb4 " : "") + hexLiteral(text);
 }
 
 }  // namespace lockkeeper::mysql

@@ -57,8 +57,15 @@ std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
   return "owner";
 }
 
-// A claim that was sent before may have a longer lease by now.
-constexpr const char* longerLease = "GREATEST(expires_at, VALUES(expires_at))";
+// The first assignment: a row that is free ends now at the latest. If the server's clock was set back, it may
+// have been freed at a later time, which would become the end of the new lease.
+std::string endedIfFree() {
+  return std::string("expires_at = IF(") + isHeld + ", expires_at, LEAST(expires_at, UTC_TIMESTAMP(6))), ";
+}
+
+// The last one. A claim that was sent before may have a longer lease by now.
+constexpr const char* longerLease =
+    "expires_at = IF(token = VALUES(token), GREATEST(expires_at, VALUES(expires_at)), expires_at)";
 
 // The assignments are made from left to right: each sees the new values of those before it. The version is
 // the last of the fences that are reserved; the session's insert id is the first.
@@ -66,12 +73,13 @@ std::string claimText(const LockTexts& texts, const std::string& closed, const s
   const std::string held = isHeld;
   const std::string taken = "(" + held + " OR " + closed + ")";
   return insertedRow(texts.table, "LAST_INSERT_ID(" + std::string(microsecondsNow) + ") + ?") +
-         "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version + " +
-         std::to_string(foundMark) + ", " + std::to_string(busyMark) + " + IF(" + held + ", " + remaining +
-         ", " + inMicroseconds(priority) + "))), LAST_INSERT_ID(version + 1) + ?), " +  //
+         endedIfFree() + "version = IF(" + taken +
+         ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version + " + std::to_string(foundMark) +
+         ", " + std::to_string(busyMark) + " + IF(" + held + ", " + remaining + ", " +
+         inMicroseconds(priority) + "))), LAST_INSERT_ID(version + 1) + ?), " +  //
          "token = IF(" + taken +
-         ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), " + marked +
-         "), expires_at = IF(token = VALUES(token), " + longerLease + ", expires_at)";
+         ", token, VALUES(token)), owner = IF(token = VALUES(token), VALUES(owner), " + marked + "), " +
+         longerLease;
 }
 
 // The version counts up if the share is all of the key. The insert id is busyMark alone if others share the
@@ -80,13 +88,12 @@ std::string loneClaimText(const LockTexts& texts, const std::string& closed, con
   const std::string held = isHeld;
   const std::string taken = "(" + held + " OR " + closed + ")";
   return insertedRow(texts.table, "LAST_INSERT_ID(" + std::string(microsecondsNow) + " + ?)") +
-         "version = IF(" + taken + ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " +
-         std::to_string(busyMark) + " + IF(NOT (" + held + "), " + inMicroseconds(priority) +
-         ", IF(token LIKE 'shares/%' OR " + isLoneOwner + ", 0, " + remaining +
-         ")))), LAST_INSERT_ID(version + ?)), " +  //
+         endedIfFree() + "version = IF(" + taken +
+         ", version + 0 * LAST_INSERT_ID(IF(token = VALUES(token), version, " + std::to_string(busyMark) +
+         " + IF(NOT (" + held + "), " + inMicroseconds(priority) + ", IF(token LIKE 'shares/%' OR " +
+         isLoneOwner + ", 0, " + remaining + ")))), LAST_INSERT_ID(version + ?)), " +  //
          "owner = IF(" + taken + ", IF(token = VALUES(token), owner, " + marked + "), VALUES(owner)), " +
-         "token = IF(" + taken + ", token, VALUES(token)), " + "expires_at = IF(token = VALUES(token), " +
-         longerLease + ", expires_at)";
+         "token = IF(" + taken + ", token, VALUES(token)), " + longerLease;
 }
 
 std::string releaseText(const LockTexts& texts) {
@@ -103,6 +110,16 @@ std::string schemaOf(const std::string& table, bool ofShares) {
   std::string text = ofShares ? all.substr(end) : all.substr(0, end);
   text.erase(text.rfind(';'));
   return text.replace(text.find(tableInSchema), tableInSchema.size(), "`" + table);
+}
+
+// A row that comes back begins with the time as its version. So it must have been away for longer than the
+// server's clock may be set back, by a wrong time zone for example, and its version must not be ahead.
+UnusedRows::Table unusedRows(const LockTexts& texts) {
+  return {.name = texts.table,
+          .family = {},
+          .key = "lock_key",
+          .isUnused =
+              "expires_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY AND version < " + std::string(microsecondsNow)};
 }
 
 LockTexts::LockTexts(const std::string& itsTable)

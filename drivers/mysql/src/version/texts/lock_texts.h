@@ -4,12 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "lockkeeper/internal/whole_number.h"
 #include "session/server_session.h"
 #include "session/statements/sql_text.h"
+#include "upkeep/unused_rows.h"
 
 // What the statements on the tables of locks and of shares have in common. A row of a lock is called l in
 // statements on both tables.
@@ -56,6 +55,9 @@ struct LockTexts {
   const std::array<ByStanding, 4> byStanding_;
 };
 
+/// Rows of locks that have been free for a day.
+UnusedRows::Table unusedRows(const LockTexts& texts);
+
 /// What makes the table of locks, or of shares, of this name.
 std::string schemaOf(const std::string& table, bool ofShares);
 
@@ -98,16 +100,6 @@ inline constexpr std::chrono::microseconds priority = std::chrono::seconds{1};
 /// A mark that is as far ahead as this, or farther, need not be written again.
 inline constexpr std::chrono::microseconds newMark = priority * 4 / 5;
 
-inline std::string literal(std::string_view bytes) {
-  std::string text;
-  addHexadecimal(text, bytes);
-  return text;
-}
-
 inline std::string inMicroseconds(std::chrono::microseconds length) { return std::to_string(length.count()); }
-
-inline std::int64_t numberIn(const std::optional<std::string>& field) {
-  return field ? wholeNumber<std::int64_t>(*field).value_or(0) : 0;
-}
 
 }  // namespace lockkeeper::mysql

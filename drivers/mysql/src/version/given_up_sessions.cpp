@@ -1,4 +1,4 @@
-#include "version/upkeep/given_up_sessions.h"
+#include "version/given_up_sessions.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -73,7 +73,7 @@ std::string GivenUpSessions::isOneOf(const std::vector<Session>& sessions) {
   std::string text;
   for (const Session& each : sessions) {
     text.append(text.empty() ? "(" : " OR (").append("ID = ").append(std::to_string(each.id));
-    text.append(" AND HOST = ").append(literal(each.client)).append(")");
+    text.append(" AND HOST = ").append(hexLiteral(each.client)).append(")");
   }
   return text;
 }
