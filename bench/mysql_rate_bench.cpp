@@ -1,4 +1,4 @@
-// Rate limits on MariaDB, beside a bare loop of the client library that sends the driver's own statement, on
+// Rate limits on MariaDB, beside a bare loop of the client library that sends a bucket as one statement, on
 // the same server in the same run.
 
 #include <benchmark/benchmark.h>
@@ -12,6 +12,7 @@
 #include "lockkeeper/store_registry.h"
 #include "ratio_report.h"
 #include "raw_session.h"
+#include "session/statements/sql_text.h"
 
 namespace lockkeeper {
 namespace {
@@ -46,9 +47,16 @@ std::string keyOf(const benchmark::State& state) { return "user:" + std::to_stri
 void bareStatement(benchmark::State& state) {
   (void)limiter().peek("user:0", generous);  // makes the table
   bench::RawSession session(server().port(), database());
-  session.ask(mysql::rates::setUp());
-  const std::string key = "bare:" + keyOf(state);
-  const std::string statement = mysql::rates::charge({.key = key, .law = &generous.law()});
+  session.ask(mysql::pinScript(mysql::rates::sessionRules));
+  const std::string key = "'bare:" + keyOf(state) + "'";
+  const std::string now = mysql::microsecondsNow;
+  const std::string statement = "INSERT INTO lockkeeper_rates(family,id,state,kept_for) VALUES(0," + key +
+                                "," + now + "*10000000000.0,1) " +
+                                "ON DUPLICATE KEY UPDATE state=IF(state<(" + now +
+                                "+1000000000)*10000000000.0,GREATEST(state," + now +
+                                "*10000000000.0)+10000000000.0,state);SELECT ROW_COUNT()>0,state FROM "
+                                "lockkeeper_rates WHERE family=0 AND id=" +
+                                key + ";COMMIT";
   for (auto _ : state) {
     if (session.ask(statement) != "1") state.SkipWithError("the statement did not grant");
   }
