@@ -53,7 +53,8 @@ LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const TaskOptions& opti
 
 /// Work that only one instance of a service runs at a time, and not again within TaskOptions::atLeast. This
 /// is not a scheduler: something in each instance, such as a ScheduledTask, calls run() at each tick.
-/// Thread-safe; runs of one object never overlap, since the lock excludes them like those of others.
+/// Thread-safe; runs of one object never overlap, since the lock excludes them like those of others. Its work
+/// may destroy it: the run then goes on to its end.
 class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
  public:
   /// The work gets the lock, for its fence and valid(), and a token that fires when it must end: the lock is
@@ -69,7 +70,7 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   TaskOutcome run(std::stop_token stop = {}) const;
 
   /// TaskOptions::name.
-  const std::string& name() const noexcept { return options_.name; }
+  const std::string& name() const noexcept { return parts_->options.name; }
 
  private:
   friend class detail::TickLoop;
@@ -78,9 +79,12 @@ class LOCKKEEPER_CORE_EXPORT ExclusiveTask {
   TaskOutcome work(Lock& lock, Instant began, const std::stop_token& stop) const;
   void tell(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
 
-  const std::shared_ptr<LockManager> manager_;
-  const TaskOptions options_;
-  const Work work_;
+  struct Parts {
+    std::shared_ptr<LockManager> manager;
+    TaskOptions options;
+    Work work;
+  };
+  const std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace lockkeeper

@@ -108,8 +108,9 @@ class LOCKKEEPER_CORE_EXPORT ReentrantLock {
   ~ReentrantLock();
 
   /// Adds a level. The first one takes the lock and blocks and throws as LockManager::lock(); callers that
-  /// come meanwhile wait for it within their own waitFor, and one of them tries when it fails. Throws
-  /// LockLost while a lost lock has levels that are not unlocked yet.
+  /// come meanwhile wait for it within their own waitFor, and one of them tries when it fails. When the store
+  /// could not be reached for ManagerOptions::longestOutage, all of them fail. Throws LockLost while a lost
+  /// lock has levels that are not unlocked yet.
   void lock();
 
   /// The same as LockManager::tryLock() is to lock(): false where that returns nothing.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
 
+#include "lock/store_errors.h"
 #include "lockkeeper/base/key.h"
 
 namespace lockkeeper {
@@ -63,9 +65,14 @@ std::stop_token Mutex::lost(Whose whose) const {
 }
 
 struct ReentrantLock::State {
+  /// A call that asks the store for the first level, while others wait for what comes of it.
+  struct Attempt {
+    std::exception_ptr outage;  // The store could not be reached for ManagerOptions::longestOutage.
+  };
+
   std::mutex mutex;  // of all that follows
-  std::condition_variable taken;
-  bool taking = false;  // somebody asks the store for the first level
+  std::condition_variable ended;
+  std::shared_ptr<Attempt> attempt;  // null: none is under way
   std::size_t levels = 0;
   Lock held;
 };
@@ -95,8 +102,12 @@ bool ReentrantLock::enter(std::chrono::milliseconds unnamedWait, Take&& take) {
       *options.waitFor == forever ? Instant::max() : saturatingAdd(clock.now(), *options.waitFor);
 
   std::unique_lock guard(state_->mutex);
-  while (state_->taking && clock.now() < until) clock.wait(guard, state_->taken, until);
-  if (state_->taking) return false;
+  while (const auto ahead = state_->attempt) {
+    if (clock.now() >= until) return false;
+    clock.wait(guard, state_->ended, until);
+    // One outage, one bound: who has no other bound need not find out for itself.
+    if (ahead->outage && until == Instant::max()) std::rethrow_exception(ahead->outage);
+  }
   if (state_->levels > 0) {
     if (!state_->held.valid()) {
       throw LockLost("the lock " + quoted(key_) +
@@ -109,19 +120,25 @@ bool ReentrantLock::enter(std::chrono::milliseconds unnamedWait, Take&& take) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock.now());
     options.waitFor = std::max(left, left.zero());
   }
-  state_->taking = true;
+  const auto mine = std::make_shared<State::Attempt>();
+  state_->attempt = mine;
   guard.unlock();
-  const auto end = [&](std::optional<Lock> lock) {
+  const auto end = [&](std::optional<Lock> lock, std::exception_ptr outage = nullptr) {
     guard.lock();
-    state_->taking = false;
+    mine->outage = std::move(outage);
+    state_->attempt = nullptr;
     state_->levels = lock ? 1 : 0;
     if (lock) state_->held = std::move(*lock);
     guard.unlock();
-    state_->taken.notify_all();
+    state_->ended.notify_all();
     return lock.has_value();
   };
   try {
     return end(take(options));
+  } catch (const Error& error) {
+    const bool isOutage = until == Instant::max() && detail::worthRetrying(error.code());
+    end(std::nullopt, isOutage ? std::current_exception() : nullptr);
+    throw;
   } catch (...) {
     end(std::nullopt);
     throw;

@@ -44,16 +44,18 @@ milliseconds leaseOf(const TaskOptions& options) noexcept {
 }
 
 ExclusiveTask::ExclusiveTask(std::shared_ptr<LockManager> manager, TaskOptions options, Work work)
-    : manager_(std::move(manager)), options_(std::move(options)), work_(std::move(work)) {
-  if (!manager_ || !work_) throw std::invalid_argument("an ExclusiveTask needs a LockManager and work to do");
-  checkOptions(options_);
+    : parts_(std::make_shared<const Parts>(Parts{std::move(manager), std::move(options), std::move(work)})) {
+  if (!parts_->manager || !parts_->work)
+    throw std::invalid_argument("an ExclusiveTask needs a LockManager and work to do");
+  checkOptions(parts_->options);
 }
 
 TaskOutcome ExclusiveTask::run(std::stop_token stop) const {
-  const Instant began = manager_->environment().clock->now();
+  const ExclusiveTask self = *this;  // The work may destroy this object.
+  const Instant began = parts_->manager->environment().clock->now();
   std::string failure;
-  const TaskOutcome outcome = attempt(stop, began, failure);
-  tell(outcome, began, failure);
+  const TaskOutcome outcome = self.attempt(stop, began, failure);
+  self.tell(outcome, began, failure);
   return outcome;
 }
 
@@ -62,10 +64,10 @@ TaskOutcome ExclusiveTask::attempt(const std::stop_token& stop, Instant began, s
   TaskOutcome outcome = TaskOutcome::stopped;
   try {
     if (!stop.stop_requested()) {
-      LockOptions options = lockOptions(options_);
+      LockOptions options = lockOptions(parts_->options);
       options.stop = stop;
-      lock = manager_->tryLock(options_.name, options);
-      const bool stopped = stop.stop_requested() || manager_->stopped();
+      lock = parts_->manager->tryLock(name(), options);
+      const bool stopped = stop.stop_requested() || parts_->manager->stopped();
       outcome = stopped ? TaskOutcome::stopped : TaskOutcome::skipped;
     }
   } catch (const std::exception& error) {
@@ -84,29 +86,29 @@ TaskOutcome ExclusiveTask::work(Lock& lock, Instant began, const std::stop_token
   const std::stop_callback onLoss(lock.lost(), end);
   const std::stop_callback onStop(stop, end);
   try {
-    work_(lock, ends.get_token());
+    parts_->work(lock, ends.get_token());
   } catch (const std::exception& error) {
-    lock.releaseHeldFor(options_.atLeast);
+    lock.releaseHeldFor(parts_->options.atLeast);
     tell(TaskOutcome::threw, began, error.what());
     throw;
   } catch (...) {
-    lock.releaseHeldFor(options_.atLeast);
+    lock.releaseHeldFor(parts_->options.atLeast);
     tell(TaskOutcome::threw, began, "not a std::exception");
     throw;
   }
   const bool valid = lock.valid();
-  const bool kept = lock.releaseHeldFor(options_.atLeast) != ReleaseResult::notOwner;
+  const bool kept = lock.releaseHeldFor(parts_->options.atLeast) != ReleaseResult::notOwner;
   return valid && kept ? TaskOutcome::done : TaskOutcome::lost;
 }
 
 void ExclusiveTask::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
-  const Environment& environment = manager_->environment();
-  environment.tell({.kind = EventKind::taskEnded,
-                    .key = options_.name,
-                    .began = began,
-                    .ended = environment.clock->now(),
-                    .text = text,
-                    .task = outcome});
+  const Environment& environment = parts_->manager->environment();
+  environment.report({.kind = EventKind::taskEnded,
+                      .key = name(),
+                      .began = began,
+                      .ended = environment.clock->now(),
+                      .text = text,
+                      .task = outcome});
 }
 
 }  // namespace lockkeeper

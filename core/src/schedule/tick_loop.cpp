@@ -19,10 +19,10 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using std::chrono::sys_seconds;
 
-/// The wall clock is looked at that often, since nobody tells when it is set.
+/// How often the wall clock is read, since nobody tells when it is set.
 constexpr seconds longestWait{1};
 
-/// How far it may be set back without repeating ticks.
+/// How far the wall clock may be set back without repeating ticks.
 constexpr hours longestSetBack{24};
 
 /// How long an instance may take from finding a tick due to holding its lock.
@@ -32,8 +32,8 @@ constexpr minutes slowestClaim{1};
 constexpr seconds firstPause{1};
 constexpr seconds longestPause{30};
 
-/// What a claim that failed may have taken is given back within this time after the store answers again.
-constexpr seconds timeToGiveBack{5};
+/// How long the LockManager may take, once the store answers again, to release what a failed claim has taken.
+constexpr seconds longestWithdrawal{5};
 
 constexpr const char* asleep = "this process was not awake then, or its clock was set";
 
@@ -108,7 +108,7 @@ Instant TickLoop::stepOrPause() noexcept {
   }
 }
 
-/// As after a start at this time.
+/// Begins anew, as after a start at this time.
 void TickLoop::begin(WallTime wall) {
   pass(std::chrono::ceil<seconds>(wall) - seconds{1});
   if (options_.missed == Missed::skip) return;
@@ -127,7 +127,7 @@ void TickLoop::pass(sys_seconds until) {
                                 .remaining = due_ - clock().wallNow()});
 }
 
-/// The last one that has come by `wall`, from one that has.
+/// The last tick that has come by `wall`, from `from` on, which has.
 sys_seconds TickLoop::latestTick(sys_seconds from, WallTime wall) const {
   while (true) {
     const sys_seconds next = schedule_.next(from);
@@ -139,7 +139,7 @@ sys_seconds TickLoop::latestTick(sys_seconds from, WallTime wall) const {
 Instant TickLoop::step() {
   const WallTime wall = clock().wallNow();
   if (wall < passed_ - longestSetBack) begin(wall);
-  tellWhenSetBack(wall);
+  reportSetBack(wall);
   if (due_ <= wall && clock().now() >= askAgainAt_) handleDue(wall);
   const milliseconds left = due_ - clock().wallNow();
   const Instant now = clock().now();
@@ -147,11 +147,12 @@ Instant TickLoop::step() {
   return std::min(std::max(due, askAgainAt_), now + longestWait);
 }
 
-/// Once each time, since no tick comes then for up to a day.
-void TickLoop::tellWhenSetBack(WallTime wall) {
+/// Reports it once each time the clock is set back, since no tick comes then for up to a day.
+void TickLoop::reportSetBack(WallTime wall) {
   const bool former = std::exchange(setBack_, wall < passed_ - options_.clockSkew);
   if (!setBack_ || former) return;
-  tell(TaskOutcome::missed, clock().now(), "the wall clock was set back: no tick comes before " + text(due_));
+  report(TaskOutcome::missed, clock().now(),
+         "the wall clock was set back: no tick comes before " + text(due_));
 }
 
 void TickLoop::handleDue(WallTime wall) {
@@ -160,22 +161,22 @@ void TickLoop::handleDue(WallTime wall) {
   const sys_seconds inTime = first < earliest ? schedule_.next(earliest - seconds{1}) : first;
   const char* const why = failed_ == first ? "the store did not answer in time" : asleep;
   if (inTime > wall) {
-    tellMissed(first, why);
+    reportMissed(first, why);
     return pass(floor<seconds>(wall));
   }
   const sys_seconds tick = latestTick(inTime, wall);
-  if (tick != first) tellMissed(first, why);
+  if (tick != first) reportMissed(first, why);
   pass(tick);
   const Attempt outcome = attempt(tick);
   if (outcome == Attempt::storeFailed) return tryAgain(tick);
   if (outcome == Attempt::notRun) return;
   const WallTime ended = clock().wallNow();
   if (due_ > ended) return;
-  tellMissed(due_, "a run of this process went on");
+  reportMissed(due_, "a run of this process went on");
   pass(floor<seconds>(ended));
 }
 
-/// Soon, and at the next tick at the latest: it may be too late for this one then.
+/// Plans another attempt at this tick: soon, and at the next tick at the latest.
 void TickLoop::tryAgain(sys_seconds tick) {
   if (failed_ != tick) pauses_ = Backoff(firstPause, longestPause);
   failed_ = tick;
@@ -189,7 +190,7 @@ void TickLoop::tryAgain(sys_seconds tick) {
 TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
   const Instant began = clock().now();
   const milliseconds latest = std::min<milliseconds>(latestRun(options_.missed), schedule_.next(tick) - tick);
-  // A claim of which the store may have forgotten the lock is no claim any more.
+  // Once the store may have forgotten the lock, another instance may take it: it is claimed again.
   if (claimed_ != tick || began >= claimedUntil_) {
     claimed_.reset();
     const Attempt claimed = claim(tick, latest, began);
@@ -198,12 +199,12 @@ TickLoop::Attempt TickLoop::attempt(sys_seconds tick) {
     claimedUntil_ = saturatingAdd(began, keptFor(latest, options_) * 9 / 10);
   }
   if (clock().wallNow() > tick + latest + slowestClaim) {
-    // Whoever ran it may have claimed it so long ago that the store has forgotten.
-    tellMissed(tick, "its lock was granted too late");
+    // Another instance may have run it so long ago that the store has forgotten the lock.
+    reportMissed(tick, "its lock was granted too late");
     return Attempt::notRun;
   }
-  const Attempt outcome = runClaimed(tick, began);
-  // The same tick comes again when the clock is set back: whoever runs it then has to claim it.
+  const Attempt outcome = runTask(tick, began);
+  // If the clock is set back, the same tick comes again: then it has to be claimed again.
   if (outcome != Attempt::storeFailed) claimed_.reset();
   return outcome;
 }
@@ -218,20 +219,20 @@ TickLoop::Attempt TickLoop::claim(sys_seconds tick, milliseconds latest, Instant
   options.safetyMargin = *options.ttl / 10;
   options.stop = stopped_.get_token();
   try {
-    auto claim = task_->manager_->tryLock(keyOf(task_->name(), tick), options);
-    if (!claim && isBeingGivenBack(tick, began)) return Attempt::storeFailed;
+    auto claim = task_->parts_->manager->tryLock(keyOf(task_->name(), tick), options);
+    if (!claim && mayBeOwnClaim(tick, began)) return Attempt::storeFailed;
     if (!claim) {
-      tell(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
+      report(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
       return Attempt::notRun;
     }
     if (isStopped()) {
       claim->release();  // another instance may run it
-      tell(TaskOutcome::stopped, began);
+      report(TaskOutcome::stopped, began);
       return Attempt::notRun;
     }
-    // After any other result, the lock stays taken at least as long as was asked for in the beginning.
+    // After any other result, the lock certainly stays taken for `ttl` from the claim on.
     if (claim->releaseHeldFor(*options.ttl) == ReleaseResult::notOwner) {
-      tellMissed(tick, "its lock was lost before the run began");
+      reportMissed(tick, "its lock was lost before the run began");
       return Attempt::notRun;
     }
   } catch (const std::exception& error) {
@@ -240,43 +241,43 @@ TickLoop::Attempt TickLoop::claim(sys_seconds tick, milliseconds latest, Instant
   return Attempt::run;
 }
 
-/// Nobody else runs a tick that was claimed, so the lock of the task is asked for again as long as the store
-/// fails.
-TickLoop::Attempt TickLoop::runClaimed(sys_seconds tick, Instant began) {
+/// Runs the task at a tick that was claimed. If the store fails at the lock of the task, that is asked for
+/// again later, since no other instance runs this tick.
+TickLoop::Attempt TickLoop::runTask(sys_seconds tick, Instant began) {
   try {
     std::string failure;
     const TaskOutcome outcome = task_->attempt(stopped_.get_token(), began, failure);
     if (outcome == TaskOutcome::storeFailed) return storeFailed(tick, began, failure);
     if (outcome == TaskOutcome::skipped) {
-      if (isBeingGivenBack(tick, began)) return Attempt::storeFailed;
-      tellMissed(tick, "another run goes on");
+      if (mayBeOwnClaim(tick, began)) return Attempt::storeFailed;
+      reportMissed(tick, "another run goes on");
       return Attempt::notRun;
     }
-    tell(outcome, began);
+    report(outcome, began);
   } catch (...) {
     // The listener was told what the work threw.
   }
   return Attempt::run;
 }
 
-/// Tells it once for each tick.
+/// Reports it once for each tick.
 TickLoop::Attempt TickLoop::storeFailed(sys_seconds tick, Instant began, std::string_view why) {
-  if (failed_ != tick) tell(TaskOutcome::storeFailed, began, why);
-  givenBackAt_ = clock().now() + timeToGiveBack;
+  if (failed_ != tick) report(TaskOutcome::storeFailed, began, why);
+  ownClaimsEndAt_ = clock().now() + longestWithdrawal;
   return Attempt::storeFailed;
 }
 
-/// Whether a lock that is busy may be what an earlier request of this process for it has taken.
-bool TickLoop::isBeingGivenBack(sys_seconds tick, Instant began) const {
-  return failed_ == tick && began < givenBackAt_;
+/// Whether a lock that is busy may have been taken by an earlier request of this process, which failed.
+bool TickLoop::mayBeOwnClaim(sys_seconds tick, Instant began) const {
+  return failed_ == tick && began < ownClaimsEndAt_;
 }
 
-void TickLoop::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
+void TickLoop::report(TaskOutcome outcome, Instant began, std::string_view text) const {
   task_->tell(outcome, began, text);
 }
 
-void TickLoop::tellMissed(sys_seconds first, const std::string& why) const {
-  tell(TaskOutcome::missed, clock().now(), "the tick of " + text(first) + ": " + why);
+void TickLoop::reportMissed(sys_seconds first, const std::string& why) const {
+  report(TaskOutcome::missed, clock().now(), "the tick of " + text(first) + ": " + why);
 }
 
 }  // namespace lockkeeper::detail

@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "lockkeeper/mutex.h"
 #include "manager_fixture.h"
 
 namespace lockkeeper::testing {
@@ -60,6 +61,7 @@ TEST_F(OutageTest, ABusyKeyIsWaitedForWithoutEndAndEachAnswerEndsTheOutage) {
     pass(40s);
     network->heal();
     pass(1s);
+    ASSERT_TRUE(clock->awaitWaiters(threads + 1)) << "the store has answered";
   }
   EXPECT_FALSE(isOver(waits, 50ms));
   held.release();
@@ -98,6 +100,47 @@ TEST_F(OutageTest, WhoHasStoodInLineForLongGivesUpAMinuteAfterTheOutageBegins) {
   EXPECT_LE(clock->now() - outage, 65s);
   EXPECT_THROW(first.get(), StoreUnavailable);
   EXPECT_THROW(second.get(), StoreUnavailable);
+}
+
+/// A store that cannot be reached, and that takes all of the time of each request from `deaf` on.
+class DeafToClaims final : public PlainDecorator {
+ public:
+  DeafToClaims(std::shared_ptr<LockDriver> inner, std::shared_ptr<FakeClock> clock, Instant deaf)
+      : PlainDecorator(std::move(inner)), clock_(std::move(clock)), deaf_(deaf) {}
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    if (clock_->now() < deaf_) throw StoreUnavailable("down, says the test");
+    clock_->advance(request.deadline - clock_->now());
+    throw OutcomeUnknown("deaf, says the test");
+  }
+
+ private:
+  const std::shared_ptr<FakeClock> clock_;
+  const Instant deaf_;
+};
+
+TEST_F(OutageTest, ADoubtThatArisesAtTheEndIsClearedUpForOneOperationAtMost) {
+  const Instant began = clock->now();
+  LockManager waiting(std::make_shared<DeafToClaims>(store, clock, began + 60s), options(seed + 2));
+  auto waits = lock(waiting);
+  pass(60s);
+  ASSERT_TRUE(isOver(waits));
+  EXPECT_THROW(waits.get(), OutcomeUnknown);
+  EXPECT_EQ(clock->now(), began + 62s);
+}
+
+TEST_F(OutageTest, CallersInLineForOneOwnerGiveUpTogether) {
+  network->failAlways(Call::acquire, Fault::unavailable);
+  ReentrantLock owner(manager, "order");
+  const auto enter = [&] { return std::async(std::launch::async, [&] { owner.lock(); }); };
+  auto first = enter();
+  pass(20s);
+  auto second = enter(), third = enter();
+  pass(40s, 3);
+  for (auto* each : {&first, &second, &third}) {
+    ASSERT_TRUE(isOver(*each));
+    EXPECT_THROW(each->get(), StoreUnavailable);
+  }
 }
 
 TEST_F(OutageTest, AManagerMayWaitForEver) {

@@ -1,4 +1,4 @@
-// An election goes on although there is no memory for the words that tell of a failure.
+// Elections and tasks go on although there is no memory for the words that tell of a failure.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,8 @@
 #include <stdexcept>
 
 #include "allocations.h"
+#include "decorators.h"
+#include "lockkeeper/exclusive_task.h"
 #include "lockkeeper/leader_election.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
@@ -38,6 +40,34 @@ TEST(ElectionShortage, ACallbackThatFailsIsToldWithoutWords) {
   auto told = failures->told.get_future();
   ASSERT_EQ(told.wait_for(20s), std::future_status::ready);
   EXPECT_TRUE(told.get());
+}
+
+TEST(TaskShortage, AStoreThatFailsIsToldWithoutWords) {
+  struct Outcomes final : Listener {
+    void on(const Event& event) override {
+      if (event.kind == EventKind::taskEnded) told = event.text.empty();
+    }
+    std::optional<bool> told;
+  };
+  struct Down final : PlainDecorator {
+    using PlainDecorator::PlainDecorator;
+    AcquireResult acquire(const AcquireRequest& /*request*/) override {
+      const StoreUnavailable error("a text that is longer than a short string");
+      failing.emplace(0);
+      throw error;  // which is copied by counting
+    }
+    std::optional<FailingAllocation> failing;
+  };
+  const auto outcomes = std::make_shared<Outcomes>();
+  ManagerOptions managed;
+  managed.environment.listener = outcomes;
+  const auto down = std::make_shared<Down>(std::make_shared<MemoryDriver>());
+  const ExclusiveTask task(std::make_shared<LockManager>(down, managed), {.name = "report"},
+                           [](const Lock&, const std::stop_token&) {});
+  EXPECT_EQ(task.run(), TaskOutcome::storeFailed);
+  EXPECT_TRUE(FailingAllocation::happened());
+  down->failing.reset();
+  EXPECT_EQ(outcomes->told, true);
 }
 
 }  // namespace

@@ -224,6 +224,28 @@ TEST_F(ExclusiveTaskTest, StopsWhenItsCallerWantsIt) {
   EXPECT_EQ(a->run(stop.get_token()), TaskOutcome::stopped);
 }
 
+TEST_F(ExclusiveTaskTest, MayBeDestroyedByItsOwnWork) {
+  for (const bool throws : {false, true}) {
+    std::shared_ptr<ExclusiveTask> ending;
+    ending = instance(here, {.atLeast = 5s},
+                      [&, what = std::string("the last of the jobs is done")](const Lock&, const auto&) {
+                        ending.reset();
+                        if (throws) throw std::runtime_error(what);
+                        messages.push_back(what);
+                      });
+    if (throws) {
+      EXPECT_THROW(ending->run(), std::runtime_error);
+    } else {
+      EXPECT_EQ(ending->run(), TaskOutcome::done);
+    }
+    EXPECT_FALSE(ending);
+    EXPECT_FALSE(other.tryLock("report")) << "it is kept for atLeast";
+    clock->advance(5s);
+    EXPECT_TRUE(other.tryLock("report"));
+  }
+  EXPECT_EQ(outcomes, (Outcomes{TaskOutcome::done, TaskOutcome::threw}));
+}
+
 TEST_F(ExclusiveTaskTest, NamesTheOptionThatIsOutOfRange) {
   const auto messageOf = [&](TaskOptions options) -> std::string {
     try {

@@ -393,6 +393,44 @@ TEST(ScheduledTaskTest, ATickWhoseLockIsNotThisMachinesAnyMoreIsNotRunByIt) {
   EXPECT_EQ(other.outcomes, (Outcomes{done}));
 }
 
+TEST(ScheduledTaskTest, ATickWhoseLockTheStoreMayHaveForgottenIsClaimedAgain) {
+  World world("2026-01-01 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  Machine& other = world.start(Schedule::every(1h));
+  other.asleep = true;
+  int claims = 0;
+  machine.network->onAcquired = [&] {
+    if (++claims == 1) machine.network->failAlways(Call::acquire, Fault::unavailable);
+  };
+  world.pass(1s);
+  EXPECT_EQ(machine.outcomes, (Outcomes{TaskOutcome::storeFailed})) << "between the tick and the task";
+  machine.asleep = true;
+  world.leap(10min);
+  ASSERT_FALSE(world.holdsAny()) << "the store has forgotten the tick";
+  world.clock->setWallClock(moment("2026-01-01 01:00:20"));
+  other.asleep = false;
+  world.pass(1s);
+  ASSERT_EQ(world.runs.size(), 1U);
+  machine.network->heal();
+  machine.asleep = false;
+  world.pass(30s);
+  EXPECT_EQ(world.runs.size(), 1U) << "the other machine has the tick";
+  EXPECT_EQ(machine.outcomes.back(), skipped);
+}
+
+TEST(ScheduledTaskTest, ATickThatComesAgainAfterItsRunIsClaimedAgain) {
+  World world("2026-01-02 00:59:59");
+  Machine& machine = world.start(Schedule::every(1h));
+  world.pass(1s);
+  ASSERT_EQ(world.runs.size(), 1U);
+  world.clock->setWallClock(moment("2026-01-01 00:30:00"));  // by more than a day: taken at its word
+  world.pass(1s);
+  world.clock->setWallClock(moment("2026-01-02 00:59:59"));
+  world.pass(10s);
+  EXPECT_EQ(world.runs.size(), 1U);
+  EXPECT_EQ(machine.outcomes.back(), skipped);
+}
+
 TEST(ScheduledTaskTest, AStoreThatIsDownForLongerIsAMissedTickAndTheNextOneComes) {
   World world("2026-01-01 00:59:59");
   Machine& machine = world.start(Schedule::every(1h));
