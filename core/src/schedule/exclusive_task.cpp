@@ -103,7 +103,7 @@ TaskOutcome ExclusiveTask::work(Lock& lock, Instant began, const std::stop_token
 
 void ExclusiveTask::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
   const Environment& environment = parts_->manager->environment();
-  environment.report({.kind = EventKind::taskEnded,
+  environment.tell({.kind = EventKind::taskEnded,
                       .key = name(),
                       .began = began,
                       .ended = environment.clock->now(),
