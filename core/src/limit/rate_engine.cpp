@@ -120,19 +120,13 @@ Decision RateEngine::take(std::string_view key, const RatePolicy& policy, std::i
   const RateKey full = fullKey(policy, key);
   RateCharge charge{.key = full.view(), .law = &policy.law(), .cost = cost};
   const Instant began = startOfEvent();
-  const Failure failure = decide(charge, policy);
+  const RatePolicy* const policies[] = {&policy};
+  const Failure failure = decide({&charge, 1}, policies);
   Decision decision = decisionOf(charge, policy, failure);
   std::optional<std::chrono::nanoseconds> wait;
   if (waitsSince) wait = store_->now() - *waitsSince;
   report(decision, charge.key, began, wait);
   return decision;
-}
-
-Failure RateEngine::decide(RateCharge& charge, const RatePolicy& policy) {
-  const RatePolicy* const policies[] = {&policy};
-  if (records_ == nullptr) return decide({&charge, 1}, policies);
-  if (records_->isRefused(charge, store_->now())) return {};
-  return store_->ask({&charge, 1}, policies, [&](Instant deadline) { records_->ask(charge, deadline); });
 }
 
 Decision RateEngine::take(std::span<RateTake> takes) {
@@ -178,6 +172,9 @@ Failure RateEngine::decide(std::span<RateCharge> charges, RateStore::Policies po
     if (records_->isRefused(each, started)) refused = true;
   }
   if (refused) return {};
+  if (charges.size() == 1)
+    return store_->ask(charges, policies,
+                       [&](Instant deadline) { records_->ask(charges.front(), deadline); });
   const auto asked = records_->generation();
   Failure failure = store_->ask(charges, policies, question);
   if (failure) return failure;

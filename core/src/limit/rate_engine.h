@@ -51,7 +51,6 @@ class RateEngine : public std::enable_shared_from_this<RateEngine> {
   bool inherited() const noexcept;
   void check(std::string_view key, const RatePolicy& policy, std::int64_t cost) const;
   RateKey fullKey(const RatePolicy& policy, std::string_view key) const;
-  RateStore::Failure decide(RateCharge& charge, const RatePolicy& policy);
   RateStore::Failure decide(std::span<RateCharge> charges, RateStore::Policies policies);
   Instant startOfEvent() const;
   void report(const Decision& decision, std::string_view key, Instant began,

@@ -11,9 +11,9 @@ class ClaimSteps {
   class Tokens {
    public:
     virtual ~Tokens() = default;
-    /// The claim has a new one.
+    /// Gives the claim a new one.
     virtual void replace() = 0;
-    /// What the present one may have at the store is released in the background.
+    /// Releases in the background what the store may have granted to the present one.
     virtual void withdraw() noexcept = 0;
   };
 
@@ -34,7 +34,7 @@ class ClaimSteps {
     broken,       ///< Perhaps applied, and no use to try again.
   };
 
-  /// What there is time for. Nothing once the caller was stopped.
+  /// What there is time for: nothing once the caller was stopped.
   struct Time {
     bool forMore = false;   ///< Another attempt after a pause, or a wait.
     bool forDoubt = false;  ///< An attempt at once that ends a doubt.
@@ -45,16 +45,16 @@ class ClaimSteps {
   ClaimSteps(Tokens& tokens, bool storeQueues, bool waitFirst);
 
   Step next() const { return step_; }
-  /// Whether the present token may be known to the store already.
+  /// Whether the store may know the present token already.
   bool isResend() const { return token_ == TokenState::doubtful || token_ == TokenState::queued; }
 
-  // What has come of `ask` or `wait`.
+  // The outcome of `ask` or `wait`.
   void granted();
   void grantedTooLate(Time left);
   void busy(Time left);
   void failed(Failure failure, Time left);
 
-  // What has come of `pause`.
+  // The outcome of `pause`.
   void resume();
   void stop();
 

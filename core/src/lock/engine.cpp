@@ -23,7 +23,7 @@ std::shared_ptr<LockDriver> checked(std::shared_ptr<LockDriver> driver) {
 
 }  // namespace
 
-// `call` ends by then, give or take one I/O timeout.
+// The call returns by then, plus one I/O timeout at most.
 Instant Engine::latestEnd(const Call& call) const {
   return saturatingAdd(call.waitUntil, options_.operationTimeout);
 }
@@ -47,13 +47,12 @@ Engine::Engine(std::shared_ptr<LockDriver> driver, ManagerOptions options)
 
 Engine::~Engine() {
   if (forkGuard_.inherited()) {
-    // The threads are not here, the mutexes may be held by them for ever, the sockets are the parent's: let
-    // go of all of it without touching it.
+    // The parent's threads do not exist here, may have held the mutexes, and own the sockets: leak all of it.
     new (std::nothrow) auto(keeper_);
     new (std::nothrow) auto(driver_);
     return;
   }
-  // Unless leave() has done so: of two who leave at the same time, neither is known to be the last.
+  // leave() has not done so if two threads left at the same time: neither of them knew to be the last.
   keeper_->shutDown(callEnd(now()));
 }
 
@@ -90,8 +89,8 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
             terms.waitFor == forever ? Instant::max() : saturatingAdd(began, terms.waitFor),
             saturated(terms.waitFor == forever ? options_.longestOutage : forever),
             LocalQueue::hashOf(full)};
-  // Most of those who do not wait need no lease. Shares are in no line of this process: several may have
-  // theirs at once, so that the store alone keeps their order.
+  // A call that does not wait needs no lease if the first one in line knows the answer. Claims of shares do
+  // not line up in this process: several may be granted at once, and the store keeps their order.
   if (const auto known =
           terms.share ? std::nullopt : queue_.answerAtOnce(full, call.keyHash, call.waitUntil)) {
     endWithoutTurn(full, call, *known);
@@ -117,7 +116,7 @@ std::optional<Lock> Engine::acquire(std::string_view key, const LockTerms& terms
   return std::nullopt;
 }
 
-// Tells of the lock, which is kept already.
+// Makes the Lock of a lease that is kept already, and tells the listener of it.
 Lock Engine::held(std::shared_ptr<Lease> lease, Instant began, int attempts) {
   options_.environment.tell({.kind = EventKind::acquired,
                              .key = lease->key(),
@@ -132,7 +131,7 @@ Lock Engine::held(std::shared_ptr<Lease> lease, Instant began, int attempts) {
   return Lock(shared_from_this(), std::move(lease));
 }
 
-// Of a call that was never the first in line: it ends with what the first one knows.
+// Ends a call that never was the first in line: its answer is what the first one knows of the key.
 void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const {
   if (known == LocalQueue::Answer::none && !call.stop.stop_requested()) {
     const StoreUnavailable error(
@@ -143,7 +142,7 @@ void Engine::endWithoutTurn(std::string_view key, const Call& call, LocalQueue::
   tellBusy(key, call);
 }
 
-// Gets in line for the turn. A lease that is handed over and cannot be used is replaced.
+// Waits in line for the turn. If a lease is handed over that cannot be used, the call goes on with a new one.
 LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
   while (!stopped()) {
     const auto entered = queue_.enter(*lease,
@@ -153,7 +152,7 @@ LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
                                        .longestOutage = call.longestOutage},
                                       call.stop);
     if (!entered.handedOver || startsWell(*lease, call)) return entered;
-    // One that was lost meanwhile has lost its turn too.
+    // A lease that was lost meanwhile has lost its turn as well.
     const bool hasTurn = keeper_->remove(*lease);
     withdraw(*lease);
     const auto former =
@@ -165,8 +164,8 @@ LocalQueue::Entered Engine::enter(std::shared_ptr<Lease>& lease, Call& call) {
   return {};
 }
 
-// Whether a lease that was handed over is good for a new holder: it has at least half of its length left, as
-// far as the store can give it that, and is in no doubt.
+// Whether a lease that was handed over may be given to the application: at least half of its length is left,
+// and the store has confirmed it since the last failover. If not, it is renewed first.
 bool Engine::startsWell(Lease& lease, Call& call) {
   while (std::exchange(lease.needsRenewal, false) || lease.suspect()) {
     if (!renewFirst(lease, call)) return false;
@@ -215,7 +214,7 @@ void Engine::tellEnd(EventKind kind, std::string_view key, const Call& call, con
 }
 
 void Engine::stop() noexcept {
-  // In a forked child, those who wait are not here, and what would wake them is the parent's.
+  // In a forked child there is no thread that waits, and the parent's mutexes must not be touched.
   if (!forkGuard_.inherited()) stop_.request_stop();
 }
 
@@ -270,7 +269,7 @@ std::optional<OwnerToken> Engine::ownerToken(const Lock& held) {
   std::erase_if(holders, [&](const Holder& each) {
     if (each.share != claim.share || (each.fence && fence && *each.fence < *fence)) return true;
     if (!each.grantId.empty()) return each.owner != claim.owner;
-    // The fence alone tells the grant; shown is that of the last turn. The store may show the owner cut.
+    // Without an id only the fence identifies the grant. The store shows the fence of its last turn.
     return !each.fence || !fence || *each.fence - *fence > lease.turnsLeft;
   });
   if (holders.size() != 1) return std::nullopt;

@@ -28,53 +28,53 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Engine(const Engine&) = delete;
   ~Engine();
 
-  /// What a call means by `options`. Throws std::invalid_argument.
+  /// The terms of a call with `options`. Throws std::invalid_argument.
   LockTerms termsOf(const LockOptions& options, std::chrono::milliseconds unnamedWait) const {
     return detail::termsOf(options, options_.lock, unnamedWait);
   }
-  /// How far an attempt at several keys came.
+  /// What acquireFree() has taken.
   struct Claimed {
-    std::vector<Lock> locks;  ///< Of the first ones.
-    bool nextIsBusy = false;  ///< The store says so of the one after them.
+    std::vector<Lock> locks;  ///< The locks of the first keys.
+    bool nextIsBusy = false;  ///< The store says that the key after them is busy.
   };
-  /// Claims as many of `keys` as are free, from the first one on, in one call of the driver: none, where it
-  /// cannot do that, and where the store fails before `until`, when the caller gives up. Throws what it fails
-  /// with after that, or what is no use to try again; then none is held.
+  /// Claims as many of `keys` as are free, from the first one on, in one call of the driver. Claims none if
+  /// the driver is not Batchable, or if the store fails before `until`, when the caller gives up. Throws the
+  /// store's error if it fails later, or if another attempt is of no use; then no key is held.
   Claimed acquireFree(std::span<const std::string_view> keys, const LockTerms& terms, Instant until);
 
-  /// For a lock that was kept while others were waited for: from now on it is renewed, and held for as long,
-  /// as `terms` say.
+  /// From now on the lock is renewed and held as `terms` say. Until now it was kept while the caller waited
+  /// for other keys.
   void startHolding(const Lock& lock, const LockTerms& terms) { keeper_->startHolding(*lock.lease_, terms); }
 
-  /// As LeaseKeeper::loseTogether(), before the caller of acquire() gets the lock.
+  /// LeaseKeeper::loseTogether(), for a lock that the application has not got yet.
   void loseTogether(const Lock& lock, const std::stop_source& all) {
     keeper_->loseTogether(*lock.lease_, all);
   }
 
-  /// The lock, or nothing: busy for all of terms.waitFor, or stopped.
+  /// Waits for the lock. Returns nothing if it was busy for all of terms.waitFor, or if the call was stopped.
   std::optional<Lock> acquire(std::string_view key, const LockTerms& terms);
   void renew(Lease& lease);
 
-  /// Lets go of `engine`. Whoever is the last to do so waits until `until` at most for the manager's threads;
-  /// for a new operationTimeout when others let go of it at the same time.
+  /// Drops a reference to `engine`. If it is the last one, waits for the manager's threads, until `until` at
+  /// most. If the last two are dropped at the same time, the wait is one operationTimeout at most.
   static void leave(std::shared_ptr<Engine>&& engine, Instant until) noexcept;
 
-  /// The call `began` just now.
-  /// Unless it is `awaited`, the outcome is waited for only where the store cannot do otherwise; the result
-  /// says nothing then, and the listener hears of it.
-  /// After `until` the store is not asked any more: the manager does so in the background.
+  /// Releases the lease; the caller has asked for it at `began`. If nobody waits for the outcome (not
+  /// `awaited`) and the driver is Postable, the call returns before the store has answered: the result says
+  /// nothing then, and the listener is told the outcome. After `until` the call does not ask the store: the
+  /// manager does so in the background.
   ReleaseResult release(Lease& lease, Instant began, Instant until, bool awaited = true) noexcept;
   ReleaseResult releaseHeldFor(Lease& lease, Instant began, std::chrono::milliseconds atLeast) noexcept;
-  /// As release() for each of the locks, the last one first, in one request where the driver can do that.
-  /// Returns the worst result.
+  /// Releases all locks, the last one first, in one request if the driver is BatchReleasing. Returns the
+  /// worst result.
   ReleaseResult releaseAll(std::span<Lock> locks, Instant until, bool awaited) noexcept;
 
-  /// Ends all waits of acquire(), and those that come.
+  /// Ends all waits of acquire(), present and future ones.
   void stop() noexcept;
   bool stopped() const noexcept { return stop_.stop_requested(); }
 
   std::optional<Holder> holder(std::string_view key);
-  /// Throws ConfigError, with the reason, when the store does not count them.
+  /// Throws ConfigError, with the reason, if the store has no shares.
   Permits& permits() const;
   std::vector<Holder> shareHolders(std::string_view key);
   bool resize(std::string_view key, std::uint32_t limit);
@@ -86,14 +86,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Instant now() const noexcept {
     return forkGuard_.inherited() ? Instant::min() : options_.environment.clock->now();
   }
-  /// By when a call that began then ends.
+  /// When a call that began at `began` has to end.
   Instant callEnd(Instant began) const noexcept { return began + options_.operationTimeout; }
 
  private:
   void refuseInherited() const;
   std::string fullKey(std::string_view key) const;
 
-  /// One call of acquire(), as events tell of it.
+  /// What stays the same during one call of acquire(), and how many attempts it has made.
   struct Call;
 
   LocalQueue::Entered enter(std::shared_ptr<Lease>& lease, Call& call);
@@ -120,9 +120,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void endWithoutTurn(std::string_view key, const Call& call, LocalQueue::Answer known) const;
   void tellBusy(std::string_view key, const Call& call) const;
   void tellEnd(EventKind kind, std::string_view key, const Call& call, const Error* error = nullptr) const;
-  /// How a release has ended.
+  /// The outcome of a release.
   struct Released;
-  /// One that is under way.
+  /// A release that is under way.
   struct Releasing;
 
   std::optional<ReleaseResult> beginRelease(Releasing& each, Instant began, bool awaited) noexcept;
@@ -135,7 +135,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool handOver(Lease& lease, Instant began) noexcept;
   void endRelease(Lease& lease, const Released& released, bool foundLost);
   void keep(Lease& lease);
-  /// Releases in the background what the store may have granted to the lease's claim, which nobody uses.
+  /// Releases the lease's claim in the background: the store may have granted it, and nobody uses it.
   void withdraw(const Lease& lease) noexcept;
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 

@@ -16,12 +16,12 @@ struct Engine::Call {
   const std::stop_token& stop;
   const Instant began;
   const Instant waitUntil;
-  const std::chrono::nanoseconds longestOutage;  // of the store, that the call waits for
+  const std::chrono::nanoseconds longestOutage;  // how long the call waits for a store that does not answer
   const LocalQueue::Hash keyHash;
   int attempts = 0;
 };
 
-/// The token of a lease that is being claimed: the only place where it changes.
+/// Changes and withdraws the token of a lease that is being claimed. Nothing else does.
 class Engine::ClaimedToken final : public ClaimSteps::Tokens {
  public:
   ClaimedToken(Engine& engine, Lease& lease) : engine_(engine), lease_(lease) {}
@@ -38,10 +38,10 @@ class Engine::ClaimedToken final : public ClaimSteps::Tokens {
   Lease& lease_;
 };
 
-/// What one attempt of a claim leaves for the next.
+/// The present attempt of a claim, and what the one before has left for it.
 struct Engine::Attempt {
   Instant began;
-  bool isFirstInLine;       // the call has just begun, and hardly anybody can have got in line behind it
+  bool isFirstInLine;       // the call has just begun: hardly any other one can be in line behind it
   Instant unansweredSince;  // Instant::max() after an answer
   std::exception_ptr failure{};
   std::optional<std::chrono::milliseconds> retryAfter{};

@@ -28,12 +28,12 @@ ClaimSteps::Failure failureOf(const Error& error) {
   }
 }
 
-// So many holders of this process may use one grant of the store. Where the store does not tell who else
-// waits, other processes wait for all of them. Fences that are not used are lost; more of them would make the
-// counter run ahead of a clock in microseconds.
+// How many holders of this process may use one grant of the store, one after the other. Other processes may
+// have to wait for all of them. Each turn takes a fence, used or not: with more turns, the fences of a store
+// that counts microseconds would run ahead of its clock.
 constexpr std::uint8_t mostTurns = 64;
 
-// The longest that a store is asked to let one claim wait; core asks again then.
+// The longest wait in a store's queue that one call asks for. Core asks again when it is over.
 constexpr std::chrono::hours longestStoreWait{24};
 
 }  // namespace
@@ -83,7 +83,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
   return claimed;
 }
 
-// Leases for the first of `keys`, as far as nobody of this process is in line for them. Each has its turn.
+// Leases, each with its turn, for the first of `keys` that nobody of this process is in line for.
 std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::string_view> keys,
                                                       const LockTerms& terms) {
   std::vector<std::shared_ptr<Lease>> leases;
@@ -98,8 +98,8 @@ std::vector<std::shared_ptr<Lease>> Engine::enterFree(std::span<const std::strin
   return leases;
 }
 
-// The same claims are sent again once when the outcome was not seen. What may have been granted when that
-// fails, too, is given back.
+// If the outcome of the request is unknown, it is sent again once. If that fails as well, the claims are
+// withdrawn, since they may have been granted.
 std::vector<AcquireResult> Engine::claimInOrder(std::span<const std::shared_ptr<Lease>> leases, Call& call) {
   std::vector<AcquireRequest> requests;
   requests.reserve(leases.size());
@@ -138,7 +138,7 @@ bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
   Attempt last{.began = atOnce ? call.began : now(),
                .isFirstInLine = atOnce,
                .unansweredSince = lease.turn.unansweredSince()};
-  // The store has said a moment ago that the key is busy, to a caller that has then waited in its queue.
+  // A caller of this process has waited in the store's queue a moment ago: the key is probably busy still.
   const bool waitFirst = waitable_ != nullptr && !call.terms.share && last.began < call.waitUntil &&
                          !call.stop.stop_requested() && queue_.hasLatelyWaited(call.keyHash, last.began);
   if (waitFirst) lease.turn.attemptEnded(LocalQueue::Answer::taken);
@@ -166,7 +166,7 @@ bool Engine::claim(Lease& lease, Call& call, bool atOnce) {
   }
 }
 
-// One call of the driver; `steps` gets its outcome.
+// Makes one call of the driver, and tells `steps` its outcome.
 void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attempt) {
   const bool waits = steps.next() == ClaimSteps::Step::wait;
   attempt.retryAfter.reset();
@@ -189,7 +189,7 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
         queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
       return;
     }
-    // Before a wait in the store, which tells nothing until it ends.
+    // Now, since a wait in the store tells nothing until it ends.
     tellLine(lease, LocalQueue::Answer::taken, attempt);
     attempt.failure = nullptr;
     // A store may name a time that nanoseconds do not hold.
@@ -199,7 +199,7 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
           std::max(*busy.retryAfter, std::chrono::milliseconds{0}) + std::chrono::milliseconds{1};
     steps.busy(timeLeft(call, attempt));
   } catch (const Error& error) {
-    // Another error is this key's own, or this caller's.
+    // Any other error concerns this key or this caller alone, not those in line.
     if (worthRetrying(error.code())) tellLine(lease, LocalQueue::Answer::none, attempt);
     tellFailure(lease, attempt.began, error);
     attempt.failure = std::current_exception();
@@ -226,7 +226,7 @@ void Engine::takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const 
   steps.grantedTooLate(timeLeft(call, attempt));
 }
 
-// What an attempt has come to, for those in line behind it.
+// Tells those in line what has come of an attempt.
 void Engine::tellLine(Lease& lease, LocalQueue::Answer answer, Attempt& attempt) {
   if (answer != LocalQueue::Answer::none) {
     attempt.unansweredSince = Instant::max();
@@ -254,12 +254,13 @@ ClaimSteps::Time Engine::timeLeft(const Call& call, const Attempt& last) const {
           .forDoubt = at < latestAnswer(call, last)};
 }
 
-// When the call gives up unless the store answers before.
+// When the call gives up, unless the store answers before.
 Instant Engine::outageEnd(const Call& call, const Attempt& last) const {
   return LocalQueue::endOfOutage(last.unansweredSince, call.began, call.longestOutage);
 }
 
-// An attempt that began before the call had to give up is cleared up for one operationTimeout more.
+// When no attempt may go on any more. If an attempt that began before the call had to give up ends in doubt,
+// one operationTimeout is left to clear that up.
 Instant Engine::latestAnswer(const Call& call, const Attempt& last) const {
   return std::min(latestEnd(call), saturatingAdd(outageEnd(call, last), options_.operationTimeout));
 }

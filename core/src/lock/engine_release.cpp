@@ -57,7 +57,7 @@ ReleaseResult Engine::releaseAll(std::span<Lock> locks, Instant until, bool awai
   return worst;
 }
 
-// False, and nothing was done, when there is no memory for that.
+// If there is no memory for it, returns false and has done nothing.
 bool Engine::releaseTogether(std::span<Lock> locks, Instant began, Instant until, bool awaited,
                              ReleaseResult& worst) {
   std::vector<Releasing> open;
@@ -84,7 +84,8 @@ bool Engine::releaseTogether(std::span<Lock> locks, Instant began, Instant until
   return true;
 }
 
-// What comes before the store is asked. The result, when it need not be, or nobody waits for it.
+// Does what comes before the store is asked. Returns the result if the store need not be asked, or if nobody
+// waits for its answer.
 std::optional<ReleaseResult> Engine::beginRelease(Releasing& each, Instant began, bool awaited) noexcept {
   Lease& lease = each.lease;
   if (handOver(lease, began)) return ReleaseResult::released;
@@ -106,7 +107,7 @@ ReleaseResult Engine::finishRelease(Releasing& each) {
   return result;
 }
 
-// To the next caller in line, without the store.
+// Hands the lease to the next caller in line, without asking the store. False if that is not possible.
 bool Engine::handOver(Lease& lease, Instant began) noexcept {
   if (lease.turnsLeft == 0) return false;
   const auto handingOn = keeper_->handingOnOf(lease);
@@ -114,7 +115,7 @@ bool Engine::handOver(Lease& lease, Instant began) noexcept {
   if (waitable_ != nullptr && waitable_->waitersReportedSince(handingOn->askedAt)) return false;
   std::condition_variable* const next = keeper_->handOver(lease, began);
   if (next == nullptr) return false;
-  // Outside the mutexes, or it would be woken up to wait for them.
+  // With no mutex held: the waiter needs them at once.
   next->notify_one();
   endRelease(lease, {.result = ReleaseResult::released, .attempts = 0}, false);
   return true;
@@ -125,7 +126,7 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
   if (forkGuard_.inherited()) return ReleaseResult::notHeld;
   const Instant end = std::min(saturatingAdd(lease.acquiredAt, atLeast), saturatingAdd(began, longestTtl));
   if (end <= began) return release(lease, began, callEnd(began));
-  // Lost: the lease ends by itself. To ask for its release, as usual, might free the key too early.
+  // A lost lease is left to end by itself: a release might free the key before `end`.
   if (!keeper_->leaveToEnd(lease, end)) return ReleaseResult::notOwner;
   const Released released = sendLastRenewal(lease);
   endRelease(lease, released, released.result == ReleaseResult::notOwner);
@@ -160,21 +161,15 @@ Engine::Released Engine::sendLastRenewal(Lease& lease) {
 void Engine::endRelease(Lease& lease, const Released& released, bool foundLost) {
   lease.turn.leave();
   if (!options_.environment.listener) return;
-  options_.environment.tell({.kind = foundLost ? EventKind::lost : EventKind::released,
-                             .key = lease.key(),
-                             .store = store_,
-                             .began = lease.acquiredAt,
-                             .ended = now(),
-                             .attempts = released.attempts,
-                             .error = released.error,
-                             .text = released.text,
-                             .fence = lease.fence(),
-                             .share = lease.sharing(),
-                             .loss = lease.lossReason,
-                             .trace = lease.trace()});
+  Event event = lease.endEvent(foundLost ? EventKind::lost : EventKind::released, store_, now());
+  event.attempts = released.attempts;
+  event.error = released.error;
+  event.text = released.text;
+  options_.environment.tell(event);
 }
 
-// Writes how each has ended. The request is sent again once when its outcome was not seen.
+// Releases all of them in one request and writes their outcomes. If the outcome of the request is unknown, it
+// is sent again once.
 void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claims, Instant began,
                           Instant until) {
   const auto endAll = [&](const Released& released) {
@@ -192,12 +187,10 @@ void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claim
     try {
       askRelease(all, claims, until);
       for (Releasing& each : all) {
-        // A lease that ran until it was released can only have been ended by the first, unanswered request.
+        // If the lease was valid until now, only the first, unanswered request can have ended it.
         const bool done = each.outcome == ReleaseOutcome::released || (again && each.wasValid);
         each.released = {done ? ReleaseResult::released : ReleaseResult::notOwner, attempts};
-        if (done || !each.wasValid) continue;
-        each.lease.lossReason =
-            each.outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
+        if (!done && each.wasValid) each.lease.lossReason = lossReasonOf(each.outcome);
       }
       return;
     } catch (const Error& error) {

@@ -5,7 +5,7 @@
 
 namespace lockkeeper::detail {
 
-// What an error of a driver says about the request that it ends.
+// What a driver's error says about the request that failed.
 
 inline bool perhapsApplied(ErrorCode code) {
   return code == ErrorCode::outcomeUnknown || code == ErrorCode::protocol;
@@ -15,7 +15,7 @@ inline bool worthRetrying(ErrorCode code) {
   return code == ErrorCode::outcomeUnknown || code == ErrorCode::storeUnavailable;
 }
 
-// Then the token serves no other claim.
+// If so, the token must not be used for another claim.
 inline bool isWithdrawn(const Error& error) {
   return dynamic_cast<const WithdrawalUnknown*>(&error) != nullptr;
 }

@@ -7,11 +7,11 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// The releases that are sent again after a failover. One that a server has confirmed may not have reached its
-// successor yet; there are hardly more of them.
+// How many releases are sent again after a failover, since they may not have reached the server that takes
+// over. More are hardly confirmed within the delay of a replication.
 constexpr std::size_t mostFreed = 1024;
 
-// By then the server that would take over has heard of a release.
+// After that, the server that would take over has certainly got a release.
 constexpr std::chrono::minutes replicatedAfter{1};
 
 }  // namespace
@@ -60,8 +60,8 @@ void FailoverDoubt::arise() noexcept {
     for (std::size_t index = 0; index < part.ends.size(); ++index) askAgain(part, part.ends.at(index), now);
   }
   wakeUpAt_(now);
-  // The server in its place may not have heard of what the former one has confirmed: it would keep the key
-  // until the lease ends.
+  // The new server may lack releases that the former one has confirmed: it would keep the keys until their
+  // leases end.
   for (const auto& each : freed_) {
     if (each) releases_.abandon(each->claim(), each->endOfLease());
   }

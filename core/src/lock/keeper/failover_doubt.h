@@ -15,10 +15,10 @@
 
 namespace lockkeeper::detail {
 
-/// Whether the store may have forgotten what it has said, because another server has taken the place of the
-/// one that said it. Then all leases are asked for again, and what was released lately is released again. If
-/// the driver cannot find out by its calls alone, it is asked to check now and then. Thread-safe; functions
-/// need no mutex held unless they say so.
+/// Doubts what the store has confirmed when another server may have taken its place, which may lack it. Then
+/// all leases are asked for again, and recent releases are sent again. If the driver cannot notice a failover
+/// by its calls alone, it is asked to check now and then. Thread-safe; functions need no mutex held unless
+/// they say so.
 class FailoverDoubt {
  public:
   /// `driver` is null when it has no doubts. `mutex` is the keeper's; `wakeUpAt` is called with it held, when
@@ -27,23 +27,24 @@ class FailoverDoubt {
                 std::shared_ptr<Clock> clock, std::chrono::nanoseconds operationTimeout, std::mutex& mutex,
                 std::function<void(Instant)> wakeUpAt);
 
-  /// Asks the driver how often it wants to check. Once, with the keeper's mutex held, before leases are kept.
+  /// Asks the driver how often it wants to check. To be called once, before leases are kept, with the
+  /// keeper's mutex held.
   void start();
 
-  /// Whether the store has not confirmed the lease since the last doubt arose.
+  /// Whether a doubt has arisen since the store confirmed the lease last.
   bool isAbout(const Lease& lease) const { return isSince(lease.confirmedFrom); }
   /// Whether a doubt has arisen since then.
   bool isSince(Instant asked) const { return asked < lastDoubt_.load(); }
 
   /// A lease is kept from now on.
   void leaseAdded();
-  /// The store has confirmed the release that began at lease.releasedAt. Should a doubt arise, the key is
+  /// The store has confirmed the release that began at lease.releasedAt. If a doubt arises soon, the key is
   /// released again.
   void leaseFreed(Lease& lease) noexcept;
 
   /// A doubt arises. With the keeper's mutex held.
   void arise() noexcept;
-  /// The lease is to be asked for again `now`. With the mutex of its part held, which keeps room for that.
+  /// Has the lease asked for again `now`. With the mutex of its part held. Needs no memory.
   static void askAgain(LeaseTable::Part& part, Lease& lease, Instant now) noexcept;
 
   /// When the driver has to check. With the keeper's mutex held.
@@ -62,11 +63,11 @@ class FailoverDoubt {
   std::mutex& mutex_;
   const std::function<void(Instant)> wakeUpAt_;
   std::optional<std::chrono::milliseconds> checkEvery_;  // does not change after start()
-  std::atomic<Instant> lastDoubt_ = Instant::min();  // what was confirmed before has to be confirmed again
+  std::atomic<Instant> lastDoubt_ = Instant::min();      // what was confirmed before that is in doubt
 
-  std::vector<std::shared_ptr<Lease>> freed_;  // the last ones, in a ring
+  std::vector<std::shared_ptr<Lease>> freed_;  // the leases that were released last, in a ring
   std::size_t nextFreed_ = 0;
-  Instant checkUntil_ = Instant::min();  // for the sake of what was released
+  Instant checkUntil_ = Instant::min();  // even if no lease is kept: until then releases may get lost
   Instant nextCheck_ = Instant::max();
   bool checking_ = false;
 };

@@ -13,13 +13,13 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// A store that takes a second for each group of renewals still renews thousands of leases a second.
+// Enough to renew thousands of leases a second on a store that takes a second for each group of them.
 constexpr std::size_t mostThreads = 4;
 
 }  // namespace
 
-/// Passes events on until nobody wants to hear them any more: a thread that a store keeps from ending in time
-/// is left to itself, and what its listener uses may be gone by then.
+/// Passes events on to the listener until close(). A thread that the store keeps busy outlives the manager,
+/// and what the listener uses may be destroyed by then.
 class LeaseKeeper::EventGate final : public Listener {
  public:
   explicit EventGate(std::shared_ptr<Listener> listener) : listener_(std::move(listener)) {}
@@ -34,7 +34,7 @@ class LeaseKeeper::EventGate final : public Listener {
   std::atomic<bool> closed_ = false;
 };
 
-/// Where the driver reports losses to: it may do so as long as it lives, the keeper ends before.
+/// Passes the driver's reports of losses on to the keeper until close(). The driver may outlive the keeper.
 class LeaseKeeper::LossInbox final : public LossListener {
  public:
   explicit LossInbox(LeaseKeeper& keeper) : keeper_(&keeper) {}
@@ -75,7 +75,6 @@ LeaseKeeper::LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& 
       losses_(leases_, environment_, store_, mutex_),
       renewer_(driver_, environment_, leases_, losses_, doubt_, releases_, operationTimeout, mutex_,
                [this](Instant when) { watchRenewal(when); }),
-      posted_(environment_, store_, releases_, doubt_, mutex_),
       inbox_(std::make_shared<LossInbox>(*this)),
       threads_(mutex_, *environment_.clock, mostThreads,
                {.due = [this] { return due(); },
@@ -87,7 +86,7 @@ void LeaseKeeper::start() {
   const std::lock_guard starting(startMutex_);
   if (started_) return;
   startThreads();
-  // After what may fail: the driver would keep one for each try.
+  // After what may fail: otherwise the driver would keep one listener for each try.
   if (reporting_ != nullptr) reporting_->addLossListener(inbox_);
   if (doubting_ != nullptr) doubting_->addDoubtListener(inbox_);
   started_ = true;
@@ -198,7 +197,7 @@ bool LeaseKeeper::leaveToEnd(Lease& lease, Instant end) noexcept {
 
 std::optional<LocalQueue::HandingOn> LeaseKeeper::handingOnOf(Lease& lease) {
   const std::lock_guard held(leases_.partOf(lease.token).mutex);
-  // A lease that is not alive may have lost its turn.
+  // A lease that is not alive may have lost its turn, and with it what handingOn() reads.
   return lease.alive() ? std::optional(lease.turn.handingOn()) : std::nullopt;
 }
 
@@ -210,11 +209,10 @@ std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
     const std::lock_guard held(part.mutex);
     if (lease.state.load(std::memory_order_relaxed) != LockState::held) return nullptr;
     if (now >= lease.validUntil.load(std::memory_order_relaxed)) return nullptr;
-    // The server that has granted it may have been replaced, and with it who would tell us of others that
-    // wait.
+    // Another server may have taken over, which tells this process of nobody who waits there.
     if (doubt_.isSince(lease.turn.handingOn().askedAt)) return nullptr;
-    // The next one must be kept from the very moment on: a loss that is reported meanwhile is its loss. There
-    // is room for it where this one was.
+    // Both in one step, so that a loss that is reported meanwhile is the next one's. Its place in the table
+    // is the one that this lease has left, so that no memory is needed.
     waker = lease.turn.handOver([&](Lease& next) {
       if (!next.succeed(lease, now)) return false;
       lease.state.store(LockState::released, std::memory_order_release);
@@ -230,8 +228,8 @@ std::condition_variable* LeaseKeeper::handOver(Lease& lease, Instant now) {
   return waker;
 }
 
-// Tells nothing on this thread: the driver may hold mutexes. Without memory, the claim is asked for again,
-// and the store's answer tells of the loss.
+// Tells the losses on other threads, since the driver may hold mutexes. If there is no memory for that, the
+// claim is asked for again, and the store's answer shows the loss.
 void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
   for (const Token& token : tokens) {
     std::list<std::shared_ptr<Lease>> lost;
@@ -245,7 +243,7 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
       const std::lock_guard held(part.mutex);
       Lease* const lease = part.find(token);
       if (lease == nullptr) {
-        // Of another manager, unless its grant is still on its way.
+        // It belongs to another manager, or its grant is still on its way.
         if (Lease* const expected = part.findExpected(token))
           expected->state.store(LockState::suspect, std::memory_order_release);
         continue;
@@ -267,6 +265,39 @@ void LeaseKeeper::claimsLost(std::span<const Token> tokens) noexcept {
 void LeaseKeeper::claimsInDoubt() noexcept {
   const std::lock_guard held(mutex_);
   doubt_.arise();
+}
+
+void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept {
+  const bool foundLost = lease.ending == Ending::valid && outcome != ReleaseOutcome::released;
+  if (foundLost) lease.lossReason = lossReasonOf(outcome);
+  if (outcome == ReleaseOutcome::released) doubt_.leaseFreed(lease);
+  if (lease.ending != Ending::lost) {
+    Event event = foundLost ? lease.endEvent(EventKind::lost, store_, environment_.clock->now())
+                            : lease.endEvent(EventKind::released, store_, lease.releasedAt);
+    event.attempts = 1;
+    environment_.tell(event);
+  }
+  releases_.ended();
+}
+
+void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept {
+  const Instant now = environment_.clock->now();
+  environment_.tell({.kind = EventKind::attemptFailed,
+                     .key = lease.key(),
+                     .store = store_,
+                     .began = lease.releasedAt,
+                     .ended = now,
+                     .error = code,
+                     .text = text,
+                     .trace = lease.trace()});
+  abandon(lease.claim(), lease.endAtLatest(now));
+  if (lease.ending != Ending::lost) {
+    Event event = lease.endEvent(EventKind::released, store_, now);
+    event.attempts = 1;
+    event.error = code;
+    environment_.tell(event);
+  }
+  releases_.ended();
 }
 
 void LeaseKeeper::abandon(const Claim& claim, Instant until) noexcept {

@@ -16,7 +16,6 @@
 #include "lock/keeper/lease_renewer.h"
 #include "lock/keeper/lease_table.h"
 #include "lock/keeper/loss_teller.h"
-#include "lock/keeper/posted_outcomes.h"
 #include "lock/keeper/unawaited_releases.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/losses.h"
@@ -25,67 +24,61 @@
 
 namespace lockkeeper::detail {
 
-/// Keeps the leases of one manager: brings together what renews them, what tells their losses, what doubts
-/// them and what releases those that nobody waits for, and has the threads. Few threads renew and release,
-/// and may be held up by the store; others tell losses and never talk to it. All start with the first lock.
-/// Thread-safe.
-///
-/// Held by shared_ptr: its threads keep it alive until they have ended.
+/// Keeps the leases of one manager. Connects the classes that renew them, tell their losses, doubt them after
+/// a failover, and release claims in the background, and owns the threads. Some threads renew and release,
+/// and may have to wait for the store; others tell losses and never ask the store. All start with the first
+/// lock. Thread-safe. Held by shared_ptr: its threads keep it alive until they have ended.
 class LeaseKeeper final : public LeaseHost, public std::enable_shared_from_this<LeaseKeeper> {
  public:
   LeaseKeeper(std::shared_ptr<LockDriver> driver, const Environment& environment, std::string owner,
               std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause);
 
-  /// Starts the threads, once. Apart from add(), so that no lock is taken first and then cannot be kept.
-  /// Throws StoreUnavailable when there are none to be had; the next call tries again.
+  /// Starts the threads. To be called before a key is claimed: a lock that was granted without them could not
+  /// be kept. Throws StoreUnavailable if the system has no threads left; the next call tries again. Does
+  /// nothing once they run.
   void start();
 
-  /// The lease's claim has this token from now on, and is about to be sent. The store may be faster in
-  /// telling of its loss than of its grant: a lease of whose loss it tells from now on is suspect when it is
-  /// kept.
+  /// Gives the lease's claim a token, before it is sent. If the driver reports the loss of that token before
+  /// its grant, the lease is suspect, and so asked for again, from add() on.
   void expect(Lease& lease, const Token& token);
-  /// Does nothing for a lease that is kept, or is not expected.
+  /// Ends expect(). Does nothing for a lease that is kept or not expected.
   void stopExpecting(Lease& lease) noexcept;
 
-  /// Starts to renew and watch the lease, which lives at least until remove(). Its loss is not told yet. When
-  /// there is no memory for that, throws and has done nothing.
+  /// Starts to renew and watch the lease, which must live until remove(). A loss is not told before
+  /// announced(). If there is no memory, throws and has done nothing.
   void add(Lease& lease);
 
-  /// Others have heard of the lock: from now on they may hear of its loss.
+  /// The listener was told of the lock: from now on it may be told of its loss.
   void announced(Lease& lease) { losses_.announced(lease); }
 
   /// Lease::startHolding(), for a lease that is kept already.
   void startHolding(Lease& lease, const LockTerms& terms);
 
-  /// Ends that, because the holder releases. False when the lease was lost or released before.
+  /// Ends add(), because the holder releases. False if the lease was lost or released before.
   bool remove(Lease& lease) noexcept;
-  /// Likewise, and the lease is left to end in the store at `end`. The caller sees to that by
-  /// Lease::lastRenewal(); should a renewal that is under way overtake that, it is sent again.
+  /// The same for a lease that is to end in the store at `end`, which the caller asks for by
+  /// Lease::lastRenewal(). If a renewal that is under way comes to the store after it, it is sent again.
   bool leaveToEnd(Lease& lease, Instant end) noexcept;
 
   /// The store has confirmed the release that began at lease.releasedAt.
   void freed(Lease& lease) noexcept { doubt_.leaseFreed(lease); }
 
-  /// For how long the lease's grant may be handed on; empty when the lease was lost or released. Only for a
-  /// lease whose grant has turns left.
+  /// How long the lease's grant may be handed on; empty if the lease was lost or released. Only for a lease
+  /// whose grant has turns left.
   std::optional<LocalQueue::HandingOn> handingOnOf(Lease& lease);
 
-  /// In place of remove() and a release: keeps the lease that the next caller in line waits with, which takes
-  /// over what the store has granted. Returns what is to be notified then. Null when nobody can take it over
-  /// `now`, or the lease is in doubt or was since it was granted; then nothing has happened.
+  /// Hands the grant over to the lease of the next caller in line, in place of remove() and a release.
+  /// Returns the condition that the caller has to notify. Null, and nothing was done, if nobody can take it
+  /// over `now`, or if a doubt has arisen since the store granted it.
   std::condition_variable* handOver(Lease& lease, Instant now);
 
-  /// Posts the release of a lease that was removed and whose holding has ended; its end is told when the
-  /// outcome has come. False: not sent.
-  bool post(Lease& lease) noexcept { return posted_.post(lease); }
-  void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept override {
-    posted_.answered(lease, outcome);
-  }
-  void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept override {
-    posted_.failed(lease, code, text);
-  }
+  /// Posts the release of a lease after remove() and Lease::endHolding(). Its end is told when the outcome
+  /// has come. False if it was not sent.
+  bool post(Lease& lease) noexcept { return releases_.post(lease.claim(), lease.shared_from_this()); }
+  void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept override;
+  void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept override;
 
-  /// As LossTeller has them.
+  // As LossTeller has them.
   void loseTogether(Lease& lease, std::stop_source all) { losses_.loseTogether(lease, std::move(all)); }
   std::stop_token lostToken(Lease& lease) noexcept override { return losses_.lostToken(lease); }
   bool stillRuns(Lease& lease) override { return losses_.stillRuns(lease); }
@@ -95,16 +88,16 @@ class LeaseKeeper final : public LeaseHost, public std::enable_shared_from_this<
     return renewer_.renewed(lease, renewal, began);
   }
 
-  /// Releases `claim` in the background, until the store has answered or `until` has come: its outcome is not
-  /// known, and nobody uses it any more. Without memory for that, it ends with its ttl.
+  /// Releases a claim that nobody uses, and that may have been granted, in the background: until the store
+  /// has answered, or until `until`. If there is no memory, the claim ends with its ttl.
   void abandon(const Claim& claim, Instant until) noexcept;
 
   /// How many leases are LockState::suspect.
   std::size_t suspects() { return leases_.suspects(); }
 
-  /// Ends all threads, after the outcomes of what was posted and one more try at what was abandoned. Waits
-  /// for that until `until` at most. A thread that goes on then reports nothing any more. The second
-  /// call does nothing.
+  /// Waits for the outcomes of posted releases, tries once more what was abandoned, and ends all threads: by
+  /// `until` at most. A thread that is still busy then is left to itself, and reports nothing any more. The
+  /// second call does nothing.
   void shutDown(Instant until);
 
  private:
@@ -135,9 +128,8 @@ class LeaseKeeper final : public LeaseHost, public std::enable_shared_from_this<
   FailoverDoubt doubt_;
   LossTeller losses_;
   LeaseRenewer renewer_;
-  PostedOutcomes posted_;
   const std::shared_ptr<LossInbox> inbox_;
-  Relay threads_;  // that renew, release and check
+  Relay threads_;  // renew, release and check
 };
 
 }  // namespace lockkeeper::detail

@@ -10,11 +10,12 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// So many renewals at most go to the driver at once: few calls for many locks, yet none so large that the
-// other users of the store's connection wait for it.
+// The most renewals in one call of the driver. Many locks then need few calls, and no call keeps the store's
+// connection busy for long.
 constexpr std::size_t largestGroup = 1024;
 
-// A lease in doubt is asked for again so long after a failure, or sooner if it is short.
+// The longest pause before a lease in doubt is asked for again after a failure. Short leases have shorter
+// ones.
 constexpr std::chrono::nanoseconds doubtPause = std::chrono::milliseconds{500};
 
 }  // namespace
@@ -42,8 +43,8 @@ LeaseRenewer::LeaseRenewer(std::shared_ptr<LockDriver> driver, const Environment
       mutex_(mutex),
       planned_(std::move(planned)) {}
 
-// With the keeper's mutex held. All memory before a lease is taken out, so that without it they are still
-// due.
+// With the keeper's mutex held. Allocates all memory before it takes a lease out of the table: if that fails,
+// all leases are still due.
 LeaseRenewer::Group LeaseRenewer::takeDue(Instant now) {
   const std::size_t room = std::min(leases_.plannedRenewals(), largestGroup);
   Group group{.lastEnd = now};
@@ -56,7 +57,7 @@ LeaseRenewer::Group LeaseRenewer::takeDue(Instant now) {
     const std::lock_guard held(part.mutex);
     while (!part.renewals.empty() && group.leases.size() < room) {
       Lease& lease = part.renewals.first();
-      // Those due soon come along: one round trip for all.
+      // Leases that are due soon come along, in the same round trip.
       if (lease.renewAt - lease.length / 30 > now) break;
       part.renewals.remove(lease);
       lease.renewAt = Instant::max();
@@ -81,8 +82,8 @@ void LeaseRenewer::renewDue(std::unique_lock<std::mutex>& held) {
     group.renewals[i].told = [&tell, i](const Renewal& renewal) { tell(i, renewal); };
   }
   try {
-    // A lease that ends meanwhile is told lost in time whatever the others do. A renewal that comes after the
-    // end of all of them is of no use to anyone.
+    // A renewal after the end of all leases of the group would be of no use. A lease that ends before is told
+    // lost in time by the loss teller.
     driver_->renew(group.renewals, std::min(now + operationTimeout_, group.lastEnd));
   } catch (...) {
     // A driver that breaks its contract: the outcomes that it did not write are unknown.
@@ -90,7 +91,7 @@ void LeaseRenewer::renewDue(std::unique_lock<std::mutex>& held) {
   for (std::size_t i = 0; i < group.renewals.size(); ++i) tell(i, group.renewals[i]);
   for (std::size_t i = 0; i < group.renewals.size(); ++i)
     endInTime(*group.leases[i], group.renewals[i].outcome);
-  group.leases.clear();  // What it owns may be the last of a lease: not under the mutex.
+  group.leases.clear();  // It may be the last owner of a lease: not under the mutex.
   held.lock();
 }
 
@@ -99,7 +100,7 @@ bool LeaseRenewer::renewed(Lease& lease, const Renewal& renewal, Instant began) 
   LeaseTable::Part& part = leases_.partOf(lease.token);
   std::unique_lock held(part.mutex);
   if (!lease.alive()) {
-    // Of one claim: it is the present holder's news.
+    // The grant was handed on with its token: the outcome is about the present holder's lease.
     Lease* const next = lease.ending == Ending::handedOn ? part.find(lease.token) : nullptr;
     const auto holder = next != nullptr ? next->shared_from_this() : nullptr;
     held.unlock();
@@ -130,7 +131,7 @@ bool LeaseRenewer::renewed(Lease& lease, const Renewal& renewal, Instant began) 
   return done;
 }
 
-// Of a lease that is still held. With the mutex of its part held, which it is taken from.
+// For a lease that is still held and was taken from its part, whose mutex is held.
 void LeaseRenewer::applyOutcome(Lease& lease, const Renewal& renewal, Instant now) {
   const bool done = renewal.outcome == RenewOutcome::renewed;
   if (done && renewal.atLeast) {
@@ -141,7 +142,7 @@ void LeaseRenewer::applyOutcome(Lease& lease, const Renewal& renewal, Instant no
     lease.renewAt = now + lease.length / 10;
   }
   const bool doubtful = doubt_.isAbout(lease);
-  // What was asked before the doubt arose has not ended it.
+  // A renewal that was asked for before the doubt arose does not end it.
   if (doubtful) lease.renewAt = done ? now : now + std::min(lease.length / 10, doubtPause);
   lease.state.store(done && !doubtful ? LockState::held : LockState::suspect, std::memory_order_release);
 }
@@ -166,7 +167,8 @@ void LeaseRenewer::tellOutcome(const Lease& lease, const Renewal& renewal, Insta
   environment_.tell(event);
 }
 
-// The renewal with that outcome may have come to the store after the last one, which was to end the lease.
+// A renewal with that outcome may have come to the store after the last one, which was to end the lease in
+// time: then the last one is sent again.
 void LeaseRenewer::endInTime(const Lease& lease, RenewOutcome outcome) {
   if (lease.ending != Ending::leftToEnd) return;
   if (outcome != RenewOutcome::renewed && outcome != RenewOutcome::unknown) return;

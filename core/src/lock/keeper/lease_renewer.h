@@ -15,20 +15,20 @@
 
 namespace lockkeeper::detail {
 
-/// Renews the leases that are due, in groups, and makes of each outcome what it means for its lease.
-/// Thread-safe; functions need no mutex held unless they say so.
+/// Renews the leases that are due, in groups, and changes each lease by its outcome. Thread-safe; functions
+/// need no mutex held unless they say so.
 class LeaseRenewer {
  public:
-  /// `mutex` is the keeper's. `planned` is called without it when a renewal was planned for then.
+  /// `mutex` is the keeper's. `planned` is called, without it, with the time of each renewal that is planned.
   LeaseRenewer(std::shared_ptr<LockDriver> driver, const Environment& environment, LeaseTable& leases,
                LossTeller& losses, FailoverDoubt& doubt, UnawaitedReleases& releases,
                std::chrono::nanoseconds operationTimeout, std::mutex& mutex,
                std::function<void(Instant)> planned);
 
-  /// Renews those that are due, or soon will be. Lets go of the keeper's mutex `held` meanwhile.
+  /// Renews the leases that are due now or soon. Unlocks the keeper's mutex `held` meanwhile.
   void renewDue(std::unique_lock<std::mutex>& held);
 
-  /// The outcome of one renewal, by whomever it was asked and since when. True when the lease runs on anew.
+  /// Applies the outcome of one renewal, which began at `began`, to its lease. True if the lease was renewed.
   bool renewed(Lease& lease, const Renewal& renewal, Instant began);
 
  private:

@@ -34,23 +34,19 @@ Lease* LeaseTable::Part::findExpected(const Token& token) const {
   return expected.find(hashOf(token), [&](const Lease& each) { return each.token == token; });
 }
 
-Instant LeaseTable::firstRenewal() {
+template <class Heap>
+Instant LeaseTable::firstOf(Heap Part::*heap) {
   Instant first = Instant::max();
   for (Part& part : parts_) {
     const std::lock_guard held(part.mutex);
-    first = std::min(first, part.renewals.firstTime());
+    first = std::min(first, (part.*heap).firstTime());
   }
   return first;
 }
 
-Instant LeaseTable::firstEnd() {
-  Instant first = Instant::max();
-  for (Part& part : parts_) {
-    const std::lock_guard held(part.mutex);
-    first = std::min(first, part.ends.firstTime());
-  }
-  return first;
-}
+Instant LeaseTable::firstRenewal() { return firstOf(&Part::renewals); }
+
+Instant LeaseTable::firstEnd() { return firstOf(&Part::ends); }
 
 std::size_t LeaseTable::plannedRenewals() {
   std::size_t count = 0;

@@ -12,9 +12,9 @@
 
 namespace lockkeeper::detail {
 
-/// The leases of one manager that are alive, by token, end and renewal. It has parts with a mutex each, so
-/// that locks of different keys seldom wait for each other. A part's mutex may be taken while the keeper's is
-/// held, but not the other way round. The functions of the table need none held, those of a part its own.
+/// The leases of one manager that are alive, by token, end and renewal. Each part has a mutex, so that locks
+/// of different keys seldom wait for each other. A part's mutex may be locked while the keeper's is held, but
+/// not the other way round. Functions of a part need its mutex held; those of the table need none.
 class LeaseTable {
  public:
   struct Part {
@@ -24,7 +24,7 @@ class LeaseTable {
     HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> byToken;    // all
     HashChains<Lease, &Lease::nextByToken, &Lease::tokenHash> expected;   // those that are not kept yet
 
-    /// All at once, so that neither add() nor a renewal can fail halfway.
+    /// Reserves all memory at once, so that neither add() nor a renewal can fail halfway.
     void reserve(std::size_t count);
     void add(Lease& lease);
     void remove(Lease& lease);
@@ -33,7 +33,7 @@ class LeaseTable {
     Lease* findExpected(const Token& token) const;
   };
 
-  // The chains go by the lowest bits.
+  // By the highest bits of the hash: the chains use the lowest ones.
   Part& partOf(const Token& token) {
     return parts_[hashOf(token) >> (std::numeric_limits<std::size_t>::digits - partBits)];
   }
@@ -48,6 +48,9 @@ class LeaseTable {
 
  private:
   static constexpr int partBits = 4;
+
+  template <class Heap>
+  Instant firstOf(Heap Part::*heap);
 
   std::array<Part, std::size_t{1} << partBits> parts_;
 };

@@ -7,7 +7,7 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// A callback of lost() may be slow. Each thread but one can run such a callback before the next loss is late.
+// So many slow callbacks of lost(), less one, may run at once before the next loss is told late.
 constexpr std::size_t mostCallbackThreads = 4;
 
 }  // namespace
@@ -22,10 +22,10 @@ LossTeller::LossTeller(LeaseTable& leases, const Environment& environment, std::
                {.due = [this] { return due(); },
                 .doIt = [this](auto& held) { tellNext(held); },
                 .last = [this](auto& held) { tellRest(held); }}) {
-  firedToken();  // lest its first use be in a shortage of memory
+  firedToken();  // its first use allocates: not when memory is short
 }
 
-// Most leases end after those that are waited for already: then the mutex is not needed.
+// The mutex is not needed if the threads wake up before that anyway, as they mostly do.
 void LossTeller::watch(Instant end) {
   if (!threads_.sleepsBeyond(end)) return;
   const std::lock_guard held(mutex_);
@@ -102,7 +102,7 @@ void LossTeller::loseTogether(Lease& lease, std::stop_source all) {
 
 Instant LossTeller::due() { return untold_.empty() ? leases_.firstEnd() : Instant::min(); }
 
-// The one whose end comes first, if that has come and its loss is to be told.
+// Ends the lease that ends first, if its end has come. Returns it if its loss is to be told.
 std::shared_ptr<Lease> LossTeller::loseNext() {
   const Instant end = leases_.firstEnd();
   if (environment_.clock->now() < end) return nullptr;
@@ -134,15 +134,7 @@ void LossTeller::tellRest(std::unique_lock<std::mutex>& held) {
 
 void LossTeller::tell(Lease& lease) {
   fire(lease);
-  environment_.tell({.kind = EventKind::lost,
-                     .key = lease.key(),
-                     .store = store_,
-                     .began = lease.acquiredAt,
-                     .ended = environment_.clock->now(),
-                     .fence = lease.fence(),
-                     .share = lease.sharing(),
-                     .loss = lease.lossReason,
-                     .trace = lease.trace()});
+  environment_.tell(lease.endEvent(EventKind::lost, store_, environment_.clock->now()));
 }
 
 // With no mutex held: the callbacks run.

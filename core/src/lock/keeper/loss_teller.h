@@ -14,43 +14,43 @@
 
 namespace lockkeeper::detail {
 
-/// Ends leases that are lost, and tells each loss once: to whoever has the lock's token, and to the listener.
-/// It finds those whose end has come by itself, on few threads that never talk to the store, so that a loss
-/// is told in time even while the store hangs. Thread-safe; functions need no mutex held unless they say so.
+/// Ends leases that are lost, and tells each loss once: by the stop_token of the lock, and to the listener.
+/// It notices by itself when a lease has ended. Its threads never ask the store, so that a loss is told in
+/// time even while the store hangs. Thread-safe; functions need no mutex held unless they say so.
 class LossTeller {
  public:
   /// `mutex` is the keeper's.
   LossTeller(LeaseTable& leases, const Environment& environment, std::string store, std::mutex& mutex);
 
-  // Its threads, as in Relay.
+  // Start, stop and await its threads, as Relay does.
   void start(const std::shared_ptr<void>& owner) { threads_.start(owner); }
   void stop() { threads_.stop(); }
   void join(std::unique_lock<std::mutex>& held, Instant until) { threads_.join(held, until); }
 
-  /// A lease that was added ends at `end`.
+  /// A lease was added that ends at `end`.
   void watch(Instant end);
 
-  /// Others have heard of the lock: from now on they may hear of its loss.
+  /// The listener was told of the lock: from now on it may be told of its loss.
   void announced(Lease& lease);
 
-  /// The lease is lost, and is taken from its part, whose mutex is held. Returns it when its loss is to be
-  /// told later.
+  /// Ends the lease and takes it out of its part, whose mutex is held. Returns it if the caller has to have
+  /// its loss told by tellLater().
   [[nodiscard]] static std::shared_ptr<Lease> lose(LeaseTable::Part& part, Lease& lease, LossReason reason);
 
-  /// Tells it on a thread of its own, so that no callback holds up the caller (without memory for that, on
-  /// the calling thread). Null: does nothing.
+  /// Has the loss told on one of its threads, so that no callback holds up the caller. If there is no memory,
+  /// tells it at once. Does nothing for null.
   void tellLater(std::shared_ptr<Lease> lost) noexcept;
-  /// Likewise, without needing memory. With the keeper's mutex held.
+  /// The same for a list, which needs no memory. With the keeper's mutex held.
   void tellLater(std::list<std::shared_ptr<Lease>>& lost);
 
-  /// Whether a lease whose end seems to have come was renewed just now; if not, it is lost.
+  /// Whether a lease whose end seems to have come was renewed just now. If not, it is lost from now on.
   bool stillRuns(Lease& lease);
 
   /// As Lease::lostToken().
   std::stop_token lostToken(Lease& lease) noexcept;
 
-  /// One of several that are lost together: what its loss fires is `all`, which lostToken() then is a token
-  /// of. To be called before lostToken().
+  /// The loss of the lease requests a stop of `all`, and lostToken() is a token of that. For leases that are
+  /// lost together. To be called before lostToken().
   void loseTogether(Lease& lease, std::stop_source all);
 
  private:

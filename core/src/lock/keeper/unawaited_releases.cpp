@@ -9,20 +9,21 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// Some 10 MB. What is abandoned ends with its ttl anyway: in a long outage, forgetting the rest costs only
-// time.
+// Some 10 MB of claims. To forget more of them in a long outage costs only time, since they end with their
+// ttl.
 constexpr std::size_t most = 65'536;
 constexpr std::string_view forgottenText =
     "more than 65536 releases wait for the store to answer, or memory is short: some keys stay busy until "
     "their leases end";
 
-// One server of several may be silent. After so many failures in a row it is probably all of the store.
+// After so many failures in a row, probably all of the store is down, and not only one of its servers.
 constexpr int mostFailures = 4;
-// After the first failure, the other claims get that part of the time, for the sake of those behind them.
+// After the first failure, each claim gets only that part of the time, so that those behind it need not wait
+// for a server that is silent.
 constexpr int shareAfterFailure = 8;
 
-// In traffic, the next caller reads the reply to a posted release. Only when none comes is it read for
-// itself.
+// The next caller reads the reply to a posted release along with its own. If none comes for so long, the
+// reply is read by itself.
 constexpr std::chrono::milliseconds readAfter{10};
 
 }  // namespace
@@ -83,7 +84,8 @@ void UnawaitedReleases::abandon(const Claim& claim, Instant until) noexcept {
   wakeUpAt_(due());
 }
 
-// Those that a store without an answer keeps from being tried. Not for each caller: that takes a while.
+// Drops claims whose leases have ended, in an outage in which none is tried. Not each time, since it walks
+// through all of them.
 void UnawaitedReleases::dropEnded() noexcept {
   const Instant now = environment_.clock->now();
   if (now < dropAt_) return;
@@ -134,7 +136,7 @@ void UnawaitedReleases::releaseAbandoned(std::unique_lock<std::mutex>& held) {
     bool done = answered(claim, now + operationTimeout_ / (hasFailed ? shareAfterFailure : 1));
     held.lock();
     if (!done && finishing_) {
-      // Who finishes does not know of this one.
+      // finish() has not seen this claim, which was out of the list.
       held.unlock();
       done = postLast(claim);
       held.lock();
@@ -183,7 +185,7 @@ void UnawaitedReleases::finish(std::unique_lock<std::mutex>& held) {
   held.lock();
 }
 
-// Whatever its outcome is, there will be no other try.
+// Without a listener, since there will be no other try whatever its outcome is.
 bool UnawaitedReleases::postLast(const Abandoned& claim) noexcept {
   try {
     return postable_ != nullptr && postable_->postRelease(claimOf(claim), nullptr);

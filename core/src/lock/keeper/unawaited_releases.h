@@ -16,10 +16,11 @@
 
 namespace lockkeeper::detail {
 
-/// Releases that nobody waits for. Those of locks that end are posted: the driver sends them, and reads the
-/// reply with whatever else it reads; if nothing else comes, this class asks it to. Claims that nobody uses
-/// any more and whose fate at the store is not known are released, best effort, until the store has answered
-/// or their lease has ended there. Its owner's mutex guards it; post() and ended() need it not held.
+/// Sends the releases that nobody waits for. The release of a lock that ends is posted: the driver sends it
+/// and reads the reply together with the next one, and if none comes, this class has it read the reply. A
+/// claim that nobody uses and that may have been granted is abandoned: it is released until the store has
+/// answered or its lease has ended there. The owner's mutex guards this class: it must not be held for post()
+/// and ended(), and must be held for all else.
 class UnawaitedReleases {
  public:
   /// `wakeUpAt` is called, with `mutex` held, when something falls due sooner than due() has said before.
@@ -27,24 +28,25 @@ class UnawaitedReleases {
                     std::chrono::nanoseconds operationTimeout, std::chrono::nanoseconds retryPause,
                     std::mutex& mutex, std::function<void(Instant)> wakeUpAt);
 
-  /// False: not sent, `listener` will hear nothing. Otherwise it must call ended() when it has heard.
+  /// False if the release was not sent; `listener` then hears nothing. Otherwise it has to call ended() when
+  /// it has heard the outcome.
   bool post(const Claim& claim, std::shared_ptr<PostListener> listener) noexcept;
   void ended() noexcept;
 
-  /// To be released until `until`, when its lease has ended at the latest. Of more than 65,536 claims that
-  /// have not ended, the rest is left to end by itself, of which the listener hears (EventKind::noted).
+  /// Releases the claim in the background until `until`, when its lease has certainly ended. If 65,536 claims
+  /// are waiting, further ones are left to end by themselves, and the listener is told (EventKind::noted).
   void abandon(const Claim& claim, Instant until) noexcept;
 
-  /// When there is something to do; Instant::max() when there is not, or somebody is doing it.
+  /// When work() is due; Instant::max() if there is nothing to do, or another thread is doing it.
   Instant due() const;
 
-  /// Reads the outcomes of what was posted, or tries what is abandoned, one after the other and the newest
-  /// first, until the store has not answered a few times in a row. What it has not answered comes after all
-  /// others, and the next try after a pause. Lets go of the mutex `held` during I/O.
+  /// Reads the outcomes of posted releases, or releases abandoned claims, the newest first, until the store
+  /// has not answered a few times in a row. A claim without an answer comes after all others, and is tried
+  /// again after a pause. Unlocks the mutex `held` during I/O.
   void work(std::unique_lock<std::mutex>& held);
 
-  /// Waits for the outcomes of what was posted, tries all that is abandoned a last time, and forgets it.
-  /// Blocks for one operation at most.
+  /// Waits for the outcomes of posted releases, tries all abandoned claims a last time, and forgets them.
+  /// Blocks for one operationTimeout at most.
   void finish(std::unique_lock<std::mutex>& held);
 
  private:
@@ -80,10 +82,10 @@ class UnawaitedReleases {
   std::atomic<bool> finishing_ = false;
   std::condition_variable allEnded_;
   Instant readAt_ = Instant::max();
-  std::uint64_t readUpTo_ = 0;  // what others have not read by then, of posted_
+  std::uint64_t readUpTo_ = 0;  // posted_ when readAt_ was set: by then, other calls may have read so many
 
   std::list<Abandoned> claims_;  // moving one needs no memory
-  bool forgotten_ = false;       // claims, of which the listener has not heard
+  bool forgotten_ = false;       // claims were left to end by themselves, and the listener does not know yet
   bool releasing_ = false;
   Instant tryAt_{};
   Instant dropAt_{};

@@ -13,7 +13,7 @@ std::chrono::nanoseconds longestHold(const LockTerms& terms) {
   return terms.maxHold ? saturated(*terms.maxHold) : std::chrono::nanoseconds::max();
 }
 
-// Of what is 24 h long at most.
+// Fits, since each length is 24 h at most.
 Lease::Milliseconds small(std::chrono::milliseconds length) {
   return std::chrono::duration_cast<Lease::Milliseconds>(length);
 }
@@ -62,7 +62,19 @@ void Lease::failed(ErrorCode code, std::string_view text) noexcept {
   if (const auto keeping = context->keeper.lock()) keeping->releaseFailed(*this, code, text);
 }
 
-// Its bits are random.
+Event Lease::endEvent(EventKind kind, std::string_view store, Instant ended) const {
+  return {.kind = kind,
+          .key = key(),
+          .store = store,
+          .began = acquiredAt,
+          .ended = ended,
+          .fence = fence(),
+          .share = sharing(),
+          .loss = lossReason,
+          .trace = trace()};
+}
+
+// The bits of a token are random: any of them are a hash.
 std::size_t hashOf(const Token& token) {
   std::size_t hash = 0;
   std::memcpy(&hash, token.bytes().data(), sizeof hash);
@@ -99,7 +111,8 @@ void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noex
   fenceNumber = grant.fence.value_or(0);
   turnsLeft = static_cast<std::uint8_t>(std::max(turns, std::uint32_t{1}) - 1);
   if (turnsLeft > 0) {
-    // A key that is free for a round trip between two grants stays so for nearly the same part of the time.
+    // Without a hint of the store, the key is handed on for a quarter of a round trip: then it is free, for
+    // other processes, for most of the time that it would be free otherwise.
     const std::chrono::nanoseconds quarter = (now - grant.leasedFrom) / 4;
     turn.handingOn() = {.until = saturatingAdd(
                             now, grant.handOverFor > grant.handOverFor.zero() ? grant.handOverFor : quarter),
@@ -118,7 +131,7 @@ bool Lease::succeed(const Lease& former, Instant now) noexcept {
   hasFence = former.hasFence;
   fenceNumber = former.fenceNumber + 1;
   turnsLeft = former.turnsLeft - 1;
-  // What a renewal that is under way comes to will be this one's.
+  // A renewal is under way: its outcome will be applied to this lease, and plans the next one.
   if (former.renew == Renew::automatic && former.renewAt == Instant::max()) renewAt = Instant::max();
   return true;
 }
@@ -131,7 +144,7 @@ void Lease::startHolding(const LockTerms& terms, Instant now) noexcept {
   if (renew == Renew::manual) renewAt = Instant::max();
 }
 
-// Of its validity, however long it may be held.
+// When its validity ends, maxHold apart.
 Instant Lease::end() const noexcept {
   const std::chrono::nanoseconds kept = margin == tenthOfLease ? length / 10 : margin;
   return saturatingAdd(leasedFrom, length - driftOf(length) - kept);
@@ -141,7 +154,7 @@ void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {
   leasedFrom = confirmedFrom = from;
   length = leasedFor;
   validUntil.store(std::min(end(), holdUntil()), std::memory_order_release);
-  // A third leaves room for two more attempts before the end.
+  // After a third of it there is time for two more attempts before the end.
   renewAt = renew == Renew::automatic ? saturatingAdd(from, length / 3) : Instant::max();
 }
 

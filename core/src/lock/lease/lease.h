@@ -26,17 +26,29 @@ struct Lease;
 
 std::size_t hashOf(const Token& token);
 
-/// One that has fired. The first call allocates it, for all.
+/// A token that has fired. The first call allocates it, for all callers.
 const std::stop_token& firedToken();
 
-/// What was told of a lock. Its loss is told only after it was told of as acquired: lostUntold until then.
+/// What the listener was told of a lock. Its loss is told only after its acquisition: until then it is
+/// lostUntold.
 enum class Told : char { nothing, acquired, lostUntold, loss };
 
-/// How a lock ceased to be held: its claim has another holder now, it was left to end in the store, or it was
-/// released when it was lost, alive but too late, or still valid.
-enum class Ending : char { none, handedOn, leftToEnd, lost, late, valid };
+/// How the holding of a lock has ended.
+enum class Ending : char {
+  none,       ///< It has not.
+  handedOn,   ///< The claim has another holder.
+  leftToEnd,  ///< The lease ends in the store by itself.
+  lost,       ///< The lock was released when it was lost already,
+  late,       ///< alive but not valid any more,
+  valid,      ///< or valid.
+};
 
-/// An enumerator in one byte.
+/// Why a lease is lost whose release has this outcome, which is not `released`.
+constexpr LossReason lossReasonOf(ReleaseOutcome outcome) {
+  return outcome == ReleaseOutcome::notOwner ? LossReason::notOwner : LossReason::ownershipUncertain;
+}
+
+/// Stores an enumerator in one byte.
 template <class Enum>
 class OneByte {
  public:
@@ -47,12 +59,12 @@ class OneByte {
   char byte_;
 };
 
-/// What a lease asks of the one that keeps it, the LeaseKeeper. Thread-safe.
+/// The LeaseKeeper as its leases see it. Thread-safe.
 class LeaseHost {
  public:
   virtual ~LeaseHost() = default;
 
-  /// The outcome of a release that was posted, from the driver.
+  /// The driver tells the outcome of a posted release.
   virtual void releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept = 0;
   virtual void releaseFailed(Lease& lease, ErrorCode code, std::string_view text) noexcept = 0;
 
@@ -62,10 +74,10 @@ class LeaseHost {
   virtual bool stillRuns(Lease& lease) = 0;
 };
 
-/// What the leases of one manager have in common, but those that are taken in a trace: each of them has a
-/// copy with that.
+/// What the leases of one manager have in common. A lease that is taken in a trace has a copy with that
+/// trace.
 struct LeaseContext {
-  /// Not its owner: a Lock that was released keeps no manager alive.
+  /// Weak: a Lock that was released keeps no manager alive.
   const std::weak_ptr<LeaseHost> keeper;
   const std::shared_ptr<Clock> clock;
   const std::string owner;           ///< The engine's label.
@@ -75,8 +87,8 @@ struct LeaseContext {
 };
 
 /// One held lock: what a Lock and the LeaseKeeper share. The members above the line do not change once it is
-/// held; validUntil and state are written under the keeper's mutexes only; those below the line belong to the
-/// keeper. A process may hold very many: what is small is stored as such.
+/// held, but for validUntil and state, which are written under the keeper's mutexes only. Those below the
+/// line belong to the keeper. A process may hold very many leases, so that small members have small types.
 struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   using Milliseconds = std::chrono::duration<std::int32_t, std::milli>;
   static constexpr Milliseconds tenthOfLease{-1};  ///< No margin has that length.
@@ -91,7 +103,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   Share share = noShare;       ///< noShare: all of the key.
   Milliseconds ttl;            ///< What the store is asked for.
   Milliseconds margin;         ///< tenthOfLease: of what the store gives.
-  std::uint8_t turnsLeft = 0;  ///< So many more may hold what the store has granted: see turn.handingOn().
+  std::uint8_t turnsLeft = 0;  ///< How many more may hold the store's grant: see turn.handingOn().
   bool hasFence = false;
   bool needsRenewal = false;  ///< It was handed over with less than half of its length left.
   OneByte<Renew> renew;
@@ -103,9 +115,9 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::atomic<Instant> validUntil{Instant{}};
   std::stop_source lost{std::nostopstate};  ///< Made when somebody asks for it, or shared; the keeper's.
   // ------------------------------------------------------------
-  Instant leasedFrom{};               ///< As the store gave it last,
-  std::chrono::nanoseconds length{};  ///< for so long.
-  Instant confirmedFrom{};            ///< When what last showed that the store has it was asked.
+  Instant leasedFrom{};               ///< The store gave the lease last from then on,
+  std::chrono::nanoseconds length{};  ///< and for so long.
+  Instant confirmedFrom{};            ///< When the request was sent that the store confirmed it by last.
   Instant renewAt = Instant::max();   ///< Instant::max(): no renewal is planned, or one is under way.
   Instant releasedAt{};               ///< When its holder has released it.
   Instant leftUntil{};                ///< With Ending::leftToEnd, when its lease is to end.
@@ -113,7 +125,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
   Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
 
-  /// Of the key with the namespace, which has that hash.
+  /// `fullKey` has the namespace, and `keyHash` is its hash.
   Lease(std::shared_ptr<const LeaseContext> context, std::string fullKey, LocalQueue::Hash keyHash,
         const LockTerms& terms);
   ~Lease() override;
@@ -121,7 +133,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   const std::string& key() const noexcept { return turn.key(); }
   std::optional<Fence> fence() const noexcept { return hasFence ? std::optional(fenceNumber) : std::nullopt; }
   Instant endOfLease() const noexcept { return saturatingAdd(leasedFrom, length); }
-  /// By then the store has ended it, whichever request of its claim comes to it `now` or before.
+  /// When the store has certainly ended it, even if a request that was sent by `now` lengthens it.
   Instant endAtLatest(Instant now) const noexcept {
     return saturatingAdd(now, std::max<std::chrono::nanoseconds>(ttl, length));
   }
@@ -141,7 +153,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// The renewal that makes it end at `leftUntil`.
   Renewal lastRenewal(Instant now) const;
 
-  /// What became of its release, if that was posted: the keeper tells of it.
+  /// The outcome of its posted release, which goes to the keeper.
   void answered(ReleaseOutcome outcome) noexcept override;
   void failed(ErrorCode code, std::string_view text) noexcept override;
 
@@ -150,18 +162,21 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   }
   Claim claim() const { return {key(), token, context->owner, sharing()}; }
   std::string_view trace() const noexcept { return context->trace; }
+  /// The event that tells of its end, which is `released` or `lost`. `store` is the store's name.
+  Event endEvent(EventKind kind, std::string_view store, Instant ended) const;
   std::size_t tokenHash() const { return hashOf(token); }
   Instant endTime() const { return validUntil.load(std::memory_order_relaxed); }
   Instant renewalTime() const { return renewAt; }
 
-  /// To be sent now: a full lease, or, while the holder renews it itself, only what it has of it.
+  /// The renewal to send now. It asks for a full lease, or, if the holder renews by hand, only for what is
+  /// left of the present one.
   Renewal renewal(Instant now) const;
 
-  /// Whether work under the lease may go on; finds the loss when its time has come unnoticed. Any thread may
-  /// ask, whatever others do with the Lock.
+  /// Whether work under the lease may go on. Notices the loss if the lease has ended just now. Any thread may
+  /// call it, whatever others do with the Lock.
   bool valid() noexcept;
 
-  /// Fires when it is lost. Has fired already when there is no memory for it.
+  /// Fires when the lease is lost. If there is no memory for it, it has fired already.
   std::stop_token lostToken() noexcept;
 
   /// Held or suspect: neither released nor lost.
@@ -173,14 +188,14 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// The store has not confirmed it lately.
   bool suspect() const noexcept { return state.load(std::memory_order_acquire) == LockState::suspect; }
 
-  /// The store has granted the claim, just `now`, for so many `turns`.
+  /// The store has granted the claim `now`, for so many `turns`.
   void granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept;
 
-  /// Becomes the next one to hold what the store has granted to `former`, from `now` on. False when that
-  /// asked for another ttl, or the lease is over.
+  /// Takes over, `now`, what the store has granted to `former`. False if the lease has ended, or if the two
+  /// ask for different ttls.
   bool succeed(const Lease& former, Instant now) noexcept;
 
-  /// Held from `now` on for what the caller asked for: until now it was kept while others were waited for.
+  /// The caller of lockAll() has all keys: from `now` on, the lease is held and renewed by its `terms`.
   void startHolding(const LockTerms& terms, Instant now) noexcept;
 
   /// The store has given the lease for `leasedFor` from `from` on: sets validUntil and the next renewal.

@@ -129,7 +129,7 @@ void LocalQueue::Turn::forget() noexcept {
   static_cast<void>(line_.release());  // another thread of the parent may have been changing it
 }
 
-// Under the mutex. Returns what is to be notified.
+// Under the mutex. Returns the condition that the caller has to notify.
 std::condition_variable* LocalQueue::Turn::moveToFirst() noexcept {
   Waiter& first = line_->takeFirst();
   moveUnderMutex(first.lease.turn);
@@ -179,7 +179,7 @@ void LocalQueue::Turn::attemptEnded(Answer answer, Instant unansweredSince) noex
     });
   }
   if (std::exchange(line_->unansweredSince, unansweredSince) == unansweredSince) return;
-  // Each of the others waits for a store that does not answer for as long as it wants to.
+  // The others wait for a store that does not answer as long as they want: they have to look at the clock.
   for (const Waiter* waiter : line_->waiters) waiter->waker.notify_one();
 }
 

@@ -33,9 +33,9 @@ class LocalQueue {
   explicit LocalQueue(std::shared_ptr<Clock> clock);
   ~LocalQueue();
 
-  /// What whoever is first in line knows of the key.
+  /// What the first one in line knows of the key.
   enum class Answer : char {
-    taken,  ///< It holds the key, or the store said last that somebody else does.
+    taken,  ///< It holds the key, or the store has said last that somebody else holds it.
     none,   ///< The store has not answered.
   };
 
@@ -50,44 +50,44 @@ class LocalQueue {
     Instant askedAt{};  ///< When the store was asked for the grant.
   };
 
-  /// How a call of enter() has ended.
+  /// The result of enter().
   struct Entered {
-    bool turn = false;        ///< The lease has it now,
-    bool atOnce = false;      ///< and nobody was in line.
-    bool handedOver = false;  ///< The turn has come with what the store has granted, both are in the lease.
-    Answer otherwise = Answer::taken;
+    bool turn = false;                 ///< The lease has the turn.
+    bool atOnce = false;               ///< It did not have to wait for it.
+    bool handedOver = false;           ///< The lease has the turn and what the store has granted.
+    Answer otherwise = Answer::taken;  ///< Without a turn: what the first one in line knows.
   };
 
   /// How long a call waits in line.
   struct Patience {
-    Instant until;  ///< For its turn,
+    Instant until;  ///< It waits for its turn until then,
     Instant
-        answerBy;   ///< then for the answer to an attempt that is under way: it asks what the caller would.
-    Instant began;  ///< Since when, and
-    std::chrono::nanoseconds longestOutage;  ///< for how long, it waits for a store that does not answer.
+        answerBy;  ///< and after that for the answer to an attempt of the first one in line, if there is one.
+    Instant began;                           ///< It waits for a store that does not answer from then on,
+    std::chrono::nanoseconds longestOutage;  ///< and for so long.
   };
 
-  /// When a call that has begun then gives up, unless the store answers that has not since `unansweredSince`.
+  /// When a call that has `began` gives up if the store, which has not answered since `unansweredSince`, goes
+  /// on like that.
   static constexpr Instant endOfOutage(Instant unansweredSince, Instant began,
                                        std::chrono::nanoseconds longestOutage) {
     return saturatingAdd(std::max(unansweredSince, began), longestOutage);
   }
 
-  /// A caller whose time is up at `until` does not get in line: it takes the answer that the first in line
-  /// has. Empty when it has to get in line, since its time is not up or the first one has no answer.
+  /// The answer of the first one in line, for a caller whose time is up at `until`, so that it need not get
+  /// in line. Empty if it has to: its time is not up, or the first one has no answer yet.
   std::optional<Answer> answerAtOnce(std::string_view key, Hash hash, Instant until);
 
-  /// Makes it the turn of `lease` for its key, if nobody is in line. Does not wait.
+  /// Gives `lease` the turn for its key if nobody is in line. Does not wait.
   bool tryEnter(Lease& lease);
 
-  /// Waits until the turn has come to `lease`, for its key; for as long as the caller has `patience`, or
-  /// until `stop`. Without a turn, says what the first in line knows. The lease is in use until the call
-  /// returns.
+  /// Waits until `lease` has the turn for its key, until the caller's `patience` is over, or until `stop`.
+  /// The lease is in use until the call returns.
   Entered enter(Lease& lease, const Patience& patience, const std::stop_token& stop);
 
-  /// A caller of this process has stood in the store's queue for the key of that hash, until `now`: who asks
-  /// for it within a second does well to get in line there at once. A hint: the queue remembers the latest
-  /// keys only.
+  /// A caller of this process has waited in the store's queue, until `now`, for the key of that hash. Whoever
+  /// wants the key within a second should wait there without asking first. A hint: only the latest keys are
+  /// remembered.
   void noteStoreWait(Hash hash, Instant now) noexcept;
   bool hasLatelyWaited(Hash hash, Instant now) const noexcept;
 
@@ -95,23 +95,23 @@ class LocalQueue {
   struct Waiter {
     Lease& lease;
     std::condition_variable& waker;
-    bool outOfTime = false;  // waits for the answer only
+    bool outOfTime = false;  // it waits for the answer only
     bool turn = false;
-    bool handedOver = false;  // with the turn
+    bool handedOver = false;  // the turn came with a grant
     std::optional<Answer> answer{};
 
     bool over() const { return turn || answer; }
   };
-  /// Of one key: those behind the first. It moves from turn to turn.
+  /// Those who wait behind the first one, for one key. It moves from turn to turn.
   struct Line {
     std::list<Waiter*> waiters{};
-    int outOfTime = 0;  // of them
+    int outOfTime = 0;  // how many of the waiters are
     Instant unansweredSince = Instant::max();
     HandingOn handingOn{};
 
     Waiter& takeFirst();
   };
-  /// One for a key of that hash.
+  /// What noteStoreWait() has noted.
   struct StoreWait {
     Hash hash = 0;
     Instant countsUntil{};
@@ -128,11 +128,11 @@ class LocalQueue {
   const std::unique_ptr<Shard[]> shards_;
 };
 
-/// Being first in line for a key. A lease has one; it leaves the line when it is destroyed. The queue must
-/// outlive it. That of a share is in no line.
+/// The place of a lease as the first one in line for its key. It leaves the line when it is destroyed. The
+/// queue must outlive it. A lease of a share is in no line.
 class LocalQueue::Turn {
  public:
-  /// For the key of that hash.
+  /// `hash` is that of `key`.
   Turn(std::string key, Hash hash) : key_(std::move(key)), keyHash_(hash) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -140,23 +140,23 @@ class LocalQueue::Turn {
 
   const std::string& key() const noexcept { return key_; }
 
-  /// Makes it the next one's turn. Nothing for one that is not first in line.
+  /// Gives the turn to the next one in line. Does nothing if it is not the first one.
   void leave() noexcept;
 
-  /// Leaves nothing: in a forked child, the line is the parent's.
+  /// Drops the place without touching the line, which in a forked child is the parent's.
   void forget() noexcept;
 
-  /// Puts another one in its place, for the same key.
+  /// Gives its place to another turn for the same key.
   void moveTo(Turn& other) noexcept;
 
-  /// What its attempt has come to, for those in line whose time is up. A turn begins with an attempt. With
-  /// Answer::none: since when there has been no answer.
+  /// Its attempt at the store has ended, with `answer`; those in line whose time is up take that for theirs.
+  /// With Answer::none, the store has not answered since `unansweredSince`. A turn begins with an attempt.
   void attemptEnded(Answer answer, Instant unansweredSince = Instant::max()) noexcept;
   /// The next attempt begins.
   void attemptBegins() noexcept;
 
-  /// What the one before it in line has told last; Instant::max() if nobody was before it. To be asked by the
-  /// one that has the turn.
+  /// Since when the store has not answered the one that had the turn before; Instant::max() if it has, or if
+  /// there was none. To be called by the one that has the turn.
   Instant unansweredSince() const noexcept;
 
   /// Whether somebody is in line behind.
@@ -166,7 +166,7 @@ class LocalQueue::Turn {
   HandingOn& handingOn() noexcept { return line_->handingOn; }
 
   /// Hands the turn over to the next one in line, if there is one and `accepts` returns true for its lease.
-  /// Returns what is to be notified then, and null otherwise.
+  /// Returns the condition that the caller has to notify; null if nothing was handed over.
   template <class Accepts>
   std::condition_variable* handOver(Accepts&& accepts) noexcept;
 
@@ -185,18 +185,18 @@ class LocalQueue::Turn {
   std::optional<Answer> answer_;  // empty while an attempt is under way
 };
 
-/// The turns of the keys of some hashes, so that keys that differ seldom wait for each other.
+/// The turns of some of the keys. Each shard has a mutex, so that different keys seldom wait for each other.
 struct LocalQueue::Shard {
   std::mutex mutex;
   HashChains<Turn, &Turn::next_, &Turn::hash> turns;
-  WakerPool wakers;  // in use by callers of the engine, which they keep alive, in a forked child too
-  std::array<StoreWait, 16> storeWaits{};  // the latest, each in the place that its hash chooses
+  WakerPool wakers;                        // in use by callers alone, which keep the queue alive
+  std::array<StoreWait, 16> storeWaits{};  // the latest of each place, which the hash chooses
 
   Turn* find(std::string_view key, Hash hash) const;
   StoreWait& storeWaitOf(Hash hash) { return storeWaits[hash % storeWaits.size()]; }
 };
 
-// The chains go by the lowest bits.
+// By the highest bits of the hash: the chains use the lowest ones.
 inline LocalQueue::Shard& LocalQueue::shardOf(Hash hash) const {
   return shards_[hash >> (std::numeric_limits<Hash>::digits - shardBits)];
 }

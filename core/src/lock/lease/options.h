@@ -14,11 +14,11 @@ constexpr std::chrono::nanoseconds driftOf(std::chrono::nanoseconds ttl) {
   return ttl / 100 + std::chrono::milliseconds{2};
 }
 
-/// Below it, what a lease costs would be most of it.
+/// A shorter lease would mostly consist of the requests that it takes.
 inline constexpr std::chrono::milliseconds shortestTtl{10};
 inline constexpr std::chrono::hours longestTtl{24};
 
-/// LockOptions of one call with nothing left open.
+/// The LockOptions of one call, complete.
 struct LockTerms {
   std::chrono::milliseconds ttl;
   std::optional<std::chrono::milliseconds> margin;  ///< Empty: a tenth of what the store gives.
