@@ -16,7 +16,7 @@ using test::RedisServer;
 using test::TlsFiles;
 
 const char* const leastPrivileges =
-    "user keeper on >let-me-in ~* -@all +@connection +info +set +get +del +pexpire +pttl +time +eval "
+    "user keeper on >let-me-in ~* -@all +@connection +info +set +get +incr +del +pexpire +pttl +time +eval "
     "+evalsha +scan "
     "+wait +exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe resetchannels "
     "&lockkeeper:*";

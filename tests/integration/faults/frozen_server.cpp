@@ -21,7 +21,12 @@ void freezeDuring(const Operation& operation, const FreezableStore& store) {
     const auto driver = store.open();
     const Claimant who{};
     operation.prepare(*store.direct, who);
-    if (connectedBefore) (void)driver->holder(who.key, soon());
+    if (connectedBefore) {
+      // With a claim: what a driver asks once before its first one is answered.
+      const Claimant other{};
+      EXPECT_TRUE(granted(driver->acquire(other.request())));
+      EXPECT_EQ(driver->release(other.claim(), soon()), ReleaseOutcome::released);
+    }
 
     store.freeze();
     const Instant deadline = in(attemptTime);

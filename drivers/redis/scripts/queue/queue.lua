@@ -14,7 +14,8 @@
 --            `kept`. Returns {1, fence} when it has the key; else {0, ms until it should look again, its ticket, 1 if it was not
 --            in the queue}, or {2, limit} when those who share the key have another limit.
 --   release, releaseShare
---            takes it out of the queue, and frees the key if it has that. Returns 1 when it was so, else 0.
+--            takes it out of the queue, and frees the key if it has that. Returns 1 when it was so, else 0. With KEYS[1] alone
+--            it only frees the key: on a cluster, the others may be at another node already.
 --   resize   gives a key that is shared ARGV[3] permits. Returns 1 when it is shared, else 0.
 --   break    frees the key; unless ARGV[2] is '', only if that is the SHA-1 of its value, or that share of it. Returns 1 when
 --            it was so, else 0.
@@ -31,7 +32,7 @@ end
 local own = value == ARGV[2]
 
 -- What most releases find: nobody waits.
-if ARGV[1] == 'release' and redis.call('EXISTS', KEYS[2]) == 0 then
+if ARGV[1] == 'release' and (not KEYS[2] or redis.call('EXISTS', KEYS[2]) == 0) then
   return own and redis.call('DEL', KEYS[1]) or 0
 end
 
@@ -62,7 +63,7 @@ end
 local released
 if ARGV[1] == 'releaseShare' then
   released = takeBack(ARGV[2])
-  if not hasQueue() then
+  if not KEYS[2] or not hasQueue() then
     return released
   end
 end
@@ -89,6 +90,14 @@ local function fenceOf(kept, isNew)
   return not isNew and tonumber(redis.pcall('GET', KEYS[4])) or drawFence(KEYS[4], kept, time, 1)
 end
 
+-- What a grant to the waiter takes beside `permits`, nil for all of the key, and its limit. Of a claim that was sent again and has
+-- its share beside its place in the queue, that is counted already.
+local function takenBy(waiter, permits)
+  local weight, limit = shareOf(waiter)
+  local isHeld = weight and permits.limit and redis.call('ZSCORE', KEYS[1], waiter)
+  return isHeld and 0 or weight, limit
+end
+
 -- Grants a waiter all of the key, or its share of that, and tells it, unless it is `caller`. Returns the fence; nil when it
 -- cannot be told: then it is granted nothing.
 local function grant(waiter, entry, permits, caller)
@@ -98,12 +107,8 @@ local function grant(waiter, entry, permits, caller)
   if isToBeTold and (listeners(entry.channel) or publish(entry.channel, '0')) == 0 then
     return nil
   end
-  local weight, limit = shareOf(waiter)
+  local weight, limit = takenBy(waiter, permits)
   if weight then
-    -- Of a claim that was sent again, beside its place in the queue, the share is counted already.
-    if permits.limit and redis.call('ZSCORE', KEYS[1], waiter) then
-      weight = 0
-    end
     if not permits.limit then
       redis.call('DEL', KEYS[1])
     end
@@ -121,7 +126,7 @@ local function grant(waiter, entry, permits, caller)
 end
 
 local function fits(waiter, permits)
-  local weight, limit = shareOf(waiter)
+  local weight, limit = takenBy(waiter, permits)
   return not permits.limit or limit == permits.limit and permits.used + weight <= limit
 end
 

@@ -205,7 +205,7 @@ LegacyReply LegacyRedisDriver::Impl::call(Request& request, const LegacyCall& wo
 
 LegacyReply LegacyRedisDriver::Impl::answerIn(const Request& request, std::size_t index) {
   const Reply& reply = request.reply(index);
-  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.kind == ReplyKind::error) refuse(reply, lockPermissions);
   auto answer = parseLegacyReply(reply);
   if (!answer) unexpected(request);
   return std::move(*answer);

@@ -48,7 +48,7 @@ AcquireResult PermitCalls::acquire(const AcquireRequest& request, Request& wire)
   });
 
   const Reply& reply = wire.reply(0);
-  if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
+  if (reply.kind == ReplyKind::error) store_.refuse(reply);
   if (!isPermitReply(reply)) store_.unexpected(wire);
   const std::int64_t number = reply.items[1].integer;
   if (reply.items[0].isInteger(2))
@@ -70,7 +70,7 @@ std::vector<Holder> PermitCalls::holders(std::string_view key, Instant deadline)
       Script::shareHolders().addTo(call, by, std::array{key}, std::array<std::string_view, 2>{from, to});
     });
     const Reply& reply = wire.reply(0);
-    if (reply.kind == ReplyKind::error) store_.refuse(reply, permitPermissions);
+    if (reply.kind == ReplyKind::error) store_.refuse(reply);
     if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 1) store_.unexpected(wire);
     for (std::size_t index = 1; index < reply.items.size(); index += 2) {
       const std::string& value = reply.items[index].text;

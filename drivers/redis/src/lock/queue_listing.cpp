@@ -21,8 +21,7 @@ constexpr std::int64_t longestWait = std::chrono::microseconds(std::chrono::year
 
 std::vector<Waiter> waitersIn(RedisStore& store, const Request& request, std::size_t index) {
   const Reply& reply = request.reply(index);
-  if (isError(reply, "NOPERM")) return {};
-  if (reply.kind == ReplyKind::error) store.refuse(reply, queuePermissions);
+  if (reply.kind == ReplyKind::error) store.refuse(reply);
   if (reply.kind != ReplyKind::array || reply.items.size() % 2 != 0) store.unexpected(request);
   std::vector<Waiter> waiters;
   for (std::size_t item = 0; item < reply.items.size(); item += 2) {

@@ -15,6 +15,7 @@
 #include "lock/permit_calls.h"
 #include "lock/queue_listing.h"
 #include "lock/replica_count.h"
+#include "lock/rights.h"
 #include "queue/wait_queue.h"
 #include "store/companion_key.h"
 #include "store/redis_records.h"
@@ -64,6 +65,7 @@ class RedisDriver::Impl : public RedisStore, public NodeCalls {
   RenewOutcome renewed(const Request& request, std::size_t index);
 
   LossListeners doubts;
+  Rights rights{*this};
   ReplicaCount replicas{*this};
   PermitCalls permits{*this};
   WaitQueue queue{*this};
@@ -99,6 +101,7 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
                                       const std::stop_token& stop, std::string& ticket) {
   forkGuard.check();
   const Instant until = saturatingAdd(clock().now(), waitFor);
+  rights.check(request.claim.key, request.deadline);
   // All tickets are later ones.
   if (request.ahead && ticket.empty()) ticket = "0";
   const RequestPool::Loan wire = requests.take();
@@ -112,6 +115,7 @@ AcquireResult RedisDriver::Impl::wait(const AcquireRequest& request, std::chrono
 
 std::vector<AcquireResult> RedisDriver::acquireInOrder(std::span<const AcquireRequest> requests) {
   impl_->forkGuard.check();
+  impl_->rights.check(requests.front().claim.key, requests.front().deadline);
   const RequestPool::Loan wire = impl_->requests.take();
   impl_->executeScripts(*wire, requests.front().deadline, [&](Request& call, Script::By by) {
     addOrderedClaims(call, by, impl_->options(), requests);
@@ -295,6 +299,7 @@ void RedisDriver::reset(std::string_view key, RateKind kind, Instant deadline) {
 
 // Without a look at the replicas.
 AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request& wire) {
+  rights.check(request.claim.key, request.deadline);
   if (request.claim.share) return permits.acquire(request, wire);
   const std::string_view key = request.claim.key;
   const ComposedText value = lockValue(request.claim);
@@ -306,7 +311,7 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
   }
   const ComposedText counter = companionKey(key, "fence");
   const std::string kept = decimal(options().fenceKept);
-  const bool several = options().fence && request.localHolders > 1 && queue.permitted();
+  const bool several = options().fence && request.localHolders > 1;
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
   const std::string turns = several ? std::to_string(request.localHolders) : std::string();
   const std::array<std::string_view, 4> keys = {key, counter, watch.order, watch.waiters};
@@ -316,16 +321,6 @@ AcquireResult RedisDriver::Impl::attempt(const AcquireRequest& request, Request&
     Script::acquire().addTo(call, by, std::span(keys).first(keyCount),
                             std::span(arguments).first(several ? 5 : 3));
   });
-  if (several && isError(wire.reply(0), "NOPERM")) {
-    // Refused before it ran: a user may have a right to the lock and its counter, but not to the queue's
-    // keys.
-    AcquireRequest one = request;
-    one.localHolders = 1;
-    wire.clear();
-    AcquireResult result = attempt(one, wire);
-    queue.noteRefusal();
-    return result;
-  }
   return acquireResult(*this, wire, wire.reply(0), request.ttl, several ? request.localHolders : 1,
                        watch.channel.empty() ? milliseconds{0} : longestStay);
 }
@@ -414,6 +409,7 @@ class RedisDriver::Impl::UnderWay final : public ClaimsUnderWay {
 std::unique_ptr<NodeCalls::ClaimsUnderWay> RedisDriver::Impl::sendInOrder(
     std::vector<std::vector<AcquireRequest>> groups) {
   forkGuard.check();
+  rights.check(groups.front().front().claim.key, groups.front().front().deadline);
   return std::make_unique<UnderWay>(*this, std::move(groups));
 }
 

@@ -21,8 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::minutes pauseOfQueueing{1};
-
 // A cluster's node may refuse what needs several keys while their slot goes to another node.
 constexpr milliseconds onItsWayPause{100};
 
@@ -56,6 +54,11 @@ struct WaitQueue::Place {
     queueScript().addTo(request, by, keys, std::span(arguments).first(2 + further.size()));
   }
 
+  void addRelease(Request& request, Script::By by) const { addTo(request, by, releaseOperation(), value); }
+  void addReleaseOfTheKeyAlone(Request& request, Script::By by) const {
+    queueScript().addTo(request, by, std::array{key}, std::array{releaseOperation(), value});
+  }
+
   const std::string_view key;
   const ComposedText order;
   const ComposedText waiters;
@@ -66,7 +69,7 @@ struct WaitQueue::Place {
 
 /// What one look at the queue has found.
 struct WaitQueue::Look {
-  bool possible = true;  // there can be a queue
+  bool possible = true;  // no other data is in the place of the queue
   std::optional<Granted> granted{};
   Instant sentAt{};
   Instant next{};        // when to look again
@@ -107,14 +110,14 @@ WaitQueue::WaitQueue(RedisStore& store)
 
 AcquireResult WaitQueue::wait(const AcquireRequest& request, std::string_view value, Instant until,
                               const std::stop_token& stop, std::string& ticket, Request& wire) {
-  if (!permitted() || stop.stop_requested()) return Busy{};
+  if (stop.stop_requested()) return Busy{};
   const Place place(request.claim, value);
   Subscription::Waiter waiter(subscription_, hashSlot(request.claim.key));
   bool told = true;  // to look
   while (true) {
     const Look last = look(place, waiter, request, ticket, wire);
     if (!last.possible) {
-      if (!ticket.empty()) tryToLeave(place);
+      if (!ticket.empty()) leave(place);
       return Busy{};
     }
     if (last.granted) return *last.granted;
@@ -169,9 +172,8 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
       place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, ticket, ttl, kept});
     });
     const Reply& reply = wire.reply(0);
-    if (isError(reply, "NOPERM")) noteRefusal();
-    // Or the keys of the queue hold something else.
-    if (isError(reply, "NOPERM") || isError(reply, "WRONGTYPE")) return {.possible = false};
+    if (isError(reply, "WRONGTYPE")) return {.possible = false};
+    if (isError(reply, "NOPERM") && !ticket.empty()) leave(place);
     if (isOnItsWay(reply))
       return {.next = saturatingAdd(store_.clock().now(), onItsWayPause), .ticket = std::string(ticket)};
     if (isError(reply, "READONLY") || isError(reply, "MASTERDOWN")) subscription_.suspect();
@@ -205,39 +207,20 @@ WaitQueue::Look WaitQueue::lookIn(const Place& place, const AcquireRequest& requ
           .isNew = items[3].isInteger(1)};
 }
 
-// Whatever is known of the user's rights: what was refused may have been for another key.
 void WaitQueue::leave(const Place& place) {
   try {
-    const Instant deadline = store_.oneTimeout();
     const RequestPool::Loan request = store_.requests.take();
-    store_.executeScripts(*request, deadline, [&](Request& call, Script::By by) {
-      place.addTo(call, by, place.releaseOperation(), place.value);
-    });
-    const Reply& reply = request->reply(0);
-    if (isError(reply, "NOPERM")) {
-      if (place.share) store_.refuse(reply, permitPermissions);
-      releaseAlone(place, deadline);
-    } else if (isOnItsWay(reply)) {
+    store_.executeScripts(*request, store_.oneTimeout(),
+                          [&](Request& call, Script::By by) { place.addRelease(call, by); });
+    if (isOnItsWay(request->reply(0))) {
       throw WithdrawalUnknown(
           "the key's slot is on its way to another node; the claim may still be in the queue");
-    } else {
-      store_.flagOf(*request);
     }
+    store_.flagOf(*request);
   } catch (const StoreUnavailable& error) {
     stillQueued(error);
   } catch (const OutcomeUnknown& error) {
     throw WithdrawalUnknown(error.what());
-  }
-}
-
-// As far as that is permitted; what is left of it dies in the queue.
-void WaitQueue::tryToLeave(const Place& place) {
-  Request request;
-  try {
-    store_.executeScripts(request, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, place.releaseOperation(), place.value);
-    });
-  } catch (const Error&) {
   }
 }
 
@@ -249,30 +232,19 @@ void WaitQueue::stillQueued(const StoreUnavailable& error) {
 }
 
 bool WaitQueue::release(const Claim& claim, std::string_view value, Instant deadline) {
-  return release(Place(claim, value), deadline);
-}
-
-bool WaitQueue::release(const Place& place, Instant deadline) {
+  const Place place(claim, value);
   const RequestPool::Loan request = store_.requests.take();
-  if (change(place, *request, deadline, place.releaseOperation(), place.value)) {
-    if (isOnItsWay(request->reply(0))) return releaseAlone(place, deadline);
-    const bool released = store_.flagOf(*request);
-    knownOn_ = request->connection();
-    return released;
+  store_.executeScripts(*request, deadline,
+                        [&](Request& call, Script::By by) { place.addRelease(call, by); });
+  if (isOnItsWay(request->reply(0))) {
+    request->clear();
+    store_.executeScripts(*request, deadline,
+                          [&](Request& call, Script::By by) { place.addReleaseOfTheKeyAlone(call, by); });
+    return store_.flagOf(*request);
   }
-  const bool released = releaseAlone(place, deadline);
-  noteRefusal();
+  const bool released = store_.flagOf(*request);
+  knownOn_ = request->connection();
   return released;
-}
-
-bool WaitQueue::releaseAlone(const Place& place, Instant deadline) {
-  knownOn_ = 0;
-  Request request;
-  const Script& script = place.share ? Script::releasePermits() : Script::release();
-  store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    script.addTo(call, by, std::array{place.key}, std::array{place.value});
-  });
-  return store_.flagOf(request);
 }
 
 bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
@@ -281,7 +253,7 @@ bool WaitQueue::postRelease(const Claim& claim, std::string_view value,
   if (connection == 0) return false;
   const RequestPool::Loan request = store_.requests.take();
   const Place place(claim, value);
-  place.addTo(*request, Script::By::digest, place.releaseOperation(), value);
+  place.addRelease(*request, Script::By::digest);
   return store_.post(*request, std::make_unique<PostedRelease>(*this, std::move(listener)), connection);
 }
 
@@ -297,59 +269,20 @@ ServerFault WaitQueue::faultOf(const PostedRelease& posted) {
 }
 
 bool WaitQueue::breakLock(std::string_view key, std::string_view grantId, Instant deadline) {
-  Request request;
-  if (change(Place(key), request, deadline, "break", grantId)) return store_.flagOf(request);
-  if (grantId.empty()) {
-    request.add({"DEL", key});
-    store_.execute(request, deadline);
-  } else {
-    store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-      Script::breakLock().addTo(call, by, std::array{key}, std::array{grantId});
-    });
-  }
-  return withoutQueue(request);
+  return change(Place(key), deadline, "break", grantId);
 }
 
 bool WaitQueue::resize(std::string_view key, std::uint32_t limit, Instant deadline) {
+  return change(Place(key), deadline, "resize", "", std::to_string(limit));
+}
+
+bool WaitQueue::change(const Place& place, Instant deadline, std::string_view operation,
+                       std::string_view value, std::string_view further) {
   Request request;
-  const std::string number = std::to_string(limit);
   store_.executeScripts(request, deadline, [&](Request& call, Script::By by) {
-    Place(key).addTo(call, by, "resize", "", {number});
+    place.addTo(call, by, operation, value, {further});
   });
   return store_.flagOf(request);
-}
-
-// False when that is not permitted with queues; nothing was done then, and the request can be used again.
-bool WaitQueue::change(const Place& place, Request& request, Instant deadline, std::string_view operation,
-                       std::string_view value) {
-  if (!permitted() && !place.share) return false;
-  store_.executeScripts(request, deadline,
-                        [&](Request& call, Script::By by) { place.addTo(call, by, operation, value); });
-  if (!isError(request.reply(0), "NOPERM")) return true;
-  if (place.share) store_.refuse(request.reply(0), permitPermissions);
-  request.clear();
-  return false;
-}
-
-// A refusal was for the queue only if the same is permitted without.
-bool WaitQueue::withoutQueue(const Request& request) {
-  const bool done = store_.flagOf(request);
-  noteRefusal();
-  return done;
-}
-
-bool WaitQueue::permitted() const { return store_.clock().now() >= refusedUntil_.load(); }
-
-void WaitQueue::noteRefusal() {
-  if (!permitted()) return;  // nobody has asked
-  refusedUntil_ = saturatingAdd(store_.clock().now(), pauseOfQueueing);
-  if (refusalNoted_.exchange(true)) return;
-  store_.environment().tell(
-      {.kind = EventKind::noted,
-       .store = store_.name(),
-       .text = "queues are not permitted, so who waits for a lock polls, in no order; they "
-               "need " +
-               std::string(queuePermissions)});
 }
 
 }  // namespace lockkeeper::redis

@@ -23,15 +23,14 @@ namespace lockkeeper::redis {
 /// in. A release grants the lock to the first one that is alive and wakes it up (scripts/queue/queue.lua).
 /// What is lost on the way, and whatever frees the key without knowing of queues, is found out by looking:
 /// the first one looks four times a second, later once a second, and when the present lease ends; all of them
-/// every four seconds. A user without a right to queues does without them for a minute, and is told so once.
-/// Thread-safe.
+/// every four seconds. Thread-safe.
 class WaitQueue {
  public:
   explicit WaitQueue(RedisStore& store);
 
   /// Waits for the claim's key, in `value`'s name, until it is granted, `until`, or `stop`. `ticket` is the
   /// place in the queue, empty when there is none yet; `wire` is that of the last look. Busy at once where
-  /// queues are not permitted, or other data is in the place of this one. Throws as LockDriver::acquire()
+  /// other data is in the place of the queue. Throws as LockDriver::acquire()
   /// does, OutcomeUnknown when the claim may still be in the queue, or have the key; Redirected when the key,
   /// with its queue, has moved to another node.
   ///
@@ -41,19 +40,13 @@ class WaitQueue {
                      const std::stop_token& stop, std::string& ticket, Request& wire);
 
   /// What the store is told so that it grants several turns: the keys of the queue, and the channel that
-  /// those who begin to wait are reported to; empty while that would not be heard. For users who are
-  /// permitted().
+  /// those who begin to wait are reported to; empty while that would not be heard.
   struct Watch {
     ComposedText order{};
     ComposedText waiters{};
     std::string channel{};
   };
   Watch watch(std::string_view key);
-
-  /// Whether the user may use queues, as far as is known.
-  bool permitted() const;
-  /// The server has refused it: queues are not used for a minute.
-  void noteRefusal();
 
   /// As Waitable.
   bool waitersReportedSince(Instant since) noexcept { return subscription_.reportedSince(since); }
@@ -64,7 +57,7 @@ class WaitQueue {
   bool release(const Claim& claim, std::string_view value, Instant deadline);
 
   /// The same without waiting for the reply, as Postable::postRelease() says. False also as long as no
-  /// release on the present connection has shown that the server has the script and permits queues.
+  /// release on the present connection has shown that the server has the script.
   bool postRelease(const Claim& claim, std::string_view value, std::shared_ptr<PostListener> listener);
 
   /// Frees the key, for the next one in the queue; with `grantId` (Holder::grantId), only while that has it.
@@ -89,19 +82,13 @@ class WaitQueue {
   Subscription::News waitForNews(Subscription::Waiter& waiter, Instant until,
                                  const std::stop_token& stop) const;
   void leave(const Place& place);
-  void tryToLeave(const Place& place);
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
-  bool change(const Place& place, Request& request, Instant deadline, std::string_view operation,
-              std::string_view value);
-  bool release(const Place& place, Instant deadline);
-  bool releaseAlone(const Place& place, Instant deadline);
-  bool withoutQueue(const Request& request);
+  bool change(const Place& place, Instant deadline, std::string_view operation, std::string_view value,
+              std::string_view further = {});
   ServerFault faultOf(const PostedRelease& posted);
 
   RedisStore& store_;
   Subscription subscription_;
-  std::atomic<Instant> refusedUntil_ = Instant::min();
-  std::atomic<bool> refusalNoted_ = false;
   std::atomic<std::uint64_t> knownOn_ = 0;  // the connection on which the last release was answered
 };
 

@@ -109,7 +109,7 @@ class RedisStore {
   std::string faultIn(const Reply& error) const;
   /// Throws what the error reply means; Redirected where a node of a cluster says so. `needs` are the rights
   /// that the command takes.
-  [[noreturn]] void refuse(const Reply& error, std::string_view needs = lockPermissions) const;
+  [[noreturn]] void refuse(const Reply& error, std::string_view needs = queuePermissions) const;
   /// Ends the request's connection and throws ProtocolError: a reply has a form that no server of ours would
   /// send.
   [[noreturn]] void unexpected(const Request& request);

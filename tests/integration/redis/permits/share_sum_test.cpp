@@ -1,5 +1,5 @@
 // Whatever the scripts for shares of a key are asked, in whatever order: the sum of the shares is what the
-// head says.
+// head says, and each share is counted once.
 
 #include <iostream>
 
@@ -81,6 +81,20 @@ TEST_F(ShareSum, IsWhatTheHeadSaysInEveryOrderOfLateAndRepeatedCalls) {
     if (number % 4 == 0) server.command({"FLUSHALL"});
     ASSERT_EQ(run(script, {std::to_string(seed + number), "200", a, b, c, d}), "right");
   }
+}
+
+TEST_F(ShareSum, OfAClaimThatAlsoWaitsIsCountedOnceSoThatTheNextOneFits) {
+  const std::string acquire = std::string(redis::scripts::acquire_permits);
+  const std::string queue = std::string(redis::scripts::queue);
+  run(acquire, {d, "60000", "3", "3", "1000", ""});
+  run(queue, {"waitShare", c, "1", "", "", "60000", "0"});
+  server.command({"DEL", "k"});
+  run(acquire, {c, "60000", "2", "3", "1000", "ahead"});
+  run(acquire, {b, "60000", "1", "3", "1000", "ahead"});
+  run(queue, {"waitShare", a, "1", "", "", "60000", "0"});
+  EXPECT_EQ(run(queue, {"releaseShare", b}), "1");
+  EXPECT_NE(server.command({"ZSCORE", "k", a}), "");
+  EXPECT_EQ(server.command({"ZCARD", "{k}:lockkeeper:queue"}), "0");
 }
 
 }  // namespace

@@ -85,26 +85,6 @@ TEST_F(SharedKey, AReleaseServesMoreReadersThanOneCallTakesOut) {
   EXPECT_EQ(capability<Permits>(*readers)->shareHolders("k", soon()).size(), many);
 }
 
-TEST_F(SharedKey, AUserWithoutTheRightsIsToldWhichHeNeeds) {
-  const RedisServer restricted({.password = "not-for-you",
-                                .users = {"user keeper on >let-me-in ~* -@all +@connection +info +set +get "
-                                          "+incr +del +pexpire +pttl +time +eval "
-                                          "+evalsha +scan +wait"}});
-  StoreRegistry registry;
-  redis::use(registry);
-  LockManager manager(
-      registry.open("redis://keeper:let-me-in@127.0.0.1:" + std::to_string(restricted.port())));
-  SharedMutex mutex(manager, "k");
-  try {
-    (void)mutex.try_lock_shared();
-    FAIL() << "no error";
-  } catch (const ConfigError& error) {
-    EXPECT_NE(std::string(error.what()).find("+zadd"), std::string::npos) << error.what();
-  }
-  EXPECT_TRUE(mutex.try_lock()) << "a writer needs no more than a lock does";
-  mutex.unlock();
-}
-
 TEST_F(SharedKey, AServerThatRestartsEmptyLosesTheSharesAndTheyAreTold) {
   LockManager manager(direct);
   Semaphore semaphore(manager, "s", 3, {.ttl = 2s});

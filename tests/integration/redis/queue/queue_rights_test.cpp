@@ -3,6 +3,8 @@
 #include <thread>
 
 #include "advanced_clock.h"
+#include "lockkeeper/driver/batches.h"
+#include "lockkeeper/driver/queue.h"
 #include "queue/queue_fixture.h"
 
 namespace lockkeeper::test {
@@ -62,7 +64,6 @@ class RestrictedUser {
   const std::shared_ptr<Notes> notes = std::make_shared<Notes>();
   Environment environment;
 
- private:
   std::shared_ptr<LockDriver> open(const std::string& user, const Environment& its) const {
     StoreRegistry registry;
     redis::use(registry);
@@ -104,24 +105,6 @@ TEST(QueueRights, WhoMayNotUseTheChannelsPollsInTheQueue) {
                   "polls, four times a second");
 }
 
-TEST(QueueRights, WhoMayNotQueuePollsAndReleasesAsBefore) { servesAUserWith("", "+zadd"); }
-
-TEST(QueueRights, WhoMayNotTakeOutEntriesReleasesWithoutTheQueue) {
-  const RestrictedUser user(std::string(queueRights) +
-                            " -zrem +publish +subscribe resetchannels &lockkeeper:*");
-  LockManager manager = user.keeper();
-  Lock held = manager.lock("k");
-  const std::string queue = "{k}:lockkeeper:queue";
-  const std::string waiters = "{k}:lockkeeper:waiters";
-  ASSERT_EQ(user.server.command({"ZADD", queue, "1", "dead", "2", "unreachable"}), "2");
-  ASSERT_EQ(user.server.command(
-                {"HSET", waiters, "dead", "1 1 1000 0 gone", "unreachable", "9999999999999 1 1000 0 gone"}),
-            "2");
-  EXPECT_EQ(held.release(), ReleaseResult::released);
-  EXPECT_EQ(user.server.command({"EXISTS", "k"}), "0");
-  EXPECT_EQ(user.notes->with("+zadd"), 1U);
-}
-
 TEST(QueueRights, WhoMayNotAskWhoListensHandsOver) {
   const RestrictedUser user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*");
   LockManager holders = user.keeper();
@@ -136,106 +119,88 @@ TEST(QueueRights, WhoMayNotAskWhoListensHandsOver) {
   EXPECT_TRUE(next.get()) << "nothing is granted for a minute to one at whose channel nobody listens";
 }
 
-TEST(QueueRights, WhoLosesTheRightToTheQueueReleasesWhatItGotFromThere) {
-  const RestrictedUser user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*");
-  LockManager holders = user.everybody();
-  const auto hasChannel = [&] {
-    const std::string waiters = user.server.command({"HVALS", "{k}:lockkeeper:waiters"});
-    return waiters.find("lockkeeper:") != std::string::npos;
-  };
-  LockManager waiters = user.keeper();
-  std::optional<Lock> held = holders.lock("k", {.waitFor = 20s});
-  auto next = std::async(std::launch::async, [&] { return waiters.tryLock("k", {.waitFor = 20s}); });
-  ASSERT_TRUE(waitUntil(hasChannel));
-  held.reset();
-  std::optional<Lock> lock = next.get();
-  ASSERT_TRUE(lock);
-  user.change("-exists");
-  EXPECT_EQ(lock->release(), ReleaseResult::released);
-  EXPECT_EQ(user.server.command({"EXISTS", "k"}), "0");
-}
+/// A driver for the user, whose rights change.
+class MissingRights : public ::testing::Test {
+ protected:
+  MissingRights() : user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*") {}
 
-TEST(QueueRights, WhoMayOnlyReleaseIsToldOnce) {
-  const RestrictedUser user("");
-  LockManager manager = user.keeper();
-  for (int round = 0; round < 2; ++round) EXPECT_EQ(manager.lock("k").release(), ReleaseResult::released);
-  EXPECT_EQ(user.notes->with("+zadd"), 1U);
-}
-
-TEST(QueueRights, AHolderWhoMayNotWriteTheHashHandsOver) {
-  const RestrictedUser user(std::string(queueRights) +
-                            " -hset +publish +subscribe resetchannels &lockkeeper:*");
-  LockManager holders = user.keeper();
-  LockManager others[] = {user.everybody(), user.everybody()};
-  std::optional<Lock> held = holders.lock("k");
-  std::vector<std::future<bool>> served;
-  for (LockManager& each : others) {
-    served.push_back(
-        std::async(std::launch::async, [&] { return each.tryLock("k", {.waitFor = 20s}).has_value(); }));
-    ASSERT_TRUE(user.queued(served.size()));
+  std::string failureOf(const std::function<void(LockDriver& driver)>& call) const {
+    try {
+      call(*driver);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return {};
   }
-  // They have connections for messages, and so the second one looks after four seconds only.
-  std::this_thread::sleep_for(500ms);
-  EXPECT_EQ(held->release(), ReleaseResult::released);
-  for (std::future<bool>& each : served) EXPECT_TRUE(each.get());
+  bool leavesNoKey() const {
+    return waitUntil([&] { return user.server.command({"DBSIZE"}) == "0"; });
+  }
+  std::string failureOfClaim() const {
+    return failureOf([&](LockDriver& each) { (void)each.acquire(claimant.request(soon())); });
+  }
+
+  const RestrictedUser user;
+  const Claimant claimant{.key = "k"};
+  const std::shared_ptr<LockDriver> driver = user.open("keeper:let-me-in", {});
+  const std::string needed =
+      "; locks need +@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait "
+      "+exists +zadd +zrange +zrem +zscore +hget +hset +hdel, on its keys and {KEY}:lockkeeper:*";
+};
+
+TEST_F(MissingRights, AreNamedBeforeTheFirstClaim) {
+  for (const std::string name : {"time", "set", "get", "incr", "del", "pexpire", "pttl", "exists", "zadd",
+                                 "zrange", "zrem", "zscore", "hget", "hset", "hdel"}) {
+    user.change("-" + name);
+    EXPECT_EQ(failureOfClaim(), driver->name() + " does not permit +" + name + needed);
+    user.change("+" + name);
+    EXPECT_TRUE(leavesNoKey()) << name;
+  }
+  user.change("-zadd");
+  user.change("-hset");
+  EXPECT_EQ(failureOfClaim(), driver->name() + " does not permit +zadd +hset" + needed);
+  user.change("+zadd");
+  user.change("+hset");
+  EXPECT_TRUE(granted(driver->acquire(claimant.request(soon())))) << "no driver has to be opened again";
 }
 
-TEST(QueueRights, WhoIsRefusedWhileItWaitsLeavesTheQueue) {
-  const RestrictedUser user(std::string(queueRights) + " +publish +subscribe resetchannels &lockkeeper:*");
+TEST_F(MissingRights, ToKeysAndToScriptsAreNamed) {
+  for (const std::string keys : {"~k", "~{k}:lockkeeper:*", "~other"}) {
+    user.change("resetkeys");
+    user.change(keys);
+    EXPECT_EQ(failureOfClaim(), driver->name() + " does not permit the key or those beside it" + needed);
+  }
+  user.change("-eval");
+  EXPECT_EQ(failureOfClaim(), driver->name() + " does not permit +eval" + needed);
+}
+
+TEST_F(MissingRights, AreNamedByEachKindOfFirstClaim) {
+  user.change("-zrem");
+  const std::string expected = driver->name() + " does not permit +zrem" + needed;
+  AcquireRequest share = claimant.request(soon());
+  share.claim.share = Share{.weight = 1, .limit = 2};
+  const AcquireRequest whole = claimant.request(soon());
+  EXPECT_EQ(failureOf([&](LockDriver& each) { (void)each.acquire(share); }), expected);
+  EXPECT_EQ(failureOf([&](LockDriver& each) {
+              (void)capability<Batchable>(each)->acquireInOrder({&whole, 1});
+            }),
+            expected);
+  EXPECT_EQ(
+      failureOf([&](LockDriver& each) { (void)capability<Waitable>(each)->acquireWaiting(whole, 20s, {}); }),
+      expected);
+  EXPECT_TRUE(leavesNoKey());
+}
+
+TEST_F(MissingRights, ThatWereTakenAwayMeanwhileEndAWaitAndItsPlaceInTheQueue) {
   LockManager holders = user.everybody();
   LockManager waiters = user.keeper();
-  std::optional<Lock> held = holders.lock("k");
+  const Lock held = holders.lock("k");
   auto next = std::async(std::launch::async, [&] { return waiters.tryLock("k", {.waitFor = 20s}); });
   ASSERT_TRUE(user.queued(1));
   const Instant refused = now();
   user.change("-zscore");
+  EXPECT_THROW((void)next.get(), ConfigError);
   EXPECT_TRUE(user.queued(0));
-  EXPECT_LT(now() - refused, 3s) << "it did not only die there";
-  held.reset();
-  EXPECT_TRUE(next.get());
-}
-
-TEST(QueueRights, ARefusalLastsAMinute) {
-  RestrictedUser user("");
-  const auto clock = std::make_shared<AdvancedClock>();
-  user.environment.clock = clock;
-  LockManager holders = user.everybody();
-  LockManager waiters = user.keeper();
-  std::optional<Lock> held = holders.lock("k");
-  EXPECT_FALSE(waiters.tryLock("k", {.waitFor = 100ms}));
-  EXPECT_EQ(user.notes->with("+zadd"), 1U);
-  for (const char* right : {"+exists", "+zadd", "+zrange", "+zrem", "+zscore", "+hget", "+hset", "+hdel"}) {
-    user.change(right);
-  }
-  clock->ahead = 40s;
-  EXPECT_EQ(waiters.lock("another").release(), ReleaseResult::released) << "as the minute goes on";
-  clock->ahead = 61s;
-  auto next = std::async(std::launch::async, [&] { return waiters.tryLock("k", {.waitFor = 20s}); });
-  EXPECT_TRUE(user.queued(1));
-  held.reset();
-  EXPECT_TRUE(next.get());
-}
-
-TEST(QueueRights, WithoutARightToItsKeysAContendedLockIsTakenAllTheSame) {
-  const RestrictedUser user(std::string(queueRights) + " resetkeys ~k ~{k}:lockkeeper:fence");
-  LockManager locks = user.keeper();
-  std::atomic<int> taken = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < 8; ++i) {
-      threads.emplace_back([&] {
-        for (int turn = 0; turn < 20; ++turn) {
-          try {
-            const Lock held = locks.lock("k", {.waitFor = 20s});
-            ++taken;
-          } catch (const Error& error) {
-            ADD_FAILURE() << error.what();
-          }
-        }
-      });
-    }
-  }
-  EXPECT_EQ(taken, 160);
+  EXPECT_LT(now() - refused, 8s) << "it did not only die there";
 }
 
 }  // namespace

@@ -54,8 +54,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   AcquireResult acquire(const AcquireRequest& request) override;
 
-  /// Waits in a queue beside the lock, first come first served among all clients that do the same. Where the
-  /// server does not permit it to our user, Busy at once.
+  /// Waits in a queue beside the lock, first come first served among all clients that do the same.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
 
@@ -68,8 +67,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
 
-  /// The reply is read by the next caller that waits for one of its own. Not where the server does not permit
-  /// queues to our user.
+  /// The reply is read by the next caller that waits for one of its own.
   bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) override;
   void awaitPosted(Instant deadline) noexcept override;
 
@@ -102,7 +100,6 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
 
-  /// They need the rights that a queue needs; a user without them gets ConfigError for claims of shares.
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 

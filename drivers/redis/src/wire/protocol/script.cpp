@@ -26,11 +26,6 @@ const Script& Script::acquirePermits() {
   return script;
 }
 
-const Script& Script::releasePermits() {
-  static const Script& script = *new Script(scripts::release_permits);
-  return script;
-}
-
 const Script& Script::renewPermits() {
   static const Script& script = *new Script(scripts::renew_permits);
   return script;

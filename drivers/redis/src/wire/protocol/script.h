@@ -22,7 +22,6 @@ class Script {
   static const Script& renew();
   static const Script& renewPermits();
   static const Script& release();
-  static const Script& releasePermits();
   static const Script& holder();
   static const Script& shareHolders();
   static const Script& waiters();

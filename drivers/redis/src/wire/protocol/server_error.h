@@ -19,17 +19,12 @@ bool isError(const Reply& reply, std::string_view name);
 /// Whether it is the error of a server that has done nothing, for a reason that passes.
 bool isRefusal(const Reply& reply);
 
-/// What a user of an ACL needs for locks.
+/// What a user of an ACL needs for locks that have no queue.
 inline constexpr std::string_view lockPermissions =
     "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait, on its keys";
 
-/// What it needs beyond that for queues of those who wait.
+/// What it needs for those that have one, and can be shared.
 inline constexpr std::string_view queuePermissions =
-    "+exists +zadd +zrange +zrem +zscore +hget +hset +hdel +publish +subscribe, on {KEY}:lockkeeper:* and on "
-    "the channels lockkeeper:*";
-
-/// What it needs for shares of keys, with which some of these rights are asked for on the keys themselves.
-inline constexpr std::string_view permitPermissions =
     "+@connection +info +set +get +incr +del +pexpire +pttl +time +eval +evalsha +scan +wait +exists +zadd "
     "+zrange +zrem +zscore +hget +hset +hdel, on its keys and {KEY}:lockkeeper:*";
 

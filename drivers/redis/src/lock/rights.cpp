@@ -1,0 +1,42 @@
+#include "lock/rights.h"
+
+#include <array>
+#include <string>
+
+#include "scripts.h"
+#include "store/companion_key.h"
+
+namespace lockkeeper::redis {
+
+void Rights::ask(std::string_view key, Instant deadline) {
+  static const Script& script = *new Script(scripts::missing_rights);
+  const ComposedText own = companionKey(key, "rights");
+  const ComposedText counter = companionKey(key, "fence");
+  const ComposedText order = companionKey(key, "queue");
+  const ComposedText waiters = companionKey(key, "waiters");
+  const std::array<std::string_view, 5> keys = {own, key, counter, order, waiters};
+  Request wire;
+  script.addTo(wire, Script::By::text, keys, {});
+  try {
+    store_.execute(wire, deadline);
+  } catch (const OutcomeUnknown& error) {
+    throw StoreUnavailable(std::string(error.what()) + "; the claim was not sent");
+  }
+  const Reply& reply = wire.reply(0);
+  // What keeps a server from answering now keeps it from granting the claim: that says so.
+  if (reply.kind == ReplyKind::error && !isError(reply, "NOPERM")) return;
+  std::string missing;
+  if (reply.kind == ReplyKind::error) {
+    const bool mayRun = reply.text.find("permissions to run") == std::string::npos;
+    missing = mayRun ? "the key or those beside it" : "+eval";
+  } else if (reply.kind != ReplyKind::array) {
+    store_.unexpected(wire);
+  }
+  for (const Reply& each : reply.items) missing.append(missing.empty() ? "" : " ").append(each.text);
+  complete_ = missing.empty();
+  if (missing.empty()) return;
+  throw ConfigError(store_.name() + " does not permit " + missing + "; locks need " +
+                    std::string(queuePermissions));
+}
+
+}  // namespace lockkeeper::redis
