@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "lockkeeper/redis/cluster_driver.h"
 #include "lockkeeper/redis/cluster_options.h"
 #include "lockkeeper/redis/legacy_driver.h"
 #include "lockkeeper/redis/legacy_options.h"
@@ -30,11 +29,11 @@ void use(StoreRegistry& registry) {
 
   registry.add("redis+cluster",
                [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<LockDriver> {
-                 return std::make_shared<ClusterDriver>(ClusterOptions::fromUri(uri), environment);
+                 return std::make_shared<RedisDriver>(ClusterOptions::fromUri(uri), environment);
                });
   registry.addValues("redis+cluster",
                      [](const StoreUri& uri, const Environment& environment) -> std::shared_ptr<ValueStore> {
-                       return std::make_shared<ClusterValues>(ClusterOptions::fromUri(uri), environment);
+                       return std::make_shared<RedisValues>(ClusterOptions::fromUri(uri), environment);
                      });
 
   registry.addComposition("redlock",

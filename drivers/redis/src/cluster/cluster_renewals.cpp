@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "cluster/journey.h"
-#include "lock/node_calls.h"
 #include "store/companion_key.h"
 
 namespace lockkeeper::redis {
@@ -81,7 +80,7 @@ ClusterRenewals::Groups ClusterRenewals::Round::groupsOf(std::span<Renewal> rene
   Groups groups;
   for (Renewal& each : renewals) {
     try {
-      const Topology::Route route = owner_.topology_.route(hashSlot(each.claim.key), deadline_);
+      const ClusterMap::Route route = owner_.map_.route(hashSlot(each.claim.key), deadline_);
       groups[{route.master, false}].push_back(&each);
     } catch (const Error& error) {
       setCause(each, RenewOutcome::unavailable, error.what());
@@ -147,8 +146,8 @@ std::vector<std::optional<Redirect>> ClusterRenewals::Round::ask(const Stop& sto
     calls.push_back({.claim = each->claim, .ttl = each->ttl, .atLeast = each->atLeast});
   }
   std::vector<std::optional<Redirect>> redirects(group.size());
-  const std::shared_ptr<RedisDriver> node = owner_.nodes_.of(stop.first, stop.second);
-  capability<NodeCalls>(*node)->renew(calls, redirects, deadline_);
+  const std::shared_ptr<LockNode> node = owner_.nodes_.of(stop.first, stop.second);
+  node->renew(calls, redirects, deadline_);
   for (std::size_t index = 0; index < group.size(); ++index) {
     Renewal& each = *group[index];
     each.outcome = calls[index].outcome;
@@ -175,19 +174,19 @@ void ClusterRenewals::Round::tell(const Renewal& renewal) {
 std::optional<ClusterRenewals::Stop> ClusterRenewals::onward(const Stop& stop, const Renewal& renewal,
                                                              const std::optional<Redirect>& redirect,
                                                              Instant deadline) {
-  Topology::Route route{hashSlot(renewal.claim.key), stop.first};
+  ClusterMap::Route route{hashSlot(renewal.claim.key), stop.first};
   if (redirect && (redirect->kind == Redirect::Kind::moved || redirect->kind == Redirect::Kind::ask)) {
     NodeAddress to = redirect->to;
     if (to.host.empty()) to.host = stop.first.host;
     const bool isOnItsWay = redirect->kind == Redirect::Kind::ask;
-    if (!isOnItsWay) topology_.moved(route, to);
+    if (!isOnItsWay) map_.moved(route, to);
     return Stop{to, isOnItsWay};
   }
   if (renewal.outcome == RenewOutcome::unknown || redirect) {
-    topology_.suspect(route);
+    map_.suspect(route);
     return std::nullopt;
   }
-  if (!topology_.reconsider(route, deadline)) return std::nullopt;
+  if (!map_.reconsider(route, deadline)) return std::nullopt;
   return Stop{route.master, false};
 }
 

@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include "cluster/node_parts.h"
-#include "lockkeeper/redis/redis_driver.h"
+#include "cluster/topology.h"
+#include "lock/lock_node.h"
 
 namespace lockkeeper::redis {
 
 /// Renews leases at all masters that have them. Thread-safe.
 class ClusterRenewals {
  public:
-  ClusterRenewals(Topology& topology, NodeParts<RedisDriver>& nodes) : topology_(topology), nodes_(nodes) {}
+  explicit ClusterRenewals(Topology<LockNode>& nodes) : map_(nodes.map()), nodes_(nodes) {}
 
   /// As LockDriver::renew(). The nodes are asked at the same time, on threads that end with the call; what
   /// one has answered is told at once, whatever becomes of those that it has sent elsewhere.
@@ -30,8 +30,8 @@ class ClusterRenewals {
   std::optional<Stop> onward(const Stop& stop, const Renewal& renewal,
                              const std::optional<Redirect>& redirect, Instant deadline);
 
-  Topology& topology_;
-  NodeParts<RedisDriver>& nodes_;
+  ClusterMap& map_;
+  Topology<LockNode>& nodes_;
 };
 
 }  // namespace lockkeeper::redis

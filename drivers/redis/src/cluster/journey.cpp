@@ -4,11 +4,8 @@
 
 namespace lockkeeper::redis {
 
-Journey::Journey(Topology& topology, std::uint16_t slot, Instant deadline)
-    : topology_(topology),
-      route_(topology.route(slot, deadline)),
-      deadline_(deadline),
-      node_(route_.master) {}
+Journey::Journey(ClusterMap& map, std::uint16_t slot, Instant deadline)
+    : map_(map), route_(map.route(slot, deadline)), deadline_(deadline), node_(route_.master) {}
 
 void Journey::follow(const Error& error) {
   if (++hops_ > mostHops) giveUp(error);
@@ -17,10 +14,10 @@ void Journey::follow(const Error& error) {
   }
   if (error.code() != ErrorCode::storeUnavailable) {
     // Also for a wrong set-up: somebody else may have the address of a former master.
-    topology_.suspect(route_);
+    map_.suspect(route_);
     throw;
   }
-  if (!topology_.reconsider(route_, deadline_)) giveUp(error);
+  if (!map_.reconsider(route_, deadline_)) giveUp(error);
   node_ = route_.master;
   importing_ = false;
 }
@@ -30,7 +27,7 @@ void Journey::redirect(const Redirect& redirect) {
   if (to.host.empty()) to.host = node_.host;
   switch (redirect.kind) {
     case Redirect::Kind::moved:
-      topology_.moved(route_, to);
+      map_.moved(route_, to);
       route_.master = node_ = to;
       importing_ = false;
       return;
@@ -39,7 +36,7 @@ void Journey::redirect(const Redirect& redirect) {
       importing_ = true;
       return;
     case Redirect::Kind::down:
-      topology_.suspect(route_);
+      map_.suspect(route_);
       throw;
     case Redirect::Kind::tryAgain:
       throw;
@@ -49,10 +46,10 @@ void Journey::redirect(const Redirect& redirect) {
 // An address that the application has not written may be one that only the cluster itself can reach.
 void Journey::giveUp(const Error& error) const {
   std::string text = error.what();
-  if (!topology_.isSeed(node_) && text.find("cannot be reached") != std::string::npos) {
+  if (!map_.isSeed(node_) && text.find("cannot be reached") != std::string::npos) {
     text += "; the cluster announces this address for slot " + std::to_string(route_.slot);
   }
-  if (const std::string why = topology_.failure(); !why.empty()) text += "; " + why;
+  if (const std::string why = map_.failure(); !why.empty()) text += "; " + why;
   throw StoreUnavailable(text);
 }
 

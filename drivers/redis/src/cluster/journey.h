@@ -3,7 +3,7 @@
 #include <chrono>
 #include <memory>
 
-#include "cluster/topology/topology.h"
+#include "cluster/map/cluster_map.h"
 #include "lockkeeper/error.h"
 
 namespace lockkeeper::redis {
@@ -17,8 +17,8 @@ inline constexpr std::chrono::milliseconds longCall{100};
 /// One call on its way to the node that has its slot. One thread at a time.
 class Journey {
  public:
-  /// Throws as Topology::route().
-  Journey(Topology& topology, std::uint16_t slot, Instant deadline);
+  /// Throws as ClusterMap::route().
+  Journey(ClusterMap& map, std::uint16_t slot, Instant deadline);
 
   const NodeAddress& node() const { return node_; }
   /// The slot is on its way to node(), which serves it only when asked so.
@@ -39,8 +39,8 @@ class Journey {
   void redirect(const Redirect& redirect);
   [[noreturn]] void giveUp(const Error& error) const;
 
-  Topology& topology_;
-  Topology::Route route_;
+  ClusterMap& map_;
+  ClusterMap::Route route_;
   Instant deadline_;
   NodeAddress node_;
   bool importing_ = false;

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "lock/node_calls.h"
+#include "lock/claims_under_way.h"
 #include "store/companion_key.h"
 
 namespace lockkeeper::redis {
@@ -17,12 +17,12 @@ namespace lockkeeper::redis {
 /// The keys of one master, by slot.
 struct SpreadClaims::Group {
   std::vector<std::vector<std::size_t>> slots{};  // the indexes of its requests
-  std::shared_ptr<RedisDriver> node{};            // lives as long as what is under way there
-  std::unique_ptr<NodeCalls::ClaimsUnderWay> underWay{};
+  std::shared_ptr<LockNode> node{};               // lives as long as what is under way there
+  std::unique_ptr<ClaimsUnderWay> underWay{};
 };
 
 /// Counts the releases that the store has answered.
-class SpreadClaims::GivenBack final : public PostListener {
+class SpreadClaims::Releases final : public PostListener {
  public:
   void answered(ReleaseOutcome /*outcome*/) noexcept override { note(true); }
   void failed(ErrorCode /*code*/, std::string_view /*text*/) noexcept override { note(false); }
@@ -86,7 +86,7 @@ std::vector<AcquireResult> SpreadClaims::acquire(std::span<const AcquireRequest>
   for (std::size_t i = results.size(); i < requests.size(); ++i) {
     if (outcomes[i] && std::holds_alternative<Granted>(*outcomes[i])) outOfOrder.push_back(requests[i].claim);
   }
-  giveBack(outOfOrder);
+  release(outOfOrder);
   return results;
 }
 
@@ -96,7 +96,7 @@ std::vector<SpreadClaims::Group> SpreadClaims::send(std::span<const AcquireReque
   try {
     for (std::size_t i = 0; i < requests.size(); ++i) {
       const std::uint16_t slot = hashSlot(requests[i].claim.key);
-      masters[topology_.route(slot, requests[i].deadline).master][slot].push_back(i);
+      masters[map_.route(slot, requests[i].deadline).master][slot].push_back(i);
     }
   } catch (const StoreUnavailable&) {
     return sent;
@@ -110,7 +110,7 @@ std::vector<SpreadClaims::Group> SpreadClaims::send(std::span<const AcquireReque
       group.slots.push_back(std::move(indexes));
     }
     try {
-      group.underWay = capability<NodeCalls>(*group.node)->sendInOrder(std::move(claims));
+      group.underWay = group.node->sendInOrder(std::move(claims));
       sent.push_back(std::move(group));
     } catch (const StoreUnavailable&) {
       // Nothing was sent to it.
@@ -119,33 +119,30 @@ std::vector<SpreadClaims::Group> SpreadClaims::send(std::span<const AcquireReque
   return sent;
 }
 
-void SpreadClaims::giveBack(std::span<const Claim> claims) {
+void SpreadClaims::release(std::span<const Claim> claims) {
   if (claims.empty()) return;
   const Instant deadline = saturatingAdd(clock_.now(), ioTimeout_);
-  const auto given = std::make_shared<GivenBack>();
-  std::set<const RedisDriver*> asked;
+  const auto releases = std::make_shared<Releases>();
+  std::set<const LockNode*> asked;
   try {
     for (const Claim& each : claims) {
-      const std::uint16_t slot = hashSlot(each.key);
-      const auto route = topology_.knownRoute(slot);
-      const bool posted = route && nodes_.post(route->master, [&](RedisDriver& node) {
+      const bool posted = nodes_.post(each.key, [&](LockNode& node) {
         asked.insert(&node);
-        return node.postRelease(each, given);
+        return node.postRelease(each, releases);
       });
       if (posted) continue;
-      nodes_.at(slot, deadline, [&](RedisDriver& node) { (void)node.release(each, deadline); });
-      given->answered(ReleaseOutcome::released);
+      nodes_.at(each.key, deadline, [&](LockNode& node) { (void)node.release(each, deadline); });
+      releases->answered(ReleaseOutcome::released);
     }
   } catch (const Error& error) {
     if (error.code() == ErrorCode::config) throw;
     throw WithdrawalUnknown(std::string(error.what()) + "; keys behind a busy one were not given back");
   }
-  for (const auto& node : nodes_.all()) {
+  for (const auto& node : nodes_.used()) {
     if (asked.contains(node.get())) node->awaitPosted(deadline);
   }
-  if (!given->all(claims.size(), clock_, deadline)) {
-    throw WithdrawalUnknown(topology_.name() +
-                            ": it is not known whether keys behind a busy one were given back");
+  if (!releases->all(claims.size(), clock_, deadline)) {
+    throw WithdrawalUnknown(map_.name() + ": it is not known whether keys behind a busy one were given back");
   }
 }
 

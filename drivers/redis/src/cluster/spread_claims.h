@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "cluster/node_parts.h"
-#include "lockkeeper/redis/redis_driver.h"
+#include "cluster/topology.h"
+#include "lock/lock_node.h"
 
 namespace lockkeeper::redis {
 
@@ -15,9 +15,8 @@ namespace lockkeeper::redis {
 /// They are given back before the outcome is told: nobody waits for a key while it has one behind that.
 class SpreadClaims {
  public:
-  SpreadClaims(Topology& topology, NodeParts<RedisDriver>& nodes, std::chrono::milliseconds ioTimeout,
-               Clock& clock)
-      : topology_(topology), nodes_(nodes), ioTimeout_(ioTimeout), clock_(clock) {}
+  SpreadClaims(Topology<LockNode>& nodes, std::chrono::milliseconds ioTimeout, Clock& clock)
+      : map_(nodes.map()), nodes_(nodes), ioTimeout_(ioTimeout), clock_(clock) {}
 
   /// As Batchable::acquireInOrder(), but it does not go on, nor throw, where a master is unavailable or
   /// another one has the slot by now: then the results, which may be none, end before its first key.
@@ -25,13 +24,13 @@ class SpreadClaims {
 
  private:
   struct Group;
-  class GivenBack;
+  class Releases;
 
   std::vector<Group> send(std::span<const AcquireRequest> requests);
-  void giveBack(std::span<const Claim> claims);
+  void release(std::span<const Claim> claims);
 
-  Topology& topology_;
-  NodeParts<RedisDriver>& nodes_;
+  ClusterMap& map_;
+  Topology<LockNode>& nodes_;
   const std::chrono::milliseconds ioTimeout_;
   Clock& clock_;
 };

@@ -110,7 +110,7 @@ WaitQueue::WaitQueue(RedisStore& store)
 
 AcquireResult WaitQueue::wait(const AcquireRequest& request, std::string_view value, Instant until,
                               const std::stop_token& stop, std::string& ticket, Request& wire) {
-  if (stop.stop_requested()) return Busy{};
+  if (ticket.empty() && stop.stop_requested()) return Busy{};
   const Place place(request.claim, value);
   Subscription::Waiter waiter(subscription_, hashSlot(request.claim.key));
   bool told = true;  // to look

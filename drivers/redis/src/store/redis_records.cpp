@@ -28,78 +28,77 @@ const Script& replaceScript() {
   return script;
 }
 
-}  // namespace
-
-RedisRecords::RedisRecords(RedisOptions options, Environment environment)
-    : store_(std::move(options), std::move(environment)) {}
-
-std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::string_view name,
-                                              std::string_view text,
-                                              std::optional<std::chrono::milliseconds> keep,
-                                              Instant deadline) {
-  store_.forkGuard.check();
-  const std::string key = tableKey(table);
-  const std::string length = std::to_string(keep ? keep->count() : 0);
-  const std::array<std::string_view, 1> keys = {key};
-  const std::array<std::string_view, 3> arguments = {name, text, length};
-  Request wire;
-  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    recordsScript().addTo(call, by, keys, arguments);
+// Runs a script on the table's key. Throws for an error that the server answers.
+void run(const Script& script, RedisStore& store, std::string_view key,
+         std::span<const std::string_view> arguments, Request& wire, Instant deadline) {
+  store.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
+    script.addTo(call, by, std::array{key}, arguments);
   });
-  return recordsIn(wire);
+  const Reply& reply = wire.reply(0);
+  if (reply.kind == ReplyKind::error) store.refuse(reply, recordPermissions);
 }
 
-std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
-  store_.forkGuard.check();
-  const std::string key = tableKey(table);
-  const std::array<std::string_view, 1> keys = {key};
-  Request wire;
-  store_.executeScripts(wire, deadline,
-                        [&](Request& call, Script::By by) { recordsScript().addTo(call, by, keys, {}); });
-  return recordsIn(wire);
-}
-
-bool RedisRecords::replace(std::string_view table, std::string_view name,
-                           const std::optional<std::string>& expected, std::string_view text,
-                           const KnownRecords& known, Instant deadline) {
-  store_.forkGuard.check();
-  const std::string key = tableKey(table);
-  const std::array<std::string_view, 1> keys = {key};
-  std::vector<std::string_view> arguments = {name, text, expected ? "1" : "0",
-                                             expected ? *expected : std::string_view()};
-  if (!known.prefix.empty()) {
-    arguments.push_back(known.prefix);
-    arguments.insert(arguments.end(), known.names.begin(), known.names.end());
-  }
-  Request wire;
-  store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
-    replaceScript().addTo(call, by, keys, arguments);
-  });
-  answer(wire);
-  return store_.flagOf(wire);
-}
-
-const Reply& RedisRecords::answer(const Request& request) {
-  const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) store_.refuse(reply, recordPermissions);
-  return reply;
-}
-
-std::vector<SharedRecord> RedisRecords::recordsIn(const Request& request) {
-  const Reply& reply = answer(request);
-  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) {
-    store_.unexpected(request);
-  }
+std::vector<SharedRecord> recordsIn(RedisStore& store, const Request& wire) {
+  const Reply& reply = wire.reply(0);
+  if (reply.kind != ReplyKind::array || reply.items.size() % repliesPerRecord != 0) store.unexpected(wire);
   std::vector<SharedRecord> all;
   for (std::size_t i = 0; i < reply.items.size(); i += repliesPerRecord) {
     for (const std::size_t number : {i + 1, i + 3}) {
-      if (reply.items[number].kind != ReplyKind::integer) store_.unexpected(request);
+      if (reply.items[number].kind != ReplyKind::integer) store.unexpected(wire);
     }
     all.push_back({reply.items[i].text, reply.items[i + 2].text,
                    std::chrono::milliseconds(reply.items[i + 1].integer),
                    static_cast<std::uint64_t>(reply.items[i + 3].integer)});
   }
   return all;
+}
+
+}  // namespace
+
+RedisRecords::RedisRecords(std::shared_ptr<ClusterMap> map, const RedisOptions& options,
+                           const Environment& environment)
+    : servers_(std::move(map), options, [environment](const RedisOptions& server) {
+        return std::make_shared<RedisStore>(server, environment);
+      }) {}
+
+std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::string_view name,
+                                              std::string_view text,
+                                              std::optional<std::chrono::milliseconds> keep,
+                                              Instant deadline) {
+  const std::string length = std::to_string(keep ? keep->count() : 0);
+  return ask(table, std::array<std::string_view, 3>{name, text, length}, deadline);
+}
+
+std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
+  return ask(table, {}, deadline);
+}
+
+std::vector<SharedRecord> RedisRecords::ask(std::string_view table, Arguments arguments, Instant deadline) {
+  forkGuard_.check();
+  const std::string key = tableKey(table);
+  return servers_.at(key, deadline, [&](RedisStore& store) {
+    Request wire;
+    run(recordsScript(), store, key, arguments, wire, deadline);
+    return recordsIn(store, wire);
+  });
+}
+
+bool RedisRecords::replace(std::string_view table, std::string_view name,
+                           const std::optional<std::string>& expected, std::string_view text,
+                           const KnownRecords& known, Instant deadline) {
+  forkGuard_.check();
+  const std::string key = tableKey(table);
+  std::vector<std::string_view> arguments = {name, text, expected ? "1" : "0",
+                                             expected ? *expected : std::string_view()};
+  if (!known.prefix.empty()) {
+    arguments.push_back(known.prefix);
+    arguments.insert(arguments.end(), known.names.begin(), known.names.end());
+  }
+  return servers_.at(key, deadline, [&](RedisStore& store) {
+    Request wire;
+    run(replaceScript(), store, key, arguments, wire, deadline);
+    return store.flagOf(wire);
+  });
 }
 
 }  // namespace lockkeeper::redis

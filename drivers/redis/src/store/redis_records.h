@@ -1,15 +1,21 @@
 #pragma once
 
+#include <memory>
+
+#include "cluster/topology.h"
+#include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/store/shared_records.h"
 #include "store/redis_store.h"
 
 namespace lockkeeper::redis {
 
-/// The shared records of one server. A table is a hash under a name that no lock may have. It has a
-/// connection of its own, made by the first call, so that heartbeats do not wait behind locks. Thread-safe.
+/// The shared records of a store. A table is a hash under a name that no lock may have. Each server has a
+/// connection of its own for them, made by the first call, so that heartbeats do not wait behind locks.
+/// Thread-safe.
 class RedisRecords final : public SharedRecords {
  public:
-  RedisRecords(RedisOptions options, Environment environment);
+  /// As Topology.
+  RedisRecords(std::shared_ptr<ClusterMap> map, const RedisOptions& options, const Environment& environment);
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
@@ -18,10 +24,12 @@ class RedisRecords final : public SharedRecords {
                std::string_view text, const KnownRecords& known, Instant deadline) override;
 
  private:
-  const Reply& answer(const Request& request);
-  std::vector<SharedRecord> recordsIn(const Request& request);
+  using Arguments = std::span<const std::string_view>;
 
-  RedisStore store_;
+  std::vector<SharedRecord> ask(std::string_view table, Arguments arguments, Instant deadline);
+
+  const ForkGuard forkGuard_;
+  Topology<RedisStore> servers_;
 };
 
 }  // namespace lockkeeper::redis

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/topology/slot_map.h"
+#include "cluster/map/slot_map.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/redis/redis_options.h"
 

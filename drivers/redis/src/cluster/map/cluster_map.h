@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/topology/node_views.h"
+#include "cluster/map/node_views.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/cluster_options.h"
 
@@ -22,7 +22,7 @@ namespace lockkeeper::redis {
 /// slot no longer: by the caller who needs it, one at a time, with pauses of 50 to 500 ms, so that a crowd of
 /// callers in an outage costs the cluster no more than one. Who was in such a hurry that it failed delays
 /// nobody who has twice the time. No thread of its own. Thread-safe.
-class Topology {
+class ClusterMap {
  public:
   struct Route {
     std::uint16_t slot = 0;
@@ -31,9 +31,9 @@ class Topology {
 
   /// `onNewMaster` is called when a node has become a master with slots, before any call is sent there: it
   /// may be a replica that has taken over. Slots that go from one master to another one bring their keys
-  /// along. It must not block, and must not call the topology.
-  Topology(const ClusterOptions& options, const Environment& environment,
-           std::function<void()> onNewMaster = {});
+  /// along. It must not block, and must not call the map.
+  ClusterMap(const ClusterOptions& options, const Environment& environment,
+             std::function<void()> onNewMaster = {});
 
   /// The slot's master. Asks the nodes when that is not known, or was suspect()ed. Throws StoreUnavailable
   /// when no node tells until `deadline`, or the slot has no master; ConfigError for nodes that are of no

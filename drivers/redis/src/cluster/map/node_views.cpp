@@ -1,4 +1,4 @@
-#include "cluster/topology/node_views.h"
+#include "cluster/map/node_views.h"
 
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cluster/topology/topology.h"
+#include "cluster/map/cluster_map.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,8 +36,8 @@ bool servesNothing(const NodeView& view) { return view.map.masters().empty(); }
 
 }  // namespace
 
-Topology::Topology(const ClusterOptions& options, const Environment& environment,
-                   std::function<void()> onNewMaster)
+ClusterMap::ClusterMap(const ClusterOptions& options, const Environment& environment,
+                       std::function<void()> onNewMaster)
     : node_(options.node),
       environment_(environment),
       clock_(*environment_.clock),
@@ -47,7 +47,7 @@ Topology::Topology(const ClusterOptions& options, const Environment& environment
   for (const ClusterOptions::Seed& seed : options.seeds) seeds_.insert({seed.host, seed.port});
 }
 
-Topology::Route Topology::route(std::uint16_t slot, Instant deadline) {
+ClusterMap::Route ClusterMap::route(std::uint16_t slot, Instant deadline) {
   Lock lock(mutex_);
   load(lock, deadline);
   const NodeAddress* master = map_->master(slot);
@@ -61,14 +61,14 @@ Topology::Route Topology::route(std::uint16_t slot, Instant deadline) {
   return {slot, *master};
 }
 
-std::optional<Topology::Route> Topology::knownRoute(std::uint16_t slot) const {
+std::optional<ClusterMap::Route> ClusterMap::knownRoute(std::uint16_t slot) const {
   const Lock lock(mutex_);
   const NodeAddress* const master = map_ ? map_->master(slot) : nullptr;
   if (master == nullptr) return std::nullopt;
   return Route{slot, *master};
 }
 
-std::vector<NodeAddress> Topology::masters(Instant deadline) {
+std::vector<NodeAddress> ClusterMap::masters(Instant deadline) {
   Lock lock(mutex_);
   load(lock, deadline);
   // A node that has got its first slot is nobody's former master: no call would ever find it missing.
@@ -76,7 +76,7 @@ std::vector<NodeAddress> Topology::masters(Instant deadline) {
   return {map_->masters().begin(), map_->masters().end()};
 }
 
-void Topology::moved(const Route& route, const NodeAddress& to) {
+void ClusterMap::moved(const Route& route, const NodeAddress& to) {
   const Lock lock(mutex_);
   if (!map_ || to == route.master) return;
   // Other slots have probably moved, too.
@@ -88,12 +88,12 @@ void Topology::moved(const Route& route, const NodeAddress& to) {
   mastersChanged(before);
 }
 
-void Topology::suspect(const Route& route) {
+void ClusterMap::suspect(const Route& route) {
   const Lock lock(mutex_);
   suspects_.insert(route.master);
 }
 
-bool Topology::reconsider(Route& route, Instant deadline) {
+bool ClusterMap::reconsider(Route& route, Instant deadline) {
   Lock lock(mutex_);
   suspects_.insert(route.master);
   const auto isElsewhere = [&] {
@@ -107,12 +107,12 @@ bool Topology::reconsider(Route& route, Instant deadline) {
   return true;
 }
 
-std::uint64_t Topology::version() const {
+std::uint64_t ClusterMap::version() const {
   const Lock lock(mutex_);
   return version_;
 }
 
-std::string Topology::failure() const {
+std::string ClusterMap::failure() const {
   const Lock lock(mutex_);
   try {
     if (failure_) std::rethrow_exception(failure_);
@@ -122,13 +122,13 @@ std::string Topology::failure() const {
   return {};
 }
 
-bool Topology::isMaster(const NodeAddress& node) const {
+bool ClusterMap::isMaster(const NodeAddress& node) const {
   const Lock lock(mutex_);
   return map_ && map_->masters().contains(node);
 }
 
 // Returns when there is a map. All that come while the nodes are asked for the first one share its failure.
-void Topology::load(Lock& lock, Instant deadline) {
+void ClusterMap::load(Lock& lock, Instant deadline) {
   while (!map_ && learn(lock, deadline)) {
   }
   if (map_) return;
@@ -139,7 +139,7 @@ void Topology::load(Lock& lock, Instant deadline) {
 }
 
 // Asks the nodes, or waits for the one who does. False when they were asked just now, or no time is left.
-bool Topology::learn(Lock& lock, Instant deadline) {
+bool ClusterMap::learn(Lock& lock, Instant deadline) {
   if (mayRefresh(deadline)) {
     refresh(lock, deadline);
     return true;
@@ -149,14 +149,14 @@ bool Topology::learn(Lock& lock, Instant deadline) {
   return true;
 }
 
-bool Topology::mayRefresh(Instant deadline) const {
+bool ClusterMap::mayRefresh(Instant deadline) const {
   const Instant now = clock_.now();
   if (refreshing_ || now >= deadline) return false;
   return now >= nextRefresh_ || (hurry_ && deadline - now >= muchMore * *hurry_);
 }
 
 // Asks the nodes, without the mutex.
-void Topology::refresh(Lock& lock, Instant deadline) {
+void ClusterMap::refresh(Lock& lock, Instant deadline) {
   refreshing_ = true;
   const Instant began = clock_.now();
   const bool isFirst = !map_;
@@ -188,7 +188,7 @@ void Topology::refresh(Lock& lock, Instant deadline) {
 }
 
 // Groups of nodes, to be asked one group after the other.
-std::vector<std::vector<NodeAddress>> Topology::whomToAsk() const {
+std::vector<std::vector<NodeAddress>> ClusterMap::whomToAsk() const {
   std::vector<NodeAddress> seeds(seeds_.begin(), seeds_.end());
   if (!map_) return {std::move(seeds)};
   std::vector<NodeAddress> trusted;
@@ -215,8 +215,8 @@ std::vector<std::vector<NodeAddress>> Topology::whomToAsk() const {
   return groups;
 }
 
-NodeViews Topology::ask(const std::vector<std::vector<NodeAddress>>& groups, bool isFirst,
-                        Instant deadline) const {
+NodeViews ClusterMap::ask(const std::vector<std::vector<NodeAddress>>& groups, bool isFirst,
+                          Instant deadline) const {
   if (isFirst) {
     return askNodes(groups.front(), firstPatience, node_, environment_, deadline);
   }
@@ -231,7 +231,7 @@ NodeViews Topology::ask(const std::vector<std::vector<NodeAddress>>& groups, boo
 }
 
 // A node that is set up wrongly must not hide what the others know.
-NodeViews Topology::askEach(const std::vector<NodeAddress>& nodes, Instant deadline) const {
+NodeViews ClusterMap::askEach(const std::vector<NodeAddress>& nodes, Instant deadline) const {
   try {
     return askNodes(nodes, patience, node_, environment_, deadline);
   } catch (const ConfigError& fault) {
@@ -246,7 +246,7 @@ NodeViews Topology::askEach(const std::vector<NodeAddress>& nodes, Instant deadl
 }
 
 // The newest view. Throws when there is none of a cluster that serves slots, or of the right one.
-NodeView Topology::best(NodeViews found) const {
+NodeView ClusterMap::best(NodeViews found) const {
   if (found.views.empty()) throw StoreUnavailable(name_ + ": no node can be reached: " + found.failure);
   const NodeView first = found.views.front();
   std::erase_if(found.views, servesNothing);
@@ -273,7 +273,7 @@ NodeView Topology::best(NodeViews found) const {
 }
 
 // Returns what has changed, in words for people.
-std::string Topology::adopt(NodeView view) {
+std::string ClusterMap::adopt(NodeView view) {
   suspects_.clear();
   // A node that is cut off, or has not heard of it yet, does not take back what others have told.
   if (map_ && view.epoch < epoch_) return {};
@@ -288,7 +288,7 @@ std::string Topology::adopt(NodeView view) {
   return change;
 }
 
-void Topology::mastersChanged(const std::set<NodeAddress>& before) {
+void ClusterMap::mastersChanged(const std::set<NodeAddress>& before) {
   const std::set<NodeAddress>& now = map_->masters();
   if (now == before) return;
   ++version_;
@@ -296,7 +296,7 @@ void Topology::mastersChanged(const std::set<NodeAddress>& before) {
   if (anyNew && onNewMaster_) onNewMaster_();
 }
 
-std::string Topology::changeTo(const SlotMap& map) const {
+std::string ClusterMap::changeTo(const SlotMap& map) const {
   std::set<std::string> changes;
   for (std::size_t slot = 0; slot < SlotMap::slots && changes.size() <= mostToldChanges; ++slot) {
     const NodeAddress* const before = map_->master(static_cast<std::uint16_t>(slot));

@@ -1,4 +1,4 @@
-#include "cluster/topology/slot_map.h"
+#include "cluster/map/slot_map.h"
 
 #include <algorithm>
 
