@@ -146,7 +146,7 @@ void endMeanwhile(Call&& call) {
     Gateway gateway(options, environment);
     const auto deadline = [&] { return systemClock()->now() + 10s; };
     (void)gateway.call("/first", "{}", deadline(), Effect::none);
-    gateway.leave(leftPath, "{}");
+    gateway.send(leftPath, "{}");
     while (!member.hasLeft()) std::this_thread::yield();
     clock->atLook(look, [&] { member.endLeft(); });
     call(gateway, deadline());
@@ -296,7 +296,7 @@ class EtcdNames : public ::testing::Test {
   void call() { (void)gateway.call("/path", "{}", in(10s), Effect::none); }
   /// Nothing is kept for the next call after this.
   void loseConnections() {
-    gateway.leave(leftPath, "{}");
+    gateway.send(leftPath, "{}");
     while (!member.hasLeft()) std::this_thread::yield();
     member.endLeft();
   }
@@ -316,7 +316,7 @@ TEST_F(EtcdNames, CallsEndByTheirDeadlinesWhileTheResolverHangs) {
     EXPECT_FALSE(each.answer);
     EXPECT_EQ(each.error, ErrorCode::storeUnavailable);
   }
-  gateway.leave(leftPath, "{}");
+  gateway.send(leftPath, "{}");
   (void)gateway.stream("/path", "{}", in(200ms));
   EXPECT_LT(systemClock()->now(), end);
   EXPECT_EQ(names.asked(), 1) << "one thread hangs, not one for each connection";

@@ -84,18 +84,18 @@ TEST(EtcdWakeUps, AStreamThatTellsMoreThanIsReadIsDroppedAndTheNextOneMade) {
   WakeUps wakeUps(store, lease, held);
   WakeUps::Waiter waiter(wakeUps, "/locks/key/claim", {});
   const auto hears = [&] {
-    waiter.begin();
+    waiter.watchAll();
     return waiter.wait(clock->now() + 1h, clock->now() + 1h);
   };
-  const auto live = [&] { return waiter.expect({.needed = 1}); };
-  EXPECT_EQ(hears(), WakeUps::News::look);
+  const auto live = [&] { return waiter.watch({.needed = 1}); };
+  EXPECT_EQ(hears(), WakeUps::News::changed);
   EXPECT_TRUE(live());
   ASSERT_TRUE(test::waitUntil([&] {
-    wakeUps.takeIn();
+    wakeUps.readPending();
     clock->advance(1s);
     return !live();
   }));
-  EXPECT_EQ(hears(), WakeUps::News::look);
+  EXPECT_EQ(hears(), WakeUps::News::changed);
   EXPECT_EQ(member.streams(), 2U);
 }
 

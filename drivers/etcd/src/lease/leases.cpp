@@ -63,7 +63,7 @@ void Leases::keep(std::span<KeptLease> leases, Instant deadline) {
   }
 }
 
-void Leases::end(std::int64_t id) { store_.leave("/v3/lease/revoke", idOnly(id)); }
+void Leases::end(std::int64_t id) { store_.send("/v3/lease/revoke", idOnly(id)); }
 
 void Leases::withdraw(const std::string& claim, std::int64_t id) {
   BatchedCall call{.body = idOnly(id)};
@@ -91,10 +91,10 @@ TransactionReply Leases::attach(const std::string& claim, const Lease& lease,
 
 void Leases::remember(const std::string& claim, std::int64_t id) {
   const std::lock_guard guard(mutex_);
-  keepInMind(claim, {.id = id, .age = ++lastAge_});
+  addDoubted(claim, {.id = id, .age = ++lastAge_});
 }
 
-void Leases::keepInMind(const std::string& claim, const Doubted& lease) {
+void Leases::addDoubted(const std::string& claim, const Doubted& lease) {
   if (doubted_.size() >= mostDoubted) {
     doubted_.erase(std::min_element(
         doubted_.begin(), doubted_.end(),
@@ -118,7 +118,7 @@ void Leases::endDoubted(const std::string& claim, Instant deadline) {
   store_.callAll("/v3/lease/revoke", calls, std::min(deadline, store_.oneTimeout()));
   const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
-    if (!calls[i].answer) keepInMind(claim, leases[i]);  // it may live on
+    if (!calls[i].answer) addDoubted(claim, leases[i]);  // it may live on
   }
 }
 

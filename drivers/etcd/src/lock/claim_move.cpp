@@ -11,7 +11,8 @@ constexpr int mostMoves = 4;
 
 }  // namespace
 
-bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Instant deadline) {
+bool move(EtcdStore& store, Leases& leases, const HeldClaims& held, Entry own, const Lease& lease,
+          Instant deadline) {
   for (int tries = 0; tries < mostMoves; ++tries) {
     const TransactionReply reply =
         leases.attach(own.key, lease,
@@ -19,7 +20,11 @@ bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Inst
                        .then = {put(own.key, asGranted(own.value), lease.id)},
                        .otherwise = {get(own.key)}},
                       deadline);
-    if (reply.succeeded) return true;
+    if (reply.succeeded) {
+      // A claim that is not held yet waited on a lease that others share, or on one in doubt, which is ended.
+      if (held.createdAt(own.key) == own.created) leases.end(own.lease);
+      return true;
+    }
     const auto& found = reply.found[0];
     if (found.empty() || found[0].created != own.created) {
       leases.end(lease.id);
@@ -29,6 +34,14 @@ bool move(EtcdStore& store, Leases& leases, Entry& own, const Lease& lease, Inst
   }
   leases.end(lease.id);
   throw OutcomeUnknown(store.name() + ": the claim changes again and again");
+}
+
+Granted grantAgain(EtcdStore& store, Leases& leases, const HeldClaims& held, const Entry& own,
+                   const Lease& lease, Instant deadline) {
+  if (!move(store, leases, held, own, lease, deadline)) {
+    throw OutcomeUnknown(store.name() + ": the claim was removed while it was asked for again");
+  }
+  return {lease.from, lease.length, static_cast<Fence>(own.created)};
 }
 
 }  // namespace lockkeeper::etcd

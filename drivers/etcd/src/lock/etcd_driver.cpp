@@ -22,7 +22,6 @@ class EtcdDriver::Impl : public EtcdStore {
 
   AcquireResult claim(const AcquireRequest& request);
   void hold(const std::string& key, const Token& token, const Granted& granted);
-  Granted grantAgain(Entry own, const Lease& lease, Instant deadline);
   ReleaseOutcome release(const Claim& claim, Instant deadline);
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown);
   bool breakClaim(const Entry& claim, Instant deadline);
@@ -61,7 +60,7 @@ AcquireResult EtcdDriver::acquireWaiting(const AcquireRequest& request, std::chr
 void EtcdDriver::renew(std::span<Renewal> renewals, Instant deadline) {
   impl_->forkGuard.check();
   impl_->renewals.renew(renewals, deadline);
-  impl_->queue.takeIn();
+  impl_->queue.readPending();
 }
 
 ReleaseOutcome EtcdDriver::release(const Claim& claim, Instant deadline) {
@@ -139,10 +138,11 @@ AcquireResult EtcdDriver::Impl::claim(const AcquireRequest& request) {
                                                request.deadline);
   std::optional<Granted> granted;
   if (reply.succeeded) {
-    queue.takenUp(key);
+    queue.resumed(key);
     granted = Granted{lease.from, lease.length, static_cast<Fence>(reply.revision)};
   } else if (!reply.found[0].empty() && reply.found[0][0].key == key) {
-    granted = grantAgain(reply.found[0][0], lease, request.deadline);
+    granted = grantAgain(*this, leases, held, reply.found[0][0], lease, request.deadline);
+    queue.resumed(key);
   }
   if (!granted) {
     leases.end(lease.id);
@@ -157,17 +157,6 @@ AcquireResult EtcdDriver::Impl::claim(const AcquireRequest& request) {
 void EtcdDriver::Impl::hold(const std::string& key, const Token& token, const Granted& granted) {
   held.add(key, token, static_cast<std::int64_t>(granted.fence.value_or(0)), granted.leasedFrom,
            granted.leasedFor);
-}
-
-// The claim has the lock already: it moves to the new lease.
-Granted EtcdDriver::Impl::grantAgain(Entry own, const Lease& lease, Instant deadline) {
-  if (!move(*this, leases, own, lease, deadline)) {
-    throw OutcomeUnknown(name() + ": the claim was removed while it was asked for again");
-  }
-  queue.takenUp(own.key);
-  // Otherwise it waited, on a lease that others share, or that lease was in doubt and is ended by now.
-  if (held.createdAt(own.key)) leases.end(own.lease);
-  return {lease.from, lease.length, static_cast<Fence>(own.created)};
 }
 
 // The key goes if it is still the one that was granted; its lease, which holds nothing else, afterwards. A
@@ -185,10 +174,10 @@ ReleaseOutcome EtcdDriver::Impl::release(const Claim& claim, Instant deadline) {
   const TransactionReply reply =
       execute({.compares = {ours}, .then = std::move(then), .otherwise = {get(key)}}, deadline);
   leases.endDoubted(key, deadline);
-  if (reply.succeeded || reply.found[0].empty()) queue.takenUp(key);
+  if (reply.succeeded || reply.found[0].empty()) queue.resumed(key);
   if (!reply.succeeded || reply.found[0].empty()) return ReleaseOutcome::notOwner;
   const Entry& own = reply.found[0][0];
-  // Otherwise it waited, as above.
+  // Otherwise it waited, on a lease that others share.
   if (created) leases.end(own.lease);
   const auto text = textIn(own.value);
   const bool wasHolder = claim.share ? !(text && text->waits) : reply.found[1][0].key == key;

@@ -10,7 +10,7 @@ namespace lockkeeper::etcd {
 namespace {
 
 // Two operations for each claim; a server takes 128 in one transaction unless it is told otherwise.
-constexpr std::size_t looksAtOnce = 60;
+constexpr std::size_t renewedAtOnce = 60;
 
 void setFault(Renewal& renewal, ErrorCode code, const std::string& cause) {
   renewal.outcome = code == ErrorCode::outcomeUnknown || code == ErrorCode::protocol
@@ -34,44 +34,44 @@ void setRenewed(Renewal& renewal, const Lease& lease) {
 
 }  // namespace
 
-/// What the store has of one claim.
-struct RenewalRound::Look {
+/// One claim, as the store has it.
+struct RenewalRound::Stored {
   std::string key{};  // of the claim
   Entry own{};        // without a lease: nothing is to be done
 };
 
 void RenewalRound::renew(std::span<Renewal> renewals, Instant deadline) {
-  std::vector<Look> looks(renewals.size());
+  std::vector<Stored> stored(renewals.size());
   for (std::size_t i = 0; i < renewals.size(); ++i) {
-    looks[i].key = store_.keyOf(renewals[i].claim);
+    stored[i].key = store_.keyOf(renewals[i].claim);
   }
   // Some after the others: where the store is slow, those that the time is enough for are renewed.
-  for (std::size_t from = 0; from < renewals.size(); from += looksAtOnce) {
-    const std::size_t count = std::min(looksAtOnce, renewals.size() - from);
-    renewSome(renewals.subspan(from, count), std::span(looks).subspan(from, count), deadline);
+  for (std::size_t from = 0; from < renewals.size(); from += renewedAtOnce) {
+    const std::size_t count = std::min(renewedAtOnce, renewals.size() - from);
+    renewSome(renewals.subspan(from, count), std::span(stored).subspan(from, count), deadline);
   }
 }
 
-void RenewalRound::renewSome(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline) {
+void RenewalRound::renewSome(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline) {
   try {
-    look(renewals, looks, deadline);
-    keep(renewals, looks, deadline);
+    readClaims(renewals, stored, deadline);
+    keep(renewals, stored, deadline);
   } catch (const Error& error) {
     for (Renewal& each : renewals) setFault(each, ErrorCode::storeUnavailable, error.what());
   }
   for (std::size_t i = 0; i < renewals.size(); ++i) {
-    if (renewals[i].outcome == RenewOutcome::notOwner) held_.remove(looks[i].key);
+    if (renewals[i].outcome == RenewOutcome::notOwner) held_.remove(stored[i].key);
     if (renewals[i].outcome == RenewOutcome::renewed) {
-      held_.kept(looks[i].key, renewals[i].leasedFrom, renewals[i].leasedFor);
+      held_.kept(stored[i].key, renewals[i].leasedFrom, renewals[i].leasedFor);
     }
     if (renewals[i].told) renewals[i].told(renewals[i]);
   }
 }
 
-void RenewalRound::look(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline) {
+void RenewalRound::readClaims(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline) {
   EtcdStore::Transaction wanted{.effect = Effect::none};
   for (std::size_t i = 0; i < renewals.size(); ++i) {
-    wanted.then.push_back(get(looks[i].key));
+    wanted.then.push_back(get(stored[i].key));
     // A share that is granted stays so; all of a key is the first claim's.
     const Claim& claim = renewals[i].claim;
     if (!claim.share) wanted.then.push_back(getFirst(store_.claimsOf(claim.key)));
@@ -82,28 +82,28 @@ void RenewalRound::look(std::span<Renewal> renewals, std::span<Look> looks, Inst
     const auto& own = *found++;
     const auto& first = renewals[i].claim.share ? own : *found++;
     // One that was removed and came back, by an earlier request that was late, is not the one granted.
-    const auto granted = held_.createdAt(looks[i].key);
+    const auto granted = held_.createdAt(stored[i].key);
     const bool holds = !own.empty() && !first.empty() && first[0].key == own[0].key &&
                        holdsIts(renewals[i].claim, own[0]) && own[0].lease != 0 &&
                        own[0].created == granted.value_or(own[0].created);
     renewals[i].outcome = holds ? RenewOutcome::unknown : RenewOutcome::notOwner;
-    if (holds) looks[i].own = own[0];
+    if (holds) stored[i].own = own[0];
   }
 }
 
-void RenewalRound::keep(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline) {
+void RenewalRound::keep(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline) {
   std::vector<KeptLease> leases;
-  for (const Look& each : looks) {
+  for (const Stored& each : stored) {
     if (each.own.lease != 0) leases.push_back({.id = each.own.lease});
   }
   leases_.keep(leases, deadline);
   auto kept = leases.begin();
   for (std::size_t i = 0; i < renewals.size(); ++i) {
-    if (looks[i].own.lease != 0) settle(renewals[i], looks[i], *kept++, deadline);
+    if (stored[i].own.lease != 0) settle(renewals[i], stored[i], *kept++, deadline);
   }
 }
 
-void RenewalRound::settle(Renewal& renewal, const Look& look, const KeptLease& kept, Instant deadline) {
+void RenewalRound::settle(Renewal& renewal, const Stored& stored, const KeptLease& kept, Instant deadline) {
   if (kept.error) {
     setFault(renewal, *kept.error, kept.cause);
   } else if (!kept.kept) {
@@ -111,20 +111,18 @@ void RenewalRound::settle(Renewal& renewal, const Look& look, const KeptLease& k
   } else if (leases_.fits(*kept.kept, renewal.ttl)) {
     setRenewed(renewal, *kept.kept);
   } else {
-    replaceLease(renewal, look, deadline);
+    replaceLease(renewal, stored, deadline);
   }
 }
 
-void RenewalRound::replaceLease(Renewal& renewal, const Look& look, Instant deadline) {
+void RenewalRound::replaceLease(Renewal& renewal, const Stored& stored, Instant deadline) {
   try {
     const Lease lease = leases_.grant(renewal.ttl, deadline);
-    Entry own = look.own;
-    if (!move(store_, leases_, own, lease, deadline)) {
+    if (move(store_, leases_, held_, stored.own, lease, deadline)) {
+      setRenewed(renewal, lease);
+    } else {
       renewal.outcome = RenewOutcome::notOwner;
-      return;
     }
-    if (held_.createdAt(own.key)) leases_.end(own.lease);  // otherwise it may be one that waiters share
-    setRenewed(renewal, lease);
   } catch (const Error& error) {
     setFault(renewal, error.code(), error.what());
   }

@@ -8,9 +8,9 @@
 
 namespace lockkeeper::etcd {
 
-/// Renews claims: first it looks whether each still holds its lock, since a lease outlives a key that
-/// somebody has removed, then it keeps the leases alive. A claim that asks for another ttl than its lease
-/// has gets a new lease.
+/// Renews claims. First it reads whether each still holds its lock, since a lease outlives a key that
+/// somebody has removed; then it keeps the leases alive. A claim that asks for another ttl than its lease has
+/// gets a new lease.
 class RenewalRound {
  public:
   RenewalRound(EtcdStore& store, Leases& leases, HeldClaims& held)
@@ -20,13 +20,13 @@ class RenewalRound {
   void renew(std::span<Renewal> renewals, Instant deadline);
 
  private:
-  struct Look;
+  struct Stored;
 
-  void renewSome(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline);
-  void look(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline);
-  void keep(std::span<Renewal> renewals, std::span<Look> looks, Instant deadline);
-  void settle(Renewal& renewal, const Look& look, const KeptLease& kept, Instant deadline);
-  void replaceLease(Renewal& renewal, const Look& look, Instant deadline);
+  void renewSome(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline);
+  void readClaims(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline);
+  void keep(std::span<Renewal> renewals, std::span<Stored> stored, Instant deadline);
+  void settle(Renewal& renewal, const Stored& stored, const KeptLease& kept, Instant deadline);
+  void replaceLease(Renewal& renewal, const Stored& stored, Instant deadline);
 
   EtcdStore& store_;
   Leases& leases_;

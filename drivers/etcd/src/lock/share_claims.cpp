@@ -82,7 +82,7 @@ std::optional<Granted> ShareClaims::enter(const AcquireRequest& request) {
     if (reply.found[0].empty()) store_.unexpected();
     return grantAgain(request, reply.found[0][0]);
   }
-  queue_.takenUp(key);
+  queue_.resumed(key);
   const Census census = censusIn(reply, claim, true);
   const bool fits = !census.otherLimit && census.fits(*claim.share);
   noteFull(claim.key, !fits);
@@ -121,7 +121,7 @@ ShareClaims::Census ShareClaims::censusIn(const TransactionReply& reply, const C
 }
 
 // The claim is there already: it is granted if it has its turn, and moves to a lease of its own.
-std::optional<Granted> ShareClaims::grantAgain(const AcquireRequest& request, Entry own) {
+std::optional<Granted> ShareClaims::grantAgain(const AcquireRequest& request, const Entry& own) {
   const Claim& claim = request.claim;
   const bool held = held_.createdAt(own.key) == own.created;
   if (!held) {
@@ -139,13 +139,9 @@ std::optional<Granted> ShareClaims::grantAgain(const AcquireRequest& request, En
     }
   }
   const Lease lease = leases_.grant(request.ttl, request.deadline);
-  if (!move(store_, leases_, own, lease, request.deadline)) {
-    throw OutcomeUnknown(store_.name() + ": the claim was removed while it was asked for again");
-  }
-  queue_.takenUp(own.key);
-  // Otherwise it waited, on a lease that others share, or that lease was in doubt and is ended by now.
-  if (held) leases_.end(own.lease);
-  return Granted{lease.from, lease.length, static_cast<Fence>(own.created)};
+  const Granted granted = etcd::grantAgain(store_, leases_, held_, own, lease, request.deadline);
+  queue_.resumed(own.key);
+  return granted;
 }
 
 // Those who wait are sent back by the queue; where nobody waits, it is not needed.

@@ -42,7 +42,7 @@ class ShareClaims {
   bool wasFull(std::string_view key) const;
   void noteFull(std::string_view key, bool full);
   std::optional<Granted> enter(const AcquireRequest& request);
-  std::optional<Granted> grantAgain(const AcquireRequest& request, Entry own);
+  std::optional<Granted> grantAgain(const AcquireRequest& request, const Entry& own);
   std::optional<Granted> goAhead(const AcquireRequest& request);
   bool changeLimits(std::string_view key, std::uint32_t limit, Instant deadline, bool& changed);
   bool rewrite(std::span<const LineClaim> claims, std::uint32_t limit, Instant deadline);

@@ -17,9 +17,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A waiter looks by itself after `longest` at most, and up to `spread` earlier, so that waiters do not march
-// in step.
-struct Looks {
+/// How often a waiter reads its queue without having heard of a change: after `longest`, or up to `spread`
+/// earlier, so that waiters do not do it at the same time.
+struct ReadPause {
   milliseconds longest;
   milliseconds spread;
 
@@ -28,9 +28,9 @@ struct Looks {
   }
 };
 
-// With the stream, which a gateway may have dropped without a word, and without.
-constexpr Looks lookAtTimes{milliseconds{4000}, milliseconds{1000}};
-constexpr Looks lookOften{milliseconds{250}, milliseconds{125}};
+// With the stream, which a gateway may have dropped silently, and without it.
+constexpr ReadPause pauseWithStream{milliseconds{4000}, milliseconds{1000}};
+constexpr ReadPause pauseWithoutStream{milliseconds{250}, milliseconds{125}};
 
 // Each attempt to leave but the first was beaten by a late transaction of the same claim, of which there are
 // few.
@@ -106,26 +106,26 @@ AcquireResult ClaimQueue::enterAndWait(const AcquireRequest& request, Instant un
     return Busy{};
   } catch (const StoreUnavailable& error) {
     if (place.created == 0) throw;
-    waitingLease_.leftBehind(place.key, place.lease);
+    waitingLease_.abandoned(place.key, place.lease);
     throw OutcomeUnknown(std::string(error.what()) + "; the claim may still be in the queue");
   } catch (const Error& error) {
     // A caller who is told anything else does not ask again, nor releases the claim.
     const bool doubt = error.code() == ErrorCode::outcomeUnknown || error.code() == ErrorCode::protocol;
     if (doubt) {
-      waitingLease_.leftBehind(place.key, place.lease);
+      waitingLease_.abandoned(place.key, place.lease);
     } else {
-      leaveBehind(place);
+      abandon(place);
     }
     throw;
   } catch (...) {
-    leaveBehind(place);
+    abandon(place);
     throw;
   }
 }
 
 std::optional<Granted> ClaimQueue::waitIn(Place& place, Wait& wait) {
   WakeUps::News news = WakeUps::News::none;
-  wait.waiter.begin();
+  wait.waiter.watchAll();
   enter(place, wait.request.deadline);
   wait.entered = store_.clock().now();
   while (true) {
@@ -138,29 +138,29 @@ std::optional<Granted> ClaimQueue::waitIn(Place& place, Wait& wait) {
       changeLease(place, wait.callEnd());
     }
     if (place.waits() && place.obstacles.needed != 0) {
-      const bool live = wait.waiter.expect(place.obstacles);
-      const Looks& looks = live ? lookAtTimes : lookOften;
-      const Instant nextLook = saturatingAdd(store_.clock().now(), looks.next(*store_.environment().random));
-      news = wait.waiter.wait(std::min(nextLook, wait.until), wait.end());
+      const bool live = wait.waiter.watch(place.obstacles);
+      const ReadPause& pause = live ? pauseWithStream : pauseWithoutStream;
+      const Instant nextRead = saturatingAdd(store_.clock().now(), pause.next(*store_.environment().random));
+      news = wait.waiter.wait(std::min(nextRead, wait.until), wait.end());
     } else {
-      news = WakeUps::News::look;  // it has lost its place, or somebody has changed it
+      news = WakeUps::News::changed;  // it has lost its place, or somebody has changed it
     }
     if (wait.over()) return std::nullopt;
-    wait.waiter.begin();
+    wait.waiter.watchAll();
     if (news == WakeUps::News::enoughGone && !place.claim.share && !place.behindShare) {
       place.obstacles = {};  // most likely it is the first; otherwise confirm() says who is before it
     } else if (place.created != 0) {
-      look(place, wait.callEnd());
+      read(place, wait.callEnd());
     }
     if (place.created == 0 && !wait.over()) enter(place, wait.callEnd());
   }
 }
 
-// Who waits on a lease that this has found ended or abandoned must look.
+// When it finds that the lease has ended, or gives it up, those who wait on it must read their queues.
 std::int64_t ClaimQueue::sharedLease(Instant deadline) {
   const std::int64_t before = waitingLease_.current();
   const auto tellOthers = [&] {
-    if (before != 0 && before != waitingLease_.current()) wakeUps_.lookAll();
+    if (before != 0 && before != waitingLease_.current()) wakeUps_.wakeAll();
   };
   try {
     const std::int64_t lease = waitingLease_.id(deadline);
@@ -181,13 +181,13 @@ void ClaimQueue::enter(Place& place, Instant deadline) {
                                  place.claim.share ? firstBefore(place) : getLast(place.claims, 2)},
                         .otherwise = {get(place.key)}},
                        deadline);
-    waitingLease_.takenUp(place.key);
+    waitingLease_.resumed(place.key);
     if (reply.succeeded) {
       place.created = place.modified = reply.revision;
       place.lease = lease;
       std::vector<Entry> before = reply.found[1];
       std::erase_if(before, [&](const Entry& each) { return each.key == place.key; });
-      takeInLine(place, std::move(before), deadline);
+      updateObstacles(place, std::move(before), deadline);
       return;
     }
     if (reply.found[0].empty()) store_.unexpected();
@@ -201,18 +201,18 @@ void ClaimQueue::enter(Place& place, Instant deadline) {
     throw;
   } catch (...) {
     // The transaction may come late, when nobody waits any more: only the end of its lease makes it harmless.
-    if (waitingLease_.abandon(lease)) wakeUps_.lookAll();
+    if (waitingLease_.giveUp(lease)) wakeUps_.wakeAll();
     throw;
   }
-  look(place, deadline);
+  read(place, deadline);
 }
 
-void ClaimQueue::look(Place& place, Instant deadline) {
-  takeIn(place, store_.execute({.then = lookAt(place), .effect = Effect::none}, deadline), deadline);
+void ClaimQueue::read(Place& place, Instant deadline) {
+  update(place, store_.execute({.then = readOperations(place), .effect = Effect::none}, deadline), deadline);
 }
 
-// For takeIn().
-std::vector<std::string> ClaimQueue::lookAt(const Place& place) {
+// For update().
+std::vector<std::string> ClaimQueue::readOperations(const Place& place) {
   return {get(place.key),
           place.claim.share ? firstBefore(place) : getLast(place.claims, 1, place.created - 1)};
 }
@@ -231,12 +231,12 @@ void ClaimQueue::changeLease(Place& place, Instant deadline) {
   place.lease = lease;
   const TransactionReply reply = store_.execute({.compares = unchanged(place),
                                                  .then = {put(place.key, place.value, lease)},
-                                                 .otherwise = lookAt(place)},
+                                                 .otherwise = readOperations(place)},
                                                 deadline);
   if (reply.succeeded) {
     place.modified = reply.revision;
   } else {
-    takeIn(place, reply, deadline);
+    update(place, reply, deadline);
   }
 }
 
@@ -249,11 +249,11 @@ std::optional<Granted> ClaimQueue::confirm(Place& place, milliseconds ttl, Insta
   const TransactionReply reply = leases_.attach(place.key, lease,
                                                 {.compares = std::move(compares),
                                                  .then = {put(place.key, valueOf(place.claim), lease.id)},
-                                                 .otherwise = lookAt(place)},
+                                                 .otherwise = readOperations(place)},
                                                 deadline);
   if (reply.succeeded) return Granted{lease.from, lease.length, static_cast<Fence>(place.created)};
   leases_.end(lease.id);
-  takeIn(place, reply, deadline);
+  update(place, reply, deadline);
   return std::nullopt;
 }
 
@@ -262,17 +262,17 @@ std::vector<std::string> ClaimQueue::unchanged(const Place& place) {
   return unchangedSince(place.key, place.created, place.modified);
 }
 
-void ClaimQueue::takeIn(Place& place, const TransactionReply& reply, Instant deadline) {
+void ClaimQueue::update(Place& place, const TransactionReply& reply, Instant deadline) {
   const auto& own = reply.found[0];
   const bool there = !own.empty() && own[0].created == place.created;
   place.created = there ? place.created : 0;
   place.modified = there ? own[0].modified : 0;
   place.lease = there ? own[0].lease : 0;
-  takeInLine(place, there ? reply.found[1] : std::vector<Entry>{}, deadline);
+  updateObstacles(place, there ? reply.found[1] : std::vector<Entry>{}, deadline);
 }
 
 // `before`: of a share, the first claims before it; of any other claim, the last of them.
-void ClaimQueue::takeInLine(Place& place, std::vector<Entry> before, Instant deadline) {
+void ClaimQueue::updateObstacles(Place& place, std::vector<Entry> before, Instant deadline) {
   place.obstacles = {};
   place.toSendBack.clear();
   place.otherLimit.reset();
@@ -291,8 +291,8 @@ void ClaimQueue::takeInLine(Place& place, std::vector<Entry> before, Instant dea
   if (place.ahead && place.obstacles.needed == 0) place.toSendBack = line.waiting();
 }
 
-// From the last one on: as long as one waits before them, none of those behind it has its turn. Who comes to
-// be different meanwhile is looked at again.
+// From the last one on: as long as one waits before them, none of those behind it has its turn. When one of
+// them has changed meanwhile, the queue is read again.
 void ClaimQueue::sendBack(Place& place, Instant deadline) {
   while (!place.toSendBack.empty() && store_.clock().now() < deadline) {
     const std::size_t rest = place.toSendBack.size() - std::min(place.toSendBack.size(), mostSentBack);
@@ -305,11 +305,12 @@ void ClaimQueue::sendBack(Place& place, Instant deadline) {
       removals.push_back(remove(each.key));
     }
     const TransactionReply reply = store_.execute(
-        {.compares = std::move(compares), .then = std::move(removals), .otherwise = lookAt(place)}, deadline);
+        {.compares = std::move(compares), .then = std::move(removals), .otherwise = readOperations(place)},
+        deadline);
     if (reply.succeeded) {
       place.toSendBack.resize(rest);
     } else {
-      takeIn(place, reply, deadline);
+      update(place, reply, deadline);
     }
   }
 }
@@ -338,11 +339,11 @@ void ClaimQueue::leave(Place& place, Instant deadline) {
 }
 
 // Without waiting for the answer.
-void ClaimQueue::leaveBehind(const Place& place) noexcept {
+void ClaimQueue::abandon(const Place& place) noexcept {
   if (place.created == 0) return;
-  waitingLease_.leftBehind(place.key, place.lease);
+  waitingLease_.abandoned(place.key, place.lease);
   try {
-    store_.leave("/v3/kv/txn", transaction(unchanged(place), {remove(place.key)}, {}));
+    store_.send("/v3/kv/txn", transaction(unchanged(place), {remove(place.key)}, {}));
   } catch (const std::exception&) {  // no memory: it ends with its lease
   }
 }

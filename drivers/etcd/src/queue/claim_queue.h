@@ -40,10 +40,10 @@ class ClaimQueue {
   AcquireResult attempt(const AcquireRequest& request);
 
   /// As WakeUps.
-  void takeIn() { wakeUps_.takeIn(); }
+  void readPending() { wakeUps_.readPending(); }
 
   /// As WaitingLease.
-  void takenUp(const std::string& claim) { waitingLease_.takenUp(claim); }
+  void resumed(const std::string& claim) { waitingLease_.resumed(claim); }
 
  private:
   struct Place;
@@ -53,18 +53,18 @@ class ClaimQueue {
   std::optional<Granted> waitIn(Place& place, Wait& wait);
   std::int64_t sharedLease(Instant deadline);
   void enter(Place& place, Instant deadline);
-  void look(Place& place, Instant deadline);
+  void read(Place& place, Instant deadline);
   void changeLease(Place& place, Instant deadline);
   std::optional<Granted> confirm(Place& place, std::chrono::milliseconds ttl, Instant deadline);
-  static std::vector<std::string> lookAt(const Place& place);
+  static std::vector<std::string> readOperations(const Place& place);
   static std::string firstBefore(const Place& place);
-  void takeIn(Place& place, const TransactionReply& reply, Instant deadline);
-  void takeInLine(Place& place, std::vector<Entry> before, Instant deadline);
+  void update(Place& place, const TransactionReply& reply, Instant deadline);
+  void updateObstacles(Place& place, std::vector<Entry> before, Instant deadline);
   void sendBack(Place& place, Instant deadline);
   void checkLimit(Place& place, Instant deadline);
   static std::vector<std::string> unchanged(const Place& place);
   void leave(Place& place, Instant deadline);
-  void leaveBehind(const Place& place) noexcept;
+  void abandon(const Place& place) noexcept;
 
   EtcdStore& store_;
   Leases& leases_;

@@ -6,10 +6,10 @@ namespace lockkeeper::etcd {
 
 namespace {
 
-// What the claims of a process that has died cost the next one in the queue.
+// So long the claims of a process that has died delay the next one in the queue.
 constexpr std::chrono::seconds length{5};
 
-// Time for who has had no answer to ask again: then its claim is not left behind, and nobody has to move.
+// A caller that got no answer asks again within this time: then its claim is resumed, and nobody has to move.
 constexpr std::chrono::seconds grace{1};
 
 }  // namespace
@@ -42,7 +42,7 @@ bool WaitingLease::fresh() const { return clock_.now() < saturatingAdd(lease_.fr
 
 bool WaitingLease::overdue() const {
   const Instant now = clock_.now();
-  return std::any_of(leftBehind_.begin(), leftBehind_.end(),
+  return std::any_of(abandoned_.begin(), abandoned_.end(),
                      [&](const auto& each) { return now >= saturatingAdd(each.second, grace); });
 }
 
@@ -51,7 +51,7 @@ Instant WaitingLease::due() const {
   if (lease_.id == 0) return Instant::max();
   Instant next =
       std::max(saturatingAdd(lease_.from, lease_.length / 4), saturatingAdd(triedAt_, lease_.length / 10));
-  for (const auto& [claim, since] : leftBehind_) next = std::min(next, saturatingAdd(since, grace));
+  for (const auto& [claim, since] : abandoned_) next = std::min(next, saturatingAdd(since, grace));
   return next;
 }
 
@@ -61,7 +61,7 @@ bool WaitingLease::keep(Instant deadline) {
     const std::lock_guard guard(mutex_);
     if (lease_.id == 0) return true;
     if (overdue()) {
-      drop();
+      clear();
       return false;
     }
     one.id = lease_.id;
@@ -74,7 +74,7 @@ bool WaitingLease::keep(Instant deadline) {
   if (one.kept) {
     lease_ = *one.kept;
   } else {
-    drop();
+    clear();
   }
   return one.kept.has_value();
 }
@@ -84,31 +84,31 @@ void WaitingLease::doubt() {
   lease_.from = Instant::min();
 }
 
-bool WaitingLease::abandon(std::int64_t id) noexcept {
+bool WaitingLease::giveUp(std::int64_t id) noexcept {
   const std::lock_guard guard(mutex_);
   if (id == 0 || lease_.id != id) return false;
-  drop();
+  clear();
   return true;
 }
 
-void WaitingLease::drop() noexcept {
+void WaitingLease::clear() noexcept {
   lease_ = {};
-  leftBehind_.clear();
+  abandoned_.clear();
 }
 
-void WaitingLease::leftBehind(const std::string& claim, std::int64_t id) noexcept {
+void WaitingLease::abandoned(const std::string& claim, std::int64_t id) noexcept {
   const std::lock_guard guard(mutex_);
   if (id == 0 || lease_.id != id) return;
   try {
-    leftBehind_.emplace(claim, clock_.now());
+    abandoned_.emplace(claim, clock_.now());
   } catch (...) {  // no memory: at once, then
-    drop();
+    clear();
   }
 }
 
-void WaitingLease::takenUp(const std::string& claim) {
+void WaitingLease::resumed(const std::string& claim) {
   const std::lock_guard guard(mutex_);
-  leftBehind_.erase(claim);
+  abandoned_.erase(claim);
 }
 
 }  // namespace lockkeeper::etcd

@@ -2,13 +2,9 @@
 
 #include <Poco/Exception.h>
 #include <Poco/JSON/Array.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
 namespace lockkeeper::etcd {
@@ -36,55 +32,48 @@ std::string watchOf(const KeyRange& keys) {
 
 WakeUps::Waiter::Waiter(WakeUps& all, std::string claim, const std::stop_token& stop)
     : all_(all), claim_(std::move(claim)), stop_(stop), onStop_(stop, [this] { stopped(); }) {
-  const Lock lock(all_.mutex_);
+  const Lock lock(all_.poll_);
   all_.waiters_.emplace(rootOf(claim_), this);
 }
 
 WakeUps::Waiter::~Waiter() {
-  const Lock lock(all_.mutex_);
+  const Lock lock(all_.poll_);
   std::erase_if(all_.waiters_, [&](const auto& each) { return each.second == this; });
 }
 
-void WakeUps::Waiter::begin() {
-  const Lock lock(all_.mutex_);
+void WakeUps::Waiter::watchAll() {
+  const Lock lock(all_.poll_);
   obstacles_ = {};
   news_ = News::none;
 }
 
-bool WakeUps::Waiter::expect(const Obstacles& obstacles) {
-  const Lock lock(all_.mutex_);
+bool WakeUps::Waiter::watch(const Obstacles& obstacles) {
+  const Lock lock(all_.poll_);
   obstacles_ = obstacles;
   return all_.live_;
 }
 
 void WakeUps::Waiter::stopped() {
   if (all_.store_.forkGuard.inherited()) return;  // the one who waits is in the parent
-  const Lock lock(all_.mutex_);
+  const Lock lock(all_.poll_);
   stoppedAt_ = all_.store_.clock().now();
-  wakeUp_.notify_one();
-  all_.interruptLeader();
+  all_.poll_.wake(sleeper_);
+  all_.poll_.interrupt();
 }
 
 Instant WakeUps::Waiter::stoppedAt() const {
-  const Lock lock(all_.mutex_);
+  const Lock lock(all_.poll_);
   // The callback, in another thread, may not have come so far yet.
   const bool seen = stoppedAt_ != Instant::max() || !stop_.stop_requested();
   return seen ? stoppedAt_ : all_.store_.clock().now();
 }
 
 WakeUps::News WakeUps::Waiter::wait(Instant until, Instant end) {
-  Lock lock(all_.mutex_);
-  Clock& clock = all_.store_.clock();
-  while (news_ == News::none && !stop_.stop_requested() && clock.now() < until) {
-    if (!all_.leading_) {
-      all_.attend(lock, until, end);
-      continue;
-    }
-    all_.sleeping_.push_back(this);
-    clock.wait(lock, wakeUp_, until);
-    std::erase(all_.sleeping_, this);
-  }
-  all_.passOn();
+  Lock lock(all_.poll_);
+  const auto done = [&] {
+    return news_ != News::none || stop_.stop_requested() || all_.store_.clock().now() >= until;
+  };
+  all_.poll_.wait(lock, sleeper_, until, done, [&] { return all_.pollOnce(lock, until, end); });
   return std::exchange(news_, News::none);
 }
 
@@ -93,29 +82,23 @@ WakeUps::WakeUps(EtcdStore& store, WaitingLease& lease, HeldClaims& held)
       lease_(lease),
       held_(held),
       request_(watchOf(store.locksFrom(""))),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      backoff_(firstBackoff) {
-  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+      poll_(store.clock()),
+      backoff_(firstBackoff) {}
+
+void WakeUps::wakeAll() {
+  const Lock lock(poll_);
+  changed();
+  poll_.interrupt();
 }
 
-WakeUps::~WakeUps() { ::close(wake_); }
-
-void WakeUps::lookAll() {
-  const Lock lock(mutex_);
-  tellAll();
-  interruptLeader();
+void WakeUps::readPending() {
+  const Lock lock(poll_, std::try_to_lock);
+  if (!lock.owns() || poll_.polling() || !connection_) return;
+  if (!readStream()) drop();
 }
 
-void WakeUps::takeIn() {
-  const Lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock() || leading_ || !connection_) return;
-  if (!readOn()) drop();
-  passOn();
-}
-
-// Waits once, until `until` at most, and deals with what has come. Lets go of the mutex meanwhile.
-void WakeUps::attend(Lock& lock, Instant until, Instant end) {
-  leading_ = true;
+// Polls until `until` at most, and handles what has come. Returns when that was over. Does not throw.
+Instant WakeUps::pollOnce(Lock& lock, Instant until, Instant end) {
   if (connection_ && connection_->member() != store_.current()) drop();
   lock.unlock();
   bool broken = false;
@@ -123,20 +106,21 @@ void WakeUps::attend(Lock& lock, Instant until, Instant end) {
   try {
     leaseKept = keepLease(end);
     if (!connection_ && store_.clock().now() >= nextDial_) dial(end);
-    serve(until);
+    poll(until);
   } catch (const std::exception&) {
     broken = true;  // what is wrong with the server, its callers hear by their own requests
   }
   lock.lock();
-  leading_ = false;
-  if (!leaseKept) tellAll();
-  const bool silent = connection_ && !live_ && store_.clock().now() >= answerBy_;
-  if (!broken && connection_ && !readOn()) broken = true;
+  if (!leaseKept) changed();
+  const Instant now = store_.clock().now();
+  const bool silent = connection_ && !live_ && now >= answerBy_;
+  if (!broken && connection_ && !readStream()) broken = true;
   if (silent && !live_) {
     connection_->avoidAddress();
     store_.suspect(connection_->member());
   }
   if (broken || (silent && !live_)) drop();
+  return now;
 }
 
 bool WakeUps::keepLease(Instant end) {
@@ -152,16 +136,10 @@ void WakeUps::dial(Instant end) {
   behindSince_.reset();
 }
 
-// Blocks until there is something to do.
-void WakeUps::serve(Instant until) {
-  const Instant now = store_.clock().now();
-  std::array<pollfd, 2> polled{{{wake_, POLLIN, 0}, {-1, 0, 0}}};
+void WakeUps::poll(Instant until) {
+  std::array<pollfd, 2> polled{{{-1, 0, 0}, {-1, 0, 0}}};
   if (connection_) polled[1] = connection_->awaited();
-  until = connection_ && connection_->hasMore() ? now : untilNeeded(until);
-  if (::poll(polled.data(), polled.size(), pollTime(until, now)) > 0 && polled[0].revents != 0) {
-    std::uint64_t count = 0;
-    (void)!::read(wake_, &count, sizeof count);
-  }
+  poll_.poll(polled, connection_ && connection_->hasMore() ? Instant::min() : untilNeeded(until));
 }
 
 Instant WakeUps::untilNeeded(Instant until) const {
@@ -170,8 +148,9 @@ Instant WakeUps::untilNeeded(Instant until) const {
   return live_ ? until : std::min(until, answerBy_);
 }
 
-// Takes in what has come, as far as a caller may be kept. False when the stream is of no use any more.
-bool WakeUps::readOn() noexcept {
+// Reads what has come, but not for so long that the caller is kept. False when the stream is of no use any
+// more.
+bool WakeUps::readStream() noexcept {
   try {
     for (int pieces = 0; pieces < mostPieces; ++pieces) {
       const bool ended = connection_->advance(store_.clock(), Instant::min());
@@ -208,7 +187,7 @@ bool WakeUps::accept(const std::string& line) {
   if (result->optValue("created", false)) {
     live_ = true;
     backoff_ = firstBackoff;
-    tellAll();  // what happened before was not told
+    changed();  // what happened before was not told
   }
   const auto events = result->getArray("events");
   for (std::size_t i = 0; events && i < events->size(); ++i) {
@@ -230,8 +209,8 @@ void WakeUps::deliver(const std::string& claim, std::int64_t revision) {
 void WakeUps::Waiter::removed(const std::string& claim, std::int64_t revision) {
   if (news_ == News::enoughGone && claim != claim_) return;
   if (obstacles_.needed == 0 || claim == claim_) {
-    news_ = News::look;
-    wakeUp_.notify_one();
+    news_ = News::changed;
+    all_.poll_.wake(sleeper_);
     return;
   }
   const auto found = obstacles_.claims.find(claim);
@@ -245,29 +224,19 @@ void WakeUps::Waiter::removed(const std::string& claim, std::int64_t revision) {
   }
   obstacles_.needed = 0;
   news_ = News::enoughGone;
-  wakeUp_.notify_one();
+  all_.poll_.wake(sleeper_);
 }
 
 void WakeUps::drop() {
   connection_.reset();
-  if (std::exchange(live_, false)) tellAll();
+  if (std::exchange(live_, false)) changed();
 }
 
-void WakeUps::tellAll() {
+void WakeUps::changed() {
   for (const auto& [root, waiter] : waiters_) {
-    if (waiter->news_ == News::none) waiter->news_ = News::look;
-    waiter->wakeUp_.notify_one();
+    if (waiter->news_ == News::none) waiter->news_ = News::changed;
+    poll_.wake(waiter->sleeper_);
   }
-}
-
-void WakeUps::interruptLeader() const {
-  const std::uint64_t one = 1;
-  (void)!::write(wake_, &one, sizeof one);
-}
-
-// One of those who sleep reads from now on, unless somebody does.
-void WakeUps::passOn() {
-  if (!leading_ && !sleeping_.empty()) sleeping_.front()->wakeUp_.notify_one();
 }
 
 }  // namespace lockkeeper::etcd

@@ -1,21 +1,17 @@
 #pragma once
 
-#include <poll.h>
-
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "lease/held_claims.h"
 #include "line/claim_line.h"
 #include "lockkeeper/internal/backoff.h"
+#include "lockkeeper/stream/shared_poll.h"
 #include "queue/waiting_lease.h"
 #include "store/etcd_store.h"
 
@@ -24,7 +20,7 @@ namespace lockkeeper::etcd {
 /// The one watch stream of this process: it tells which claims are removed, and so wakes up those who wait
 /// for one, and tells of claims of our own that somebody else has removed. Made when the first one comes to
 /// wait, and again when it is lost; kept when nobody waits. There is no thread behind it: of those who wait,
-/// one reads it for all, and keeps the lease on which they wait.
+/// one reads it for all (SharedPoll), and keeps the lease on which they wait alive.
 ///
 /// A stream that tells more than is read is dropped: who waits would hear of what happened long ago. A
 /// gateway may drop it, too, so nobody waits for it without an end. Thread-safe.
@@ -33,7 +29,7 @@ class WakeUps {
   /// What a waiter has heard.
   enum class News {
     none,
-    look,        ///< Something has happened, or may have: it should look at the queue.
+    changed,     ///< The queue has changed, or may have: it should be read.
     enoughGone,  ///< As many of those before it were removed as it needs.
   };
 
@@ -46,14 +42,15 @@ class WakeUps {
     Waiter& operator=(const Waiter&) = delete;
     ~Waiter();
 
-    /// It is going to look at the queue: from now on it hears of every claim there that is removed.
-    void begin();
+    /// To be called before the queue is read: from now on it hears of every claim there that is removed.
+    void watchAll();
 
-    /// It has seen what keeps it from its turn, which is something, and needs to hear of nothing else. False
-    /// while the stream is not there.
-    bool expect(const Obstacles& obstacles);
+    /// The queue was read: it needs to hear only of `obstacles`, of which there are some. False while the
+    /// stream is not there.
+    bool watch(const Obstacles& obstacles);
 
-    /// Blocks until it is to look again, `until`, or the stop; `end` at most, which leaves time for a call.
+    /// Blocks until there is news, `until`, or the stop. Calls that this thread makes for all meanwhile end
+    /// by `end`.
     News wait(Instant until, Instant end);
 
     /// When it was told to stop; the end of time when it was not.
@@ -69,7 +66,7 @@ class WakeUps {
     const std::string claim_;
     Obstacles obstacles_;  // needed is 0: it wants to hear of everything
     News news_ = News::none;
-    std::condition_variable wakeUp_;
+    SharedPoll::Waiter sleeper_;
     const std::stop_token stop_;
     Instant stoppedAt_ = Instant::max();
     const std::stop_callback<std::function<void()>> onStop_;  // the last one: it uses the others
@@ -78,42 +75,36 @@ class WakeUps {
   WakeUps(EtcdStore& store, WaitingLease& lease, HeldClaims& held);
   WakeUps(const WakeUps&) = delete;
   WakeUps& operator=(const WakeUps&) = delete;
-  ~WakeUps();
 
-  /// Wakes up all who wait.
-  void lookAll();
+  /// Makes all who wait read their queues.
+  void wakeAll();
 
-  /// Takes in what the stream has told meanwhile, if it is there and nobody else reads it. Does not block.
-  void takeIn();
+  /// Reads what the stream has told meanwhile, if it is there and nobody else reads it. Does not block.
+  void readPending();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = SharedPoll::Lock;
 
-  void attend(Lock& lock, Instant until, Instant end);
-  void serve(Instant until);
+  Instant pollOnce(Lock& lock, Instant until, Instant end);
+  void poll(Instant until);
   bool keepLease(Instant end);
   void dial(Instant end);
   Instant untilNeeded(Instant until) const;
-  bool readOn() noexcept;
+  bool readStream() noexcept;
   bool readLines() noexcept;
   bool accept(const std::string& line);
   void deliver(const std::string& claim, std::int64_t revision);
   void drop();
-  void tellAll();
-  void interruptLeader() const;
-  void passOn();
+  void changed();
 
   EtcdStore& store_;
   WaitingLease& lease_;
   HeldClaims& held_;
   const std::string request_;
-  int wake_;  // readable: who reads must look at what has changed
 
-  std::mutex mutex_;
+  SharedPoll poll_;
   std::multimap<std::string, Waiter*, std::less<>> waiters_;  // by the root of their queue
-  std::vector<Waiter*> sleeping_;
-  bool live_ = false;  // the server has told that it watches
-  bool leading_ = false;
+  bool live_ = false;                                         // the server has told that it watches
 
   // Of the one who reads.
   std::unique_ptr<Connection> connection_;

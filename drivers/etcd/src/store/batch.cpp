@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lockkeeper/stream/shared_poll.h"
 #include "store/gateway.h"
 
 namespace lockkeeper::etcd {
@@ -53,12 +54,12 @@ class Batch {
       for (const Line& line : lines_) awaited.push_back(line.connection->awaited());
       ::poll(awaited.data(), awaited.size(), pollTime(until, time));
     }
-    const bool hadItsTime = Gateway::hadItsTime(since, until, own);
+    const bool usedItsTimeout = Gateway::usedItsTimeout(since, until, own);
     for (const Line& line : lines_) {
       fail(line, "no answer in time");
-      if (hadItsTime) line.connection->avoidAddress();
+      if (usedItsTimeout) line.connection->avoidAddress();
     }
-    suspicious_ = suspicious_ || hadItsTime;
+    suspicious_ = suspicious_ || usedItsTimeout;
   }
 
  private:
@@ -93,7 +94,7 @@ class Batch {
           take(line);
           next(line);
         }
-        if (line.call == nullptr) gateway_.giveBack(std::move(line.connection));
+        if (line.call == nullptr) gateway_.keepIdle(std::move(line.connection));
       } catch (const std::exception& broken) {  // StreamBroken, or a certificate that is not right
         fail(line, broken.what());
         suspicious_ = true;

@@ -29,7 +29,7 @@ std::unique_ptr<Connection> Gateway::takeIdle() {
   const std::lock_guard guard(mutex_);
   if (idle_.empty()) return nullptr;
   // Rather one on which no reply is awaited that would have to come first.
-  std::stable_partition(idle_.begin(), idle_.end(), [](const auto& each) { return each->hasLeftReply(); });
+  std::stable_partition(idle_.begin(), idle_.end(), [](const auto& each) { return each->hasIgnoredReply(); });
   auto taken = std::move(idle_.back());
   idle_.pop_back();
   return taken;
@@ -39,13 +39,13 @@ std::unique_ptr<Connection> Gateway::dial(std::size_t member) {
   return std::make_unique<Connection>(member, *hosts_[member], tls_, clock().now());
 }
 
-void Gateway::giveBack(std::unique_ptr<Connection> connection) {
+void Gateway::keepIdle(std::unique_ptr<Connection> connection) {
   if (connection->member() != current() || !connection->usable(clock())) return;
   const std::lock_guard guard(mutex_);
   if (idle_.size() < mostIdle) idle_.push_back(std::move(connection));
 }
 
-void Gateway::leave(std::string_view path, std::string_view body) noexcept {
+void Gateway::send(std::string_view path, std::string_view body) noexcept {
   try {
     const std::string token = knownToken();
     if (token.empty() != options_.user.empty()) return;
@@ -54,9 +54,9 @@ void Gateway::leave(std::string_view path, std::string_view body) noexcept {
     used->post(path, fieldsFor(used->member(), token), body);
     if (!used->advance(clock(), Instant::min())) {
       if (!used->allSent()) return;
-      used->leaveReply();
+      used->ignoreReply();
     }
-    giveBack(std::move(used));
+    keepIdle(std::move(used));
   } catch (const std::exception&) {
   }
 }

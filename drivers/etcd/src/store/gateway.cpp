@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lockkeeper/stream/shared_poll.h"
 #include "store/messages.h"
 
 namespace lockkeeper::etcd {
@@ -44,8 +45,8 @@ struct Gateway::LogIn {
   std::string failure{};
 };
 
-/// The attempts of one call that were in vain.
-struct Gateway::Vain {
+/// The attempts of one call that have failed.
+struct Gateway::FailedAttempts {
   std::size_t tries = 0;
   std::set<std::size_t> wronglySetUp{};  // members
 };
@@ -67,7 +68,7 @@ Answer Gateway::call(std::string_view path, std::string_view body, Instant deadl
   bool loggedInAgain = false;
   // No member has had a chance to answer.
   if (clock().now() >= deadline) throw StoreUnavailable(name_ + ": the time for the call is over");
-  Vain vain;
+  FailedAttempts failed;
   while (true) {
     const std::string token = this->token(deadline);
     Attempt last = attempt(path, body, token, deadline);
@@ -78,22 +79,22 @@ Answer Gateway::call(std::string_view path, std::string_view body, Instant deadl
       last.fault.kind = Kind::notApplied;  // the rights have changed again
       fail(last, effect);
     }
-    goOn(vain, last, effect, deadline);
+    goOn(failed, last, effect, deadline);
   }
 }
 
 // The next member is asked from now on; throws when there is nobody, or no time, left to ask.
-void Gateway::goOn(Vain& vain, Attempt last, Effect effect, Instant deadline) {
+void Gateway::goOn(FailedAttempts& failed, Attempt last, Effect effect, Instant deadline) {
   // Another member would say the same.
   if (last.fault.kind == Kind::setUp || last.fault.kind == Kind::logIn) fail(last, effect);
   if (last.suspicious) suspect(last.member);
   if (last.fault.kind == Kind::memberSetUp) {
-    vain.wronglySetUp.insert(last.member);
-    if (vain.wronglySetUp.size() == options_.members.size()) fail(last, effect);
+    failed.wronglySetUp.insert(last.member);
+    if (failed.wronglySetUp.size() == options_.members.size()) fail(last, effect);
   }
   const bool doubt = effect == Effect::perhaps && last.fault.kind == Kind::unknown;
   // One more than there are members: a connection that was kept may have ended meanwhile.
-  if (!doubt && ++vain.tries <= options_.members.size() && clock().now() < deadline) return;
+  if (!doubt && ++failed.tries <= options_.members.size() && clock().now() < deadline) return;
   // Not all members say that of themselves, so it is no ConfigError: one may answer later.
   if (last.fault.kind == Kind::memberSetUp) last.fault.kind = Kind::notApplied;
   fail(last, effect);
@@ -108,7 +109,7 @@ Gateway::Attempt Gateway::attempt(std::string_view path, std::string_view body, 
     used->post(path, fieldsFor(result.member, token), body);
     exchange(*used, deadline);
     result.answer = answerOn(*used, result.fault);
-    giveBack(std::move(used));
+    keepIdle(std::move(used));
   } catch (const StreamBroken& broken) {
     result.suspicious = dynamic_cast<const CallerOutOfTime*>(&broken) == nullptr;
     result.fault = {used && used->sent() ? Kind::unknown : Kind::notApplied, broken.what()};
@@ -163,7 +164,7 @@ void Gateway::exchange(Connection& connection, Instant deadline) const {
     }
     if (now >= until) {
       const char* const text = connected ? "no answer in time" : "no connection in time";
-      if (hadItsTime(since, until, own)) throw StreamBroken(text);
+      if (usedItsTimeout(since, until, own)) throw StreamBroken(text);
       throw CallerOutOfTime(text);
     }
     pollfd awaited = connection.awaited();
@@ -173,7 +174,7 @@ void Gateway::exchange(Connection& connection, Instant deadline) const {
 
 // Half of its time counts. With long timeouts a second does: core gives an attempt two, and would never find
 // another member otherwise.
-bool Gateway::hadItsTime(Instant since, Instant until, std::chrono::milliseconds own) {
+bool Gateway::usedItsTimeout(Instant since, Instant until, std::chrono::milliseconds own) {
   return until - since >= std::min<std::chrono::milliseconds>(own / 2, std::chrono::seconds{1});
 }
 
@@ -239,7 +240,7 @@ std::string Gateway::logInForAll(std::unique_lock<std::mutex>& lock, Instant dea
 std::string Gateway::logIn(Instant deadline) {
   const std::string body =
       R"({"name":)" + jsonText(options_.user) + R"(,"password":)" + jsonText(options_.password) + "}";
-  Vain vain;
+  FailedAttempts failed;
   while (true) {
     const Attempt last = attempt("/v3/auth/authenticate", body, {}, deadline);
     if (last.answer && last.answer->json) {
@@ -248,7 +249,7 @@ std::string Gateway::logIn(Instant deadline) {
       if (made.empty() || !plain) throw ConfigError(name_ + ": the log-in gave no token");
       return made;
     }
-    goOn(vain, last, Effect::none, deadline);
+    goOn(failed, last, Effect::none, deadline);
   }
 }
 

@@ -55,8 +55,8 @@ class Gateway {
   /// Several calls to one member at the same time. Never throws for reasons of the store.
   void callAll(std::string_view path, std::span<BatchedCall> calls, Instant deadline);
 
-  /// Sends a request whose reply nobody waits for. Does nothing when that cannot be done at once.
-  void leave(std::string_view path, std::string_view body) noexcept;
+  /// Sends a request without waiting for its reply. Does nothing when that cannot be done at once.
+  void send(std::string_view path, std::string_view body) noexcept;
 
   /// A connection on which a request for a stream is posted; its replies are its body's lines. Throws as
   /// call().
@@ -77,7 +77,7 @@ class Gateway {
  private:
   friend class Batch;
   struct Attempt;
-  struct Vain;
+  struct FailedAttempts;
   struct LogIn;
 
   /// One that was kept, or a new one.
@@ -85,12 +85,12 @@ class Gateway {
   std::unique_ptr<Connection> kept(std::size_t member);
   std::unique_ptr<Connection> takeIdle();
   std::unique_ptr<Connection> dial(std::size_t member);
-  void giveBack(std::unique_ptr<Connection> connection);
+  void keepIdle(std::unique_ptr<Connection> connection);
   Attempt attempt(std::string_view path, std::string_view body, const std::string& token, Instant deadline);
-  void goOn(Vain& vain, Attempt last, Effect effect, Instant deadline);
+  void goOn(FailedAttempts& failed, Attempt last, Effect effect, Instant deadline);
   /// Whether a member that has not answered from `since` until `until` is to be suspected, where its timeout
   /// is `own`.
-  static bool hadItsTime(Instant since, Instant until, std::chrono::milliseconds own);
+  static bool usedItsTimeout(Instant since, Instant until, std::chrono::milliseconds own);
   void exchange(Connection& connection, Instant deadline) const;
   std::string fieldsFor(std::size_t member, const std::string& token) const;
   std::string token(Instant deadline);

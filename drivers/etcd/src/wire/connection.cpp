@@ -1,8 +1,6 @@
 #include "wire/connection.h"
 
 #include <algorithm>
-#include <chrono>
-#include <climits>
 
 namespace lockkeeper::etcd {
 
@@ -12,16 +10,16 @@ void Connection::post(std::string_view path, std::string_view fields, std::strin
   out_.append("Content-Type: application/json\r\nContent-Length: ").append(std::to_string(body.size()));
   out_.append("\r\n\r\n").append(body);
   sent_ = false;
-  if (!leftReply_) reply_.restart();
+  if (!ignoredReply_) reply_.restart();
 }
 
 bool Connection::advance(const Clock& clock, Instant until) {
   more_ = false;
   if (!connected_ && !connect()) return false;
   connected_ = true;
-  if (leftReply_) {
+  if (ignoredReply_) {
     if (!receive(clock, until)) return false;
-    leftReply_ = false;
+    ignoredReply_ = false;
     // What has come behind the reply must not be taken for the next one.
     if (!clean()) throw StreamBroken("the connection is of no use any more");
     reply_.restart();
@@ -58,8 +56,8 @@ bool Connection::connect() {
 
 bool Connection::usable(const Clock& clock) noexcept {
   try {
-    if (leftReply_ && !receive(clock, Instant::min())) return true;
-    leftReply_ = false;
+    if (ignoredReply_ && !receive(clock, Instant::min())) return true;
+    ignoredReply_ = false;
     return clean();
   } catch (const std::exception&) {  // it has ended
     return false;
@@ -69,7 +67,7 @@ bool Connection::usable(const Clock& clock) noexcept {
 pollfd Connection::awaited() const {
   if (!stream_) return {lookup_->descriptor(), POLLIN, 0};
   if (!connected_) return stream_->toConnect();
-  return leftReply_ || out_.empty() ? stream_->toReceive() : stream_->toSend();
+  return ignoredReply_ || out_.empty() ? stream_->toReceive() : stream_->toSend();
 }
 
 bool Connection::receive(const Clock& clock, Instant until) {
@@ -82,12 +80,6 @@ bool Connection::receive(const Clock& clock, Instant until) {
     return !more_;
   }
   return true;
-}
-
-int pollTime(Instant until, Instant now) {
-  if (until <= now) return 0;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
-  return static_cast<int>(std::min<long long>(left, INT_MAX));
 }
 
 }  // namespace lockkeeper::etcd

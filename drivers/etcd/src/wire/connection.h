@@ -56,14 +56,14 @@ class Connection {
   HttpReply& reply() { return reply_; }
 
   /// The request was sent to its end, and nobody waits for its reply; the next one finds it.
-  void leaveReply() { leftReply_ = true; }
+  void ignoreReply() { ignoredReply_ = true; }
   bool allSent() const { return sent_ && out_.empty(); }
 
   /// Whether the next request may be sent on it. Takes in what has come of a reply that was left: the end of
   /// the connection may be behind it.
   bool usable(const Clock& clock) noexcept;
   /// Whether a reply that was left has still to be read.
-  bool hasLeftReply() const { return leftReply_; }
+  bool hasIgnoredReply() const { return ignoredReply_; }
 
  private:
   /// To the next address when one refuses; throws StreamBroken when all have.
@@ -85,11 +85,8 @@ class Connection {
   Instant sentAt_{};
   bool connected_ = false;
   bool sent_ = false;
-  bool leftReply_ = false;
+  bool ignoredReply_ = false;
   bool more_ = false;
 };
-
-/// For poll(): the milliseconds from `now` until `until`.
-int pollTime(Instant until, Instant now);
 
 }  // namespace lockkeeper::etcd

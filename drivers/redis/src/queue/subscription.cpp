@@ -1,13 +1,9 @@
 #include "queue/subscription.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <array>
 #include <climits>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "lockkeeper/base/token.h"
@@ -26,7 +22,7 @@ constexpr std::chrono::minutes pauseOfSubscribing{1};
 constexpr std::chrono::seconds nextAskPause{1};
 
 // A system call at each turn of a lock that is handed on would cost it a tenth of its speed.
-constexpr std::chrono::microseconds lookInPause{50};
+constexpr std::chrono::microseconds pollNowPause{50};
 
 // As scripts/queue/queue.lua has it.
 constexpr std::string_view grantWord = "grant ";
@@ -37,29 +33,35 @@ constexpr std::chrono::seconds unusedAfter{1};
 
 constexpr std::uint64_t mostRandomNumber = std::uint64_t{1} << 62;
 
+// That "MOVED <slot> <address>" names, or "ASK …".
+std::optional<std::uint16_t> slotIn(const Reply& error) {
+  if (!isError(error, "MOVED") && !isError(error, "ASK")) return std::nullopt;
+  const std::size_t begin = error.text.find(' ') + 1;
+  return wholeNumber<std::uint16_t>(
+      std::string_view(error.text).substr(begin, error.text.find(' ', begin) - begin));
+}
+
 }  // namespace
 
 Subscription::Waiter::Waiter(Subscription& subscription, std::uint16_t slot)
     : subscription_(subscription), slot_(slot) {
-  Lock lock(subscription_.mutex_);
+  Lock lock(subscription_.poll_);
   number_ = ++subscription_.lastNumber_;
   subscription_.waiters_.emplace(number_, this);
   // What came while nobody waited, such as the end of the connection, is taken in first.
-  if (subscription_.leading_) return;
-  subscription_.attend(lock, subscription_.clock_.now());
-  subscription_.passOn();
+  subscription_.pollNow(lock);
 }
 
 Subscription::Waiter::~Waiter() {
-  const Lock lock(subscription_.mutex_);
+  const Lock lock(subscription_.poll_);
   subscription_.waiters_.erase(number_);
-  // One that nobody attends to would time out. Who leads may be no waiter, and is in the midst of it.
-  if (subscription_.waiters_.empty() && !subscription_.leading_) subscription_.dial_.reset();
+  // A dial that nobody polls would time out. One that is polled now is in use by that thread.
+  if (subscription_.waiters_.empty() && !subscription_.poll_.polling()) subscription_.dial_.reset();
 }
 
 Subscription::Waiter::Address Subscription::Waiter::newAddress() {
   Subscription& all = subscription_;
-  const Lock lock(all.mutex_);
+  const Lock lock(all.poll_);
   auto known = all.waiters_.extract(number_);
   number_ = known.key() = ++all.lastNumber_;
   all.waiters_.insert(std::move(known));
@@ -73,25 +75,15 @@ Subscription::News Subscription::Waiter::wait(Instant until, const std::stop_tok
   Subscription& all = subscription_;
   const std::stop_callback onStop(stop, [&] {
     if (all.forkGuard_.inherited()) return;  // the one who waits is in the parent
-    const Lock lock(all.mutex_);
-    wakeUp_.notify_one();
-    all.interruptLeader();
+    const Lock lock(all.poll_);
+    all.wake(*this);
+    all.poll_.interrupt();
   });
-  Lock lock(all.mutex_);
-  const auto over = [&] {
-    return news_.granted || news_.lookIn || news_.channelChanged || stop.stop_requested() ||
-           all.clock_.now() >= until;
-  };
-  while (!over()) {
-    if (!all.leading_) {
-      all.attend(lock, until);
-      continue;
-    }
-    all.sleeping_.push_back(this);
-    all.clock_.wait(lock, wakeUp_, until);
-    std::erase(all.sleeping_, this);
-  }
-  all.passOn();
+  Lock lock(all.poll_);
+  all.poll_.wait(
+      lock, sleeper_, until,
+      [&] { return news_.granted || news_.lookIn || news_.channelChanged || stop.stop_requested(); },
+      [&] { return all.pollOnce(lock, until); });
   const News news = std::exchange(news_, {});
   const bool tell = std::exchange(all.tellRefusal_, false);
   lock.unlock();
@@ -111,18 +103,14 @@ Subscription::Subscription(const RedisOptions& options, const Environment& envir
       clock_(*environment_.clock),
       dialer_(options, silent(environment), rules),
       channel_("lockkeeper:" + Token::generate(*environment_.random).hex()),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      poll_(clock_),
       lastNumber_(environment_.random->upTo(mostRandomNumber)),
-      backoff_(redialBackoff) {
-  if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-}
-
-Subscription::~Subscription() { ::close(wake_); }
+      backoff_(redialBackoff) {}
 
 std::string Subscription::channelOfReports(std::uint16_t slot) {
-  Lock lock(mutex_);
+  Lock lock(poll_);
   want(slot);
-  lookIn(lock);
+  pollNow(lock);
   return channelOf(slot);
 }
 
@@ -157,7 +145,7 @@ void Subscription::ask(Question question, Instant now) {
   if (asked_.empty()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
   appendCommand(out_, {question.leaves ? "SUNSUBSCRIBE" : "SSUBSCRIBE", slots_[question.slot].name});
   asked_.push_back(question);
-  interruptLeader();
+  poll_.interrupt();
 }
 
 // The oldest ones in which nobody waits.
@@ -180,55 +168,49 @@ void Subscription::leaveUnused(Instant now) {
 }
 
 bool Subscription::reportedSince(Instant since) noexcept {
-  Lock lock(mutex_, std::try_to_lock);
-  if (!lock) return false;  // the next caller will hear of it
-  lookIn(lock);
+  Lock lock(poll_, std::try_to_lock);
+  if (!lock.owns()) return false;  // the next caller will hear of it
+  pollNow(lock);
   return reportedAt_ >= since;
 }
 
-// Unless somebody waits for what comes, and takes it in.
-void Subscription::lookIn(Lock& lock) {
+// Takes in what has come, unless another thread polls, or has just done so.
+void Subscription::pollNow(Lock& lock) {
   const Instant now = clock_.now();
-  if (leading_ || now < nextLookIn_) return;
-  nextLookIn_ = saturatingAdd(now, lookInPause);
-  attend(lock, now);
-  passOn();
+  if (poll_.polling() || now < nextPollNow_) return;
+  nextPollNow_ = saturatingAdd(now, pollNowPause);
+  SharedPoll::Waiter self;
+  poll_.wait(
+      lock, self, now, [] { return false; }, [&] { return pollOnce(lock, now); });
 }
 
 void Subscription::suspect() {
-  const Lock lock(mutex_);
+  const Lock lock(poll_);
   if (!live_) return;
   answerBy_ = clock_.now();  // so that who polls drops the connection
   setLive(false);
-  interruptLeader();
+  poll_.interrupt();
 }
 
-// Polls once, until `until` at most, and deals with what has come. Lets go of the mutex meanwhile.
-void Subscription::attend(Lock& lock, Instant until) {
+// Polls until `until` at most, and handles what has come. Returns when that was over. Does not throw.
+Instant Subscription::pollOnce(Lock& lock, Instant until) {
   const Instant began = clock_.now();
   bool connected = false;
   bool broken = false;
   try {
     if (!stream_ && !dial_ && began >= nextDial_) dial_ = std::make_unique<Dial>(dialer_, began);
-    std::array<pollfd, 2> polled{{{wake_, POLLIN, 0}, {-1, 0, 0}}};
+    std::array<pollfd, 2> polled{{{-1, 0, 0}, {-1, 0, 0}}};
     until = std::min(until, awaited(polled[1]));
-    leading_ = true;
-    lock.unlock();
     const bool fresh = dial_ && polled[1].fd < 0;
-    const auto left = std::chrono::ceil<milliseconds>(until - began).count();
-    const int timeout = fresh ? 0 : static_cast<int>(std::clamp<long long>(left, 0, INT_MAX));
-    if (::poll(polled.data(), polled.size(), timeout) > 0 && polled[0].revents != 0) {
-      std::uint64_t count = 0;
-      (void)!::read(wake_, &count, sizeof count);
-    }
+    lock.unlock();
+    poll_.poll(polled, fresh ? began : until);
     const Instant now = clock_.now();
     const bool due = dial_ && dial_->actBy() <= now;
     if (fresh || due || polled[1].revents != 0) connected = use(now);
   } catch (const std::exception&) {
     broken = true;  // what is wrong with the server, its callers hear by the command connection
   }
-  if (!lock.owns_lock()) lock.lock();
-  leading_ = false;
+  if (!lock.owns()) lock.lock();
   const Instant now = clock_.now();
   try {
     if (connected) greet(now);
@@ -237,6 +219,7 @@ void Subscription::attend(Lock& lock, Instant until) {
     broken = true;
   }
   if (broken || (stream_ && answersDue() && now >= answerBy_)) drop(now);
+  return now;
 }
 
 // Until when nothing has to be done unless there is something.
@@ -308,6 +291,10 @@ void Subscription::accept(const Reply& reply) {
 }
 
 void Subscription::acceptError(const Reply& error) {
+  // When a slot moves, the server ends the subscription with the words that answer SUNSUBSCRIBE. If we were
+  // just leaving the channel, that was taken for the answer, and this is the answer.
+  const auto slot = slotIn(error);
+  if (sharded_ && slot && (asked_.empty() || asked_.front().slot != *slot)) return;
   const bool isAboutLeaving = sharded_ && !probeDue_ && !asked_.empty() && asked_.front().leaves;
   if (isAboutLeaving) return notLeft(isError(error, "NOPERM"));
   if (isError(error, "NOPERM")) {
@@ -364,7 +351,7 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   for (const auto& [number, waiter] : waiters_) {
     if (waiter->slot_ != slot || (!own.live && !waiter->heard_)) continue;
     waiter->news_.channelChanged = true;
-    waiter->wakeUp_.notify_one();
+    wake(*waiter);
   }
 }
 
@@ -389,7 +376,7 @@ void Subscription::deliver(const std::string& message) {
   } else if (const auto length = rest.empty() ? 0 : wholeNumber<std::uint64_t>(rest)) {
     news.lookIn = milliseconds(std::min<std::uint64_t>(*length, INT_MAX));
   }
-  waiter->second->wakeUp_.notify_one();
+  wake(*waiter->second);
 }
 
 void Subscription::drop(Instant now) {
@@ -410,17 +397,8 @@ void Subscription::setLive(bool live) {
     // Once it is there again too: what was published meanwhile has not been heard.
     if (!live && !waiter->heard_) continue;
     waiter->news_.channelChanged = true;
-    waiter->wakeUp_.notify_one();
+    wake(*waiter);
   }
-}
-
-void Subscription::interruptLeader() const {
-  const std::uint64_t one = 1;
-  if (leading_) (void)!::write(wake_, &one, sizeof one);
-}
-
-void Subscription::passOn() {
-  if (!leading_ && !sleeping_.empty()) sleeping_.back()->wakeUp_.notify_one();
 }
 
 }  // namespace lockkeeper::redis

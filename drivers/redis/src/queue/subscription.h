@@ -2,14 +2,11 @@
 
 #include <poll.h>
 
-#include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -21,6 +18,7 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/internal/backoff.h"
 #include "lockkeeper/redis/redis_options.h"
+#include "lockkeeper/stream/shared_poll.h"
 #include "wire/dial/dialer.h"
 #include "wire/protocol/resp.h"
 
@@ -30,7 +28,7 @@ namespace lockkeeper::redis {
 /// subscribed to one channel, of a random name, or on a Redis Cluster from version 7 on to one for each slot,
 /// so that a message is published at one node instead of at all; 64 of these stay when nobody waits in them
 /// any more. Made when the first one comes to wait, and again when it is lost; kept when nobody waits. There
-/// is no thread behind it: of those who wait, one polls it for all.
+/// is no thread behind it: of those who wait, one polls it for all (SharedPoll).
 ///
 /// A message may get lost, so nobody waits for one without an end. Thread-safe.
 class Subscription {
@@ -72,13 +70,12 @@ class Subscription {
     std::uint64_t number_ = 0;
     News news_;
     bool heard_ = false;  // the channel was not empty
-    std::condition_variable wakeUp_;
+    SharedPoll::Waiter sleeper_;
   };
 
   Subscription(const RedisOptions& options, const Environment& environment, const DialRules& rules = {});
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
-  ~Subscription();
 
   /// Where "wanted" is to be published when somebody begins to wait for a lock of this slot that this process
   /// hands on by itself; empty while that would not be heard. Connects when needed. Does not block.
@@ -92,7 +89,7 @@ class Subscription {
   void suspect();
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = SharedPoll::Lock;
 
   /// Of one slot, on the present connection.
   struct SlotChannel {
@@ -109,8 +106,8 @@ class Subscription {
     bool leaves = false;
   };
 
-  void attend(Lock& lock, Instant until);
-  void lookIn(Lock& lock);
+  Instant pollOnce(Lock& lock, Instant until);
+  void pollNow(Lock& lock);
   Instant awaited(pollfd& polled) const;
   bool use(Instant now);
   void greet(Instant now);
@@ -128,27 +125,23 @@ class Subscription {
   void deliver(const std::string& message);
   void drop(Instant now);
   void setLive(bool live);
-  void interruptLeader() const;
-  void passOn();
+  void wake(Waiter& waiter) { poll_.wake(waiter.sleeper_); }
 
   const ForkGuard forkGuard_;
   const Environment environment_;
   Clock& clock_;
   Dialer dialer_;
   const std::string channel_;
-  int wake_;  // readable: who polls must look at what has changed
 
-  std::mutex mutex_;
+  SharedPoll poll_;
   std::map<std::uint64_t, Waiter*> waiters_;
-  std::vector<Waiter*> sleeping_;
   std::uint64_t lastNumber_;  // begins anywhere: nobody can tell it who may not read the queues
   bool live_ = false;         // subscribed; with `sharded_`, ready for that
   bool refused_ = false;      // the server does not permit it
   bool refusalNoted_ = false;
   bool tellRefusal_ = false;
-  bool leading_ = false;
   Instant reportedAt_ = Instant::min();
-  Instant nextLookIn_ = Instant::min();
+  Instant nextPollNow_ = Instant::min();
 
   // Of the one who polls.
   std::unique_ptr<Dial> dial_;

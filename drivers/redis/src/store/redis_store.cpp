@@ -129,7 +129,7 @@ void RedisStore::follow(Instant deadline) noexcept {
   nextLook_ = saturatingAdd(clock().now(), pauseBetweenLooks);
   try {
     const std::string master = sentinels_->find(deadline).name();
-    if (server_.leaveUnless(master, "the sentinels name another master") && onNewServer_) onNewServer_();
+    if (server_.disconnectUnless(master, "the sentinels name another master") && onNewServer_) onNewServer_();
   } catch (const std::exception&) {
     // As long as they do not agree on another one, the present one is right.
   }

@@ -77,7 +77,7 @@ std::optional<Connection::Pending> Connection::nextAnswered(Instant now) {
   return std::nullopt;
 }
 
-bool Connection::forget(const Request& request, bool mustArrive) {
+bool Connection::abandon(const Request& request, bool mustArrive) {
   const auto own = std::find_if(pending.rbegin(), pending.rend(),
                                 [&](const Pending& each) { return each.request == &request; });
   if (own == pending.rend()) return false;

@@ -56,7 +56,7 @@ struct Connection {
 
   /// The caller of `request` leaves. True: what it asked was not sent, and will not be. Otherwise its replies
   /// will be dropped; with `mustArrive` it stays in line in any case.
-  bool forget(const Request& request, bool mustArrive);
+  bool abandon(const Request& request, bool mustArrive);
 
   /// When the server is too late with its replies or with taking what we send, if it goes on so.
   Instant lateAt(std::chrono::nanoseconds allowance) const;
@@ -74,7 +74,7 @@ struct Connection {
   bool answered = false;   // something that was asked on it
   bool blocked = false;    // the socket takes no more for now
   bool notMaster = false;  // the server has said so
-  bool ended = false;
+  bool disconnected = false;
 
  private:
   Instant takenOut_{};

@@ -1,20 +1,16 @@
 #pragma once
 
-#include <poll.h>
-
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "lockkeeper/environment.h"
-#include "lockkeeper/internal/waker_pool.h"
 #include "lockkeeper/redis/redis_options.h"
-#include "wire/mux/node.h"
-#include "wire/mux/waking_lock.h"
+#include "wire/mux/node_group.h"
 #include "wire/protocol/request.h"
 
 namespace lockkeeper::redis {
@@ -40,26 +36,29 @@ struct AskRules {
 };
 
 /// One connection to each of some servers (often one), shared by all threads. There is no thread behind it:
-/// of the callers that wait, one writes what all of them have added, and one, the leader, polls all
-/// connections and hands out the replies. When it has its own replies it passes the role on. Connecting goes
-/// on in the same poll, so that no server holds up another one. Never sends a request twice, except what
-/// AskRules::mustArrive.
+/// of the callers that wait, one writes what all of them have added, and one polls all connections and hands
+/// out the replies (SharedPoll). Connecting goes on in the same poll, so that no server holds up another one.
+/// Never sends a request twice, except what AskRules::mustArrive.
 ///
-/// Anything in doubt (a broken stream, a malformed reply, a server that takes or says nothing for the I/O
-/// timeout, one that is not the master any more) ends the connection: what was handed to the socket by then
-/// is OutcomeUnknown, the rest StoreUnavailable. The next call connects again. Thread-safe.
+/// - An answer is *finished* when its replies are there, or when it is known that they will not come.
+/// - A caller whose time is over *abandons* its request: what was not sent is not sent, and replies that come
+///   later are dropped.
+/// - A connection is *disconnected* by anything in doubt: a broken stream, a malformed reply, a server that
+///   takes or says nothing for the I/O timeout, or one that is not the master any more. What was handed to
+///   the socket by then is OutcomeUnknown, the rest StoreUnavailable. The next call connects again.
+///
+/// Thread-safe.
 class Multiplexer {
  public:
   /// Judges a server that has just let us in: why it must not be used (a mistake in the set-up), or empty.
   /// Called under the multiplexer's mutex.
-  using Admit = std::function<std::string(std::size_t node, const ServerFacts& facts, Instant now)>;
+  using Admit = NodeGroup::Admit;
 
   /// All nodes have the I/O timeout of the first one.
   Multiplexer(const std::vector<RedisOptions>& nodes, const Environment& environment, Admit admit = {},
               const DialRules& rules = {});
   Multiplexer(const Multiplexer&) = delete;
   Multiplexer& operator=(const Multiplexer&) = delete;
-  ~Multiplexer();
 
   std::size_t size() const { return nodes_.size(); }
   const Dialer& dialer(std::size_t node = 0) const { return nodes_[node].dialer(); }
@@ -99,74 +98,25 @@ class Multiplexer {
   void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);
 
   /// Ends the node's connection when it leads to another server than `server` (Dial::server()). True: it did.
-  bool leaveUnless(const std::string& server, const std::string& why, std::size_t node = 0);
+  bool disconnectUnless(const std::string& server, const std::string& why, std::size_t node = 0);
 
   /// Which start of the server (its run_id) `connection` leads to; empty when the connection has ended.
   std::string serverRun(std::uint64_t connection, std::size_t node = 0);
 
  private:
-  using Lock = WakingLock;
-  struct Watched;
-  class Leaving;
+  using Lock = NodeGroup::Lock;
 
+  template <class Call>
+  void run(Request& request, Call call);
   Instant begin(Lock& lock, Request& request, const AskRules& rules, Instant deadline);
   void complete(Lock& lock, Request& request, const AskRules& rules, Instant until);
-  void abandon(Request& request) noexcept;
-
-  // Both return the time, which has gone on where they had to wait.
-  Instant catchUp(Lock& lock, Instant now);
   Instant reach(Lock& lock, Request& request, const AskRules& rules, Instant deadline, Instant now);
   bool worthWaiting(const AskRules& rules, Instant now) const;
-  bool silent(const Node& node, Instant now) const;
-  void send(Request& request, const AskRules& rules, Instant dueAt, Instant now);
-  void close(Request& request, const AskRules& rules);
-  void leaveBehind(Node& node, Request& request, const AskRules& rules, Answer& answer);
-
+  void add(Request& request, const AskRules& rules, Instant dueAt, Instant now);
+  void abandon(Node& node, Request& request, const AskRules& rules, Answer& answer);
   static void throwUnlessComplete(const Answer& answer);
 
-  template <class Done>
-  void wait(Lock& lock, Request& request, Instant until, Done done);
-  template <class Done>
-  void lead(Lock& lock, Instant until, Done done);
-  void sleep(Lock& lock, Request& request, Instant until);
-  void passOn(Lock& lock);
-
-  Instant pollOnce(Lock& lock, Instant until);
-  Instant watchAll();
-  static void use(Watched& watched, Instant now);
-  void apply(Lock& lock, Watched& watched, Instant now) noexcept;
-  void applyDial(Lock& lock, Node& node, Watched& watched);
-  void deliver(Lock& lock, Node& node, Instant now);
-  void endIfLate(Lock& lock, Node& node, Instant now);
-  void end(Lock& lock, Node& node, ErrorCode code, std::string_view why) noexcept;
-  void finish(Lock& lock, Request& request, Answer& answer, Answer::State state);
-  void finish(Lock& lock, std::unique_ptr<Posted> posted);
-  void flush(Lock& lock, const Request* own = nullptr);
-  void flushUnlessLeaderWill(Lock& lock);
-  bool takeOutput();
-  void interruptLeader() const;
-
-  const Environment environment_;
-  Clock& clock_;
-  const Admit admit_;
-  const std::chrono::milliseconds ioTimeout_;
-  int wake_;  // readable: the leader must look again at what to poll
-
-  std::mutex mutex_;
-  WakerPool wakers_;
-  std::deque<Node> nodes_;
-  std::vector<Request*> sleeping_;
-  std::uint64_t connections_ = 0;   // made so far
-  std::uint64_t posted_ = 0;        // commands so far
-  std::uint64_t postedEnded_ = 0;   // of them
-  std::size_t awaitingPosted_ = 0;  // callers
-
-  bool leading_ = false;
-  Instant ledUntil_ = Instant::min();
-  std::vector<Watched> watched_;  // the leader's, with polled_
-  std::vector<pollfd> polled_;
-  bool flushing_ = false;
-  std::vector<Watched> flushed_;  // the writer's
+  NodeGroup nodes_;
 };
 
 }  // namespace lockkeeper::redis

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "lockkeeper/error.h"
 #include "wire/protocol/resp.h"
@@ -34,8 +35,8 @@ class Posted {
 class PostedList {
  public:
   PostedList() = default;
-  PostedList(const PostedList&) = delete;
-  PostedList& operator=(const PostedList&) = delete;
+  PostedList(PostedList&& other) noexcept
+      : first_(std::move(other.first_)), last_(std::exchange(other.last_, nullptr)) {}
   ~PostedList() {
     while (first_) pop();
   }

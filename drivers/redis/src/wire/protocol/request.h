@@ -1,6 +1,5 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -11,6 +10,7 @@
 
 #include "lockkeeper/base/clock.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/stream/shared_poll.h"
 #include "wire/protocol/resp.h"
 
 namespace lockkeeper::redis {
@@ -89,6 +89,7 @@ class Request {
 
  private:
   friend class Multiplexer;
+  friend class NodeGroup;
   friend struct Connection;
 
   /// Nothing more is waited for.
@@ -101,7 +102,7 @@ class Request {
   Instant sentAt_{};
   std::size_t waiting_ = 0;  // for so many answers
   const std::function<bool(const Request&)>* enough_ = nullptr;
-  std::condition_variable* waker_ = nullptr;  // while its caller sleeps
+  SharedPoll::Waiter waiter_;
 };
 
 }  // namespace lockkeeper::redis
