@@ -1,32 +1,9 @@
 #include "stores.h"
 
+#include "known_stores.h"
 #include "lockkeeper/migration/open.h"
 
-#ifdef LOCKKEEPER_WITH_ETCD
-#include "lockkeeper/etcd/use.h"
-#endif
-#ifdef LOCKKEEPER_WITH_REDIS
-#include "lockkeeper/redis/use.h"
-#endif
-#ifdef LOCKKEEPER_WITH_MYSQL
-#include "lockkeeper/mysql/use.h"
-#endif
-
 namespace lockkeeper::cli {
-
-StoreRegistry knownStores() {
-  StoreRegistry registry;
-#ifdef LOCKKEEPER_WITH_REDIS
-  redis::use(registry);
-#endif
-#ifdef LOCKKEEPER_WITH_MYSQL
-  mysql::use(registry);
-#endif
-#ifdef LOCKKEEPER_WITH_ETCD
-  etcd::use(registry);
-#endif
-  return registry;
-}
 
 std::shared_ptr<LockDriver> openStore(const Settings& settings) {
   const StoreRegistry registry = knownStores();

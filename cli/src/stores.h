@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "command_settings.h"
+#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/rate_driver.h"
-#include "lockkeeper/store_registry.h"
 
 namespace lockkeeper::cli {
 
-/// All stores that this program is built with.
-StoreRegistry knownStores();
+/// By when a store must have answered a command that only looks: five seconds from now.
+inline Instant soon() { return saturatingAdd(systemClock()->now(), std::chrono::seconds{5}); }
 
 /// The driver that the settings name: a store, or a migration between two.
 std::shared_ptr<LockDriver> openStore(const Settings& settings);

@@ -1,12 +1,13 @@
 /*
- * The phase protocol of a migration (docs/adr/0021): N members, one key, checked exhaustively by spin.
+ * The phase protocol of a migration (docs/adr/0021, 0071, 0074): N members, one key, checked exhaustively by spin.
  *
  * The state has `current`, the one single phase that may be in use besides `both`, the written `target`, and
  * a version that changes with either. A member writes its record (the version that it goes by, and whether it is
- * drained of locks that stand in the way), reads the state in the same step, takes locks in `current` where that is
- * its target, too, and in `both` otherwise. Whoever saw that all members go by the present version and are drained, or
- * have been silent for so long that none of their locks in a single phase can live, makes the target the current phase,
- * if the version is still the one that he looked at.
+ * drained of locks that stand in the way), reads the rules in the same step, takes locks in `current` where that is
+ * its target, too, and in `both` otherwise. A member may also read all records. If it saw that all members go by the
+ * present version and are drained, or have been silent for so long that none of their locks in a single phase can live,
+ * it makes the target the current phase, if the version is still the one that it has read. Any member may do so at any
+ * time: that one of them watches for all is not needed.
  *
  * Versions are only ever compared with the present one, so a flag stands for each ("upToDate"), and the operator may
  * change his mind without end. Time is not modelled, only what clocks guarantee:
@@ -99,8 +100,11 @@ inline pin(i) {
   m[i].ready = acknowledged(i) && drained(i);
   m[i].upToDate = true;
   m[i].leased = true;
-  m[i].rule = (current == target -> current : bridge);
-  m[i].mayCommit = (current != target);
+  m[i].rule = (current == target -> current : bridge)
+}
+
+inline readAll(i) {
+  m[i].mayCommit = true;
   for (k : 0 .. N - 1) {
     if
     :: inTheWay(k) -> m[i].mayCommit = false
@@ -139,6 +143,7 @@ active [N] proctype member() {
   m[_pid].rule = BOTH; m[_pid].phase = BOTH;
   do
   :: d_step { true -> pin(_pid) }
+  :: d_step { current != target -> readAll(_pid) }
   :: d_step { m[_pid].mayCommit -> current = target; changed() }
 
   /* ---- its clock ---- */

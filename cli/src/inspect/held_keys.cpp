@@ -6,7 +6,6 @@
 
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/holders.h"
 #include "shown.h"
@@ -52,14 +51,6 @@ HeldKeys::HeldKeys(const Settings& settings, const std::string& prefix)
     : prefix_(settings.fullKey(prefix)), hidden_(settings.fullKey("").size()) {
   checkNamespace(settings.manager.keyNamespace);
   driver_ = openStore(settings);
-}
-
-std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
-                                                          const std::vector<std::string>& keys,
-                                                          Instant deadline) {
-  auto* const browsable = capability<WaiterBrowsable>(driver);
-  if (browsable == nullptr) return std::nullopt;
-  return browsable->waiters(keys, deadline);
 }
 
 LockListing HeldKeys::look() const {

@@ -9,7 +9,6 @@
 
 #include "command_settings.h"
 #include "lockkeeper/driver/driver.h"
-#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/internal/lock_observer.h"
 
 namespace lockkeeper::cli {
@@ -24,11 +23,6 @@ std::string shownWaiting(const std::optional<std::size_t>& waiting);
 
 /// Leaves out the columns WAITING, where nobody waits, and SHARE, where nobody has or wants less than all.
 void hideUsual(std::vector<std::vector<std::string>>& rows);
-
-/// Who waits for each of `keys`; empty where the store does not tell.
-std::optional<std::vector<std::vector<Waiter>>> waitersOf(LockDriver& driver,
-                                                          const std::vector<std::string>& keys,
-                                                          Instant deadline);
 
 /// The keys that are held and start with a prefix, in the store that the settings name.
 class HeldKeys {

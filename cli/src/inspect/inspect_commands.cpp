@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "command_settings.h"
@@ -23,11 +26,7 @@
 namespace lockkeeper::cli {
 namespace {
 
-constexpr std::chrono::seconds lookBound{5};
-
 using Row = std::vector<std::string>;
-
-Instant within(std::chrono::nanoseconds bound) { return saturatingAdd(systemClock()->now(), bound); }
 
 std::string nameOf(const Holder& holder) {
   return holder.owner.empty() ? "an unknown client" : shown(holder.owner);
@@ -125,6 +124,19 @@ Capability& capability(LockDriver& driver, const char* what) {
   return *able;
 }
 
+/// A key that a command is about, and the store that has it.
+struct OpenedKey {
+  std::string full;  // with the namespace
+  std::shared_ptr<LockDriver> driver;
+};
+
+OpenedKey openKey(const CommandLine& line, const std::string& key) {
+  const Settings settings = readSettings(line);
+  checkNamespace(settings.manager.keyNamespace);
+  checkKey(key);
+  return {settings.fullKey(key), openStore(settings)};
+}
+
 bool confirmed(const std::string& key, const std::vector<Holder>& holders) {
   std::cerr << shown(key) << " is held by " << namesOf(holders) << ". Take it away? [y/N] ";
   std::string answer;
@@ -136,18 +148,16 @@ bool confirmed(const std::string& key, const std::vector<Holder>& holders) {
 
 int showKey(const CommandLine& line) {
   const std::string key = line.operandsOf(1, 1, "one KEY").front();
-  const Settings settings = readSettings(line);
-  const std::string full = settings.fullKey(key);
-  checkNamespace(settings.manager.keyNamespace);
-  checkKey(key);
-  const auto driver = openStore(settings);
-  const std::vector<Holder> holders = holdersOf(*driver, full, within(lookBound));
-  const auto waiters = waitersOf(*driver, {full}, within(lookBound));
+  const auto [full, driver] = openKey(line, key);
+  const std::vector<Holder> holders = holdersOf(*driver, full, soon());
+  auto* const queue = capability<WaiterBrowsable>(*driver);
+  const auto waiters =
+      queue != nullptr ? std::optional(queue->waiters(std::span(&full, 1), soon()).front()) : std::nullopt;
   auto* const quorate = capability<Quorate>(*driver);
   if (line.has("json")) {
     Poco::JSON::Object object = answerOf(key, holders);
-    if (waiters) object.set("waiters", listOf(waiters->front()));
-    if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, within(lookBound))));
+    if (waiters) object.set("waiters", listOf(*waiters));
+    if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, soon())));
     printLine(object);
     return exitOk;
   }
@@ -158,13 +168,13 @@ int showKey(const CommandLine& line) {
     for (const Holder& each : holders) rows.push_back(row(key, each));
     printLocks(std::move(rows));
   }
-  if (waiters && !waiters->front().empty()) {
+  if (waiters && !waiters->empty()) {
     std::cout << "\n";
-    printWaiters(waiters->front());
+    printWaiters(*waiters);
   }
   if (quorate != nullptr) {
     std::cout << "\n";
-    printNodes(quorate->views(full, within(lookBound)));
+    printNodes(quorate->views(full, soon()));
   }
   return exitOk;
 }
@@ -193,11 +203,7 @@ int breakKey(const CommandLine& line) {
   const bool ask = !line.has("yes");
   if (ask && ::isatty(STDIN_FILENO) == 0)
     throw UsageError("there is no terminal to ask on: break needs --yes");
-  const Settings settings = readSettings(line);
-  const std::string full = settings.fullKey(key);
-  checkNamespace(settings.manager.keyNamespace);
-  checkKey(key);
-  const auto driver = openStore(settings);
+  const auto [full, driver] = openKey(line, key);
   auto& breakable = capability<Breakable>(*driver, "break locks");
   const auto tell = [&](const char* outcome, const std::string& text) {
     if (line.has("json")) {
@@ -209,7 +215,7 @@ int breakKey(const CommandLine& line) {
       std::cout << shown(key) << text << "\n";
     }
   };
-  const std::vector<Holder> holders = holdersOf(*driver, full, within(lookBound));
+  const std::vector<Holder> holders = holdersOf(*driver, full, soon());
   if (!holders.empty() && ask && !confirmed(key, holders)) {
     tell("left", " was left as it is");
     return exitBusy;
@@ -223,7 +229,7 @@ int breakKey(const CommandLine& line) {
                                 : " was taken from its " + all + " holders");
   };
   try {
-    for (const Holder& each : holders) broken += breakable.breakLock(full, within(lookBound), &each) ? 1 : 0;
+    for (const Holder& each : holders) broken += breakable.breakLock(full, soon(), &each) ? 1 : 0;
   } catch (const Error&) {
     if (broken > 0) tellTaken();
     throw;
@@ -232,7 +238,7 @@ int breakKey(const CommandLine& line) {
     tellTaken();
     return broken == holders.size() ? exitOk : exitBusy;
   }
-  const auto other = holders.empty() ? std::nullopt : driver->holder(full, within(lookBound));
+  const auto other = holders.empty() ? std::nullopt : driver->holder(full, soon());
   if (!other) {
     tell("free", " was free");
     return exitOk;

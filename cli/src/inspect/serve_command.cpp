@@ -132,7 +132,7 @@ int serveConsole(const CommandLine& line) {
     ::poll(&ready, 1, -1);
     while (const auto signal = signals->next()) {
       if (*signal == SIGTSTP) stopBy(SIGTSTP);
-      if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) ended = *signal;
+      if (asksToEnd(*signal)) ended = *signal;
     }
   }
   signals.reset();  // The next one ends us at once.

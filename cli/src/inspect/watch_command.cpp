@@ -272,7 +272,7 @@ std::optional<int> hear(SignalQueue& signals, LiveTable* table, Instant end, int
         table != nullptr ? table->stop() : static_cast<void>(stopBy(SIGTSTP));
       } else if (*signal == SIGWINCH && table != nullptr) {
         table->draw();
-      } else if (*signal == SIGINT || *signal == SIGTERM || *signal == SIGHUP || *signal == SIGQUIT) {
+      } else if (asksToEnd(*signal)) {
         return exitSignal + *signal;
       }
     }

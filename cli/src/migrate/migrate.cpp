@@ -1,8 +1,9 @@
 #include "migrate/migrate.h"
 
+#include "known_stores.h"
 #include "lockkeeper/error.h"
-#include "migrate/migrate_audit.h"
-#include "migrate/observed_migration.h"
+#include "lockkeeper/migration/open.h"
+#include "stores.h"
 
 namespace lockkeeper::cli {
 
@@ -17,6 +18,17 @@ int migrate(const CommandLine& line) {
   if (what == "status") return showMigration(rest);
   if (what == "advance") return advanceMigration(rest);
   throw UsageError("no migrate " + lockkeeper::quoted(what) + "; there are: audit, status, advance");
+}
+
+ObservedMigration observe(const Settings& settings) {
+  if (settings.migration.from.empty()) {
+    throw ConfigError("there is no migration: the file of --config has no lockkeeper.migration.from");
+  }
+  const migration::MigrationStores stores{settings.migration.from, settings.store,
+                                          settings.migration.stateStore};
+  migration::StateStore stateStore(openStateStore(knownStores(), stores), settings.migration.options.name);
+  migration::MigrationState state = stateStore.read(soon());
+  return {settings.migration, std::move(stateStore), std::move(state)};
 }
 
 }  // namespace lockkeeper::cli

@@ -5,10 +5,11 @@
 #include "commands.h"
 #include "exit_codes.h"
 #include "inspect/json.h"
+#include "known_stores.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/error.h"
-#include "migrate/observed_migration.h"
+#include "migrate/migrate.h"
 #include "shown.h"
 #include "stores.h"
 
@@ -18,10 +19,6 @@ namespace {
 using migration::MigrationState;
 using migration::Rule;
 using migration::Rules;
-
-constexpr std::chrono::seconds bound{5};
-
-Instant soon() { return saturatingAdd(systemClock()->now(), bound); }
 
 /// What `make` returns; what is wrong with the rules is wrong with the command line.
 template <class Make>

@@ -1,5 +1,3 @@
-#include "migrate/migrate_audit.h"
-
 #include <array>
 #include <iomanip>
 #include <iostream>
@@ -12,6 +10,7 @@
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "lockkeeper/redis/legacy_driver.h"
+#include "migrate/migrate.h"
 #include "shown.h"
 #include "stores.h"
 

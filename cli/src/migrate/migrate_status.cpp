@@ -8,7 +8,7 @@
 #include "inspect/json.h"
 #include "inspect/table.h"
 #include "lockkeeper/error.h"
-#include "migrate/observed_migration.h"
+#include "migrate/migrate.h"
 #include "shown.h"
 
 namespace lockkeeper::cli {

@@ -52,6 +52,10 @@ bool endsByDefault(int signal) {
   return std::find(harmless.begin(), harmless.end(), signal) == harmless.end();
 }
 
+bool asksToEnd(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
 bool stopBy(int signal, pid_t whom) {
   sigset_t stopping;
   sigset_t former;

@@ -32,6 +32,9 @@ class SignalQueue {
 /// Whether a process that does not handle this signal ends by it.
 bool endsByDefault(int signal);
 
+/// Whether it asks a command to end.
+bool asksToEnd(int signal);
+
 /// Stops this process until SIGCONT, as `signal` (SIGTSTP, SIGTTIN or SIGTTOU) does by itself, for a
 /// SignalQueue that has taken it; with `whom` 0, all of its process group. Returns false where the kernel
 /// does not stop it: process 1, and an orphaned process group, above which there is no shell that could

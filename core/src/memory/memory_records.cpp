@@ -10,31 +10,37 @@ MemoryRecords::Table& MemoryRecords::current(std::string_view table) {
   return found;
 }
 
-std::vector<SharedRecord> MemoryRecords::contents(const Table& table) const {
-  std::vector<SharedRecord> all;
-  for (const auto& [name, written] : table) {
-    all.push_back({name, written.text,
-                   std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now() - written.since),
-                   written.stamp});
-  }
-  return all;
+SharedRecord MemoryRecords::shown(const Table::value_type& entry) const {
+  const auto& [name, written] = entry;
+  return {name, written.text,
+          std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now() - written.since),
+          written.stamp};
 }
 
 std::vector<SharedRecord> MemoryRecords::write(std::string_view table, std::string_view name,
                                                std::string_view text,
                                                std::optional<std::chrono::milliseconds> keep,
-                                               Instant /*deadline*/) {
+                                               std::span<const WantedRecord> wanted, Instant /*deadline*/) {
   const auto held = mutex_.lock();
   Table& found = current(table);
   const Instant now = clock_->now();
   const Instant end = keep ? saturatingAdd(now, *keep) : Instant::max();
   found.insert_or_assign(std::string(name), Written{std::string(text), now, ++writes_, end});
-  return contents(found);
+  std::vector<SharedRecord> all;
+  for (const WantedRecord& each : wanted) {
+    const auto entry = found.find(each.name);
+    if (entry == found.end()) continue;
+    all.push_back(shown(*entry));
+    if (entry->second.stamp == each.known) all.back().text.clear();
+  }
+  return all;
 }
 
 std::vector<SharedRecord> MemoryRecords::read(std::string_view table, Instant /*deadline*/) {
   const auto held = mutex_.lock();
-  return contents(current(table));
+  std::vector<SharedRecord> all;
+  for (const auto& entry : current(table)) all.push_back(shown(entry));
+  return all;
 }
 
 bool MemoryRecords::replace(std::string_view table, std::string_view name,

@@ -20,7 +20,8 @@ class MemoryRecords final : public SharedRecords {
   explicit MemoryRecords(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
-                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+                                  std::optional<std::chrono::milliseconds> keep,
+                                  std::span<const WantedRecord> wanted, Instant deadline) override;
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, const KnownRecords& known, Instant deadline) override;
@@ -35,7 +36,7 @@ class MemoryRecords final : public SharedRecords {
   using Table = std::map<std::string, Written, std::less<>>;
 
   Table& current(std::string_view table);
-  std::vector<SharedRecord> contents(const Table& table) const;
+  SharedRecord shown(const Table::value_type& entry) const;
 
   const std::shared_ptr<Clock> clock_;
   ProcessMutex mutex_;

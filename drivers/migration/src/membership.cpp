@@ -34,12 +34,14 @@ std::chrono::nanoseconds withoutDrift(std::chrono::nanoseconds lease) {
 }  // namespace
 
 Membership::Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options,
-                       Environment environment, FindOutsiders findOutsiders)
+                       Environment environment, std::shared_ptr<LockDriver> oldStore)
     : options_(std::move(options)),
       environment_(std::move(environment)),
-      findOutsiders_(std::move(findOutsiders)),
+      id_(randomId(*environment_.random)),
       stateStore_(std::move(records), options_.name),
-      id_(randomId(*environment_.random)) {}
+      announcements_(options_, environment_),
+      watch_(stateStore_, std::move(oldStore), options_, environment_.clock, id_,
+             [this](const std::string& message) { announcements_.note(message); }) {}
 
 void Membership::leave() {
   std::unique_lock held(mutex_);
@@ -49,7 +51,7 @@ void Membership::leave() {
   const Instant until = environment_.clock->now() + longestLeaving;
   while (!ended_ && environment_.clock->now() < until) environment_.clock->wait(held, wakeUp_, until);
   if (!ended_) {
-    leftBehind_ = true;
+    announcements_.stop();
     return heart_.detach();
   }
   held.unlock();
@@ -190,18 +192,16 @@ void Membership::run() {
   const Member self = record(now);
   const bool mayLiveAlone = !locks_.noneAlone(now);
   held.unlock();
-  if (!mayLiveAlone) removeRecord(self);  // else it must stay until none can live any more
+  try {
+    const Instant deadline = now + options_.lease / 3;
+    if (!mayLiveAlone) stateStore_.leave(self, deadline);  // else it must stay until none can live any more
+    watch_.leave(deadline);
+  } catch (...) {
+    // The records disappear by themselves.
+  }
   held.lock();
   ended_ = true;
   wakeUp_.notify_all();
-}
-
-void Membership::removeRecord(const Member& self) {
-  try {
-    stateStore_.leave(self, environment_.clock->now() + options_.lease / 3);
-  } catch (...) {
-    // The record disappears by itself.
-  }
 }
 
 void Membership::beat(Instant deadline) {
@@ -209,24 +209,26 @@ void Membership::beat(Instant deadline) {
   const std::vector<OldLock> seen = std::exchange(seen_, {});
   held.unlock();
   try {
-    const std::optional<MigrationState> state = exchange(deadline);
-    if (!state) return;
+    if (!exchange(deadline)) return;
     notedFailure_.clear();
-    report(*state, seen, deadline);
-    step(*state);
+    if (!watch_.beat(heard_, seen, deadline)) return;
+    held.lock();
+    beatNow_ = true;
+    wakeUp_.notify_all();
   } catch (const std::exception& error) {  // a driver's own, too: nobody else would catch it on this thread
     // Once an outage: a lease lasts for several heartbeats.
     if (leasedAt(environment_.clock->now())) return;
-    noteOnce(notedFailure_,
-             std::string("takes all locks in both stores, because the migration's state is out of reach: ") +
-                 error.what());
+    const std::string failure =
+        std::string("takes all locks in both stores, because the migration's state is out of reach: ") +
+        error.what();
+    if (std::exchange(notedFailure_, failure) != failure) announcements_.note(failure);
   } catch (...) {
     // A driver that breaks its contract: the next heartbeat tries again.
   }
 }
 
-// Writes our record and reads the state. Empty when that has no rules to go by.
-std::optional<MigrationState> Membership::exchange(Instant deadline) {
+// Writes our record and reads the rules. False when there are none to go by.
+bool Membership::exchange(Instant deadline) {
   std::unique_lock held(mutex_);
   const std::uint64_t beat = ++begun_;
   const Instant sentAt = environment_.clock->now();
@@ -241,159 +243,48 @@ std::optional<MigrationState> Membership::exchange(Instant deadline) {
       membership.wakeUp_.notify_all();
     }
   } answered{*this, beat};
-  MigrationState state = stateStore_.heartbeat(self, deadline);
-  if (!state.target || state.version < self.version) {
-    startAnew(state, deadline);
-    return std::nullopt;
+  stateStore_.heartbeat(self, heard_, deadline);
+  if (!heard_.target || heard_.version < self.version) {
+    startAnew(deadline);
+    return false;
   }
-  absorb(state, sentAt);
-  const Rules& wanted = *state.target;
-  tellConfiguration(wanted);
-  tellRules(state.current == wanted ? wanted : Rules(Phase::both));
-  return state;
+  absorb(sentAt);
+  const Rules& wanted = *heard_.target;
+  announcements_.follows(wanted);
+  announcements_.inForce(heard_.current == wanted ? wanted : Rules(Phase::both));
+  return true;
 }
 
-void Membership::absorb(MigrationState& state, Instant sentAt) {
+void Membership::absorb(Instant sentAt) {
   const std::lock_guard held(mutex_);
-  const bool gap = sentAt >= leaseUntil_;
-  if (gap) {
-    ++lease_;
-    observation_.restart();
-  }
-  observation_.measure(state, environment_.clock->now());
+  if (sentAt >= leaseUntil_) ++lease_;
   leaseUntil_ = sentAt + withoutDrift(options_.lease);
-  const bool changed = version_ != state.version;
-  version_ = state.version;
-  current_ = state.current;
-  written_ = state.target;
   // The others wait to hear that we go by it.
-  if (changed) beatNow_ = true;
+  if (version_ != heard_.version) beatNow_ = true;
+  version_ = heard_.version;
+  current_ = heard_.current;
+  written_ = heard_.target;
   wakeUp_.notify_all();
 }
 
 // The store has no state, or has lost it: then anybody may be in any phase, and all start in both, for as
 // long as it takes until the locks of those that we do not know of have ended. What this process is
 // configured for becomes the target only if it has never read one.
-void Membership::startAnew(const MigrationState& state, Instant deadline) {
+void Membership::startAnew(Instant deadline) {
   std::unique_lock held(mutex_);
   current_ = Rules(Phase::both);
-  const std::uint64_t version = std::max(version_, state.version) + 1;
+  const std::uint64_t version = std::max(version_, heard_.version) + 1;
   const Rules wanted = target();
   const bool lost = version_ > 0;
   beatNow_ = true;
   wakeUp_.notify_all();
   held.unlock();
-  tellRules(Rules(Phase::both));
-  stateStore_.change(state, version, Rules(Phase::both), wanted, deadline);
-  if (lost)
-    note(
-        "the migration's state was lost: all locks are taken in both stores until the rules are in force "
-        "again");
-}
-
-// Writes down an outsider among the holders of what was seen before `state` was read: a member joins before
-// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern.
-bool Membership::report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline) {
-  const OldLock* outsider = nullptr;
-  bool inTheWay = false;
-  for (const OldLock& each : seen) {
-    if (!each.owner.empty() && state.knows(each.owner)) continue;
-    const bool leaves = state.target && leavesOldStore(each.key, state, *state.target);
-    if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
-    inTheWay = inTheWay || leaves;
-  }
-  if (outsider != nullptr) stateStore_.sighted(outsider->key, inTheWay, deadline);
-  return inTheWay;
-}
-
-void Membership::step(const MigrationState& state) {
-  const Rules& wanted = *state.target;
-  if (state.current == wanted) {
-    notedBlockers_.clear();
-    return;
-  }
-  const std::vector<Blocker> found = blockersOf(state, wanted, options_.observation);
-  if (!found.empty()) {
-    std::string all;
-    for (const Blocker& blocker : found) all.append(all.empty() ? "" : "; ").append(blocker.what);
-    noteOnce(notedBlockers_, "stays in both on the way to " + quoted(wanted.text()) + ": " + all);
-  }
-  // Even while something else blocks, so that an outsider is told of in time.
-  const Instant now = environment_.clock->now();
-  const bool seek = found.empty() || now >= outsidersSoughtAt_ + options_.observation / 4;
-  if (seek && outsiderFound(state, wanted)) return;
-  if (!found.empty()) return;
-  // The look through the old store may have taken long, and others have joined meanwhile.
-  MigrationState latest;
-  const Instant soon = environment_.clock->now() + options_.lease / 3;
-  if (!safeNow(state.version, soon, latest) || !stateStore_.commit(latest, soon)) return;
-  note("the rules are now " + quoted(wanted.text()));
-  const std::lock_guard held(mutex_);
-  beatNow_ = true;
-  wakeUp_.notify_all();
-}
-
-// Reads the state once more into `state`: whether it still has the version, and nothing blocks its target.
-bool Membership::safeNow(std::uint64_t version, Instant deadline, MigrationState& state) {
-  state = stateStore_.read(deadline);
-  if (state.version != version) return false;
-  observation_.measure(state, environment_.clock->now());
-  return blockersOf(state, *state.target, options_.observation).empty();
-}
-
-// Once, at the start: nobody should wait for a configuration that has no effect.
-void Membership::tellConfiguration(const Rules& followed) {
-  if (std::exchange(toldConfiguration_, true) || options_.rules == followed) return;
-  note("is configured for " + quoted(options_.rules.text()) + ", but follows the rules that are written, " +
-       quoted(followed.text()) + ": lockkeeper migrate advance changes them");
-}
-
-// Errors of the old store count as an outsider: nobody knows that there is none.
-bool Membership::outsiderFound(const MigrationState& state, const Rules& wanted) {
-  outsidersSoughtAt_ = environment_.clock->now();
-  const Instant deadline = outsidersSoughtAt_ + options_.lease / 3;
-  try {
-    const std::vector<OldLock> seen = findOutsiders_(state, wanted, deadline);
-    if (seen.empty()) return false;
-    // Some holders may have joined since the state was read. If all of them have, more may come behind them.
-    return report(stateStore_.read(deadline), seen, deadline) || seen.size() == mostOutsiders;
-  } catch (const Error& error) {
-    noteOnce(notedBlockers_,
-             std::string("stays in both: the old store could not be looked through: ") + error.what());
-    return true;
-  }
-}
-
-void Membership::noteOnce(std::string& last, const std::string& message) const {
-  if (last == message) return;
-  last = message;
-  note(message);
-}
-
-void Membership::note(const std::string& message) const {
-  const std::string store = "migration " + options_.name;
-  tell({.kind = EventKind::noted, .store = store, .text = message});
-}
-
-void Membership::tellRules(const Rules& rules) {
-  std::string text = rules.text();
-  if (text == toldRules_) return;
-  toldRules_ = std::move(text);
-  const Instant now = environment_.clock->now();
-  tell({.kind = EventKind::phaseChanged,
-        .key = options_.name,
-        .began = now,
-        .ended = now,
-        .text = toldRules_});
-}
-
-void Membership::tell(const Event& event) const {
-  {
-    // What a listener uses may be gone by then.
-    const std::lock_guard held(mutex_);
-    if (leftBehind_) return;
-  }
-  environment_.tell(event);
+  announcements_.inForce(Rules(Phase::both));
+  stateStore_.change(heard_, version, Rules(Phase::both), wanted, deadline);
+  if (!lost) return;
+  announcements_.note(
+      "the migration's state was lost: all locks are taken in both stores until the rules are in force "
+      "again");
 }
 
 }  // namespace lockkeeper::migration

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,12 +8,13 @@
 #include <thread>
 #include <vector>
 
+#include "announcements.h"
 #include "held_locks.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
-#include "observation.h"
-#include "outsiders.h"
+#include "old_store_scan.h"
+#include "watch.h"
 
 namespace lockkeeper::migration {
 
@@ -23,12 +23,8 @@ namespace lockkeeper::migration {
 /// starts with the first lock, sends the heartbeats; it keeps this object alive until it ends. Thread-safe.
 class Membership : public std::enable_shared_from_this<Membership> {
  public:
-  /// Locks in the old store that are on their way to modern, and whose holders are no members.
-  using FindOutsiders =
-      std::function<std::vector<OldLock>(const MigrationState& state, const Rules& target, Instant deadline)>;
-
   Membership(std::shared_ptr<SharedRecords> records, MigrationOptions options, Environment environment,
-             FindOutsiders findOutsiders);
+             std::shared_ptr<LockDriver> oldStore);
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
@@ -73,38 +69,25 @@ class Membership : public std::enable_shared_from_this<Membership> {
  private:
   bool labelIsNew(std::string_view label) const;
   void run();
-  void removeRecord(const Member& self);
   void beat(Instant deadline);
-  std::optional<MigrationState> exchange(Instant deadline);
+  bool exchange(Instant deadline);
   Member record(Instant now) const;
-  void absorb(MigrationState& state, Instant sentAt);
-  void startAnew(const MigrationState& state, Instant deadline);
-  void step(const MigrationState& state);
-  bool outsiderFound(const MigrationState& state, const Rules& wanted);
-  bool report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline);
-  bool safeNow(std::uint64_t version, Instant deadline, MigrationState& state);
-  void tellConfiguration(const Rules& followed);
-  void note(const std::string& message) const;
-  void tellRules(const Rules& rules);
-  void tell(const Event& event) const;
-  void noteOnce(std::string& last, const std::string& message) const;
+  void absorb(Instant sentAt);
+  void startAnew(Instant deadline);
   Rules target() const { return written_.value_or(options_.rules); }
   Phase byRules(std::string_view key) const;
 
   const MigrationOptions options_;
   const Environment environment_;
-  const FindOutsiders findOutsiders_;
+  const std::string id_;
   StateStore stateStore_;
   // Used by the thread alone, down to the line.
-  std::string notedBlockers_;
+  Announcements announcements_;
+  Watch watch_;
+  MigrationState heard_;  // by the last heartbeat
   std::string notedFailure_;
-  std::string toldRules_;
-  Instant outsidersSoughtAt_ = Instant::min();
-  Observation observation_;
-  bool toldConfiguration_ = false;
   // ------------------------------------------------------------
   mutable std::mutex mutex_;
-  const std::string id_;
   std::vector<std::string> labels_;
   std::uint64_t version_ = 0;
   Rules current_{Phase::both};
@@ -117,7 +100,6 @@ class Membership : public std::enable_shared_from_this<Membership> {
   bool beatNow_ = false;
   bool stopping_ = false;
   bool ended_ = false;          // the thread has done its last work
-  bool leftBehind_ = false;     // nobody waits for the thread any more
   std::uint64_t begun_ = 0;     // heartbeats
   std::uint64_t answered_ = 0;  // the last one that the store has answered, or that has failed
   std::condition_variable wakeUp_;

@@ -13,7 +13,6 @@
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 #include "membership.h"
-#include "outsiders.h"
 #include "stores/marked_store.h"
 #include "stores/outcomes.h"
 
@@ -57,11 +56,7 @@ MigratingDriver::MigratingDriver(std::shared_ptr<LockDriver> oldStore, std::shar
   }
   if (oldStore == newStore_) throw std::invalid_argument("a migration needs two stores, not one twice");
   checkOptions(options_);
-  const auto findOutsiders = [store = std::move(oldStore)](const MigrationState& state, const Rules& target,
-                                                           Instant deadline) {
-    return outsidersIn(*store, state, target, deadline);
-  };
-  membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, findOutsiders);
+  membership_ = std::make_shared<Membership>(std::move(records), options_, environment_, std::move(oldStore));
 }
 
 MigratingDriver::~MigratingDriver() {

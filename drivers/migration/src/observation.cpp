@@ -10,32 +10,34 @@ namespace {
 
 using std::chrono::milliseconds;
 
-milliseconds lasted(Instant since, Instant now) { return std::chrono::floor<milliseconds>(now - since); }
+milliseconds lasted(Instant since, Instant until) {
+  return std::max(std::chrono::floor<milliseconds>(until - since), milliseconds{0});
+}
 
 }  // namespace
 
-void Observation::measure(MigrationState& state, Instant now) {
+void Observation::measure(MigrationState& state, Instant askedAt, Instant now) {
   if (!rules_ || rules_ != state.rulesText) {
     rules_ = state.rulesText;
     rulesSince_ = now;
   }
-  state.since = lasted(rulesSince_, now);
+  state.since = lasted(rulesSince_, askedAt);
   if (state.inTheWay) {
     if (inTheWay_ != state.inTheWay->stamp) {
       inTheWay_ = state.inTheWay->stamp;
       inTheWaySince_ = now;
     }
-    state.inTheWay->ago = lasted(inTheWaySince_, now);
+    state.inTheWay->ago = lasted(inTheWaySince_, askedAt);
   }
-  measureMembers(state, now);
+  measureMembers(state, askedAt, now);
 }
 
-void Observation::measureMembers(MigrationState& state, Instant now) {
+void Observation::measureMembers(MigrationState& state, Instant askedAt, Instant now) {
   std::set<std::string, std::less<>> present;
   for (Member& member : state.members) {
     const auto [place, isNew] = members_.try_emplace(member.id, Heard{member, now});
     if (!isNew && place->second.member.stamp != member.stamp) place->second = {member, now};
-    member.silent = lasted(place->second.at, now);
+    member.silent = lasted(place->second.at, askedAt);
     present.insert(member.id);
   }
   const auto over = [](const Member& member) { return member.silent >= member.locksEndAfter; };
@@ -43,7 +45,7 @@ void Observation::measureMembers(MigrationState& state, Instant now) {
   std::erase_if(members_, [&](const auto& entry) {
     if (present.contains(entry.first)) return false;
     Member member = entry.second.member;
-    member.silent = lasted(entry.second.at, now);
+    member.silent = lasted(entry.second.at, askedAt);
     const bool left = std::ranges::find(state.departedIds, member.id) != state.departedIds.end();
     if (left || over(member)) return true;
     state.members.push_back(std::move(member));

@@ -17,10 +17,11 @@ class Observation {
   /// Begins anew: members may have come and gone unseen.
   void restart() { rules_.reset(); }
 
-  /// Replaces the ages in `state`, which has been read until `now`, by what this process has measured: they
-  /// are never longer than what is true. Adds the members whose records have disappeared while their locks
-  /// may still live, and takes away those that have been silent for longer than that.
-  void measure(MigrationState& state, Instant now);
+  /// Replaces the ages in `state`, which was asked for at `askedAt` and has been read by `now`, by what this
+  /// process has measured: never longer than what is true, however long it pauses in between. Adds the
+  /// members whose records have disappeared while their locks may still live, and takes away those that have
+  /// been silent for longer than that.
+  void measure(MigrationState& state, Instant askedAt, Instant now);
 
  private:
   struct Heard {
@@ -28,7 +29,7 @@ class Observation {
     Instant at;  ///< When its present record was seen first.
   };
 
-  void measureMembers(MigrationState& state, Instant now);
+  void measureMembers(MigrationState& state, Instant askedAt, Instant now);
 
   std::optional<std::string> rules_;
   Instant rulesSince_{};

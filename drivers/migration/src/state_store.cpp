@@ -1,6 +1,7 @@
 #include "lockkeeper/migration/state_store.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "lockkeeper/error.h"
@@ -17,6 +18,8 @@ constexpr std::string_view rulesRecord = "rules";
 constexpr std::string_view memberRecords = "member ";
 constexpr std::string_view sightingRecord = "sighting";
 constexpr std::string_view inTheWayRecord = "sighting in the way";
+constexpr std::string_view watcherRecord = "watcher";
+constexpr std::string_view scanRecord = "scan";
 
 // The record of a member that has left begins with this, and its labels follow.
 constexpr std::string_view departed = "departed";
@@ -53,6 +56,8 @@ class Lines {
     }
   }
 
+  std::string_view rest() const { return rest_; }
+
   void addRestTo(std::vector<std::string>& all) {
     for (std::string_view line = next(); !line.empty(); line = next()) all.emplace_back(line);
   }
@@ -71,9 +76,16 @@ void readRules(const SharedRecord& record, MigrationState& state) {
   Lines lines(record.name, record.text);
   state.version = lines.number();
   state.current = lines.rules();
-  if (lines.number() == 1) state.target = lines.rules();
+  state.target = lines.number() == 1 ? std::optional(lines.rules()) : std::nullopt;
   state.since = record.age;
   state.rulesText = record.text;
+  state.rulesStamp = record.stamp;
+}
+
+ScanPlace readScan(const SharedRecord& record) {
+  Lines lines(record.name, record.text);
+  const std::uint64_t version = lines.number();
+  return {version, std::string(lines.rest())};
 }
 
 std::string rulesText(std::uint64_t version, const Rules& current, const Rules& target) {
@@ -122,6 +134,10 @@ MigrationState stateOf(const std::vector<SharedRecord>& records) {
       state.sighting = Sighting{record.text, record.age, record.stamp};
     } else if (record.name == inTheWayRecord) {
       state.inTheWay = Sighting{record.text, record.age, record.stamp};
+    } else if (record.name == watcherRecord) {
+      state.watcher = record.text;
+    } else if (record.name == scanRecord) {
+      state.scan = readScan(record);
     }
   }
   std::sort(state.members.begin(), state.members.end(),
@@ -149,9 +165,19 @@ bool MigrationState::knows(std::string_view label) const {
 StateStore::StateStore(std::shared_ptr<SharedRecords> records, std::string name)
     : records_(std::move(records)), name_(std::move(name)) {}
 
-MigrationState StateStore::heartbeat(const Member& self, Instant deadline) {
-  const std::string record = std::string(memberRecords) + self.id;
-  return stateOf(records_->write(name_, record, memberText(self), self.locksEndAfter, deadline));
+void StateStore::heartbeat(const Member& self, MigrationState& known, Instant deadline) {
+  const std::string name = std::string(memberRecords) + self.id;
+  const std::array wanted{WantedRecord{rulesRecord, known.rulesStamp}, WantedRecord{watcherRecord}};
+  const auto records = records_->write(name_, name, memberText(self), self.locksEndAfter, wanted, deadline);
+  bool rules = false;
+  known.watcher.clear();
+  for (const SharedRecord& record : records) {
+    if (record.name == watcherRecord) known.watcher = record.text;
+    if (record.name != rulesRecord) continue;
+    rules = true;
+    if (record.stamp != known.rulesStamp) readRules(record, known);
+  }
+  if (!rules) known = {};
 }
 
 MigrationState StateStore::read(Instant deadline) { return stateOf(records_->read(name_, deadline)); }
@@ -169,15 +195,23 @@ bool StateStore::commit(const MigrationState& seen, Instant deadline) {
                            known, deadline);
 }
 
+void StateStore::watch(std::string_view id, milliseconds keep, Instant deadline) {
+  records_->write(name_, watcherRecord, id, keep, {}, deadline);
+}
+
+void StateStore::scanned(const ScanPlace& place, milliseconds keep, Instant deadline) {
+  records_->write(name_, scanRecord, std::to_string(place.version) + "\n" + place.next, keep, {}, deadline);
+}
+
 void StateStore::sighted(std::string_view key, bool inTheWay, Instant deadline) {
-  records_->write(name_, sightingRecord, key, std::nullopt, deadline);
-  if (inTheWay) records_->write(name_, inTheWayRecord, key, std::nullopt, deadline);
+  records_->write(name_, sightingRecord, key, std::nullopt, {}, deadline);
+  if (inTheWay) records_->write(name_, inTheWayRecord, key, std::nullopt, {}, deadline);
 }
 
 void StateStore::leave(const Member& self, Instant deadline) {
   std::string text(departed);
   for (const std::string& label : self.labels) text.append("\n").append(label);
-  records_->write(name_, std::string(memberRecords) + self.id, text, self.lease, deadline);
+  records_->write(name_, std::string(memberRecords) + self.id, text, self.lease, {}, deadline);
 }
 
 }  // namespace lockkeeper::migration

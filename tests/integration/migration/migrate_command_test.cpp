@@ -38,7 +38,8 @@ class MigrateCommand : public MigrationTest {
     member.lease = std::chrono::minutes{1};
     member.locksEndAfter = std::chrono::minutes{1};
     migration::StateStore stateStore(openStateStore(newUri()), "migration");
-    stateStore.heartbeat(member, systemClock()->now() + std::chrono::seconds{10});
+    migration::MigrationState known;
+    stateStore.heartbeat(member, known, systemClock()->now() + std::chrono::seconds{10});
   }
 };
 
@@ -196,7 +197,8 @@ TEST_F(MigrateCommand, NobodyForgesARowOrControlsTheTerminal) {
   member.id = "a";
   member.labels = {"web\x1b[2J:1", "x\r-  0s ago  modern"};
   member.locksEndAfter = std::chrono::minutes{1};
-  stateStore.heartbeat(member, soon);
+  migration::MigrationState known;
+  stateStore.heartbeat(member, known, soon);
   const auto state = stateStore.read(soon);
   ASSERT_TRUE(stateStore.change(state, state.version + 1, state.current,
                                 migration::Rules::parse("k\x1b[31m = both"), soon));

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
@@ -36,24 +38,45 @@ class Records : public ::testing::TestWithParam<bool> {
 
 TEST_P(Records, ShowsWhatWasWrittenToWhoeverLooks) {
   const std::string odd("line\nline\0% end ", 16);
-  EXPECT_EQ(store->write("b", "first", "one", std::nullopt, soon()).size(), 1U);
-  const auto all = store->write("b", "second", odd, 1min, soon());
+  EXPECT_TRUE(store->write("b", "first", "one", std::nullopt, {}, soon()).empty());
+  store->write("b", "second", odd, 1min, {}, soon());
+  const auto all = store->read("b", soon());
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(named(all, "first")->text, "one");
   EXPECT_EQ(named(all, "second")->text, odd);
-  EXPECT_EQ(store->read("b", soon()).size(), 2U);
   EXPECT_TRUE(store->read("another", soon()).empty());
 }
 
+TEST_P(Records, ShowsAWriterWhatItWantsAndNoTextThatItKnows) {
+  store->write("b", "known", "one", std::nullopt, {}, soon());
+  store->write("b", "new", "two", std::nullopt, {}, soon());
+  store->write("b", "over", "three", 1ms, {}, soon());
+  ASSERT_TRUE(waitUntil([&] { return store->read("b", soon()).size() == 2; }));
+  store->write("b", "over", "three", 1ms, {}, soon());
+  ASSERT_TRUE(waitUntil([&] {
+    const std::array<WantedRecord, 1> wanted{{{"over"}}};
+    return store->write("b", "writer", "four", std::nullopt, wanted, soon()).empty();
+  }));
+  const std::uint64_t stamp = named(store->read("b", soon()), "known")->stamp;
+  const std::array<WantedRecord, 4> wanted{{{"known", stamp}, {"new", stamp - 1}, {"none"}, {"writer"}}};
+  const auto seen = store->write("b", "writer", "five", std::nullopt, wanted, soon());
+  ASSERT_EQ(seen.size(), 3U);
+  EXPECT_EQ(named(seen, "known")->text, "");
+  EXPECT_EQ(named(seen, "known")->stamp, stamp);
+  EXPECT_EQ(named(seen, "new")->text, "two");
+  EXPECT_EQ(named(seen, "writer")->text, "five");
+}
+
 TEST_P(Records, TellsHowOldARecordIs) {
-  store->write("b", "n", "one", std::nullopt, soon());
+  store->write("b", "n", "one", std::nullopt, {}, soon());
   ASSERT_TRUE(waitUntil([&] { return named(store->read("b", soon()), "n")->age >= 400ms; }));
-  EXPECT_LT(named(store->write("b", "n", "one", std::nullopt, soon()), "n")->age, 400ms) << "written anew";
+  const std::array<WantedRecord, 1> wanted{{{"n"}}};
+  EXPECT_LT(store->write("b", "n", "one", std::nullopt, wanted, soon()).at(0).age, 400ms) << "written anew";
 }
 
 TEST_P(Records, DropsARecordWhenItsTimeIsOver) {
-  store->write("b", "short", "one", 100ms, soon());
-  store->write("b", "long", "one", std::nullopt, soon());
+  store->write("b", "short", "one", 100ms, {}, soon());
+  store->write("b", "long", "one", std::nullopt, {}, soon());
   EXPECT_TRUE(waitUntil([&] { return store->read("b", soon()).size() == 1; }));
   EXPECT_TRUE(named(store->read("b", soon()), "long"));
 }
@@ -68,11 +91,11 @@ TEST_P(Records, ReplacesOnlyWhatIsExpected) {
 }
 
 TEST_P(Records, ReplacesOnlyWhileTheRecordsOfAKindAreTheKnownOnes) {
-  store->write("b", "member 1", "one", std::nullopt, soon());
-  store->write("b", "another", "one", std::nullopt, soon());
+  store->write("b", "member 1", "one", std::nullopt, {}, soon());
+  store->write("b", "another", "one", std::nullopt, {}, soon());
   EXPECT_FALSE(store->replace("b", "n", std::nullopt, "one", {"member ", {}}, soon()));
   EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", {"member ", {"member 1"}}, soon()));
-  store->write("b", "member 2", "one", std::nullopt, soon());
+  store->write("b", "member 2", "one", std::nullopt, {}, soon());
   EXPECT_FALSE(store->replace("b", "n", "one", "two", {"member ", {"member 1"}}, soon()));
   EXPECT_TRUE(
       store->replace("b", "n", "one", "two", {"member ", {"member 1", "member 2", "member gone"}}, soon()));
@@ -80,16 +103,20 @@ TEST_P(Records, ReplacesOnlyWhileTheRecordsOfAKindAreTheKnownOnes) {
 
 TEST_P(Records, ShowThatTheyWereWrittenAgain) {
   const auto stamp = [&] { return named(store->read("b", soon()), "n")->stamp; };
-  store->write("b", "n", "one", std::nullopt, soon());
-  const std::uint64_t first = stamp();
-  EXPECT_EQ(stamp(), first);
-  ASSERT_TRUE(waitUntil([&] { return named(store->read("b", soon()), "n")->age >= 2ms; }));
-  store->write("b", "n", "one", std::nullopt, soon());
-  EXPECT_NE(stamp(), first);
+  store->write("b", "n", "one", std::nullopt, {}, soon());
+  std::uint64_t last = stamp();
+  EXPECT_EQ(stamp(), last);
+  const std::array<WantedRecord, 1> wanted{{{"n"}}};
+  for (int i = 0; i < 50; ++i) {
+    const std::uint64_t next = store->write("b", "n", "one", std::nullopt, wanted, soon()).at(0).stamp;
+    EXPECT_NE(std::exchange(last, next), next) << "also within a millisecond";
+  }
+  EXPECT_TRUE(store->replace("b", "n", "one", "two", {}, soon()));
+  EXPECT_NE(stamp(), last);
 }
 
 TEST_P(Records, IsNoLock) {
-  store->write("b", "n", "one", std::nullopt, soon());
+  store->write("b", "n", "one", std::nullopt, {}, soon());
   auto& locks = *capability<Browsable>(*driver);
   int listed = 0;
   locks.list(

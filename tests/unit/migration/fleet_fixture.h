@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,10 +43,13 @@ class FaultyRecords final : public SharedRecords {
   std::atomic<int> departures{0};  // ended, whether they were written or not
   /// Runs before each "write", "read" and "replace", on the thread that calls.
   std::function<void(std::string_view call)> before = [](std::string_view) {};
+  /// Runs when a read has ended, before the caller knows of it.
+  std::function<void()> afterRead = [] {};
   std::atomic<int> replacements{0};  // ended
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
-                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) override {
+                                  std::optional<std::chrono::milliseconds> keep,
+                                  std::span<const WantedRecord> wanted, Instant deadline) override {
     struct Ended {
       FaultyRecords& records;
       const bool departure;
@@ -59,11 +63,13 @@ class FaultyRecords final : public SharedRecords {
     ++heartbeats;
     heartbeats.notify_all();
     const std::lock_guard stall(stalled);
-    return reached().write(table, name, text, keep, deadline);
+    return reached().write(table, name, text, keep, wanted, deadline);
   }
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override {
     before("read");
-    return reached().read(table, deadline);
+    auto all = reached().read(table, deadline);
+    afterRead();
+    return all;
   }
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, const KnownRecords& known, Instant deadline) override {

@@ -7,7 +7,7 @@ namespace lockkeeper::migration {
 namespace {
 
 /// Where another process can come in between while one makes the target the current rules.
-enum class Point { heartbeat, look, secondRead, commit, afterwards };
+enum class Point { heartbeat, firstRead, look, secondRead, commit, afterwards };
 
 struct Order {
   Point joins;
@@ -26,13 +26,17 @@ class JoinOrders : public Fleet, public ::testing::WithParamInterface<Order> {
   void startCommitter() {
     committer = start("modern", "committer:1");
     const auto store = std::make_shared<LookedThrough>(oldStore);
-    store->before = [this] { reach(Point::look); };
+    store->before = [this] {
+      reach(Point::look);
+      looked = true;
+    };
     committer.driver = std::make_shared<MigratingDriver>(
         store, newStore, committer.records, options,
         Environment{clock, std::make_shared<FakeRandom>(77), committer.notes});
     committer.records->before = [this](std::string_view call) {
+      if (call == "write") looked = false;
       if (call == "write") reach(Point::heartbeat);
-      if (call == "read") reach(Point::secondRead);
+      if (call == "read") reach(looked ? Point::secondRead : Point::firstRead);
       if (call == "replace") reach(Point::commit);
     };
   }
@@ -66,6 +70,7 @@ class JoinOrders : public Fleet, public ::testing::WithParamInterface<Order> {
   Process newcomer;
   Claimant lateClaim{"k", "newcomer:1"};
   std::atomic<bool> armed{false};
+  bool looked = false;  // in this heartbeat
   bool joined = false;
   bool newcomerHolds = false;
 };
@@ -113,7 +118,7 @@ std::vector<Order> allOrders() {
 }
 
 std::string nameOf(const ::testing::TestParamInfo<Order>& of) {
-  constexpr std::array names{"Heartbeat", "Look", "SecondRead", "Commit", "Afterwards"};
+  constexpr std::array names{"Heartbeat", "FirstRead", "Look", "SecondRead", "Commit", "Afterwards"};
   return std::string("JoinsAt") + names.at(static_cast<std::size_t>(of.param.joins)) + "TakesAt" +
          names.at(static_cast<std::size_t>(of.param.takes));
 }
@@ -130,8 +135,8 @@ class StateClock : public Fleet {
 
 TEST_F(StateClock, AJumpForwardDoesNotHideAMemberFromThoseWhoHaveSeenIt) {
   decree("legacy");
+  const Process other = join("legacy", "other:1");  // watches
   const Process holder = join("legacy", "holder:1");
-  const Process other = join("legacy", "other:1");
   const Claimant who{"k", "holder:1"};
   ASSERT_TRUE(takes(holder, who));
   advance("modern");
@@ -194,8 +199,8 @@ TEST_F(StateClock, AJumpForwardDoesNotShortenTheObservationOfTheOldStore) {
 TEST_F(StateClock, AJumpBackDoesNotProlongAStep) {
   stateClock->advance(1h);
   decree("legacy");
-  const Process dead = join("legacy", "dead:1");
   const Process process = join("legacy", "a:1");
+  const Process dead = join("legacy", "dead:1");
   dead.records->down = true;
   advance("modern");
   pass(2s);

@@ -172,7 +172,7 @@ TEST_F(StateStoreOutage, AStateThatWasLostIsWrittenBackByTheSurvivors) {
   const Process survivor = join("legacy", "a:1");
   EXPECT_EQ(stores(survivor), "new");
   for (const SharedRecord& record : records->read(options.name, soon())) {
-    records->write(options.name, record.name, "", 1ms, soon());
+    records->write(options.name, record.name, "", 1ms, {}, soon());
   }
   pass(1s);
   EXPECT_EQ(stores(survivor), "old+new");
@@ -199,11 +199,14 @@ TEST_F(StateStoreOutage, AStateThatHasFallenBackToOlderRulesIsNotFollowed) {
 }
 
 TEST_F(StateStoreOutage, ARecordThatCannotBeReadIsNotTakenForConsent) {
+  options.observation = 0s;
   decree("legacy");
   const Process process = join("legacy", "a:1");
-  records->write(options.name, "member of another kind", "hello", std::nullopt, soon());
-  pass(options.lease + 1s);
+  advance("modern");
+  records->write(options.name, "member of another kind", "hello", std::nullopt, {}, soon());
+  pass(options.lease + options.maxTtl + 5s);
   EXPECT_EQ(stores(process), "old+new");
+  EXPECT_TRUE(process.notes->mention("takes no step")) << process.notes->all();
 }
 
 }  // namespace

@@ -17,12 +17,18 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
                     const std::function<bool(std::string_view key, const Holder& holder)>& visit,
                     Instant deadline) = 0;
 
-  /// Like list(), but also visits keys that acquire() would find busy although no client of this scheme holds
-  /// them: locks of other clients, or data that looks like one. Their owner is empty.
-  virtual void listBusy(std::string_view prefix,
-                        const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                        Instant deadline) {
-    list(prefix, visit, deadline);
+  /// Like list(), for a part of the `wanted` keys, which begins at `place`: empty, or what the call before
+  /// has returned. Returns where the next part begins; empty after the last one. Also visits keys that
+  /// acquire() would find busy although no client of this scheme holds them: locks of other clients, or data
+  /// that looks like one. Their owner is empty.
+  virtual std::string listBusy([[maybe_unused]] std::string_view place,
+                               const std::function<bool(std::string_view key)>& wanted,
+                               const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                               Instant deadline) {
+    list(
+        "", [&](std::string_view key, const Holder& holder) { return !wanted(key) || visit(key, holder); },
+        deadline);
+    return {};
   }
 };
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,16 @@ struct SharedRecord {
   std::string name;
   std::string text;
   std::chrono::milliseconds age{};  ///< Since it was written, on the store's clock.
-  /// Another one after each write of the record, unless two follow each other within a millisecond. Only to
-  /// be compared for equality: a reader that measures on its own clock sees by it that the record was written
-  /// again.
+  /// Another one after each write of the record. Only to be compared for equality: a reader sees by it that
+  /// the record was written again.
   std::uint64_t stamp = 0;
+};
+
+/// A record that a caller of write() wants to see.
+struct WantedRecord {
+  std::string_view name;
+  std::uint64_t known =
+      0;  ///< The stamp that the caller has seen: if it is the present one, the text is omitted.
 };
 
 /// Which records a caller of replace() has seen.
@@ -32,19 +39,19 @@ struct KnownRecords {
 /// A capability: the store keeps small texts beside its locks, by which processes agree on something. They
 /// lie in tables; the first record makes its table. Tables and names are 1 to 128 printable characters, texts
 /// have up to 64 KiB. Each call is one step in the store; errors and deadlines are as for LockDriver.
-/// Thread-safe.
+/// What write() costs does not depend on how many records the table has. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT SharedRecords {
  public:
   virtual ~SharedRecords() = default;
 
-  /// Writes `text` under `name`, in place of what is there, and returns all records of the table, this one
-  /// included. It disappears after `keep`; empty: never.
+  /// Writes `text` under `name`, in place of what is there, and returns those of the `wanted` records that
+  /// exist. It disappears after `keep`; empty: never.
   virtual std::vector<SharedRecord> write(std::string_view table, std::string_view name,
                                           std::string_view text,
                                           std::optional<std::chrono::milliseconds> keep,
-                                          Instant deadline) = 0;
+                                          std::span<const WantedRecord> wanted, Instant deadline) = 0;
 
-  /// All records of the table, in no order.
+  /// All records of the table, in no order. Also removes those whose time is over.
   virtual std::vector<SharedRecord> read(std::string_view table, Instant deadline) = 0;
 
   /// Writes `text` for ever if what is there now is `expected` (empty: nothing is), and if the table has no

@@ -94,11 +94,16 @@ void EtcdDriver::list(std::string_view prefix,
   impl_->listing.list(prefix, true, visit, deadline);
 }
 
-void EtcdDriver::listBusy(std::string_view prefix,
-                          const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                          Instant deadline) {
+std::string EtcdDriver::listBusy(std::string_view /*place*/,
+                                 const std::function<bool(std::string_view key)>& wanted,
+                                 const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+                                 Instant deadline) {
   impl_->forkGuard.check();
-  impl_->listing.list(prefix, false, visit, deadline);
+  const auto visitWanted = [&](std::string_view key, const Holder& holder) {
+    return !wanted(key) || visit(key, holder);
+  };
+  impl_->listing.list("", false, visitWanted, deadline);
+  return {};
 }
 
 bool EtcdDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {

@@ -12,13 +12,14 @@ constexpr std::size_t longestLabel = 64;  // as Claim says
 }  // namespace
 
 std::string markedLabel(std::string_view label) {
-  std::string marked(label);
-  if (!label.empty() && label.size() < longestLabel) marked += mark;
-  return marked;
+  if (label.empty()) return {};
+  return std::string(label.substr(0, longestLabel - 1)) + mark;
 }
 
+bool isMarked(std::string_view label) { return label.ends_with(mark); }
+
 std::string_view unmarkedLabel(std::string_view label) {
-  if (label.ends_with(mark)) label.remove_suffix(1);
+  if (isMarked(label)) label.remove_suffix(1);
   return label;
 }
 

@@ -9,9 +9,12 @@
 
 namespace lockkeeper::migration {
 
-/// The label under which a member's locks are held in the old store: with a '~' behind it, unless it is empty
-/// or already as long as drivers allow.
+/// The label under which a member's locks are held in the old store: with a '~' behind it, in the place of
+/// its last byte if it is as long as drivers allow. An empty one stays empty.
 std::string markedLabel(std::string_view label);
+
+/// Whether a member may have this label in the old store. A process that takes no part never has one like it.
+bool isMarked(std::string_view label);
 
 /// For people: without the mark, if there is one.
 std::string_view unmarkedLabel(std::string_view label);

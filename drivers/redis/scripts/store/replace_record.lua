@@ -3,8 +3,8 @@
 -- given. Returns 1, or 0 when it does not write. Used for records that do not end.
 local time = redis.call('TIME')
 local field = redis.call('HGET', KEYS[1], ARGV[1])
-local text = field and string.match(field, '^%d+ %d+ (.*)$')
-if text ~= (ARGV[3] == '1' and ARGV[4]) then
+local before, text = string.match(field or '', '^(%d+) %d+ (.*)$')
+if text ~= (ARGV[3] == '1' and ARGV[4] or nil) then
   return 0
 end
 if ARGV[5] then
@@ -20,5 +20,6 @@ if ARGV[5] then
   end
 end
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f 0 ', now) .. ARGV[2])
+local stamp = math.max(now, (tonumber(before) or 0) + 1)
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f 0 ', stamp) .. ARGV[2])
 return 1

@@ -58,6 +58,8 @@ const char* toString(LegacyClass kind) noexcept {
 /// The connection and what the driver's operations share.
 class LegacyRedisDriver::Impl : public RedisStore {
  public:
+  using Visit = std::function<bool(std::string_view key, const LegacyReply& found)>;
+
   Impl(LegacyOptions legacy, const Environment& environment)
       : RedisStore(legacy.redis, environment), legacy_(std::move(legacy)) {
     legacy_.check();
@@ -71,8 +73,10 @@ class LegacyRedisDriver::Impl : public RedisStore {
   RenewOutcome renewed(const Request& request, std::size_t index);
   std::optional<Holder> holderIn(const LegacyReply& found) const;
   void noteForeign(std::string_view key, const LegacyReply& found);
-  void look(std::string_view prefix, std::string_view type, Instant deadline,
-            const std::function<bool(std::string_view key, const LegacyReply& found)>& visit);
+  /// At all keys that begin with `prefix`, and are of this type; of any if it is empty.
+  void look(std::string_view prefix, std::string_view type, Instant deadline, const Visit& visit);
+  /// At these keys, which have the prefix of the scheme. False when `visit` has ended it.
+  bool lookAt(std::span<const std::string_view> keys, const Visit& visit, Instant deadline);
 
  private:
   const LegacyOptions legacy_;
@@ -158,14 +162,20 @@ void LegacyRedisDriver::list(std::string_view prefix,
   });
 }
 
-void LegacyRedisDriver::listBusy(std::string_view prefix,
-                                 const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                                 Instant deadline) {
+std::string LegacyRedisDriver::listBusy(
+    std::string_view place, const std::function<bool(std::string_view key)>& wanted,
+    const std::function<bool(std::string_view key, const Holder& holder)>& visit, Instant deadline) {
   impl_->forkGuard.check();
-  impl_->look(prefix, "", deadline, [&](std::string_view key, const LegacyReply& found) {
+  const std::string& prefix = impl_->legacy().keyPrefix;
+  RedisStore::KeyPage page = impl_->scanPage(prefix, "", place, deadline);
+  std::erase_if(page.keys, [&](std::string_view key) { return !wanted(key.substr(prefix.size())); });
+  const std::vector<std::string_view> keys(page.keys.begin(), page.keys.end());
+  const auto visitHolder = [&](std::string_view key, const LegacyReply& found) {
     const auto holder = impl_->holderIn(found);
     return !holder || visit(key, *holder);
-  });
+  };
+  if (!keys.empty()) impl_->lookAt(keys, visitHolder, deadline);
+  return page.next;
 }
 
 bool LegacyRedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
@@ -241,23 +251,26 @@ void LegacyRedisDriver::Impl::noteForeign(std::string_view key, const LegacyRepl
   environment().tell({.kind = EventKind::noted, .store = name(), .text = text});
 }
 
-void LegacyRedisDriver::Impl::look(
-    std::string_view prefix, std::string_view type, Instant deadline,
-    const std::function<bool(std::string_view key, const LegacyReply& found)>& visit) {
+void LegacyRedisDriver::Impl::look(std::string_view prefix, std::string_view type, Instant deadline,
+                                   const Visit& visit) {
+  scan(legacy_.keyPrefix + std::string(prefix), type, deadline,
+       [&](std::span<const std::string_view> keys) { return lookAt(keys, visit, deadline); });
+}
+
+bool LegacyRedisDriver::Impl::lookAt(std::span<const std::string_view> keys, const Visit& visit,
+                                     Instant deadline) {
   const std::size_t hidden = legacy_.keyPrefix.size();
-  scan(legacy_.keyPrefix + std::string(prefix), type, deadline, [&](std::span<const std::string_view> keys) {
-    std::vector<LegacyCall> calls;
-    calls.reserve(keys.size());
-    for (const std::string_view key : keys) calls.emplace_back(legacy_, key.substr(hidden));
-    Request wire;
-    executeScripts(wire, deadline, [&](Request& request, Script::By by) {
-      for (const LegacyCall& call : calls) call.addTo(request, by, "look");
-    });
-    for (std::size_t index = 0; index < keys.size(); ++index) {
-      if (!visit(keys[index].substr(hidden), answerIn(wire, index))) return false;
-    }
-    return true;
+  std::vector<LegacyCall> calls;
+  calls.reserve(keys.size());
+  for (const std::string_view key : keys) calls.emplace_back(legacy_, key.substr(hidden));
+  Request wire;
+  executeScripts(wire, deadline, [&](Request& request, Script::By by) {
+    for (const LegacyCall& call : calls) call.addTo(request, by, "look");
   });
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    if (!visit(keys[index].substr(hidden), answerIn(wire, index))) return false;
+  }
+  return true;
 }
 
 }  // namespace lockkeeper::redis

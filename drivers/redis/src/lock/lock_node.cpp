@@ -213,24 +213,37 @@ std::optional<Holder> LockNode::holderIn(const Request& request, std::size_t ind
   return redis::holderIn(reply);
 }
 
-void LockNode::list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline) {
-  bool enough = false;
-  const auto visitAll = [&](std::span<const std::string_view> keys) {
-    Request holders;
-    executeScripts(holders, deadline, [&](Request& call, Script::By by) {
-      for (const std::string_view key : keys) addHolder(call, by, key);
-    });
-    for (std::size_t index = 0; index < keys.size(); ++index) {
-      const auto holder = holderIn(holders, index, oursOnly);
-      enough = holder && !visit(keys[index], *holder);
-      if (enough) return false;
-    }
-    return true;
+void LockNode::list(std::string_view prefix, const Visit& visit, Instant deadline) {
+  bool more = true;
+  const auto visitOurs = [&](std::span<const std::string_view> keys) {
+    return more = visitHolders(keys, true, visit, deadline);
   };
-  if (!oursOnly) return scan(prefix, "", deadline, visitAll);
-  scan(prefix, "string", deadline, visitAll);
+  scan(prefix, "string", deadline, visitOurs);
   // Keys that are shared.
-  if (!enough) scan(prefix, "zset", deadline, visitAll);
+  if (more) scan(prefix, "zset", deadline, visitOurs);
+}
+
+std::string LockNode::listBusy(std::string_view place, const Wanted& wanted, const Visit& visit,
+                               Instant deadline) {
+  KeyPage page = scanPage("", "", place, deadline);
+  std::erase_if(page.keys, [&](const std::string& key) { return !wanted(key); });
+  const std::vector<std::string_view> keys(page.keys.begin(), page.keys.end());
+  if (!keys.empty()) visitHolders(keys, false, visit, deadline);
+  return page.next;
+}
+
+// False when `visit` has ended it.
+bool LockNode::visitHolders(std::span<const std::string_view> keys, bool oursOnly, const Visit& visit,
+                            Instant deadline) {
+  Request holders;
+  executeScripts(holders, deadline, [&](Request& call, Script::By by) {
+    for (const std::string_view key : keys) addHolder(call, by, key);
+  });
+  for (std::size_t index = 0; index < keys.size(); ++index) {
+    const auto holder = holderIn(holders, index, oursOnly);
+    if (holder && !visit(keys[index], *holder)) return false;
+  }
+  return true;
 }
 
 RenewOutcome LockNode::renewed(const Request& request, std::size_t index) {

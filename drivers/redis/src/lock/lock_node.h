@@ -28,6 +28,7 @@ class ClaimsUnderWay;
 class LockNode : public RedisStore {
  public:
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
+  using Wanted = std::function<bool(std::string_view key)>;
 
   /// `onDoubt` is called when the server is another one than before, or has
   /// restarted. It must not block.
@@ -55,7 +56,8 @@ class LockNode : public RedisStore {
   std::optional<Holder> holder(std::string_view key, Instant deadline);
   /// `oursOnly`: without the locks of foreign clients, which look like any
   /// other string.
-  void list(std::string_view prefix, bool oursOnly, const Visit& visit, Instant deadline);
+  void list(std::string_view prefix, const Visit& visit, Instant deadline);
+  std::string listBusy(std::string_view place, const Wanted& wanted, const Visit& visit, Instant deadline);
 
   /// Gives the grants that `wire` has brought back, and throws, when too few
   /// replicas have them.
@@ -72,6 +74,8 @@ class LockNode : public RedisStore {
   void checkReplicas(std::span<Renewal> renewals, std::uint64_t connection, Instant deadline);
   void addHolder(Request& request, Script::By by, std::string_view key, bool withFence = true) const;
   std::optional<Holder> holderIn(const Request& request, std::size_t index, bool oursOnly);
+  bool visitHolders(std::span<const std::string_view> keys, bool oursOnly, const Visit& visit,
+                    Instant deadline);
 
   Rights rights_{*this};
   ReplicaCount replicas_{*this};

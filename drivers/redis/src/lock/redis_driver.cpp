@@ -65,7 +65,9 @@ class RedisDriver::Impl {
   }
   void awaitPosted(const Nodes& some, Instant deadline) const;
   void lookAtMasters(Instant deadline);
-  void list(std::string_view prefix, bool oursOnly, const LockNode::Visit& visit, Instant deadline);
+  void list(std::string_view prefix, const LockNode::Visit& visit, Instant deadline);
+  std::string listBusy(std::string_view place, const LockNode::Wanted& wanted, const LockNode::Visit& visit,
+                       Instant deadline);
   void addWaiters(const NodeAddress& master, std::span<const std::string> keys,
                   std::span<const std::size_t> indexes, std::vector<std::vector<Waiter>>& found,
                   Instant deadline);
@@ -218,11 +220,12 @@ void RedisDriver::checkServer(Instant deadline) noexcept {
 }
 
 void RedisDriver::list(std::string_view prefix, const LockNode::Visit& visit, Instant deadline) {
-  impl_->list(prefix, true, visit, deadline);
+  impl_->list(prefix, visit, deadline);
 }
 
-void RedisDriver::listBusy(std::string_view prefix, const LockNode::Visit& visit, Instant deadline) {
-  impl_->list(prefix, false, visit, deadline);
+std::string RedisDriver::listBusy(std::string_view place, const LockNode::Wanted& wanted,
+                                  const LockNode::Visit& visit, Instant deadline) {
+  return impl_->listBusy(place, wanted, visit, deadline);
 }
 
 bool RedisDriver::breakLock(std::string_view key, Instant deadline, const Holder* shown) {
@@ -330,10 +333,9 @@ void RedisDriver::Impl::addWaiters(const NodeAddress& master, std::span<const st
   }
 }
 
-void RedisDriver::Impl::list(std::string_view prefix, bool oursOnly, const LockNode::Visit& visit,
-                             Instant deadline) {
+void RedisDriver::Impl::list(std::string_view prefix, const LockNode::Visit& visit, Instant deadline) {
   forkGuard.check();
-  if (LockNode* const only = nodes.only()) return only->list(prefix, oursOnly, visit, deadline);
+  if (LockNode* const only = nodes.only()) return only->list(prefix, visit, deadline);
   // No key twice, also of a slot that moves from one master to the next meanwhile.
   std::unordered_set<std::string> seen;
   bool enough = false;
@@ -342,9 +344,28 @@ void RedisDriver::Impl::list(std::string_view prefix, bool oursOnly, const LockN
     return !enough;
   };
   for (const NodeAddress& master : map->masters(deadline)) {
-    nodes.of(master, false)->list(prefix, oursOnly, visitNew, deadline);
+    nodes.of(master, false)->list(prefix, visitNew, deadline);
     if (enough) return;
   }
+}
+
+// A place in a cluster is a master's address and a cursor on it. If it is no master any more, all begins
+// anew.
+std::string RedisDriver::Impl::listBusy(std::string_view place, const LockNode::Wanted& wanted,
+                                        const LockNode::Visit& visit, Instant deadline) {
+  forkGuard.check();
+  if (LockNode* const only = nodes.only()) return only->listBusy(place, wanted, visit, deadline);
+  const std::vector<NodeAddress> masters = map->masters(deadline);
+  const auto space = std::min(place.find(' '), place.size());
+  auto master = std::ranges::find(masters, place.substr(0, space), &NodeAddress::text);
+  if (master == masters.end()) {
+    master = masters.begin();
+    place = {};
+  }
+  const std::string_view cursor = place.substr(std::min(space + 1, place.size()));
+  const std::string next = nodes.of(*master, false)->listBusy(cursor, wanted, visit, deadline);
+  if (!next.empty()) return master->text() + " " + next;
+  return ++master == masters.end() ? "" : master->text() + " ";
 }
 
 }  // namespace lockkeeper::redis

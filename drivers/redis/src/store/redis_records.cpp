@@ -23,6 +23,11 @@ const Script& recordsScript() {
   return script;
 }
 
+const Script& writeScript() {
+  static const Script& script = *new Script(scripts::write_record);
+  return script;
+}
+
 const Script& replaceScript() {
   static const Script& script = *new Script(scripts::replace_record);
   return script;
@@ -64,21 +69,28 @@ RedisRecords::RedisRecords(std::shared_ptr<ClusterMap> map, const RedisOptions& 
 std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::string_view name,
                                               std::string_view text,
                                               std::optional<std::chrono::milliseconds> keep,
-                                              Instant deadline) {
+                                              std::span<const WantedRecord> wanted, Instant deadline) {
   const std::string length = std::to_string(keep ? keep->count() : 0);
-  return ask(table, std::array<std::string_view, 3>{name, text, length}, deadline);
+  std::vector<std::string> stamps;
+  for (const WantedRecord& each : wanted) stamps.push_back(std::to_string(each.known));
+  std::vector<std::string_view> arguments = {name, text, length};
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    arguments.insert(arguments.end(), {wanted[i].name, stamps[i]});
+  }
+  return ask(writeScript(), table, arguments, deadline);
 }
 
 std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
-  return ask(table, {}, deadline);
+  return ask(recordsScript(), table, {}, deadline);
 }
 
-std::vector<SharedRecord> RedisRecords::ask(std::string_view table, Arguments arguments, Instant deadline) {
+std::vector<SharedRecord> RedisRecords::ask(const Script& script, std::string_view table, Arguments arguments,
+                                            Instant deadline) {
   forkGuard_.check();
   const std::string key = tableKey(table);
   return servers_.at(key, deadline, [&](RedisStore& store) {
     Request wire;
-    run(recordsScript(), store, key, arguments, wire, deadline);
+    run(script, store, key, arguments, wire, deadline);
     return recordsIn(store, wire);
   });
 }

@@ -18,7 +18,8 @@ class RedisRecords final : public SharedRecords {
   RedisRecords(std::shared_ptr<ClusterMap> map, const RedisOptions& options, const Environment& environment);
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
-                                  std::optional<std::chrono::milliseconds> keep, Instant deadline) override;
+                                  std::optional<std::chrono::milliseconds> keep,
+                                  std::span<const WantedRecord> wanted, Instant deadline) override;
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
                std::string_view text, const KnownRecords& known, Instant deadline) override;
@@ -26,7 +27,8 @@ class RedisRecords final : public SharedRecords {
  private:
   using Arguments = std::span<const std::string_view>;
 
-  std::vector<SharedRecord> ask(std::string_view table, Arguments arguments, Instant deadline);
+  std::vector<SharedRecord> ask(const Script& script, std::string_view table, Arguments arguments,
+                                Instant deadline);
 
   const ForkGuard forkGuard_;
   Topology<RedisStore> servers_;

@@ -173,27 +173,36 @@ std::string RedisStore::leaveForForm(std::uint64_t connection) {
 
 void RedisStore::scan(std::string_view prefix, std::string_view type, Instant deadline,
                       const std::function<bool(std::span<const std::string_view> keys)>& visit) {
-  const std::string glob = globOf(prefix);
   std::unordered_set<std::string> seen;  // a scan may meet a key more than once
-  std::string cursor = "0";
+  KeyPage page;
   do {
-    std::vector<std::string_view> words = {"SCAN", cursor, "MATCH", glob, "COUNT", keysPerScan};
-    if (!type.empty()) words.insert(words.end(), {"TYPE", type});
-    Request request;
-    request.add(words);
-    execute(request, deadline);
-    const Reply& page = request.reply(0);
-    if (page.kind == ReplyKind::error) refuse(page);
-    if (page.items.size() != 2 || page.items[1].kind != ReplyKind::array) unexpected(request);
-    cursor = page.items[0].text;
-
-    std::vector<std::string_view> keys;
-    for (const Reply& key : page.items[1].items) {
-      const bool companion = key.text.find(reservedMark) != std::string::npos;
-      if (!companion && seen.insert(key.text).second) keys.push_back(key.text);
-    }
+    page = scanPage(prefix, type, page.next, deadline);
+    std::erase_if(page.keys, [&](const std::string& key) { return !seen.insert(key).second; });
+    const std::vector<std::string_view> keys(page.keys.begin(), page.keys.end());
     if (!keys.empty() && !visit(keys)) return;
-  } while (cursor != "0");
+  } while (!page.next.empty());
+}
+
+RedisStore::KeyPage RedisStore::scanPage(std::string_view prefix, std::string_view type,
+                                         std::string_view cursor, Instant deadline) {
+  constexpr std::string_view end = "0";
+  const std::string glob = globOf(prefix);
+  std::vector<std::string_view> words = {"SCAN",     cursor.empty() ? end : cursor, "MATCH", glob, "COUNT",
+                                         keysPerScan};
+  if (!type.empty()) words.insert(words.end(), {"TYPE", type});
+  Request request;
+  request.add(words);
+  execute(request, deadline);
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.items.size() != 2 || reply.items[1].kind != ReplyKind::array) unexpected(request);
+  KeyPage page;
+  if (reply.items[0].text != end) page.next = reply.items[0].text;
+  for (const Reply& key : reply.items[1].items) {
+    const bool companion = key.text.find(reservedMark) != std::string::npos;
+    if (!companion) page.keys.push_back(key.text);
+  }
+  return page;
 }
 
 }  // namespace lockkeeper::redis

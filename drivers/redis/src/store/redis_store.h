@@ -121,6 +121,14 @@ class RedisStore {
   void scan(std::string_view prefix, std::string_view type, Instant deadline,
             const std::function<bool(std::span<const std::string_view> keys)>& visit);
 
+  struct KeyPage {
+    std::string next;  ///< Where the next page begins; empty behind the last.
+    std::vector<std::string> keys;
+  };
+  /// One page of such a scan, from `cursor` on; empty: from the beginning. May have keys of other pages
+  /// again.
+  KeyPage scanPage(std::string_view prefix, std::string_view type, std::string_view cursor, Instant deadline);
+
   const ForkGuard forkGuard;
   RequestPool requests;  ///< For the calls that are made all the time.
 

@@ -80,7 +80,7 @@ TEST(MemoryDriver, AForkedChildDoesNotWaitForThreadsThatAreNotThere) {
         store.take({&charge, 1}, {});
       },
       [](MemoryDriver& store) {
-        (void)capability<SharedRecords>(store)->write("table", "name", "text", 1s, {});
+        (void)capability<SharedRecords>(store)->write("table", "name", "text", 1s, {}, {});
       }};
   int number = 0;
   for (const auto& call : calls) {

@@ -8,9 +8,10 @@
 
 namespace lockkeeper::migration {
 
-/// How a process takes part in a migration. All processes of one migration should have the same values. It is
-/// also safe when `heartbeat`, `lease` and `maxTtl` differ: each process waits for the others by their
-/// values. `observation` is that of whichever process takes the step, so the shortest one counts.
+/// How a process takes part in a migration. All processes of one migration should have the same values. If
+/// `heartbeat`, `lease` and `maxTtl` differ, each process is waited for by its own, which are in its record;
+/// processes whose records were lost, by the longest of those that are known. So do not make `lease` or
+/// `maxTtl` longer while a step is under way. `observation` is that of the process that takes the step.
 struct MigrationOptions {
   /// What the process writes as the migration's rules if nobody has written any. From then on, all processes
   /// follow what is written, whatever they are configured for; `lockkeeper migrate advance` changes it.

@@ -36,6 +36,12 @@ struct Sighting {
   std::uint64_t stamp = 0;  ///< SharedRecord::stamp.
 };
 
+/// How far the old store has been looked through.
+struct ScanPlace {
+  std::uint64_t version = 0;  ///< Of the rules for which that was done.
+  std::string next;           ///< Where the rest begins, as Browsable::listBusy() has returned it.
+};
+
 /// What the processes of a migration have agreed on, at one moment.
 struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::uint64_t version = 0;    ///< Grows with each change of the rules; 0: nobody has written any.
@@ -49,6 +55,9 @@ struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::optional<Sighting> sighting;      ///< The last one, of any key.
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
   std::optional<std::string> rulesText;  ///< As it stands in the store.
+  std::uint64_t rulesStamp = 0;          ///< SharedRecord::stamp.
+  std::string watcher;            ///< The id of the member that watches for all, see docs/adr/0074; or empty.
+  std::optional<ScanPlace> scan;  ///< Empty unless somebody has stopped in the middle a short while ago.
 
   /// Whether a member has this label, or one that has left so lately that its locks were seen as a member's.
   bool knows(std::string_view label) const;
@@ -61,10 +70,19 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
   /// `name` is that of MigrationOptions.
   StateStore(std::shared_ptr<SharedRecords> records, std::string name);
 
-  /// Writes the member's record and reads the state, in one step.
-  MigrationState heartbeat(const Member& self, Instant deadline);
-  /// Reads the state and changes nothing.
+  /// Writes the member's record and reads the rules and the watcher, in one step that costs the same however
+  /// many members there are. `known` is what the member's last heartbeat has left there, and is brought up to
+  /// date: rules that have not changed are not sent again. Its other parts stay empty.
+  void heartbeat(const Member& self, MigrationState& known, Instant deadline);
+  /// Reads all of the state and changes nothing. Takes the time of a look at each member's record.
   MigrationState read(Instant deadline);
+
+  /// Makes the member with this id the watcher until `keep` has passed, whoever it was before; an empty id:
+  /// nobody.
+  void watch(std::string_view id, std::chrono::milliseconds keep, Instant deadline);
+  /// Writes down how far the watcher has looked through the old store, for the next one, until `keep` has
+  /// passed.
+  void scanned(const ScanPlace& place, std::chrono::milliseconds keep, Instant deadline);
 
   /// Writes the next version if the rules are still those of `seen`; false when they are not.
   bool change(const MigrationState& seen, std::uint64_t version, const Rules& current, const Rules& target,

@@ -1,0 +1,149 @@
+#include "watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lockkeeper/error.h"
+#include "stores/marked_store.h"
+
+namespace lockkeeper::migration {
+
+Watch::Watch(StateStore& stateStore, std::shared_ptr<LockDriver> oldStore, const MigrationOptions& options,
+             std::shared_ptr<Clock> clock, std::string id, Note note)
+    : stateStore_(stateStore),
+      options_(options),
+      clock_(std::move(clock)),
+      id_(std::move(id)),
+      note_(std::move(note)),
+      scan_(std::move(oldStore), options.heartbeat, clock_) {}
+
+bool Watch::beat(const MigrationState& heard, const std::vector<OldLock>& seen, Instant deadline) {
+  const Instant now = clock_->now();
+  if (now >= lastBeat_ + options_.lease) {
+    inTouchSince_ = now;
+    observation_.restart();  // members may have come and gone unseen
+  }
+  lastBeat_ = now;
+  if (!mayWatch(heard, now)) {
+    if (std::exchange(watching_, false)) stop();
+    report(heard, seen, deadline);
+    return false;
+  }
+  watching_ = true;
+  stateStore_.watch(id_, options_.lease, deadline);
+  try {
+    const MigrationState state = readAll(deadline);
+    report(state, seen, deadline);
+    return state.target && step(state);
+  } catch (const ProtocolError& error) {
+    noteOnce(std::string("takes no step: ") + error.what());
+    return false;
+  }
+}
+
+// Processes that end soon should not watch, because whoever comes next begins anew. So if nobody does, those
+// that have been here for long come first. A process that has just started may be the only one.
+bool Watch::mayWatch(const MigrationState& heard, Instant now) {
+  const bool first = !std::exchange(begun_, true);
+  if (!heard.watcher.empty() && heard.watcher != id_) {
+    nobodySince_.reset();
+    return false;
+  }
+  if (watching_) return true;
+  if (!nobodySince_) nobodySince_ = now;
+  return first || now >= inTouchSince_ + options_.lease + options_.maxTtl ||
+         now >= *nobodySince_ + options_.lease;
+}
+
+void Watch::stop() {
+  observation_.restart();
+  scan_.end();
+}
+
+void Watch::leave(Instant deadline) {
+  if (std::exchange(watching_, false)) stateStore_.watch({}, options_.heartbeat, deadline);
+}
+
+MigrationState Watch::readAll(Instant deadline) {
+  const Instant askedAt = clock_->now();
+  MigrationState state = stateStore_.read(deadline);
+  observation_.measure(state, askedAt, clock_->now());
+  return state;
+}
+
+bool Watch::step(const MigrationState& state) {
+  const Rules& wanted = *state.target;
+  if (state.current == wanted) {
+    noted_.clear();
+    scan_.end();
+    return false;
+  }
+  const std::vector<Blocker> found = blockersOf(state, wanted, options_.observation);
+  if (!found.empty()) {
+    std::string all;
+    for (const Blocker& blocker : found) all.append(all.empty() ? "" : "; ").append(blocker.what);
+    noteOnce("stays in both on the way to " + quoted(wanted.text()) + ": " + all);
+  }
+  // Even while something else blocks, so that an outsider is told of in time.
+  if (keysLeaveOldStore(state.current, wanted) && !lookedThrough(state, !found.empty())) return false;
+  if (!found.empty()) return false;
+  // Looking through the old store may have taken long, and others have joined meanwhile.
+  const Instant soon = clock_->now() + options_.lease / 3;
+  const MigrationState latest = readAll(soon);
+  if (latest.version != state.version || !blockersOf(latest, wanted, options_.observation).empty())
+    return false;
+  if (!stateStore_.commit(latest, soon)) return false;
+  note_("the rules are now " + quoted(wanted.text()));
+  return true;
+}
+
+// Whether the last part of the old store has been looked through now, and no outsider was found in any. What
+// has failed or has found one is not repeated at once.
+bool Watch::lookedThrough(const MigrationState& state, bool blocked) {
+  const Instant now = clock_->now();
+  if (!scan_.underWay() || scan_.place().version != state.version) {
+    if (now < scanAgainAt_ && (blocked || !clean_)) return false;
+    scan_.begin(state);
+  }
+  clean_ = false;
+  scanAgainAt_ = now + std::max(options_.observation / 4, options_.lease / 3);
+  try {
+    clean_ = !outsiderFound(state);
+  } catch (const Error& error) {
+    noteOnce(std::string("stays in both: the old store could not be looked through: ") + error.what());
+  }
+  if (!clean_) scan_.end();
+  return clean_ && !scan_.underWay();
+}
+
+bool Watch::outsiderFound(const MigrationState& state) {
+  const Instant deadline = clock_->now() + options_.lease / 3;
+  const bool resumed = !scan_.place().next.empty();
+  const std::vector<OldLock> seen = scan_.goOn(state, deadline);
+  if (resumed || scan_.underWay()) stateStore_.scanned(scan_.place(), 4 * options_.lease, deadline);
+  if (seen.empty()) return false;
+  // Some holders may have joined since the state was read. If all of them have, more may come behind them.
+  return report(readAll(deadline), seen, deadline) || seen.size() == mostOutsiders;
+}
+
+// Writes down an outsider among the holders of what was seen before `state` was read: a member joins before
+// it takes a lock, and whoever has left is known for a while. True when its key is on its way to modern. Who
+// does not watch has not read the members, and tells only of those that certainly are none.
+bool Watch::report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline) {
+  const OldLock* outsider = nullptr;
+  bool inTheWay = false;
+  for (const OldLock& each : seen) {
+    if (watching_ ? !each.owner.empty() && state.knows(each.owner) : isMarked(each.owner)) continue;
+    const bool leaves = state.target && leavesOldStore(each.key, state, *state.target);
+    if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
+    inTheWay = inTheWay || leaves;
+  }
+  if (outsider != nullptr) stateStore_.sighted(outsider->key, inTheWay, deadline);
+  return inTheWay;
+}
+
+void Watch::noteOnce(const std::string& message) {
+  if (std::exchange(noted_, message) != message) note_(message);
+}
+
+}  // namespace lockkeeper::migration
