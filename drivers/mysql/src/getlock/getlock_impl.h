@@ -56,9 +56,10 @@ class GetLockDriver::Impl {
   /// Reads the reply. Closes the session and throws OutcomeUnknown when it is lost, NotPrimary when the reply
   /// says that its server is not the primary any more: then all sessions with that are closed.
   const Reply& receive(Use& use);
-  /// One turn in the server's queue. Empty when it is over, and the wait is not.
-  std::optional<AcquireResult> waitOnce(Use& use, const AcquireRequest& request, Instant waitUntil,
-                                        const std::stop_token& stop, std::chrono::seconds idleTimeout);
+  /// Stands in the server's queue for so long at most. Empty when that is over, and the wait is not.
+  std::optional<AcquireResult> waitInQueue(Use& use, const AcquireRequest& request,
+                                           std::chrono::seconds longest, Instant waitUntil,
+                                           const std::stop_token& stop, std::chrono::seconds idleTimeout);
   /// Waits for the reply of a claim that stands in the server's queue. False at `until` or when `stop` is
   /// requested. Looks after the server now and then where another one may take its place.
   bool awaitTurn(Use& use, Instant until, const std::stop_token& stop, std::chrono::seconds idleTimeout);

@@ -26,9 +26,12 @@ seconds serverWait(std::chrono::nanoseconds length) {
 
 // How long a claim stands in the queue at a time. The server grants the name to claims of processes that
 // stand still, too, and each keeps it for `idleTimeout`. But those whose time in the queue is over are passed
-// by, so that all of them together keep a name that is free for two ttl, and not for one idleTimeout each.
-seconds longestTurn(std::chrono::milliseconds ttl, seconds idleTimeout) {
-  return std::max(std::chrono::floor<seconds>(2 * ttl) - idleTimeout - seconds{1}, seconds{1});
+// by, so that all of them together keep a name that is free for two ttl, and not for one idleTimeout each. A
+// claim that has waited for longer stands there for as long again, because others may stand in front of it
+// for more than two ttl, and each time it would be behind new ones.
+seconds timeInQueue(std::chrono::milliseconds ttl, seconds idleTimeout, Instant::duration waited) {
+  return std::max({std::chrono::floor<seconds>(2 * ttl) - idleTimeout - seconds{1},
+                   std::chrono::floor<seconds>(waited), seconds{1}});
 }
 
 }  // namespace
@@ -36,7 +39,8 @@ seconds longestTurn(std::chrono::milliseconds ttl, seconds idleTimeout) {
 AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
                                                   std::chrono::nanoseconds waitFor, std::stop_token stop) {
   checkTtl(request.ttl);
-  const Instant waitUntil = saturatingAdd(now(), waitFor);
+  const Instant began = now();
+  const Instant waitUntil = saturatingAdd(began, waitFor);
   if (stop.stop_requested() || now() >= waitUntil) return Busy{};
 
   // As long as it takes to take up a grant, not the ttl: a host that vanishes while its claim waits is
@@ -45,14 +49,17 @@ AcquireResult GetLockDriver::Impl::acquireWaiting(const AcquireRequest& request,
   auto use = sessions_.forWaiting(idleTimeout, request.deadline);
   if (!use || !readPendingReply(*use, request.deadline)) return Busy{};
   for (;;) {
-    const auto result = waitOnce(*use, request, waitUntil, stop, idleTimeout);
+    const seconds longest =
+        std::min(serverWait(waitUntil - now()), timeInQueue(request.ttl, idleTimeout, now() - began));
+    const auto result = waitInQueue(*use, request, longest, waitUntil, stop, idleTimeout);
     if (result) return *result;
   }
 }
 
-std::optional<AcquireResult> GetLockDriver::Impl::waitOnce(Use& use, const AcquireRequest& request,
-                                                           Instant waitUntil, const std::stop_token& stop,
-                                                           seconds idleTimeout) {
+std::optional<AcquireResult> GetLockDriver::Impl::waitInQueue(Use& use, const AcquireRequest& request,
+                                                              seconds longest, Instant waitUntil,
+                                                              const std::stop_token& stop,
+                                                              seconds idleTimeout) {
   const std::string name = lockName(request.claim.key);
   sessions_.prepare(*use, idleTimeout);
   if (!use->batch.empty()) {  // Its preamble would be answered before the wait begins.
@@ -60,8 +67,7 @@ std::optional<AcquireResult> GetLockDriver::Impl::waitOnce(Use& use, const Acqui
     if (exchange(use, request.deadline) == nullptr) return Busy{};
     sessions_.prepare(*use, idleTimeout);
   }
-  statements::addClaim(use->batch, name,
-                       std::min(serverWait(waitUntil - now()), longestTurn(request.ttl, idleTimeout)));
+  statements::addClaim(use->batch, name, longest);
 
   const Instant sentAt = now();
   send(use, Instant::max());

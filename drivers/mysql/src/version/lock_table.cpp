@@ -138,7 +138,7 @@ bool LockTable::release(const Claim& claim) {
   return session_.execute(texts_.release, std::array<Parameter, 2>{claim.key, token}, deadline_).changed == 1;
 }
 
-std::string LockTable::look(std::string_view key) {
+std::string LockTable::stateOf(std::string_view key) {
   try {
     const Reply& reply = ask(std::string("SELECT IF(") + isHeld + ", token, ''), version FROM " +
                              texts_.table + " WHERE lock_key = " + hexLiteral(key));

@@ -42,7 +42,7 @@ class LockTable final : public LeaseRows {
 
   /// What changes when somebody gets the key, or lets go of it or of a share of it, whose lease has not
   /// ended. Waits for no row.
-  std::string look(std::string_view key);
+  std::string stateOf(std::string_view key);
 
   /// Takes the mark of a waiter from the row that has written one as `standing`.
   void unmark(std::string_view key, LockTexts::Standing standing);

@@ -17,13 +17,10 @@ using std::chrono::seconds;
 // much more often.
 constexpr seconds longestSilence{1};
 
-// Nobody reads the answer while somebody looks for another server, and the name should not be lost for that.
-// A log-in that takes longer costs the place.
-constexpr std::chrono::milliseconds longestLook{900};
-static_assert(longestLook < longestSilence);
+static_assert(QueuePlace::longestLook < longestSilence);
 
-// A waiter sees within that what others have found out about the server, and a stop that has no file to wake
-// it up with.
+// A waiter sees within that what others have found out about the server, that the key is free, and a stop
+// that has no file to wake it up with.
 constexpr seconds longestSleep{1};
 
 // What a server that is well needs to let a name go. A grant does not wait longer for that.
@@ -43,10 +40,11 @@ QueuePlace::~QueuePlace() {
   if (mayHaveName_) session_.close();
 }
 
-bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp) {
+bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp,
+                       const std::function<bool()>& getsPast) {
   try {
     session_.ask(idleLimit(longestSilence), deadline);
-    return getName(until, stop, wakeUp);
+    return getName(until, stop, wakeUp, getsPast);
   } catch (const ConfigError&) {
     return true;  // What stands between us and the server knows no names: then all are first.
   } catch (const Refused&) {
@@ -58,7 +56,8 @@ bool QueuePlace::enter(Instant deadline, Instant until, const std::stop_token& s
   }
 }
 
-bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp) {
+bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp,
+                         const std::function<bool()>& getsPast) {
   const Clock& clock = session_.clock();
   // The server counts whole seconds: it must not give up before we do.
   const seconds wait = std::chrono::ceil<seconds>(std::max(until - clock.now(), Instant::duration{0}));
@@ -66,7 +65,7 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
   mayHaveName_ = true;
   session_.session().send(statement, clock.now() + ioTimeout_);
   while (!session_.session().await(std::min(until, clock.now() + longestSleep), wakeUp.file())) {
-    if (clock.now() >= until || stop.stop_requested()) {
+    if (clock.now() >= until || stop.stop_requested() || getsPast()) {
       const Instant end = clock.now() + ioTimeout_;
       // The wait ends a little later than the server says so.
       if (cancelling_.cancel(session_.session(), end)) session_.session().await(end);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <stop_token>
 #include <string>
 
@@ -24,9 +25,11 @@ class QueuePlace {
   ~QueuePlace();
 
   /// Waits until it is the first. False when that did not come by `until`, or until `stop`, which `wakeUp`
-  /// belongs to; and when somebody has ended the wait. The first statement has an answer by `deadline`.
-  /// Throws as SessionPool::Use::ask(), and as checkServer().
-  bool enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp);
+  /// belongs to, or until `getsPast`, which is called each second, was true; and when somebody has ended the
+  /// wait. The first statement has an answer by `deadline`. Throws as SessionPool::Use::ask(), and as
+  /// checkServer().
+  bool enter(Instant deadline, Instant until, const std::stop_token& stop, const WakeUp& wakeUp,
+             const std::function<bool()>& getsPast);
 
   /// Throws StoreUnavailable when another server takes the writes now, as far as is known.
   void checkServer() const;
@@ -34,8 +37,13 @@ class QueuePlace {
   /// The next one is the first, as soon as the server has read it.
   void leave() noexcept;
 
+  /// Nobody reads the answer of the queue while its waiter looks for another server, or at the key. Whoever
+  /// does so for longer may lose the place.
+  static constexpr std::chrono::milliseconds longestLook{900};
+
  private:
-  bool getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp);
+  bool getName(Instant until, const std::stop_token& stop, const WakeUp& wakeUp,
+               const std::function<bool()>& getsPast);
 
   SessionPool::Use& session_;
   SessionPool& cancelling_;

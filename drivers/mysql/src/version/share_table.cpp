@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "session/reply_fault.h"
+#include "version/lock_table.h"
 
 namespace lockkeeper::mysql {
 namespace {
@@ -236,20 +237,11 @@ std::string_view ShareTable::common(std::string_view name) const {
   return texts_.keptMark;
 }
 
-bool ShareTable::prepare(bool create) {
-  // When several make it at the same moment, MySQL calls that a deadlock.
-  try {
-    try {
-      ask(filled(tried, {}));
-    } catch (const NoSuchTable&) {
-      if (!create) throw;
-      ask(texts_.sharesSchema);
-    }
-    return true;
-  } catch (const Contention&) {
-    return false;
-  }
+std::string ShareTable::readBoth(const std::string& table) {
+  return LockTable::read(table) + ";" + LockTable::read(table + "_shares");
 }
+
+void ShareTable::check() { ask(filled(tried, {})); }
 
 ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::Standing standing) {
   const Claim& claim = request.claim;

@@ -23,11 +23,12 @@ class ShareTable final : public LeaseRows {
  public:
   using LeaseRows::LeaseRows;
 
-  /// Checks that the table is there and may be used: most shares do not need it, and a mistake of the
-  /// configuration is to be found with the first of them. `create` makes it where it does not exist. Not
-  /// beside a claim: a transaction that has found no table is in the way of those who make it. False when
-  /// others were in the way.
-  bool prepare(bool create);
+  /// Reads both tables of this name, and answers nothing.
+  static std::string readBoth(const std::string& table);
+
+  /// Throws ConfigError unless the table is there and may be used: most shares do not need it, and a mistake
+  /// of the configuration is to be found with the first of them.
+  void check();
 
   /// What came of a claim.
   struct Answer {

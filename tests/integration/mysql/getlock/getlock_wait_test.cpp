@@ -3,6 +3,9 @@
 #include <Poco/Data/Session.h>
 
 #include <future>
+#include <stop_token>
+#include <thread>
+#include <vector>
 
 #include "getlock_fixture.h"
 #include "lockkeeper/driver/driver.h"
@@ -131,6 +134,25 @@ TEST_P(GetLockNeighbours, ForeignClientsExcludeUsAndAreExcluded) {
   ASSERT_EQ(ask("SELECT RELEASE_LOCK('" + who.key + "')"), 1);
   ASSERT_TRUE(granted(store.direct->acquire(who.request())));
   EXPECT_EQ(ask("SELECT GET_LOCK('" + who.key + "', 0)"), 0);
+}
+
+// Each of the others waits for longer than a claim with a short ttl stands in the queue at a time.
+TEST_P(GetLockNeighbours, AClaimWithAShortTtlGetsItsTurnBehindALongQueue) {
+  const Claimant who{};
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 6; ++i) {
+    others.emplace_back([&](const std::stop_token& over) {
+      Poco::Data::Session foreign("MySQL", store.server.connectionString(store.database), 10);
+      using Poco::Data::Keywords::now;
+      while (!over.stop_requested()) {
+        foreign << "DO GET_LOCK('" + who.key + "', 60)", now;
+        foreign << "DO SLEEP(0.3)", now;
+        foreign << "DO RELEASE_LOCK('" + who.key + "')", now;
+      }
+    });
+  }
+  ASSERT_TRUE(waitUntil([&] { return store.server.waitingFor(who.key).size() == 5U; }));
+  EXPECT_TRUE(granted(capability<Waitable>(*store.direct)->acquireWaiting(requestFor(who, 1s), 15s, {})));
 }
 
 INSTANTIATE_TEST_SUITE_P(Brands, GetLockNeighbours, ::testing::ValuesIn(allBrands), brandName);

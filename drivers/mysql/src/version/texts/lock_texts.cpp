@@ -20,8 +20,8 @@ std::string ownerBeforeMark() {
          ", SUBSTRING_INDEX(owner, '@', 2), LEFT(SUBSTRING_INDEX(owner, '@', 1), 46)))";
 }
 
-// The mark of one that is ahead.
-constexpr const char* isAheadMark = "owner LIKE '%@@%'";
+// The mark of an upgrade.
+constexpr const char* isUpgradeMark = "owner LIKE '%@@%'";
 
 // The key stays closed for longer than that. A mark that is much further ahead than a waiter sets one is from
 // before the server's clock was set back; one that is a little further ahead is from while this statement
@@ -44,7 +44,7 @@ std::string markText(const std::string& mark, const std::string& stays) {
 std::string closedTo(const LockTexts& texts, LockTexts::Standing standing) {
   using enum LockTexts::Standing;
   if (standing == newcomer) return texts.isClosed;
-  if (standing == first) return "(" + std::string(isAheadMark) + " AND " + texts.isClosed + ")";
+  if (standing == first) return "(" + std::string(isUpgradeMark) + " AND " + texts.isClosed + ")";
   return "FALSE";
 }
 
@@ -52,8 +52,8 @@ std::string markedBy(const LockTexts& texts, LockTexts::Standing standing) {
   using enum LockTexts::Standing;
   if (standing == first) return "IF(" + closedTo(texts, first) + ", owner, " + markText("@", "TRUE") + ")";
   // Others who share the key are in its row, or get there by the claim.
-  if (standing == aheadAndWaits)
-    return "IF(token LIKE 'shares/%', " + markText("@@", isAheadMark) + ", owner)";
+  if (standing == waitingUpgrade)
+    return "IF(token LIKE 'shares/%', " + markText("@@", isUpgradeMark) + ", owner)";
   return "owner";
 }
 
@@ -103,13 +103,11 @@ std::string releaseText(const LockTexts& texts) {
 
 }  // namespace
 
-std::string schemaOf(const std::string& table, bool ofShares) {
-  // An empty line stands between the two statements.
-  const std::string all = versionSchema;
-  const std::size_t end = all.find("\n\n");
-  std::string text = ofShares ? all.substr(end) : all.substr(0, end);
-  text.erase(text.rfind(';'));
-  return text.replace(text.find(tableInSchema), tableInSchema.size(), "`" + table);
+std::string schemaOf(const std::string& table) {
+  std::string text = versionSchema;
+  for (auto at = text.find(tableInSchema); at != text.npos; at = text.find(tableInSchema, at + 1))
+    text.replace(at, tableInSchema.size(), "`" + table);
+  return text;
 }
 
 // A row that comes back begins with the time as its version. So it must have been away for longer than the
@@ -126,14 +124,13 @@ LockTexts::LockTexts(const std::string& itsTable)
     : table("`" + itsTable + "`"),
       shares("`" + itsTable + "_shares`"),
       isClosed(staysClosedFor(std::chrono::microseconds{0})),
-      keptMark("IF(" + isClosed + ", CONCAT(IF(" + isAheadMark + ", '@', ''), RIGHT(owner, 17)), '')"),
+      keptMark("IF(" + isClosed + ", CONCAT(IF(" + isUpgradeMark + ", '@', ''), RIGHT(owner, 17)), '')"),
       isLone(std::string("(") + isLoneOwner + " AND " + isHeld + " AND token NOT LIKE 'shares/%')"),
       unmarked("CONCAT(" + ownerBeforeMark() + ", IF(" + isLoneOwner + ", '@0', ''))"),
       freed("token = '', owner = " + keptMark + ", expires_at = UTC_TIMESTAMP(6)"),
       release(releaseText(*this)),
-      sharesSchema(schemaOf(itsTable, true)),
       byStanding_{ByStanding(*this, Standing::newcomer), ByStanding(*this, Standing::first),
-                  ByStanding(*this, Standing::ahead), ByStanding(*this, Standing::aheadAndWaits)} {}
+                  ByStanding(*this, Standing::upgrade), ByStanding(*this, Standing::waitingUpgrade)} {}
 
 LockTexts::ByStanding::ByStanding(const LockTexts& texts, Standing standing)
     : closed(closedTo(texts, standing)),

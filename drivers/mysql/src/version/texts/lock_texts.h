@@ -28,16 +28,16 @@ struct LockTexts {
   const std::string unmarked;  ///< The owner without the mark of a waiter.
   const std::string freed;     ///< The assignments that free a row.
   const std::string release;
-  const std::string sharesSchema;  ///< What makes the table of shares.
 
   /// As what a claim asks for a key. One that waits writes a mark behind the owner of the row, "@" and a time
-  /// in microseconds, until which the key is closed to newcomers. Who is ahead of all others writes "@@".
+  /// in microseconds, until which the key is closed to newcomers. An upgrade, which is ahead of all others,
+  /// writes "@@".
   enum class Standing {
-    newcomer,      ///< Leaves a key alone that somebody waits for.
-    first,         ///< The first in the queue, or one that has found no place in it: waits only for one
-                   ///< that is ahead.
-    ahead,         ///< Has a share of the key, for which the others wait.
-    aheadAndWaits  ///< The same; will ask again.
+    newcomer,       ///< Leaves a key alone that somebody waits for.
+    first,          ///< The first in the queue, or one that has found no place in it: waits only for an
+                    ///< upgrade.
+    upgrade,        ///< Has a share of the key, for which the others wait.
+    waitingUpgrade  ///< The same; will ask again.
   };
 
   /// What of it makes the statements differ.
@@ -58,8 +58,8 @@ struct LockTexts {
 /// Rows of locks that have been free for a day.
 UnusedRows::Table unusedRows(const LockTexts& texts);
 
-/// What makes the table of locks, or of shares, of this name.
-std::string schemaOf(const std::string& table, bool ofShares);
+/// What makes the table of locks of this name, and that of its shares.
+std::string schemaOf(const std::string& table);
 
 // UTC_TIMESTAMP does not depend on the session's time zone, and has no hour that comes twice. It is the time
 // at which the statement began: a statement that waited for a row grants a shorter lease, never a longer one.

@@ -9,7 +9,10 @@
 
 #include "getlock/fence_counter.h"
 #include "getlock_fixture.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/losses.h"
 #include "lockkeeper/lock_manager.h"
+#include "lockkeeper/testing/noted_losses.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -128,6 +131,18 @@ TEST_P(GetLockLostSession, ALockThatEndsWhileItsFenceIsDrawnIsNotGranted) {
   EXPECT_EQ(renew(*driver, other), RenewOutcome::notOwner) << "now the driver knows";
   blocker.rollback();
   EXPECT_THROW((void)claim.get(), Error);
+}
+
+TEST_P(GetLockLostSession, EachManagerOfADriverHearsOfAllLosses) {
+  const auto driver = store.open("connections=1");
+  const auto first = std::make_shared<lockkeeper::testing::NotedLosses>();
+  const auto second = std::make_shared<lockkeeper::testing::NotedLosses>();
+  for (const auto& each : {first, second}) capability<LossReporting>(*driver)->addLossListener(each);
+  const std::vector<Claimant> held(20);
+  for (const Claimant& each : held) ASSERT_TRUE(granted(driver->acquire(requestFor(each, 10s))));
+  store.server.execute("KILL " + store.ask("SELECT IS_USED_LOCK('" + held.front().key + "')"));
+  EXPECT_EQ(renew(*driver, held.front(), 10s), RenewOutcome::notOwner);
+  for (const auto& each : {first, second}) EXPECT_EQ(each->noted().size(), held.size());
 }
 
 TEST_P(GetLockLostSession, NobodyIsWaitedForWhenThereIsNoSessionToRenewOn) {
