@@ -31,7 +31,7 @@ namespace {
 using Poco::Net::HTTPServerRequest;
 
 constexpr const char* usualAddress = "127.0.0.1:8470";
-constexpr int threadsBesideViewers = 8;
+constexpr int mostThreads = 16;
 constexpr std::size_t shortestPassword = 16;
 constexpr std::size_t longestPasswordFile = 65'536;
 
@@ -113,11 +113,10 @@ int serveConsole(const CommandLine& line) {
   if (const auto host = line.option("host")) options.hosts = {*host};
   options.operatorOf = operatorsOf(line);
   logToErrors();
-  const std::size_t viewers = options.mostViewers;
   poco::LockConsole console(openStore(settings), std::move(options));
 
   Poco::AutoPtr<Poco::Net::HTTPServerParams> parameters(new Poco::Net::HTTPServerParams);
-  parameters->setMaxThreads(static_cast<int>(viewers) + threadsBesideViewers);
+  parameters->setMaxThreads(mostThreads);
   parameters->setMaxQueued(100);
   parameters->setTimeout(Poco::Timespan(10, 0));
   const Poco::Net::ServerSocket socket = listenOn(address);
@@ -137,7 +136,6 @@ int serveConsole(const CommandLine& line) {
   }
   signals.reset();  // The next one ends us at once.
   endSoon(exitSignal + *ended);
-  console.stop();
   server.stopAll(true);
   return exitSignal + *ended;
 }

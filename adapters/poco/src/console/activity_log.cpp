@@ -143,9 +143,8 @@ std::string ActivityLog::hottest(const KeyScope& scope, Instant now) const {
   if (order.size() > mostHottest) order.resize(mostHottest);
   std::string items;
   for (const auto& [sum, each] : order) {
-    appendItem(items, "[" + jsonString(scope.shown(each->first)) + "," + whole(sum) + "," +
-                          whole(each->second.calls.sum(now)) + "," + whole(each->second.unserved.sum(now)) +
-                          "]");
+    appendItem(items, jsonArray({jsonString(scope.shown(each->first)), whole(sum),
+                                 whole(each->second.calls.sum(now)), whole(each->second.unserved.sum(now))}));
   }
   return items;
 }
@@ -153,9 +152,9 @@ std::string ActivityLog::hottest(const KeyScope& scope, Instant now) const {
 std::string ActivityLog::limits(Instant now) const {
   std::string items;
   for (const auto& [name, limit] : limits_.all()) {
-    appendItem(items, "[" + jsonString(name) + "," + whole(limit.allowed.sum(now)) + "," +
-                          whole(limit.refused.sum(now)) + "," + whole(limit.inOutage.sum(now)) + "," +
-                          jsonTimeOrNull(limit.lastRefusal) + "]");
+    appendItem(items,
+               jsonArray({jsonString(name), whole(limit.allowed.sum(now)), whole(limit.refused.sum(now)),
+                          whole(limit.inOutage.sum(now)), jsonTimeOrNull(limit.lastRefusal)}));
   }
   return items;
 }
@@ -163,10 +162,10 @@ std::string ActivityLog::limits(Instant now) const {
 std::string ActivityLog::tasks() const {
   std::string items;
   for (const auto& [name, task] : tasks_.all()) {
-    appendItem(items, "[" + jsonString(name) + "," + jsonTimeOrNull(task.lastRun) + "," +
-                          jsonStringOrNull(task.outcome) + "," + jsonStringOrNull(task.text) + "," +
-                          jsonTimeOrNull(task.next) + "," + std::to_string(task.runs) + "," +
-                          std::to_string(task.skips) + "," + std::to_string(task.missed) + "]");
+    appendItem(items,
+               jsonArray({jsonString(name), jsonTimeOrNull(task.lastRun), jsonStringOrNull(task.outcome),
+                          jsonStringOrNull(task.text), jsonTimeOrNull(task.next), std::to_string(task.runs),
+                          std::to_string(task.skips), std::to_string(task.missed)}));
   }
   return items;
 }
@@ -174,8 +173,8 @@ std::string ActivityLog::tasks() const {
 std::string ActivityLog::elections() const {
   std::string items;
   for (const auto& [name, election] : elections_.all()) {
-    appendItem(items, "[" + jsonString(name) + "," + (election.leads ? "1" : "0") + "," +
-                          jsonTimeOrNull(election.since) + "," + std::to_string(election.terms) + "]");
+    appendItem(items, jsonArray({jsonString(name), election.leads ? "1" : "0", jsonTimeOrNull(election.since),
+                                 std::to_string(election.terms)}));
   }
   return items;
 }
@@ -191,9 +190,8 @@ std::string ActivityLog::migrations() const {
 std::string ActivityLog::stores(Instant now) const {
   std::string items;
   for (const auto& [name, store] : stores_.all()) {
-    appendItem(items, "[" + jsonString(name) + "," + (store.up ? "1" : "0") + "," +
-                          jsonTimeOrNull(store.since) + "," + whole(store.failures.sum(now)) + "," +
-                          jsonStringOrNull(store.text) + "]");
+    appendItem(items, jsonArray({jsonString(name), store.up ? "1" : "0", jsonTimeOrNull(store.since),
+                                 whole(store.failures.sum(now)), jsonStringOrNull(store.text)}));
   }
   return items;
 }

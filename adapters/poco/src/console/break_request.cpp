@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -68,12 +69,6 @@ std::string addressesOf(const HTTPServerRequest& request) {
 
 }  // namespace
 
-struct BreakRequests::Outcome {
-  HTTPResponse::HTTPStatus status;
-  std::string title;
-  std::string detail;
-};
-
 /// What the viewer saw.
 struct BreakRequests::Wanted {
   std::uint64_t grant = 0;
@@ -93,27 +88,23 @@ BreakRequests::BreakRequests(std::shared_ptr<LockDriver> store, std::shared_ptr<
 }
 
 void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& response) const {
-  receive(request, response, [&](HTTPServerRequest& received) { answerTo(received, response); });
-}
-
-void BreakRequests::answerTo(HTTPServerRequest& request, HTTPServerResponse& response) const {
   std::string who;
   std::string what = "a lock";
-  const Outcome outcome = decide(request, who, what);
+  const Problem outcome = decide(request, who, what);
   log(request, who, what, outcome.detail);
   if (outcome.status == HTTPResponse::HTTP_OK) {
     Poco::JSON::Object object;
     object.set("outcome", "taken");
     object.set("detail", outcome.detail);
-    response.setContentType("application/json");
-    object.stringify(response.send());
-    return;
+    std::ostringstream text;
+    object.stringify(text);
+    return answer(request, response, "application/json", text.str());
   }
   if (outcome.status == HTTPResponse::HTTP_UNAUTHORIZED) response.set("WWW-Authenticate", "Bearer");
   if (outcome.status == HTTPResponse::HTTP_TOO_MANY_REQUESTS) {
     response.set("Retry-After", std::to_string(afterWrong.count()));
   }
-  answer(request, response, {outcome.status, "about:blank", outcome.title, outcome.detail});
+  answer(request, response, outcome);
 }
 
 void BreakRequests::log(const HTTPServerRequest& request, const std::string& who, const std::string& what,
@@ -127,26 +118,25 @@ void BreakRequests::log(const HTTPServerRequest& request, const std::string& who
                ": " + printable(detail, longestShown) + leftOutText(*leftOut));
 }
 
-BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::string& who,
-                                             std::string& what) const {
-  if (!allowed()) return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This console only shows locks."};
+Problem BreakRequests::decide(HTTPServerRequest& request, std::string& who, std::string& what) const {
+  if (!allowed()) return plainProblem(HTTPResponse::HTTP_FORBIDDEN, "This console only shows locks.");
   if (!sameOrigin(request)) {
-    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden",
-            "The request does not come from this console's own page."};
+    return plainProblem(HTTPResponse::HTTP_FORBIDDEN,
+                        "The request does not come from this console's own page.");
   }
   if (!equal(request.get("X-Console-Token", ""), secret_)) {
-    return {HTTPResponse::HTTP_FORBIDDEN, "Forbidden", "This page is out of date: reload it."};
+    return plainProblem(HTTPResponse::HTTP_FORBIDDEN, "This page is out of date: reload it.");
   }
   const bool hasPassword = request.has("Authorization");
   const std::string peer = request.clientAddress().host().toString();
   if (hasPassword && !mayTryPassword(peer)) {
-    return {HTTPResponse::HTTP_TOO_MANY_REQUESTS, "Too Many Requests",
-            "A wrong password was sent a moment ago: try again in a second."};
+    return plainProblem(HTTPResponse::HTTP_TOO_MANY_REQUESTS,
+                        "A wrong password was sent a moment ago: try again in a second.");
   }
   const std::string user = operatorOf_(request);
   if (hasPassword && !user.empty()) passwordWasRight(peer);
   if (user.empty()) {
-    return {HTTPResponse::HTTP_UNAUTHORIZED, "Unauthorized", "Only operators may break locks: log in."};
+    return plainProblem(HTTPResponse::HTTP_UNAUTHORIZED, "Only operators may break locks: log in.");
   }
   who = printable(user, longestShown);
   Wanted wanted;
@@ -161,8 +151,8 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
               .owner = object->optValue<std::string>("owner", ""),
               .fence = object->optValue<std::string>("fence", "")};
   } catch (const Poco::Exception&) {
-    return {HTTPResponse::HTTP_BAD_REQUEST, "Bad Request",
-            "The body must be JSON with grant (a number), key, owner and fence (texts or null)."};
+    return plainProblem(HTTPResponse::HTTP_BAD_REQUEST,
+                        "The body must be JSON with grant (a number), key, owner and fence (texts or null).");
   }
   what = quoted(wanted.key) + " held by " +
          (wanted.owner.empty() ? "-" : printable(wanted.owner, longestShown)) + " with fence " +
@@ -170,8 +160,9 @@ BreakRequests::Outcome BreakRequests::decide(HTTPServerRequest& request, std::st
   try {
     return take(wanted);
   } catch (const Error& error) {
-    return {HTTPResponse::HTTP_SERVICE_UNAVAILABLE, "Service Unavailable",
-            "The store did not answer, so the lock may or may not be broken: " + std::string(error.what())};
+    return plainProblem(
+        HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
+        "The store did not answer, so the lock may or may not be broken: " + std::string(error.what()));
   }
 }
 
@@ -187,9 +178,9 @@ void BreakRequests::passwordWasRight(const std::string& peer) const {
   nextPasswords_.erase(peer);
 }
 
-BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {
-  const Outcome changed{HTTPResponse::HTTP_CONFLICT, "Conflict",
-                        "The holder has changed in the meantime: nothing was broken."};
+Problem BreakRequests::take(const Wanted& wanted) const {
+  const Problem changed = plainProblem(HTTPResponse::HTTP_CONFLICT,
+                                       "The holder has changed in the meantime: nothing was broken.");
   const auto seen = feed_->grant(wanted.grant);
   if (!seen || wanted.key != feed_->shownKey(*seen) || wanted.owner != jsonText(seen->holder.owner) ||
       wanted.fence != (seen->holder.fence ? std::to_string(*seen->holder.fence) : "")) {
@@ -197,16 +188,16 @@ BreakRequests::Outcome BreakRequests::take(const Wanted& wanted) const {
   }
   const std::vector<Holder> holders = holdersOf(*store_, seen->key, within());
   if (holders.empty()) {
-    return {HTTPResponse::HTTP_CONFLICT, "Conflict", "The lock is free: nothing was broken."};
+    return plainProblem(HTTPResponse::HTTP_CONFLICT, "The lock is free: nothing was broken.");
   }
   const auto present =
       std::ranges::find_if(holders, [&](const Holder& each) { return sameGrant(each, seen->holder); });
   if (present == holders.end()) {
-    return {HTTPResponse::HTTP_CONFLICT, "Conflict",
-            "The lock is now held by " + nameOf(holders.front()) + " in another grant: nothing was broken."};
+    return plainProblem(HTTPResponse::HTTP_CONFLICT, "The lock is now held by " + nameOf(holders.front()) +
+                                                         " in another grant: nothing was broken.");
   }
   if (!capability<Breakable>(*store_)->breakLock(seen->key, within(), &*present)) return changed;
-  return {HTTPResponse::HTTP_OK, "OK", "The lock was taken from its holder."};
+  return plainProblem(HTTPResponse::HTTP_OK, "The lock was taken from its holder.");
 }
 
 }  // namespace lockkeeper::poco

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "console/lock_feed.h"
+#include "http/problem.h"
 #include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/poco/client_options.h"
@@ -33,16 +34,14 @@ class BreakRequests {
   void handle(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) const;
 
  private:
-  struct Outcome;
   struct Wanted;
 
-  void answerTo(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response) const;
   void log(const Poco::Net::HTTPServerRequest& request, const std::string& who, const std::string& what,
            const std::string& detail) const;
   /// Says whose request it is and `what` it asks for, as far as that is seen; `who` stays empty unless it is
   /// an operator.
-  Outcome decide(Poco::Net::HTTPServerRequest& request, std::string& who, std::string& what) const;
-  Outcome take(const Wanted& wanted) const;
+  Problem decide(Poco::Net::HTTPServerRequest& request, std::string& who, std::string& what) const;
+  Problem take(const Wanted& wanted) const;
   /// False while the last password of this peer was wrong a moment ago, or is still being looked at.
   bool mayTryPassword(const std::string& peer) const;
   void passwordWasRight(const std::string& peer) const;

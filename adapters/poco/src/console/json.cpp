@@ -28,7 +28,13 @@ std::string jsonTimeOrNull(const std::optional<Instant>& at) {
 }
 
 std::string migrationRow(std::string_view name, std::string_view rules, const std::optional<Instant>& since) {
-  return "[" + jsonString(name) + "," + jsonString(rules) + "," + jsonTimeOrNull(since) + "]";
+  return jsonArray({jsonString(name), jsonString(rules), jsonTimeOrNull(since)});
+}
+
+std::string jsonArray(std::initializer_list<std::string_view> values) {
+  std::string items;
+  for (const std::string_view each : values) appendItem(items, each);
+  return "[" + items + "]";
 }
 
 void appendItem(std::string& items, std::string_view item) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ std::string jsonTimeOrNull(const std::optional<Instant>& at);
 
 /// How the page has a migration, whoever knows of it: [name, rules, since].
 std::string migrationRow(std::string_view name, std::string_view rules, const std::optional<Instant>& since);
+
+/// A JSON array of these values of JSON.
+std::string jsonArray(std::initializer_list<std::string_view> values);
 
 /// Appends an item to the items of a JSON array.
 void appendItem(std::string& items, std::string_view item);

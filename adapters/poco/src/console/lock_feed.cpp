@@ -19,6 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds stateBound{1};  // the locks do not wait longer for it
 constexpr std::size_t mostRecent = 30;
+constexpr std::chrono::seconds usualPause{5};  // between two requests of a page: browsers delay timers
 constexpr std::size_t longestFault = 300;
 constexpr std::size_t longestRules = 400;
 // An end that was calculated again from a later look differs by the time that a look takes.
@@ -46,55 +47,23 @@ bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
 
 }  // namespace
 
-LockFeed::LockFeed(Source source) : source_(std::move(source)), poller_([this] { run(); }) {}
-
-LockFeed::~LockFeed() { stop(); }
-
-bool LockFeed::enter() {
-  const std::lock_guard lock(mutex_);
-  if (stopped_ || viewers_ >= source_.mostViewers) return false;
-  if (viewers_++ == 0) {
-    fresh_ = false;
-    unseen_ = true;
-    wakePoller_.notify_all();
-  }
-  return true;
-}
-
-void LockFeed::leave() {
-  const std::lock_guard lock(mutex_);
-  --viewers_;
-}
-
-bool LockFeed::stopped() const {
-  const std::lock_guard lock(mutex_);
-  return stopped_;
-}
-
-void LockFeed::stop() {
+std::string LockFeed::changesAfter(std::uint64_t seen) {
   {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    wakePoller_.notify_all();
-    wakeViewers_.notify_all();
+    const std::unique_lock turn(looking_, std::try_to_lock);
+    if (turn && systemClock()->now() >= nextLook_) look();
   }
-  std::call_once(joined_, [this] { poller_.join(); });
-}
-
-LockFeed::Update LockFeed::next(std::uint64_t seen, Instant until) {
-  std::unique_lock lock(mutex_);
-  const auto clock = systemClock();
-  while (!stopped_ && (!fresh_ || version_ == seen)) {
-    if (clock->now() >= until) return {seen, ""};
-    clock->wait(lock, wakeViewers_, until);
+  const std::lock_guard lock(mutex_);
+  std::string changes;
+  if (version_ - seen > recent_.size()) {
+    changes = everything();
+  } else {
+    for (auto each = recent_.end() - static_cast<std::ptrdiff_t>(version_ - seen); each != recent_.end();
+         ++each)
+      appendItem(changes, *each);
   }
-  if (stopped_) return {seen, ""};
-  if (seen == 0 || version_ - seen > recent_.size()) return {version_, everything()};
-  Update update{version_, ""};
-  for (auto each = recent_.end() - static_cast<std::ptrdiff_t>(version_ - seen); each != recent_.end();
-       ++each)
-    update.text += *each;
-  return update;
+  return R"({"version":)" + std::to_string(version_) + R"(,"now":)" +
+         std::to_string(inMilliseconds(systemClock()->now())) + R"(,"fault":)" + jsonStringOrNull(fault_) +
+         R"(,"tookMs":)" + std::to_string(tookMs_) + R"(,"changes":[)" + changes + "]}";
 }
 
 std::optional<SeenGrant> LockFeed::grant(std::uint64_t id) const {
@@ -113,34 +82,8 @@ std::string LockFeed::activity(std::string_view shownKey) const {
          timelines_.entriesOf(shownKey, source_.scope) + R"(,"migrations":[)" + migrations + "]}";
 }
 
-void LockFeed::run() {
-  const auto clock = systemClock();
-  std::unique_lock lock(mutex_);
-  while (!stopped_) {
-    if (viewers_ == 0) {
-      wakePoller_.wait(lock);
-      continue;
-    }
-    const Instant began = clock->now();
-    bool isTold = true;
-    try {
-      lookAndTell(lock, began);
-    } catch (const std::exception&) {  // memory is short
-      if (!lock.owns_lock()) lock.lock();
-      forgetAll();
-      isTold = false;
-    }
-    // A store that takes long to answer shall have as much time for others.
-    const Instant now = clock->now();
-    const Instant next = std::max(began + source_.interval, now + (now - began));
-    while (!stopped_ && viewers_ > 0 && (fresh_ || !isTold) && clock->now() < next) {
-      clock->wait(lock, wakePoller_, next);
-    }
-  }
-}
-
-void LockFeed::lookAndTell(std::unique_lock<std::mutex>& lock, Instant began) {
-  lock.unlock();
+void LockFeed::look() {
+  const Instant began = systemClock()->now();
   std::optional<Found> found;
   std::string fault;
   try {
@@ -149,11 +92,24 @@ void LockFeed::lookAndTell(std::unique_lock<std::mutex>& lock, Instant began) {
     fault = printable(error.what(), longestFault);
   }
   const Instant now = systemClock()->now();
-  lock.lock();
-  const std::string changes = found ? compare(*std::move(found), now) : "";
-  unseen_ = !found.has_value();
-  status_ = fault.empty() ? R"("fault":null)" : R"("fault":)" + jsonString(fault);
-  publish(changes, now, now - began);
+  // A store that takes long to answer shall have as much time for others.
+  nextLook_ = std::max(began + source_.interval, now + (now - began));
+  const bool afterGap = began >= gapBegins_;
+  gapBegins_ = found ? nextLook_ + source_.interval + usualPause : Instant{};
+  const std::lock_guard lock(mutex_);
+  try {
+    std::string change = found ? compare(*std::move(found), now, afterGap) : "{}";
+    if (version_ != 0) recent_.push_back(std::move(change));
+  } catch (const std::exception&) {  // memory is short
+    forgetAll();
+    gapBegins_ = Instant{};
+    throw;
+  }
+  if (recent_.size() > mostRecent) recent_.pop_front();
+  // No process begins with a version that another one on this machine has had.
+  version_ = version_ == 0 ? static_cast<std::uint64_t>(inMilliseconds(now)) : version_ + 1;
+  fault_ = std::move(fault);
+  tookMs_ = std::chrono::duration_cast<milliseconds>(now - began).count();
 }
 
 void LockFeed::forgetAll() noexcept {
@@ -162,14 +118,12 @@ void LockFeed::forgetAll() noexcept {
   waiters_.clear();
   recent_.clear();
   migration_.reset();
-  ++version_;      // viewers get everything again,
-  fresh_ = false;  // as soon as there is something
-  unseen_ = true;
+  ++version_;  // pages get everything again
 }
 
 LockFeed::Found LockFeed::list() const {
   Found found;
-  found.locks = listLocks(*source_.store, source_.scope.prefix, [this] { return !stopped(); });
+  found.locks = listLocks(*source_.store, source_.scope.prefix, [] { return true; });
   const Instant now = systemClock()->now();
   for (const auto& [key, waiters] : found.locks.waiters) {
     std::vector<SeenWaiter>& seen = found.waiters[key];
@@ -179,7 +133,7 @@ LockFeed::Found LockFeed::list() const {
                       .since = now - each.waited.value_or(milliseconds{0})});
     }
   }
-  if (!stopped()) found.migration = lookAtMigration();
+  found.migration = lookAtMigration();
   return found;
 }
 
@@ -206,19 +160,19 @@ std::optional<SeenMigration> LockFeed::lookAtMigration() const {
   return seen;
 }
 
-std::string LockFeed::compare(Found found, Instant now) {
+std::string LockFeed::compare(Found found, Instant now, bool afterGap) {
   std::string rows;
   std::string ends;
   std::string gone;
-  for (const auto& [kind, grant, former] : observer_.compare(std::move(found.locks.holders), now, unseen_)) {
+  for (const auto& [kind, grant, former] : observer_.compare(std::move(found.locks.holders), now, afterGap)) {
     const SeenGrant* const over = kind == LockObserver::Kind::freed ? &grant : former ? &*former : nullptr;
     if (over != nullptr) {
-      note(*over, "gone", now);
+      note(*over, "gone", now, afterGap);
       sent_.erase(over->id);
       appendItem(gone, std::to_string(over->id));
     }
     // After a gap, nobody knows since when.
-    if (kind != LockObserver::Kind::freed && !unseen_) note(grant, "granted", now);
+    if (kind != LockObserver::Kind::freed && !afterGap) note(grant, "granted", now, afterGap);
   }
   for (const auto& [name, grant] : observer_.held()) {
     const Sent present{endOf(grant.holder, now), grant.holder.owner, grant.holder.fence.has_value()};
@@ -229,19 +183,19 @@ std::string LockFeed::compare(Found found, Instant now) {
       appendItem(rows, row(grant));
     } else if (!isSameEnd(present.endsAt, sent.endsAt)) {
       sent.endsAt = present.endsAt;
-      appendItem(ends, "[" + std::to_string(grant.id) + "," + std::to_string(present.endsAt) + "]");
+      appendItem(ends, jsonArray({std::to_string(grant.id), std::to_string(present.endsAt)}));
     }
   }
   migration_ = std::move(found.migration);
-  return R"("rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + R"(],"queues":[)" +
-         compareWaiters(std::move(found.waiters)) + "]";
+  return R"({"rows":[)" + rows + R"(],"ends":[)" + ends + R"(],"gone":[)" + gone + R"(],"queues":[)" +
+         compareWaiters(std::move(found.waiters)) + "]}";
 }
 
-void LockFeed::note(const SeenGrant& grant, std::string_view what, Instant now) {
+void LockFeed::note(const SeenGrant& grant, std::string_view what, Instant now, bool afterGap) {
   const auto held =
       what == "gone" ? std::optional<std::chrono::nanoseconds>(now - grant.since) : std::nullopt;
   timelines_.add(grant.key, {.at = now,
-                             .before = unseen_,
+                             .before = afterGap,
                              .what = what,
                              .detail = grant.holder.owner,
                              .fence = grant.holder.fence,
@@ -264,22 +218,12 @@ std::string LockFeed::compareWaiters(std::map<std::string, std::vector<SeenWaite
   return queues;
 }
 
-void LockFeed::publish(const std::string& changes, Instant now, std::chrono::nanoseconds took) {
-  const auto spent = std::chrono::duration_cast<milliseconds>(took).count();
-  status_ += R"(,"now":)" + std::to_string(inMilliseconds(now)) + R"(,"tookMs":)" + std::to_string(spent);
-  recent_.push_back("{" + status_ + (changes.empty() ? "" : "," + changes) + "}\n");
-  if (recent_.size() > mostRecent) recent_.pop_front();
-  ++version_;
-  fresh_ = true;
-  wakeViewers_.notify_all();
-}
-
 std::string LockFeed::everything() const {
   std::string rows;
   for (const auto& [name, grant] : observer_.held()) appendItem(rows, row(grant));
   std::string queues;
   for (const auto& [key, waiters] : waiters_) appendItem(queues, queue(key, waiters));
-  return R"({"all":true,)" + status_ + R"(,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}\n";
+  return R"({"all":true,"rows":[)" + rows + R"(],"queues":[)" + queues + "]}";
 }
 
 // [key, how many wait, the first of them as [owner, since, share], the mean of all since].

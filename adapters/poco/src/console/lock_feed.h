@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -10,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "console/json.h"
@@ -35,7 +33,7 @@ struct SeenMigration {
   std::optional<Instant> since{};
 };
 
-/// Has a store's locks observed while somebody looks, and tells each viewer what has changed since he was
+/// Looks at a store's locks when somebody asks, and tells each one who asks what has changed since he was
 /// told last. A grant is named by its number, so that a request can name it without secrets. Thread-safe.
 class LockFeed {
  public:
@@ -43,22 +41,14 @@ class LockFeed {
     std::shared_ptr<LockDriver> store;
     KeyScope scope;
     std::chrono::milliseconds interval;
-    std::size_t mostViewers;
-  };
-  struct Update {
-    std::uint64_t version = 0;
-    std::string text;  ///< Lines of JSON. Empty: nothing is new.
   };
 
-  explicit LockFeed(Source source);
-  ~LockFeed();
+  explicit LockFeed(Source source) : source_(std::move(source)) {}
 
-  /// False when there are enough viewers, or after stop().
-  bool enter();
-  void leave();
-  /// What is new after `seen`: at first everything. Waits for it until `until`, or stop().
-  Update next(std::uint64_t seen, Instant until);
-  bool stopped() const;
+  /// The present version and what has changed after the version `seen`, as a JSON object; everything if that
+  /// is 0, or too long ago. Looks at the store first, unless somebody has done so less than `interval` ago,
+  /// or does so now. Blocks for a listing. Throws std::bad_alloc.
+  std::string changesAfter(std::uint64_t seen);
 
   /// The grant of that number, if the last look has seen it.
   std::optional<SeenGrant> grant(std::uint64_t id) const;
@@ -68,8 +58,6 @@ class LockFeed {
   /// What was seen of the store, as a JSON object: the grants that came and went between looks, of the keys
   /// that changed last and of the one that is shown like this, and the migration that it is in.
   std::string activity(std::string_view shownKey) const;
-
-  void stop();
 
  private:
   struct Found {
@@ -84,28 +72,26 @@ class LockFeed {
     bool hasFence;
   };
 
-  void run();
-  /// One look at the store, without `lock`, and what it has found, under it. Throws std::bad_alloc.
-  void lookAndTell(std::unique_lock<std::mutex>& lock, Instant began);
+  void look();
   /// What was seen may be incomplete: the next look begins anew.
   void forgetAll() noexcept;
   Found list() const;
   std::optional<SeenMigration> lookAtMigration() const;
-  std::string compare(Found found, Instant now);
-  void note(const SeenGrant& grant, std::string_view what, Instant now);
+  /// `afterGap`: nobody has looked right before.
+  std::string compare(Found found, Instant now, bool afterGap);
+  void note(const SeenGrant& grant, std::string_view what, Instant now, bool afterGap);
   std::string compareWaiters(std::map<std::string, std::vector<SeenWaiter>> found);
   std::string everything() const;
   std::string row(const SeenGrant& grant) const;
   std::string queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const;
-  void publish(const std::string& changes, Instant now, std::chrono::nanoseconds took);
 
   const Source source_;
-  mutable std::mutex mutex_;
-  std::condition_variable wakePoller_, wakeViewers_;
-  std::size_t viewers_ = 0;
-  bool stopped_ = false;
-  bool fresh_ = false;  // the rows were looked up since viewers are here
-  bool unseen_ = true;  // nobody looked, or could, right before the next look
+
+  std::mutex looking_;   // of whoever looks, and of the next two
+  Instant nextLook_{};   // not earlier
+  Instant gapBegins_{};  // if nobody has looked by then
+
+  mutable std::mutex mutex_;  // of all below
   std::uint64_t version_ = 0;
   LockObserver observer_;
   std::map<std::uint64_t, Sent> sent_;                      // by the number of the grant
@@ -113,9 +99,8 @@ class LockFeed {
   std::optional<SeenMigration> migration_;
   Timelines timelines_;
   std::deque<std::string> recent_;  // what changed, up to version_
-  std::string status_;              // of the last look
-  std::once_flag joined_;
-  std::thread poller_;
+  std::string fault_;               // of the last look; empty: none
+  std::int64_t tookMs_ = 0;
 };
 
 }  // namespace lockkeeper::poco

@@ -19,10 +19,10 @@ std::string entriesJson(const std::vector<TimelineEntry>& entries) {
   for (const TimelineEntry& each : entries) {
     const auto took =
         each.took ? std::chrono::duration_cast<std::chrono::milliseconds>(*each.took).count() : 0;
-    appendItem(items, "[" + std::to_string(inMilliseconds(each.at)) + "," + (each.before ? "1" : "0") + "," +
-                          jsonString(each.what) + "," + jsonStringOrNull(each.detail) + "," +
-                          (each.fence ? "\"" + std::to_string(*each.fence) + "\"" : "null") + "," +
-                          (each.took ? std::to_string(took) : "null") + "]");
+    appendItem(items, jsonArray({std::to_string(inMilliseconds(each.at)), each.before ? "1" : "0",
+                                 jsonString(each.what), jsonStringOrNull(each.detail),
+                                 (each.fence ? "\"" + std::to_string(*each.fence) + "\"" : "null"),
+                                 each.took ? std::to_string(took) : "null"}));
   }
   return "[" + items + "]";
 }
@@ -59,7 +59,7 @@ std::string Timelines::latest(const KeyScope& scope) const {
   for (const Line& line : lines_) {
     if (!scope.has(line.key)) continue;
     if (left-- == 0) break;
-    appendItem(items, "[" + jsonString(scope.shown(line.key)) + "," + entriesJson(line.entries) + "]");
+    appendItem(items, jsonArray({jsonString(scope.shown(line.key)), entriesJson(line.entries)}));
   }
   return "[" + items + "]";
 }

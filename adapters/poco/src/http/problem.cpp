@@ -12,6 +12,17 @@ namespace lockkeeper::poco {
 using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
+void answer(HTTPServerRequest& request, HTTPServerResponse& response, const std::string& contentType,
+            const std::string& body) {
+  const bool read = skipBody(request);
+  if (!read) response.setKeepAlive(false);
+  response.setContentType(contentType);
+  if (read) return response.sendBuffer(body.data(), body.size());
+  response.setContentLength(static_cast<std::streamsize>(body.size()));
+  (response.send() << body).flush();  // sendBuffer() keeps it until the request has ended
+  closeUnread(request);
+}
+
 void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Problem& problem) {
   Poco::JSON::Object object(Poco::JSON_PRESERVE_KEY_ORDER);
   object.set("type", problem.type);
@@ -25,16 +36,8 @@ void answer(HTTPServerRequest& request, HTTPServerResponse& response, const Prob
   }
   std::ostringstream text;
   object.stringify(text);
-  const std::string body = text.str();
-
-  const bool read = skipBody(request);
-  if (!read) response.setKeepAlive(false);
   response.setStatusAndReason(problem.status);
-  response.setContentType("application/problem+json");
-  if (read) return response.sendBuffer(body.data(), body.size());
-  response.setContentLength(static_cast<std::streamsize>(body.size()));
-  (response.send() << body).flush();  // sendBuffer() keeps it until the request has ended
-  closeUnread(request);
+  answer(request, response, "application/problem+json", text.str());
 }
 
 }  // namespace lockkeeper::poco

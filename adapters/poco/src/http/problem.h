@@ -17,8 +17,12 @@ struct Problem {
   std::vector<std::string> violatedPolicies{};
 };
 
-/// Answers with `problem` at once. A body that has not come by then is not waited for: the connection is
-/// closed.
+/// Sends `body` at once, with the status and the fields that are set. A body of the request that has not come
+/// by then is not waited for: the connection is closed. Of a HEAD only the fields are sent.
+void answer(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
+            const std::string& contentType, const std::string& body);
+
+/// The same with `problem`.
 void answer(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,
             const Problem& problem);
 

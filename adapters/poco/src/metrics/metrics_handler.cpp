@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "http/path/path_factory.h"
+#include "http/problem.h"
+#include "http/request_steps.h"
 #include "metrics/exposition.h"
 
 namespace lockkeeper::poco {
@@ -15,17 +17,21 @@ using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
 void MetricsHandler::handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) {
-  if (!onlyReads(request, response, "Metrics")) return;
-  const std::string text = metrics_->text();
-  response.setContentType(expositionType);
-  response.sendBuffer(text.data(), text.size());  // to HEAD, without the body
+  receive(request, response, [&](HTTPServerRequest& received) {
+    if (onlyReads(received, response, "Metrics")) {
+      answer(received, response, expositionType, metrics_->text());
+    }
+  });
 }
 
 std::unique_ptr<HTTPRequestHandlerFactory> serveMetrics(std::shared_ptr<const Metrics> metrics,
                                                         std::unique_ptr<HTTPRequestHandlerFactory> others,
                                                         std::string path) {
-  const auto handler = [metrics = std::move(metrics)] { return new MetricsHandler(metrics); };
-  return serveAt({{std::move(path), handler}}, std::move(others));
+  const auto serve = [metrics = std::move(metrics)](HTTPServerRequest& request,
+                                                    HTTPServerResponse& response) {
+    MetricsHandler(metrics).handleRequest(request, response);
+  };
+  return serveAt({{std::move(path), serve}}, std::move(others));
 }
 
 }  // namespace lockkeeper::poco

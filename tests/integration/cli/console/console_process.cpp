@@ -78,6 +78,5 @@ int main(int, char** argv) {
   while (std::getline(std::cin, line)) {
     if (line == "hold") (void)locks->lock("later");
   }
-  console.stop();
   server.stopAll(true);
 }

@@ -17,11 +17,11 @@ namespace {
 /// A server with a console, whose operators name themselves in the field X-Operator.
 class ConsoleServer {
  public:
-  /// POSTs an order to break a lock which names none.
-  int breakLock(std::vector<std::string> fields = {}) const {
+  /// POSTs an order to break a lock which names none, from this address of the loopback.
+  int breakLock(std::vector<std::string> fields = {}, const std::string& from = "127.0.0.1") const {
     for (std::size_t i = 0; i < fields.size(); i += 2)
       fields.insert(fields.begin() + static_cast<long>(i), "-H");
-    fields.insert(fields.end(), {"--data", "{}"});
+    fields.insert(fields.end(), {"--data", "{}", "--interface", from});
     return server_.ask("/locks/break", fields).status;
   }
 
@@ -70,6 +70,20 @@ TEST(Console, WrongPasswordsCannotBeTriedFast) {
   EXPECT_EQ(console.breakLock(console.ofOperator()), 400) << "whoever sends no password does not notice";
   EXPECT_TRUE(waitUntil([&] { return with("right") == 400; }));
   EXPECT_EQ(with("right"), 400) << "nor does one who knows it, any longer";
+}
+
+TEST(Console, WrongPasswordsOfOneMachineKeepNoOperatorOfAnotherOut) {
+  const ConsoleServer console;
+  const auto with = [&](const std::string& password) {
+    std::vector<std::string> fields = console.ofOperator();
+    fields.front() = "Authorization: Bearer " + password;
+    return fields;
+  };
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(console.breakLock(with("wrong"), "127.0.0.2"), 401);
+  const int again = console.breakLock(with("right"), "127.0.0.2");
+  if (std::chrono::steady_clock::now() - began < std::chrono::seconds{1}) EXPECT_EQ(again, 429);
+  EXPECT_EQ(console.breakLock(with("right")), 400) << "the order names no lock";
 }
 
 long lines(const std::string& text) { return std::ranges::count(text, '\n'); }

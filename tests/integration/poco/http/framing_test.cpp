@@ -11,7 +11,10 @@
 
 #include "app_server.h"
 #include "lockkeeper/memory/memory_driver.h"
+#include "lockkeeper/poco/health_handler.h"
 #include "lockkeeper/poco/idempotency.h"
+#include "lockkeeper/poco/lock_console.h"
+#include "lockkeeper/poco/metrics_handler.h"
 #include "lockkeeper/poco/rate_limit_filter.h"
 #include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/store_registry.h"
@@ -194,6 +197,79 @@ TEST(Framing, AClientMayCloseItsSideBehindAWholeBody) {
       client.shutdownSend();
       EXPECT_EQ(readToEnd(client).substr(0, 12), "HTTP/1.1 200") << rest;
     }
+  }
+}
+
+TEST(Framing, ABodyInWhichTheHandlerHasFoundNoNumberIsNoRequest) {
+  for (const Wrap& wrap : allFilters()) {
+    const AppServer server(wrap, [](HTTPServerRequest& request, HTTPServerResponse& response) {
+      int number = 0;
+      if (request.hasContentLength()) request.stream() >> number;
+      reply(response, request.stream().fail() ? 422 : 200, request.getURI());
+    });
+    const std::string inner = "x PUT /inner HTTP/1.1\r\nHost: x\r\n\r\n";
+    const std::string answer = readToEnd(
+        server.send(put + "Content-Length: " + std::to_string(inner.size()) + "\r\n\r\n" + inner + last));
+    EXPECT_EQ(answersIn(answer), 2U) << answer;
+    EXPECT_EQ(answer.find("/inner"), answer.npos) << answer;
+  }
+}
+
+/// Handlers of the library that read no body.
+struct OwnHandler {
+  std::string target;
+  Wrap wrap;
+};
+
+std::vector<OwnHandler> allOwnHandlers() {
+  const auto locks = std::make_shared<LockManager>(std::make_shared<MemoryDriver>());
+  const Wrap health = [locks](Factory handlers) {
+    return poco::serveHealth({.locks = locks}, std::move(handlers));
+  };
+  const Wrap metrics = [](Factory handlers) {
+    return poco::serveMetrics(std::make_shared<poco::Metrics>(), std::move(handlers));
+  };
+  const Wrap console = [](Factory handlers) {
+    return poco::LockConsole(std::make_shared<MemoryDriver>(), {}).wrap(std::move(handlers));
+  };
+  return {{"/health/live", health}, {"/health/ready", health},  {"/metrics", metrics},
+          {"/locks/", console},     {"/locks/state", console},  {"/locks", console},
+          {"/locks/no", console},   {"/locks/health", console}, {"/locks/activity", console}};
+}
+
+TEST(Framing, NothingInABodyThatTheLibrarysOwnHandlersDoNotReadIsServed) {
+  for (const auto& [target, wrap] : allOwnHandlers()) {
+    Journal journal;
+    const AppServer server(wrap, journal.readingNothing());
+    const std::string head = "GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+    const std::string inner = "GET /inner HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (const std::string& body : {"Content-Length: " + std::to_string(inner.size()) + "\r\n\r\n" + inner,
+                                    "Transfer-Encoding: chunked\r\n\r\n20\r\n" + inner + "\r\n0\r\n\r\n"}) {
+      const std::string answer = readToEnd(server.send(head + body + last));
+      EXPECT_EQ(answersIn(answer), 2U) << target << answer;
+    }
+    for (const std::string fields :
+         {"Transfer-Encoding: xchunked\r\n", "Content-Length: 5\r\nContent-Length: 0\r\n"}) {
+      const std::string answer = readToEnd(server.send(head + fields + "\r\n" + inner));
+      EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 400") << target << answer;
+    }
+    EXPECT_EQ(journal.lines(), (std::vector<std::string>{"/orders/9", "/orders/9"})) << target;
+  }
+}
+
+TEST(Framing, AnUploadThatTheLibrarysOwnHandlersDoNotReadGetsItsAnswer) {
+  for (const auto& [target, wrap] : allOwnHandlers()) {
+    if (target == "/locks") continue;  // a redirection, which Poco sends by itself
+    const AppServer server(wrap, [](HTTPServerRequest&, HTTPServerResponse&) {});
+    Poco::Net::StreamSocket socket =
+        server.send("GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 4194304\r\n\r\n");
+    const std::string part(65536, 'x');
+    try {
+      for (int sent = 0; sent < 48; ++sent) socket.sendBytes(part.data(), static_cast<int>(part.size()));
+    } catch (const Poco::Exception&) {  // nobody reads the rest
+    }
+    const std::string answer = readToEnd(socket);
+    EXPECT_EQ(answersIn(answer), 1U) << target << answer;
   }
 }
 

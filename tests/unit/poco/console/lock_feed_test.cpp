@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <typeinfo>
@@ -47,24 +47,67 @@ class StoreWithoutMemory final : public testing::PlainDecorator, public Browsabl
     return type == typeid(Browsable) ? static_cast<Browsable*>(this) : nullptr;
   }
 
-  std::atomic<bool> allFailed = false;
+  bool allFailed = false;
 
  private:
   std::optional<testing::FailingAllocation> failing_;
   std::uint64_t looks_ = 0;
 };
 
+std::uint64_t versionIn(const std::string& answer) {
+  return std::stoull(answer.substr(answer.find(':') + 1));
+}
+
 TEST(LockFeed, WithoutMemoryALookIsLeftOut) {
   const auto store = std::make_shared<StoreWithoutMemory>();
-  LockFeed feed({.store = store, .scope = {}, .interval = 1ms, .mostViewers = 1});
-  ASSERT_TRUE(feed.enter());
-  ASSERT_TRUE(test::waitUntil([&] { return store->allFailed.load(); }));
-  const auto soon = [] { return saturatingAdd(systemClock()->now(), 20s); };
-  const LockFeed::Update first = feed.next(0, soon());
-  EXPECT_TRUE(first.text.starts_with(R"({"all":true,"fault":null)")) << first.text;
-  EXPECT_NE(first.text.find(R"("order:2","a holder with a long name at look )"), std::string::npos);
-  EXPECT_NE(feed.next(first.version, soon()).text.find(R"("gone":[)"), std::string::npos);
-  feed.leave();
+  LockFeed feed({.store = store, .scope = {}, .interval = 1ms});
+  std::string all;
+  ASSERT_TRUE(test::waitUntil([&] {
+    try {
+      all = feed.changesAfter(0);
+    } catch (const std::bad_alloc&) {  // as meant
+    }
+    return store->allFailed;
+  }));
+  ASSERT_TRUE(test::waitUntil([&] {
+    all = feed.changesAfter(0);
+    return all.find(R"("order:2","a holder with a long name at look )") != std::string::npos;
+  }));
+  EXPECT_NE(all.find(R"("fault":null)"), std::string::npos) << all;
+  EXPECT_NE(all.find(R"("all":true)"), std::string::npos) << all;
+  ASSERT_TRUE(test::waitUntil(
+      [&] { return feed.changesAfter(versionIn(all)).find(R"("gone":[)") != std::string::npos; }));
+}
+
+/// How often its locks were listed.
+class CountedStore final : public testing::PlainDecorator, public Browsable {
+ public:
+  CountedStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
+
+  void list(std::string_view, const std::function<bool(std::string_view key, const Holder& holder)>&,
+            Instant) override {
+    ++looks;
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(Browsable) ? static_cast<Browsable*>(this) : nullptr;
+  }
+
+  int looks = 0;
+};
+
+TEST(LockFeed, AsksTheStoreOnceForAllWhoAskInAnInterval) {
+  const auto store = std::make_shared<CountedStore>();
+  LockFeed feed({.store = store, .scope = {}, .interval = 1h});
+  EXPECT_EQ(store->looks, 0) << "nobody has asked";
+  const std::uint64_t version = versionIn(feed.changesAfter(0));
+  const std::string again = feed.changesAfter(version);
+  EXPECT_EQ(versionIn(again), version);
+  EXPECT_NE(again.find(R"("changes":[])"), std::string::npos) << again;
+  EXPECT_EQ(store->looks, 1);
+  for (const std::uint64_t other : {version + 1, version - 1, std::uint64_t{1}}) {
+    EXPECT_NE(feed.changesAfter(other).find(R"("all":true)"), std::string::npos)
+        << other << " is a version of another process";
+  }
 }
 
 }  // namespace

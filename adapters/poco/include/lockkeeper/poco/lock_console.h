@@ -22,10 +22,7 @@ struct ConsoleOptions {
   std::string storeName{};                   ///< What the page calls the store: StoreUri::display(), say.
   std::string keyNamespace{};                ///< Shows only the keys of this namespace, and without it.
   std::string prefix{};                      ///< Shows only keys that start with it.
-  std::chrono::milliseconds interval{1000};  ///< How often the store is asked: 100 ms to 1 h.
-  std::size_t mostViewers = 8;               ///< 1 to 1,000. Each one who looks takes a thread of the server.
-  /// Then a viewer's thread is given back, and the page asks for another one: 1 s to 1 day.
-  std::chrono::milliseconds viewFor{300'000};
+  std::chrono::milliseconds interval{1000};  ///< How often a page, and the store, is asked: 100 ms to 1 h.
   /// The names by which it is reached, without a port. Requests that name another Host are refused. Empty:
   /// any on a public address; on a loopback address these and loopback's own names are the only ones.
   std::vector<std::string> hosts{};
@@ -53,17 +50,12 @@ class LOCKKEEPER_POCO_EXPORT LockConsole {
   LockConsole(const std::shared_ptr<LockDriver>& store, ConsoleOptions options);
   LockConsole(const LockConsole&) = delete;
   LockConsole& operator=(const LockConsole&) = delete;
-  /// As stop().
   ~LockConsole();
 
   /// A factory that serves the console at its path, and leaves other requests to `others`; without them, they
   /// get 404. It may outlive this object.
   std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
       std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr);
-
-  /// Ends all streams; new ones are refused. Call it before the server is stopped, which would wait for them.
-  /// Blocks for one listing of the store at most.
-  void stop();
 
  private:
   class Impl;

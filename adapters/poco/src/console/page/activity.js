@@ -201,7 +201,6 @@ function drawActivity() {
   if (opened) drawTimeline();
 }
 
-const wanted = async path => (await fetch(path)).json();
 async function lookAtActivity() {
   const key = opened?.key;
   try {

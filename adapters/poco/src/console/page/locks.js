@@ -141,36 +141,47 @@ function tick() {
   }
 }
 
-function take(message) {
-  offset = message.now - performance.now();
-  if (message.all) { locks.clear(); queues.clear(); for (const row of drawn.values()) row.remove(); drawn.clear(); }
-  for (const id of message.gone ?? []) locks.delete(id);
-  for (const [id, end] of message.ends ?? []) { const lock = locks.get(id); if (lock) lock.end = end; }
-  for (const [id, key, owner, since, before, end, fence, share] of message.rows ?? []) {
+function apply(change) {
+  if (change.all) { locks.clear(); queues.clear(); for (const row of drawn.values()) row.remove(); drawn.clear(); }
+  for (const id of change.gone ?? []) locks.delete(id);
+  for (const [id, end] of change.ends ?? []) { const lock = locks.get(id); if (lock) lock.end = end; }
+  for (const [id, key, owner, since, before, end, fence, share] of change.rows ?? []) {
     const known = locks.get(id) ?? {};  // a grant of which more is known now
     locks.set(id, Object.assign(known, {id, key, owner, since, before, end, fence, share, search: `${visible(key)}\n${visible(owner ?? "")}`.toLowerCase()}));
   }
-  for (const [key, count, first, mean] of message.queues ?? []) {
+  for (const [key, count, first, mean] of change.queues ?? []) {
     if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share})), mean});
     else queues.delete(key);
   }
-  $("health").className = message.fault ? "bad" : "";
-  $("health").textContent = message.fault ? `not up to date: ${message.fault}` : `up, answers in ${message.tookMs} ms`;
-  if (message.all || message.gone?.length || message.rows?.length || (sort === "remaining" && message.ends?.length)
-      || (sort === "waiting" && message.queues?.length)) arrange();
-  else tick();
+  return change.all || change.gone?.length || change.rows?.length || (sort === "remaining" && change.ends?.length)
+    || (sort === "waiting" && change.queues?.length);
 }
 
-let source;
-function connect() {
-  source = new EventSource("events");
-  source.onmessage = event => take(JSON.parse(event.data));
-  source.onerror = () => {
-    if (source.readyState !== EventSource.CLOSED) return;  // it asks again by itself
+const wanted = async path => {
+  const answer = await fetch(path);
+  if (!answer.ok) throw new Error(answer.statusText);
+  return answer.json();
+};
+let version = 0;
+async function lookAtLocks() {
+  try {
+    const state = await wanted(`state?seen=${version}`);
+    if (!state.version) return;  // the store was not listed yet
+    version = state.version;
+    offset = state.now - performance.now();
+    $("health").className = state.fault ? "bad" : "";
+    $("health").textContent = state.fault ? `not up to date: ${state.fault}` : `up, answers in ${state.tookMs} ms`;
+    if (state.changes.map(apply).some(Boolean)) arrange();
+    else tick();
+  } catch {
     $("health").className = "bad";
-    $("health").textContent = "not live: the server cannot be reached, or has no room for more viewers. Trying again …";
-    setTimeout(connect, 5000);
-  };
+    $("health").textContent = "not live: the server cannot be reached. Trying again …";
+  }
+}
+// One request after the other, however long each takes.
+async function watch() {
+  if (!document.hidden) await lookAtLocks();
+  setTimeout(watch, Number(meta("interval")));
 }
 
 // People who listen hear of a change at most every ten seconds.
@@ -239,4 +250,4 @@ $("filter").addEventListener("input", () => { $("scroll").scrollTop = 0; arrange
 $("scroll").addEventListener("scroll", draw, {passive: true});
 addEventListener("resize", draw);
 setInterval(tick, 1000);
-connect();
+watch();

@@ -9,6 +9,7 @@
 #include "http/lock/current_lock.h"
 #include "http/request_body.h"
 #include "http/request_steps.h"
+#include "http/route/request_path.h"
 
 namespace lockkeeper::poco {
 

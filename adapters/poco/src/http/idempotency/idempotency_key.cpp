@@ -2,7 +2,6 @@
 
 #include <Poco/SHA2Engine.h>
 #include <Poco/String.h>
-#include <Poco/URI.h>
 
 #include <algorithm>
 
@@ -76,15 +75,6 @@ std::string digestOf(const std::string& client, const std::string& host, const s
   hash.add(client).add(idempotencyKey);
   if (!host.empty()) hash.add(host);
   return hash.hex();
-}
-
-std::string hostOf(const Poco::Net::HTTPServerRequest& request) {
-  const std::string& target = request.getURI();
-  const bool isPath = target.starts_with('/') || target == "*";
-  if (!isPath) return Poco::toLower(Poco::URI(target).getHost());
-  const std::string host = request.get("Host", "");
-  const std::size_t literal = host.starts_with('[') ? host.find(']') : 0;  // [::1]:8080
-  return Poco::toLower(host.substr(0, host.find(':', literal)));
 }
 
 }  // namespace lockkeeper::poco

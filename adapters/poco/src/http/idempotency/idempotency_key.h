@@ -26,7 +26,4 @@ std::string fingerprintOf(const Poco::Net::HTTPServerRequest& request, const std
 /// does not count.
 std::string digestOf(const std::string& client, const std::string& host, const std::string& idempotencyKey);
 
-/// The host that a request names, in lower case and without a port: that of its target, or else the field's.
-std::string hostOf(const Poco::Net::HTTPServerRequest& request);
-
 }  // namespace lockkeeper::poco

@@ -1,7 +1,8 @@
 #pragma once
 
-#include <Poco/Net/HTTPRequestHandler.h>
 #include <Poco/Net/HTTPRequestHandlerFactory.h>
+#include <Poco/Net/HTTPServerRequest.h>
+#include <Poco/Net/HTTPServerResponse.h>
 
 #include <functional>
 #include <map>
@@ -10,12 +11,20 @@
 
 namespace lockkeeper::poco {
 
-/// By path, without the query: what makes the handler of a request.
-using PathHandlers = std::map<std::string, std::function<Poco::Net::HTTPRequestHandler*()>>;
+/// Answers a request.
+using Serve = std::function<void(Poco::Net::HTTPServerRequest&, Poco::Net::HTTPServerResponse&)>;
 
-/// A factory for these paths that leaves other requests to `others`; without them, they get 404.
+/// What serves the requests to a path, which comes without the query; empty for a path that is not ours.
+using FindServe = std::function<Serve(const std::string& path)>;
+
+/// A factory that serves what is found as receive() does, and leaves other requests to `others`; without
+/// them, they get 404.
+std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveFound(
+    FindServe find, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others);
+
+/// The same for a few paths.
 std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveAt(
-    PathHandlers handlers, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others);
+    std::map<std::string, Serve> paths, std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others);
 
 /// True for GET and HEAD. Answers other methods with 405: `what` can only be read.
 bool onlyReads(Poco::Net::HTTPServerRequest& request, Poco::Net::HTTPServerResponse& response,

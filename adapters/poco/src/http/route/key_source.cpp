@@ -5,13 +5,13 @@
 #include <Poco/Net/NameValueCollection.h>
 #include <Poco/SHA2Engine.h>
 #include <Poco/String.h>
-#include <Poco/URI.h>
 
 #include <map>
 #include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "http/route/request_path.h"
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/error.h"
 
@@ -47,17 +47,6 @@ std::optional<std::string> cookie(const Poco::Net::HTTPRequest& request, const s
   NameValueCollection cookies;
   request.getCookies(cookies);
   return find(cookies, name);
-}
-
-std::optional<std::string> queryField(const std::string& target, const std::string& name) {
-  try {
-    for (const auto& [key, value] : Poco::URI(target).getQueryParameters()) {
-      if (key == name) return value;
-    }
-  } catch (const Poco::SyntaxException&) {
-    // As if it were not there.
-  }
-  return std::nullopt;
 }
 
 std::optional<std::string> jsonField(const JsonBody& json, const std::string& name) {

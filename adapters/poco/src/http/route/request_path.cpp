@@ -71,4 +71,24 @@ std::optional<std::vector<std::string>> pathSegments(std::string_view target) {
   return segments;
 }
 
+std::optional<std::string> queryField(const std::string& target, const std::string& name) {
+  try {
+    for (const auto& [key, value] : Poco::URI(target).getQueryParameters()) {
+      if (key == name) return value;
+    }
+  } catch (const Poco::SyntaxException&) {
+    // As if it were not there.
+  }
+  return std::nullopt;
+}
+
+std::string hostOf(const Poco::Net::HTTPServerRequest& request) {
+  const std::string& target = request.getURI();
+  const bool isPath = target.starts_with('/') || target == "*";
+  if (!isPath) return Poco::toLower(Poco::URI(target).getHost());
+  const std::string host = request.get("Host", "");
+  const std::size_t literal = host.starts_with('[') ? host.find(']') : 0;  // [::1]:8080
+  return Poco::toLower(host.substr(0, host.find(':', literal)));
+}
+
 }  // namespace lockkeeper::poco

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <Poco/Net/HTTPServerRequest.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,5 +15,11 @@ namespace lockkeeper::poco {
 /// that is neither a path nor an http or https URL. Such a target is refused, never repaired: a handler may
 /// split before it decodes, or decode before it splits, or compare the beginning of the raw text.
 std::optional<std::vector<std::string>> pathSegments(std::string_view target);
+
+/// The field of that name in the target's query.
+std::optional<std::string> queryField(const std::string& target, const std::string& name);
+
+/// The host that a request names, in lower case and without a port: that of its target, or else the field's.
+std::string hostOf(const Poco::Net::HTTPServerRequest& request);
 
 }  // namespace lockkeeper::poco
