@@ -266,6 +266,22 @@ TEST_F(IdempotencyTest, OneClientDoesNotTakeTheRoomOfTheOthers) {
   EXPECT_EQ(runs, 22);
 }
 
+TEST_F(IdempotencyTest, OneClientDoesNotFillTheStoreWithFacts) {
+  poco::IdempotencyOptions given = options("POST /orders/*", "header X-User");
+  given.maxStoredPerClient = 0;  // and 64 KiB for facts
+  AppServer server(once(given), counting());
+  std::string requests;
+  for (int i = 0; i < 300; ++i) {
+    requests +=
+        "POST /orders/ HTTP/1.1\r\nHost: x\r\nX-User: greedy\r\nContent-Length: 0\r\nIdempotency-Key: " +
+        std::to_string(i) + (i == 299 ? "\r\nConnection: close\r\n\r\n" : "\r\n\r\n");
+  }
+  const std::string answers = readToEnd(server.send(requests));
+  EXPECT_NE(answers.find("HTTP/1.1 429"), answers.npos);
+  EXPECT_EQ(runs, 65'536 / 300 + 1) << "what is refused is not carried out";
+  EXPECT_EQ(server.post("/orders/", "1", "{}", {"-H", "X-User: ann"}).status, 201);
+}
+
 TEST_F(IdempotencyTest, OnlyFinalAnswersAreKept) {
   std::atomic<int> status = 0;
   AppServer server(once(), [&](HTTPServerRequest&, HTTPServerResponse& response) {

@@ -1,10 +1,16 @@
 #include "http/idempotency/answer_store.h"
 
+#include <algorithm>
+
 namespace lockkeeper::poco {
 
 namespace {
 
 using Poco::Net::HTTPResponse;
+
+/// What a fact takes in a store, with its key.
+constexpr std::size_t factBytes = 300;
+constexpr std::size_t leastRoomForFacts = std::size_t{64} << 10;
 
 bool isFinalStatus(int status) {
   switch (status) {
@@ -55,9 +61,21 @@ void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute
                        const std::string& client, const std::string& key, const StoredAnswer& answer) {
   if (options.isFinal ? !options.isFinal(answer.status) : !isFinalStatus(answer.status)) return;
   std::string bytes = answer.encode();
-  if (answer.whole && (bytes.size() > options.maxAnswer || !claim(options, route, client, bytes.size()))) {
-    const StoredAnswer fact{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false};
-    bytes = fact.encode();
+  std::size_t size = bytes.size();
+  {
+    const Instant now = nowOf(options);
+    const std::lock_guard guard(mutex_);
+    dropEnded(now);
+    if (!answer.whole || !fits(options, route, client, size)) {
+      bytes =
+          StoredAnswer{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false}.encode();
+      size = factBytes;
+    }
+    // Also if the store should not take it.
+    const auto counted = storedOfClients_.try_emplace(client).first;
+    endings_.push({saturatingAdd(now, route.keepFor), size, counted});
+    counted->second += size;
+    stored_ += size;
   }
   // What is not kept runs again when it is repeated. The first one that is kept stays.
   insist([&] { values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options)); });
@@ -67,27 +85,28 @@ void AnswerStore::forget(const IdempotencyOptions& options, const std::string& k
   insist([&] { values_->erase(valueKey(options, key), deadlineOf(options)); });
 }
 
-/// Whether so many bytes more may be stored, which they then count as, even if the store should not take
-/// them.
-bool AnswerStore::claim(const IdempotencyOptions& options, const IdempotencyRoute& route,
-                        const std::string& client, std::size_t bytes) {
-  const auto fits = [bytes](std::size_t stored, std::size_t most) {
+bool AnswerStore::hasRoom(const IdempotencyOptions& options, const IdempotencyRoute& route,
+                          const std::string& client) {
+  if (route.client.isEverybody()) return true;
+  const std::lock_guard guard(mutex_);
+  dropEnded(nowOf(options));
+  const std::size_t forFacts = std::max(options.maxStoredPerClient, leastRoomForFacts);
+  return storedOf(client) < options.maxStoredPerClient + forFacts;
+}
+
+/// Whether an answer of so many bytes may be stored whole.
+bool AnswerStore::fits(const IdempotencyOptions& options, const IdempotencyRoute& route,
+                       const std::string& client, std::size_t bytes) const {
+  const auto fitInto = [bytes](std::size_t most, std::size_t stored) {
     return stored <= most && bytes <= most - stored;
   };
-  const Instant now = nowOf(options);
-  const std::lock_guard guard(mutex_);
-  dropEnded(now);
+  return bytes <= options.maxAnswer && fitInto(options.maxStored, stored_) &&
+         (route.client.isEverybody() || fitInto(options.maxStoredPerClient, storedOf(client)));
+}
+
+std::size_t AnswerStore::storedOf(const std::string& client) const {
   const auto known = storedOfClients_.find(client);
-  const std::size_t ofClient = known == storedOfClients_.end() ? 0 : known->second;
-  const bool isOneOfMany = !route.client.isEverybody();
-  if (!fits(stored_, options.maxStored) || (isOneOfMany && !fits(ofClient, options.maxStoredPerClient))) {
-    return false;
-  }
-  const auto counted = storedOfClients_.try_emplace(client).first;
-  endings_.push({saturatingAdd(now, route.keepFor), bytes, counted});
-  counted->second += bytes;
-  stored_ += bytes;
-  return true;
+  return known == storedOfClients_.end() ? 0 : known->second;
 }
 
 void AnswerStore::dropEnded(Instant now) {

@@ -20,6 +20,10 @@ class AnswerStore {
  public:
   explicit AnswerStore(std::shared_ptr<ValueStore> values) : values_(std::move(values)) {}
 
+  /// False for a client that has used up its room for the facts, too: nothing more of it is carried out,
+  /// since it could not be remembered.
+  bool hasRoom(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client);
+
   /// Throws Error.
   std::optional<StoredAnswer> find(const IdempotencyOptions& options, const std::string& key);
 
@@ -41,13 +45,14 @@ class AnswerStore {
     bool operator>(const Ending& other) const { return at > other.at; }
   };
 
-  bool claim(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
-             std::size_t bytes);
+  bool fits(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
+            std::size_t bytes) const;
+  std::size_t storedOf(const std::string& client) const;
   void dropEnded(Instant now);
 
   const std::shared_ptr<ValueStore> values_;
   std::mutex mutex_;
-  std::size_t stored_ = 0;
+  std::size_t stored_ = 0;                                                    // facts count, too
   Sizes storedOfClients_;                                                     // those who have some
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings_;  // what stored_ is made of
 };

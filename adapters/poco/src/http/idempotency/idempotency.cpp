@@ -107,6 +107,11 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
           "The store cannot be used right now, so it is unknown whether this request was already processed.");
     }
     if (kept) return replay(call, *kept);
+    if (lock && !state_->answers().hasRoom(rules_->options(), call.route, call.client)) {
+      refused(call, HTTPResponse::HTTP_TOO_MANY_REQUESTS);
+      return refuseForNow(call.request, call.response, HTTPResponse::HTTP_TOO_MANY_REQUESTS,
+                          "Too many answers are kept for this client.", std::chrono::minutes{1});
+    }
     if (lock) return run(call, *lock);
     report(call, IdempotencyEvent::inFlight);
     refused(call, HTTPResponse::HTTP_CONFLICT);
