@@ -10,7 +10,7 @@ namespace lockkeeper::detail {
 
 namespace {
 
-// Until work is tried again for which there was no memory.
+// The pause before work is tried again that memory was too short for.
 constexpr std::chrono::milliseconds shortagePause{100};
 
 }  // namespace
@@ -29,12 +29,12 @@ void Relay::addThread() {
   ++running_;
 }
 
-// The waiting thread looks at `when` even if nothing is due any more by then: most leases end soon, and the
-// next one, which falls due later, need not notify it again.
+// The waiting thread wakes up at `when` even if nothing is due any more by then. So most calls for later
+// times need not notify it: most leases end soon after they are taken, and the next one falls due later.
 void Relay::wakeUpAt(Instant when) {
   if (!sleepsBeyond(when)) return;
   asked_ = std::min(asked_, when);
-  // Nor need others notify it before it is awake and has asked what is due.
+  // Nor need other callers notify it until it has woken up and asked what is due.
   if (somebodyWaits_) sleepsUntil_ = when;
   wakeUp_.notify_one();
 }

@@ -13,10 +13,10 @@
 
 namespace lockkeeper::detail {
 
-/// A few threads that take turns at what falls due. One of them waits for it; before that one does the work,
-/// another takes its place, so that work which takes long delays none that falls due meanwhile. A thread is
-/// started when it is needed, up to a bound. Its owner's mutex guards it: all calls need it held, except
-/// sleepsBeyond().
+/// A few threads that take turns at work that falls due. One of them waits for the next due time; before it
+/// does the work, another one takes its place, so that long work delays nothing that falls due meanwhile. A
+/// thread is started when it is needed, up to a bound. The owner's mutex guards this class: all calls need it
+/// held, except sleepsBeyond().
 class Relay {
  public:
   struct Work {
@@ -38,8 +38,8 @@ class Relay {
   /// Something falls due at `when`, sooner than due() has said before.
   void wakeUpAt(Instant when);
 
-  /// Whether what falls due at `when` needs wakeUpAt(): it may have come too late for the last due(). To be
-  /// asked after due() would have told of it; needs no mutex.
+  /// Whether wakeUpAt(when) is needed, because the threads may sleep longer than that. To be called after the
+  /// change that makes due() return `when`. Needs no mutex.
   bool sleepsBeyond(Instant when) const { return when < sleepsUntil_.load(); }
 
   /// Lets the threads end.
@@ -65,11 +65,11 @@ class Relay {
   bool somebodyWaits_ = false;
   bool stopping_ = false;
   bool lastDone_ = false;
-  std::atomic<Instant> sleepsUntil_ = Instant::max();  // the latest, while due() is not known
+  std::atomic<Instant> sleepsUntil_ = Instant::max();  // max: nobody sleeps, due() will be asked
   Instant asked_ = Instant::max();                     // the soonest time of wakeUpAt(), until it is past
-  std::condition_variable wakeUp_;                     // of the one that waits for what falls due
-  std::condition_variable placeFree_;                  // of those that wait to be that one
-  std::condition_variable pauseOver_;                  // of those that memory was too short for
+  std::condition_variable wakeUp_;                     // for the one that waits for the next due time
+  std::condition_variable placeFree_;                  // for those that wait to take its place
+  std::condition_variable pauseOver_;                  // for those that pause because memory was short
   std::condition_variable ended_;
 };
 

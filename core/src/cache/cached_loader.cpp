@@ -72,11 +72,11 @@ class CachedLoader::Impl {
     const Entry entry = values_.entryOf(key);
     const Instant until = locks_->environment().clock->now() + options_.waitFor;
     for (Loads::Order came = 0;;) {
-      auto fresh = values_.lookFresh(entry);
+      auto fresh = values_.readFresh(entry);
       if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
       const Loads::Joined joined = loads_.join(entry.full, came);
       if (joined.part == Loads::Part::leads) return lead(entry, joined.load, fresh.failure, until);
-      if (Value stale = values_.lookStale(entry))
+      if (Value stale = values_.readStale(entry))
         return serve(entry, EventKind::cacheStale, std::move(stale));
       if (!loads_.await(*joined.load, until)) tooLate(entry);
       if (joined.part == Loads::Part::waits || joined.isTooOld()) continue;
@@ -140,7 +140,7 @@ class CachedLoader::Impl {
                 const std::exception_ptr& valuesDown, Instant until) {
     if (valuesDown) return loadAlone(entry, load, valuesDown);
     const Loads::Order beforeStale = loads_.mark();
-    Value stale = values_.lookStale(entry);
+    Value stale = values_.readStale(entry);
     if (stale) loads_.begun(load, beforeStale);
     try {
       LockOptions options = lockOptions(options_);
@@ -156,7 +156,7 @@ class CachedLoader::Impl {
     if (!lock && stale) return serve(entry, EventKind::cacheStale, std::move(stale));
     loads_.begin(load, lock ? &*lock : nullptr);
     // Whoever had the lock before may have stored a value.
-    auto fresh = values_.lookFresh(entry);
+    auto fresh = values_.readFresh(entry);
     if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
     if (!lock && locks_->stopped()) throw Cancelled("the load of " + quoted(entry.key) + " was cancelled");
     if (!lock) {
@@ -191,7 +191,7 @@ class CachedLoader::Impl {
       value = loadNow(entry);
     } catch (...) {
       // Looked for again: an older one may have been invalidated.
-      if (Value stale = values_.lookStale(entry))
+      if (Value stale = values_.readStale(entry))
         return serve(entry, EventKind::cacheStale, std::move(stale));
       throw;
     }

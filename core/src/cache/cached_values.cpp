@@ -46,7 +46,7 @@ CachedValues::Entry CachedValues::entryOf(std::string_view key) const {
   return entry;
 }
 
-CachedValues::Found CachedValues::look(const Entry& entry, const std::string& name) {
+CachedValues::Found CachedValues::read(const Entry& entry, const std::string& name) {
   const Instant started = now();
   StoreHealth& health = health_[store_->partOf(name) % ValueStore::mostParts];
   if (!health.mayTry(started)) {
@@ -71,8 +71,8 @@ CachedValues::Found CachedValues::look(const Entry& entry, const std::string& na
   }
 }
 
-CachedValues::Value CachedValues::lookStale(const Entry& entry) {
-  return options_.staleFor == milliseconds{0} ? Value() : look(entry, entry.stale).value;
+CachedValues::Value CachedValues::readStale(const Entry& entry) {
+  return options_.staleFor == milliseconds{0} ? Value() : read(entry, entry.stale).value;
 }
 
 void CachedValues::store(const Entry& entry, const Lock& lock, const Value& value, Instant began) {
@@ -85,10 +85,11 @@ void CachedValues::store(const Entry& entry, const Lock& lock, const Value& valu
     tell(EventKind::notStored, entry, "the load took longer than its value stays fresh");
 }
 
-// It may be in a part of the store that is down, while the fresh value is in another one.
+// Its failure is only told: the copy may be in a part of the store that is down, and the fresh value in
+// another.
 void CachedValues::storeCopy(const Entry& entry, const Lock& lock, const Value& value,
                              const std::string& stored, Instant until) {
-  // What is left of the time is the fresh value's.
+  // Half of the time, so that the other half is left for the fresh value.
   const Instant deadline = whileHeld(lock, 2);
   try {
     if (!value) {
@@ -103,7 +104,7 @@ void CachedValues::storeCopy(const Entry& entry, const Lock& lock, const Value& 
   }
 }
 
-// Until then. False when that is past; what is there is replaced all the same.
+// Keeps the value until `until`. If that is past, returns false, and what was there is erased.
 bool CachedValues::put(const std::string& name, const std::string& stored, Instant until, Instant deadline) {
   const auto ttl = std::chrono::floor<milliseconds>(until - now());
   if (ttl > milliseconds{0}) {

@@ -28,10 +28,10 @@ class CachedValues {
     Instant began{};  ///< When the caller came.
   };
 
-  /// What one look into the store has found.
+  /// What the store has of an entry.
   struct Found {
     bool there = false;
-    Value value{};  ///< Empty, though there: the loader had none.
+    Value value{};  ///< Empty although there: the loader had none.
     std::exception_ptr failure{};
   };
 
@@ -42,9 +42,9 @@ class CachedValues {
   Entry entryOf(std::string_view key) const;
 
   /// The fresh value. Asks the store, unless it is known to be down; reports its failures.
-  Found lookFresh(const Entry& entry) { return look(entry, entry.fresh); }
+  Found readFresh(const Entry& entry) { return read(entry, entry.fresh); }
   /// A value that may be stale; empty also when the store fails.
-  Value lookStale(const Entry& entry);
+  Value readStale(const Entry& entry);
 
   /// Stores what was loaded under `lock`, since `began`, for as long as it is not too old. A copy that cannot
   /// be stored, to be served stale later, is only told. Throws LockLost when somebody else may have stored a
@@ -57,7 +57,7 @@ class CachedValues {
   void tell(EventKind kind, const Entry& entry, std::string_view text = {}) const;
 
  private:
-  Found look(const Entry& entry, const std::string& name);
+  Found read(const Entry& entry, const std::string& name);
   bool put(const std::string& name, const std::string& stored, Instant until, Instant deadline);
   void storeCopy(const Entry& entry, const Lock& lock, const Value& value, const std::string& stored,
                  Instant until);

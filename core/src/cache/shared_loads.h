@@ -20,19 +20,18 @@ namespace lockkeeper::detail {
 /// held the key's lock ever since, which keeps every invalidate() from ending meanwhile. Thread-safe.
 class SharedLoads {
  public:
-  /// Counts callers and beginnings of loads, in their order; 0 for none.
+  /// A number in the order in which callers came and loads began; 0 for none.
   using Order = std::uint64_t;
 
   /// One load, and what came of it. Its members are guarded by SharedLoads until await() has returned true.
   struct Load {
     std::condition_variable ended;
-    Order begun = 0;             ///< When something that may be served was first read.
-    const Lock* lock = nullptr;  ///< Under which it was read.
+    Order begun = 0;             ///< When it began to read the value that it serves.
+    const Lock* lock = nullptr;  ///< The lock under which it has read that.
     bool done = false;
     std::optional<std::string> value{};
     std::exception_ptr failure{};  ///< Instead of a value.
-    bool outOfTime =
-        false;  ///< It is the leader's own time that was over. The leader writes it before end().
+    bool outOfTime = false;        ///< The leader's own time was over. The leader writes it before end().
   };
 
   enum class Part {
@@ -45,19 +44,20 @@ class SharedLoads {
     Part part;
     Order cameBefore = 0;  ///< When its sharer came, if it had not begun by then.
 
-    /// Of one that has ended: whether it has read what may be served before its sharer came, after all.
+    /// Whether the load, which has ended, read its value before the caller who shares it came.
     bool isTooOld() const { return load->begun != 0 && load->begun < cameBefore; }
   };
 
   explicit SharedLoads(std::shared_ptr<Clock> clock) : clock_(std::move(clock)) {}
 
-  /// `came` is 0 in a caller's first call, and as that has left it in the next ones.
+  /// `came` is 0 in a caller's first call; the call writes it for the caller's next ones.
   Joined join(std::string_view key, Order& came);
 
-  /// The leader is about to read what may be served, under `lock` if any, which must stay until end().
+  /// The leader is about to read the value to serve, under `lock`, which must live until end(), or null.
   void begin(Load& load, const Lock* lock);
 
-  /// For something that is read first, and may then be served: the leader is about to read it, and has it.
+  /// For a value that is read before it is known whether it can be served: mark() before the read, and
+  /// begun() with that mark if the value was found.
   Order mark();
   void begun(Load& load, Order marked);
 

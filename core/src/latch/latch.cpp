@@ -21,7 +21,7 @@ constexpr std::size_t mostParticipants = 1000;
 constexpr milliseconds firstPause{5};
 constexpr std::chrono::seconds longestAwait{5};
 
-// How long after a look at all participants the next one comes: well before a new value has expired.
+// How often a wait reads the values of all participants: well before a new one has expired.
 milliseconds longestUnseen(const LatchOptions& options) { return options.keep / 3; }
 
 void checkOptions(const LatchOptions& options) {
@@ -34,7 +34,7 @@ void checkOptions(const LatchOptions& options) {
   }
 }
 
-// Each once.
+// Sorted, each once.
 std::vector<std::string> checked(std::vector<std::string> participants) {
   for (const std::string& each : participants) checkName("participant", each);
   std::sort(participants.begin(), participants.end());
@@ -52,8 +52,8 @@ Instant endOf(milliseconds waitFor, const LatchOptions& options) {
   return saturatingAdd(options.environment.clock->now(), waitFor);
 }
 
-/// Repeats `step` until it is true, with pauses from the beginning of one to that of the next; false at
-/// `until` or when stopped. A store that fails is asked again, and its error thrown only at the end.
+/// Repeats `step` until it returns true; false at `until`, or if stopped. Pauses are counted from the
+/// beginning of a step. If the store fails, it is asked again; its error is thrown only at the end.
 bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_token& stop,
                  const std::function<bool()>& step) {
   Clock& clock = *options.environment.clock;

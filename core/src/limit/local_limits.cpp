@@ -65,9 +65,9 @@ void LocalLimits::forget(std::string_view key, RateKind kind) {
 }
 
 std::int64_t LocalLimits::usedOf(std::string_view key, const RateLaw& law) {
-  RateCharge look{.key = key, .law = &law, .cost = 0};
-  rates_.peek({&look, 1}, Instant::max());
-  return law.limit - look.outcome.remaining;
+  RateCharge nothing{.key = key, .law = &law, .cost = 0};
+  rates_.peek({&nothing, 1}, Instant::max());
+  return law.limit - nothing.outcome.remaining;
 }
 
 // Keys that are full again have nothing to be charged for: in a long outage, most are.

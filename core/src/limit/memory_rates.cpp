@@ -28,13 +28,13 @@ void MemoryRates::take(std::span<RateCharge> charges, Instant /*deadline*/) {
   const auto held = mutex_.lock();
   const std::int64_t present = now();
   if (!makeRoom(charges, present)) return refuseNew(charges, present);
-  if (charges.size() > 1 && !lookAtAll(charges, present)) return;
+  if (charges.size() > 1 && !peekAll(charges, present)) return;
   for (RateCharge& each : charges) charge(each, present);
 }
 
 void MemoryRates::peek(std::span<RateCharge> charges, Instant /*deadline*/) {
   const auto held = mutex_.lock();
-  lookAtAll(charges, now());
+  peekAll(charges, now());
 }
 
 bool MemoryRates::refund(const RateRefund& refund, Instant /*deadline*/) {
@@ -64,7 +64,7 @@ std::int64_t MemoryRates::now() const {
 
 MemoryRates::Cells& MemoryRates::cellsOf(RateKind kind) { return cells_[familyOf(kind)]; }
 
-bool MemoryRates::lookAtAll(std::span<RateCharge> charges, std::int64_t now) {
+bool MemoryRates::peekAll(std::span<RateCharge> charges, std::int64_t now) {
   static const Cell& unused = *new Cell();
   bool fits = true;
   for (RateCharge& each : charges) {
@@ -97,7 +97,7 @@ bool MemoryRates::makeRoom(std::span<const RateCharge> charges, std::int64_t now
 }
 
 void MemoryRates::refuseNew(std::span<RateCharge> charges, std::int64_t now) {
-  lookAtAll(charges, now);
+  peekAll(charges, now);
   for (RateCharge& each : charges) {
     if (isNew(each)) each.outcome = {.retryAfter = betweenRooms, .storeTime = now};
   }
@@ -105,7 +105,7 @@ void MemoryRates::refuseNew(std::span<RateCharge> charges, std::int64_t now) {
 
 void MemoryRates::charge(RateCharge& charge, std::int64_t now) {
   if (charge.cost == 0) {
-    lookAtAll({&charge, 1}, now);
+    peekAll({&charge, 1}, now);
     return;
   }
   Cells& cells = cellsOf(charge.law->kind);

@@ -42,7 +42,7 @@ class MemoryRates final : public RateDriver {
   bool isNew(const RateCharge& charge);
   bool makeRoom(std::span<const RateCharge> charges, std::int64_t now);
   void refuseNew(std::span<RateCharge> charges, std::int64_t now);
-  bool lookAtAll(std::span<RateCharge> charges, std::int64_t now);
+  bool peekAll(std::span<RateCharge> charges, std::int64_t now);
   void charge(RateCharge& charge, std::int64_t now);
   static void clear(Cells& cells, std::int64_t now);
   void sweep(Cells& cells, std::int64_t now);

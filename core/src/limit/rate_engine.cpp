@@ -268,7 +268,7 @@ bool RateEngine::refund(std::string_view key, const RatePolicy& policy, std::int
                                 " is a leaky-queue: give back the slot that was reserved");
   }
   const RateKey full = fullKey(policy, key);
-  return refund({.key = full.view(), .law = &policy.law(), .cost = cost});
+  return refund(RateRefund{.key = full.view(), .law = &policy.law(), .cost = cost});
 }
 
 bool RateEngine::refund(const RateRefund& refund) {

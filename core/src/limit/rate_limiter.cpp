@@ -64,7 +64,8 @@ bool RateSlot::wait(std::stop_token stop) {
 bool RateSlot::giveBack() {
   const std::int64_t cost = std::exchange(state_.cost, 0);
   if (cost == 0) return false;
-  return state_.engine->refund({.key = state_.key, .law = &state_.law, .cost = cost, .slot = state_.slot});
+  return state_.engine->refund(
+      RateRefund{.key = state_.key, .law = &state_.law, .cost = cost, .slot = state_.slot});
 }
 
 }  // namespace lockkeeper

@@ -18,12 +18,12 @@ Holder KeyRecord::holder(Instant now) const {
 }
 
 void KeyRecord::wakeWaiters(bool isNewlyShared) {
-  const bool endsEarlier = nextEnd() < latestLook;
+  const bool endsEarlier = nextEnd() < latestWakeUp;
   if (!endsEarlier && !isNewlyShared) return;
   for (KeyWaiter* waiter : waiters) {
     if (endsEarlier || isRefused(waiter->request.claim)) waiter->wakeUp.notify_one();
   }
-  latestLook = std::min(latestLook, nextEnd());
+  latestWakeUp = std::min(latestWakeUp, nextEnd());
 }
 
 Granted LockTable::grant(KeyRecord& record, const AcquireRequest& request, Instant now) {
@@ -64,7 +64,7 @@ bool LockTable::handOver(KeyRecord& record, Instant now) {
     next->wakeUp.notify_one();
   }
   if (record.isFree(now)) {
-    record.latestLook = Instant::min();
+    record.latestWakeUp = Instant::min();
     return false;
   }
   record.wakeWaiters(record.shares && !wasShared);

@@ -35,16 +35,16 @@ struct KeyRecord {
   Instant end = Instant::min();
   std::optional<KeyShares> shares{};
   std::list<KeyWaiter*> waiters;
-  Instant latestLook = Instant::min();  ///< Not before any of them wakes up by itself.
+  Instant latestWakeUp = Instant::min();  ///< No waiter wakes up by itself later than that.
 
-  /// Nobody has it `now`, when shares that have ended are removed.
+  /// Whether nobody has it `now`. Shares that have ended must have been removed.
   bool isFree(Instant now) const { return !shares && end <= now; }
-  /// All leases have ended, whether shares are removed or not.
+  /// Whether all leases have ended `now`, also if shares that have ended were not removed.
   bool isOver(Instant now) const { return (shares ? shares->last().end : end) <= now; }
   /// When it may have more room.
   Instant nextEnd() const { return shares ? shares->firstEnd() : end; }
 
-  /// Whether a claim of this share can have it `now`, as far as those who hold it go.
+  /// Whether a claim of this share fits beside those who have the key `now`.
   bool fits(const std::optional<Share>& share, Instant now) const {
     return isFree(now) || (shares && share && shares->fits(*share));
   }
@@ -55,18 +55,18 @@ struct KeyRecord {
   /// Throws when those who share the key and this claim name different limits.
   void checkLimit(const Claim& claim) const;
 
-  /// Wakes those up who would look too late, since a lease now ends before, and, when it `isNewlyShared`,
-  /// those who are refused for that.
+  /// Wakes up the waiters that would wake up by themselves after a lease has ended, and, if the key
+  /// `isNewlyShared`, those that name another limit.
   void wakeWaiters(bool isNewlyShared = false);
 
-  /// One of those who have it.
+  /// One of its holders.
   Holder holder(Instant now) const;
 };
 
-/// The keys of a memory driver, whose mutex guards it. Its calls are made `now`.
+/// The keys of a memory driver, whose mutex guards it. `now` is the time of a call.
 class LockTable {
  public:
-  /// What one attempt comes to.
+  /// Makes one attempt.
   AcquireResult acquire(const AcquireRequest& request, Instant now);
   RenewOutcome renew(Renewal& renewal, Instant now);
   /// Takes the key, or its share of it, from a claim: for the next waiters, or altogether. False when the
@@ -75,18 +75,18 @@ class LockTable {
 
   /// A key that is held, after refresh(); null when it is free.
   KeyRecord* find(std::string_view key, Instant now);
-  /// A key that an attempt has just found busy. It stays where it is while it has waiters.
+  /// The record of a key that acquire() has just found busy. It is not moved while it has waiters.
   KeyRecord& busy(std::string_view key) { return records_.find(key)->second; }
   /// Ends leases that have expired, and serves those in front who fit. False when the key is free.
   bool refresh(KeyRecord& record, Instant now);
-  /// A key goes to those who have waited longest, as far as it has room. False when it is free then.
+  /// Grants the key to those who have waited longest, as far as it has room. False if it is free then.
   bool handOver(KeyRecord& record, Instant now);
 
-  /// With keys that are free.
+  /// Includes keys that are free.
   const StringMap<KeyRecord>& records() const { return records_; }
 
  private:
-  /// So many keep their place when they are free.
+  /// How many records are kept although their keys are free.
   static constexpr std::size_t fewRecords = 1024;
 
   Granted grant(KeyRecord& record, const AcquireRequest& request, Instant now);

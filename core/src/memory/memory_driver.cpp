@@ -63,9 +63,9 @@ AcquireResult MemoryDriver::acquireWaiting(const AcquireRequest& request, std::c
     if (const Instant now = state_->now(); now >= record.nextEnd()) {
       state_->table.refresh(record, now);
     } else {
-      const Instant look = std::min(waitUntil, record.nextEnd());
-      record.latestLook = std::max(record.latestLook, look);
-      state_->clock->wait(held, waiter.wakeUp, look);
+      const Instant until = std::min(waitUntil, record.nextEnd());
+      record.latestWakeUp = std::max(record.latestWakeUp, until);
+      state_->clock->wait(held, waiter.wakeUp, until);
     }
   }
   if (waiter.failure) std::rethrow_exception(waiter.failure);

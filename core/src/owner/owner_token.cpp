@@ -105,12 +105,12 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
         : token(std::move(named)), onEnd(token.ended, [this, &driver] { driver.tellEnd(*this); }) {}
   };
 
-  /// Of a key that the owner has; nothing of another one.
+  /// The grant of a key that the owner has; empty for any other key.
   std::optional<Granted> grantOwned(const AcquireRequest& request) {
     const Claim& claim = request.claim;
     for (const Owned& each : owned_) {
       if (each.token.key != claim.key || !covers(each.token.grant.share, claim.share)) continue;
-      const auto granted = look(each.token, request.deadline);
+      const auto granted = leaseOf(each.token, request.deadline);
       if (!granted) continue;
       const std::lock_guard guard(mutex_);
       // Asked under the mutex: either the end finds the claim, or this finds the end.
@@ -121,8 +121,8 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
     return std::nullopt;
   }
 
-  /// What the store says is left of the owner's lease; nothing when the owner has the key no more.
-  std::optional<Granted> look(const OwnerToken& token, Instant deadline) {
+  /// What the store says is left of the owner's lease; empty if the owner does not have the key any more.
+  std::optional<Granted> leaseOf(const OwnerToken& token, Instant deadline) {
     const Instant asked = clock_->now();
     std::vector<Holder> holders;
     if (token.grant.share && permits_ != nullptr) {
@@ -140,13 +140,13 @@ class DriverWithOwner final : public LockDriver, public LossReporting, public Wa
 
   void renewOwned(Renewal& renewal, const OwnerToken& token, Instant deadline) {
     try {
-      const auto granted = token.ended.stop_requested() ? std::nullopt : look(token, deadline);
+      const auto granted = token.ended.stop_requested() ? std::nullopt : leaseOf(token, deadline);
       renewal.outcome = granted ? RenewOutcome::renewed : RenewOutcome::notOwner;
       if (!granted) return;
       renewal.leasedFrom = granted->leasedFrom;
       renewal.leasedFor = granted->leasedFor;
     } catch (const Error& error) {
-      renewal.outcome = RenewOutcome::unavailable;  // it was only a look
+      renewal.outcome = RenewOutcome::unavailable;  // nothing was changed
       renewal.cause = error.what();
     }
   }

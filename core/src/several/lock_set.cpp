@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t mostKeys = 1000;
 
-// Each once, in the order in which everybody takes them.
+// Sorted, so that everybody takes them in the same order, and each once.
 std::vector<std::string_view> inOrder(std::vector<std::string_view> keys) {
   for (const std::string_view key : keys) checkKey(key);
   std::sort(keys.begin(), keys.end());
@@ -44,12 +44,12 @@ class LockSet::State {
     detail::Engine::leave(std::move(engine_), until);
   }
 
-  /// A key for want of which not all are held.
+  /// A key that could not be taken.
   struct Missing {
     std::string_view key;
-    bool lost = false;  ///< It was, while others were being taken; otherwise it was busy.
+    bool lost = false;  ///< It was lost while others were being taken; otherwise it was busy.
   };
-  /// Whether all of `keys` are held; if not, `missing` is the last one that was not.
+  /// Takes all of `keys`. If it cannot, returns false, and `missing` is the key that it was waiting for.
   bool takeAll(std::span<const std::string_view> keys, const detail::LockTerms& terms, Missing& missing);
 
   /// In a forked child, as Lock::lost().
@@ -79,7 +79,7 @@ class LockSet::State {
 
 bool LockSet::State::takeAll(std::span<const std::string_view> keys, const detail::LockTerms& terms,
                              Missing& missing) {
-  // What is taken first is kept, while the others are waited for, however it will be kept then.
+  // While it waits for other keys, those that are taken are renewed, whatever `terms` say.
   detail::LockTerms taking = terms;
   taking.renew = Renew::automatic;
   taking.maxHold.reset();
@@ -107,7 +107,7 @@ bool LockSet::State::takeAll(std::span<const std::string_view> keys, const detai
   return true;
 }
 
-// Waits for it, holding those before. A loss among them ends the wait.
+// Waits for one key while those before it are held. If one of those is lost, the wait ends.
 bool LockSet::State::takeNext(std::string_view key, detail::LockTerms terms, Instant until) {
   const detail::EitherStop stop(terms.stop, lost_.get_token());
   terms.stop = stop.token();
@@ -120,7 +120,7 @@ bool LockSet::State::takeNext(std::string_view key, detail::LockTerms terms, Ins
   return lock.has_value();
 }
 
-// Somebody else may have had a key meanwhile.
+// Releases all keys, since somebody else may have had the lost one meanwhile.
 void LockSet::State::beginAgain() {
   letGo();
   lost_ = std::stop_source();

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
+#include <thread>
+#include <vector>
 
 #include "lockkeeper/mutex.h"
 #include "manager_fixture.h"
@@ -127,6 +130,34 @@ TEST_F(OutageTest, ADoubtThatArisesAtTheEndIsClearedUpForOneOperationAtMost) {
   ASSERT_TRUE(isOver(waits));
   EXPECT_THROW(waits.get(), OutcomeUnknown);
   EXPECT_EQ(clock->now(), began + 62s);
+}
+
+/// A store that is slow enough for another caller to get in line meanwhile. Its threads share nothing else
+/// with that caller: a thread sanitizer then sees what they share unguarded.
+class AnswersWhenTwoAsk final : public PlainDecorator {
+ public:
+  using PlainDecorator::PlainDecorator;
+
+  AcquireResult acquire(const AcquireRequest& request) override {
+    while (callers.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
+    for (int turn = 0; turn < 2000; ++turn) std::this_thread::yield();
+    return inner_->acquire(request);
+  }
+
+  std::atomic<int> callers = 0;
+};
+
+TEST_F(OutageTest, WhatTheFirstInLineKnowsOfAnOutageIsGuarded) {
+  const auto slow = std::make_shared<AnswersWhenTwoAsk>(store);
+  LockManager both(slow, options(seed + 2));
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 2; ++thread) {
+    threads.emplace_back([&] {
+      slow->callers.fetch_add(1, std::memory_order_relaxed);
+      EXPECT_TRUE(both.lock("order").valid());
+    });
+  }
+  for (std::thread& each : threads) each.join();
 }
 
 TEST_F(OutageTest, CallersInLineForOneOwnerGiveUpTogether) {
