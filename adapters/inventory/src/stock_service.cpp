@@ -59,7 +59,7 @@ class StockService::State {
     return saturatingAdd(options_.environment.clock->now(), longestCall * options_.operationTimeout);
   }
   template <class Add>
-  auto adding(const std::string& sku, Add&& add);
+  auto adding(const std::vector<std::string>& skus, Add&& add);
   std::int64_t newAttempt();
   std::optional<Lock> takeLock(const std::string& key);
 
@@ -98,26 +98,30 @@ Deduction StockService::State::deduct(Order order) {
   return result;
 }
 
-/// Whatever becomes of it, others may buy at once.
+/// Others may buy what `add` has put into stock at once, also when it fails: it may be there all the same.
+/// `add` may write to `skus`.
 template <class Add>
-auto StockService::State::adding(const std::string& sku, Add&& add) {
+auto StockService::State::adding(const std::vector<std::string>& skus, Add&& add) {
+  const auto end = [&] {
+    for (const std::string& each : skus) combined_.mayHaveMore(each);
+  };
   try {
-    const auto result = add();
-    combined_.mayHaveMore(sku);
+    auto result = add();
+    end();
     return result;
   } catch (...) {
-    combined_.mayHaveMore(sku);
+    end();
     throw;
   }
 }
 
 Restock StockService::State::restock(const std::string& sku, std::int64_t quantity, const std::string& id) {
-  return adding(sku, [&] { return changes_.restock(sku, quantity, id, newAttempt()); });
+  return adding({sku}, [&] { return changes_.restock(sku, quantity, id, newAttempt()); });
 }
 
 Return StockService::State::takeBack(const std::string& orderId, const std::string& sku,
                                      std::int64_t quantity, const std::string& id) {
-  return adding(sku, [&] { return changes_.takeBack(orderId, sku, quantity, id, newAttempt()); });
+  return adding({sku}, [&] { return changes_.takeBack(orderId, sku, quantity, id, newAttempt()); });
 }
 
 Reservation StockService::State::reserve(PlacedReservation cart) {
@@ -125,24 +129,21 @@ Reservation StockService::State::reserve(PlacedReservation cart) {
   return reservations_.reserve(std::move(cart), deadline());
 }
 
-/// What the former lines held may be sold at once.
 Reservation StockService::State::replace(PlacedReservation cart) {
   forkGuard_.check();
-  Replacement replacement = reservations_.replace(std::move(cart), deadline());
-  for (const std::string& each : replacement.formerSkus) combined_.mayHaveMore(each);
-  return std::move(replacement.result);
+  std::vector<std::string> formerSkus;
+  cart.formerSkus = &formerSkus;
+  return adding(formerSkus, [&] { return reservations_.reserve(std::move(cart), deadline()); });
 }
 
-/// What went back may be sold at once.
 ReservationState StockService::State::settle(PlacedSettlement call) {
   forkGuard_.check();
-  const Reservation reservation = reservations_.settle(std::move(call), deadline());
-  const bool mayBeBack =
-      reservation.state == ReservationState::cancelled || reservation.state == ReservationState::expired;
-  for (const CartLine& each : reservation.lines) {
-    if (mayBeBack) combined_.mayHaveMore(each.sku);
-  }
-  return reservation.state;
+  std::vector<std::string> skus;
+  return adding(skus, [&] {
+    const ReservationState state = reservations_.settle(std::move(call), deadline(), &skus).state;
+    if (state != ReservationState::cancelled && state != ReservationState::expired) skus.clear();
+    return state;
+  });
 }
 
 /// An article whose row stays locked fails the call, but keeps no other one from being swept.
@@ -256,11 +257,8 @@ Reservation StockService::replace(const std::vector<CartLine>& cart, std::chrono
   std::vector<CartLine> ordered = checkedCart(cart);
   checkTtl(ttl);
   checkId("reservationId", reservationId);
-  return state_->replace({.cart = std::move(ordered),
-                          .ttl = ttl,
-                          .id = std::string(reservationId),
-                          .rule = rule,
-                          .replaces = true});
+  return state_->replace(
+      {.cart = std::move(ordered), .ttl = ttl, .id = std::string(reservationId), .rule = rule});
 }
 
 ReservationState StockService::confirm(std::string_view reservationId) {

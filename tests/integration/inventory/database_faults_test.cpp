@@ -4,9 +4,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <future>
 #include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -89,6 +94,57 @@ TEST_P(DatabaseFaults, AnErrorInPlaceOfAReplyEndsInTheTruth) {
   EXPECT_NO_THROW(distant.restock("ink", 5));
   EXPECT_EQ(proxy.fired(), 1U);
   EXPECT_EQ(shop.level("ink"), 5) << "it was not done twice";
+}
+
+/// Once the proxy has cut a reply, the time of a call is over, until passThrough().
+class OverWithTheReply final : public Clock {
+ public:
+  explicit OverWithTheReply(const FaultProxy& proxy) : proxy_(proxy) {}
+
+  Instant now() const noexcept override {
+    const Instant present = systemClock()->now();
+    return proxy_.fired() == 0 ? present : present + std::chrono::hours{1};
+  }
+  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
+    systemClock()->wait(held, wakeUp, until);
+  }
+
+ private:
+  const FaultProxy& proxy_;
+};
+
+// The service has remembered that the article is sold out, and is not told that its call has put pieces back.
+TEST_P(DatabaseFaults, WhatACallInDoubtHasPutBackIsSoldAtOnce) {
+  FaultProxy proxy(server.port());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  StockService distant(DatabaseServer::uri(database, proxy.port()), shop.manager(), Way::conditionalUpdate,
+                       {.operationTimeout = std::chrono::seconds{4},
+                        .rememberSoldOut = std::chrono::minutes{1},
+                        .environment = {.clock = std::make_shared<OverWithTheReply>(proxy)}});
+  distant.restock("ink", 9);
+  const auto sellOut = [&](const std::string& sku) {
+    distant.restock(sku, 1);
+    ASSERT_EQ(distant.reserve({{sku, 1}}, std::chrono::hours{1}, sku).state,
+              inventory::ReservationState::held);
+    ASSERT_EQ(distant.deduct(sku, 1, "too early for " + sku), Deduction::soldOut);
+  };
+  const std::vector<std::function<void(const std::string&)>> calls{
+      [&](const std::string& cart) {
+        (void)distant.replace({{"ink", 1}}, std::chrono::hours{1}, cart);
+      },
+      [&](const std::string& cart) { (void)distant.cancel(cart); }};
+  for (std::size_t call = 0; call < calls.size(); ++call) {
+    const std::string measured = "pen 1" + std::to_string(call), sku = "pen 2" + std::to_string(call);
+    sellOut(measured);
+    sellOut(sku);
+    proxy.passThrough();
+    calls[call](measured);
+    proxy.cutReplies(proxy.replyBytes() - 4, Ending::rst);  // in the answer to COMMIT
+    EXPECT_THROW(calls[call](sku), OutcomeUnknown);
+    proxy.passThrough();
+    EXPECT_EQ(shop.level(sku), 1) << "it was done";
+    EXPECT_EQ(distant.deduct(sku, 1, "in time for " + sku), Deduction::deducted);
+  }
 }
 
 /// Only MariaDB lets a test hold commits back.

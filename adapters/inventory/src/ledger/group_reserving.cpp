@@ -46,7 +46,7 @@ void GroupReserving::run() {
 /// Two round trips. False when there is too little for all of them, or one of them is there already. A cart
 /// of several articles is decided on at once: one round trip more, but its articles are taken in order.
 bool GroupReserving::takeAll() {
-  if (carts_.front()->cart.size() > 1 || carts_.front()->replaces) return false;
+  if (carts_.front()->cart.size() > 1 || carts_.front()->replaces()) return false;
   std::vector<ReservedLine> lines;
   std::map<std::string_view, const PlacedReservation*> first;
   for (PlacedReservation* each : carts_) {
@@ -124,11 +124,11 @@ std::optional<std::vector<ReservedLine>> GroupReserving::answerEach(ReservationW
     // Unless the lines are of this cart, no former COMMIT has replaced them; without lines, none has made
     // any.
     each->inDoubt = each->inDoubt && found != known.end() && areOf(found->second, each->cart);
-    if (each->replaces && found == known.end()) {
+    if (each->replaces() && found == known.end()) {
       each->result = Reservation{.state = ReservationState::unknownId};
       continue;
     }
-    if (each->replaces) countFormer(found->second, articles);
+    if (each->replaces()) countFormer(found->second, articles);
     if (deleted.contains(each->id)) {
       each->failure = failureOfDeleted(each->id);
       continue;
@@ -152,7 +152,7 @@ bool GroupReserving::answer(PlacedReservation& cart, std::span<const ReservedLin
   try {
     const ReservationState state = stateOf(lines);
     const bool isHeld = state == ReservationState::held;
-    if (isHeld && cart.replaces) return false;
+    if (isHeld && cart.replaces()) return false;
     const bool differs = isHeld && !areOf(lines, cart.cart);
     if (state != ReservationState::expired) {
       cart.result = Reservation{differs ? ReservationState::differs : state, cartOf(lines)};
@@ -168,13 +168,13 @@ std::vector<std::string> GroupReserving::skusToHold() {
   PlacedReservation& cart = *carts_.front();
   std::set<std::string> skus;
   for (const CartLine& each : cart.cart) skus.insert(each.sku);
-  if (cart.replaces) {
+  if (cart.replaces()) {
     // Those of a former attempt stay: its COMMIT may have been carried out.
     Transaction transaction = database_.begin(Access::read, latest_);
     ReservationTables reservations(transaction, database_.dialect());
     for (ReservedLine& each : reservations.lines({&cart.id, 1})) {
       skus.insert(each.sku);
-      cart.formerSkus.push_back(std::move(each.sku));
+      cart.formerSkus->push_back(std::move(each.sku));
     }
   }
   return {skus.begin(), skus.end()};

@@ -20,13 +20,15 @@ struct PlacedReservation {
   std::chrono::milliseconds ttl{};
   std::string id{};
   CartRule rule = CartRule::all;
-  bool replaces = false;  ///< The lines of a reservation that is held. Then it is placed alone.
-  std::vector<std::string> formerSkus{};  ///< The articles of those lines, if they are replaced.
-  std::optional<Reservation> result{};    ///< Without a failure empty when what has the id has expired.
+  /// Null unless the cart is to replace the lines of a reservation that is held: then their articles are
+  /// written here, also when the call fails. Such a cart is placed alone.
+  std::vector<std::string>* formerSkus = nullptr;
+  std::optional<Reservation> result{};  ///< Without a failure empty when what has the id has expired.
   std::exception_ptr failure{};
   bool inDoubt = false;  ///< A COMMIT of which nobody has seen what became of it may have reserved it.
 
   const std::string& sku() const { return cart.front().sku; }
+  bool replaces() const { return formerSkus != nullptr; }
 };
 
 /// Reserves carts as one transaction, as if they had come one by one.

@@ -30,7 +30,7 @@ Reservations::Reservations(Database& database, KnownSplits& splits, std::string 
 
 Reservation Reservations::reserve(PlacedReservation cart, Instant latest) {
   const std::string id = cart.id;
-  const bool alone = cart.cart.size() > 1;
+  const bool alone = cart.cart.size() > 1 || cart.replaces();
   cart = alone ? carts_.placeAlone(std::move(cart), latest) : carts_.place(std::move(cart), latest);
   return cart.result ? *std::move(cart.result) : settle({.id = id}, latest);
 }
@@ -55,15 +55,7 @@ void Reservations::write(std::span<PlacedReservation* const> carts, Instant late
   }
 }
 
-Replacement Reservations::replace(PlacedReservation cart, Instant latest) {
-  const std::string id = cart.id;
-  cart = carts_.placeAlone(std::move(cart), latest);
-  Replacement replacement{.formerSkus = std::move(cart.formerSkus)};
-  replacement.result = cart.result ? *std::move(cart.result) : settle({.id = id}, latest);
-  return replacement;
-}
-
-Reservation Reservations::settle(PlacedSettlement call, Instant latest) {
+Reservation Reservations::settle(PlacedSettlement call, Instant latest, std::vector<std::string>* skus) {
   do {
     database_.run(
         [&] {
@@ -71,6 +63,7 @@ Reservation Reservations::settle(PlacedSettlement call, Instant latest) {
           call.skus = skusOf(ReservationTables(transaction, database_.dialect()).lines({&call.id, 1}));
         },
         latest);
+    if (skus != nullptr) *skus = call.skus;
     if (call.skus.empty()) return {.state = ReservationState::unknownId};
     const bool alone = call.skus.size() > 1;
     call = alone ? settlements_.placeAlone(std::move(call), latest)

@@ -18,12 +18,6 @@
 
 namespace lockkeeper::inventory {
 
-/// What became of a cart that was to replace another.
-struct Replacement {
-  Reservation result{};
-  std::vector<std::string> formerSkus{};  ///< Of what the reservation held before.
-};
-
 /// Carts that hold goods for a time; calls on one article that come together are one transaction.
 /// Thread-safe. Throws what the database throws; OutcomeUnknown only when it could not be found out in time
 /// what has become of a COMMIT.
@@ -35,11 +29,9 @@ class Reservations {
   /// By `latest`. What it has put back by then stays so.
   Reservation reserve(PlacedReservation cart, Instant latest);
 
-  /// By `latest`, as reserve(). The cart says that it replaces another.
-  Replacement replace(PlacedReservation cart, Instant latest);
-
-  /// By `latest`. What it holds or held is in the answer. The call need not know the articles.
-  Reservation settle(PlacedSettlement call, Instant latest);
+  /// By `latest`. What it holds or held is in the answer. The call need not know the articles: they are
+  /// written to `skus`, also when the call fails.
+  Reservation settle(PlacedSettlement call, Instant latest, std::vector<std::string>* skus = nullptr);
 
   /// Puts back what has expired of the article, or some of it if that is much. How many lines: 0 when nothing
   /// was left to put back, which costs no write.
