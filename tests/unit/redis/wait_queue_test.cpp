@@ -3,10 +3,13 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "lock/lock_node.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "wire/scripted_server.h"
@@ -108,6 +111,42 @@ TEST_F(WaitQueueTest, AMessageOnAConnectionThatIsLeftJustThenGrantsNothingByItse
   const auto granted = waitAt(GrantingServer([] {}, "-ERR the server is another one\r\n"));
   ASSERT_TRUE(granted);
   EXPECT_EQ(granted->fence, GrantingServer::fenceOfLook);
+}
+
+// As after a slot has moved: it has its place, and asks the next node.
+TEST(StoppedWait, OfAClaimThatHasAPlaceInTheQueueLeavesIt) {
+  std::mutex mutex;
+  std::vector<std::string> operations;
+  const ScriptedServer server([&](ScriptedServer::Peer& peer, int) {
+    peer.logIn();
+    while (true) {
+      const std::vector<std::string> words = peer.command();
+      if (words[0] != "EVALSHA") {
+        peer.say(words[0] == "EVAL" ? "*0\r\n" : ":0\r\n");
+        continue;
+      }
+      const std::string& operation = words.at(3 + std::stoul(words[2]));
+      {
+        const std::lock_guard guard(mutex);
+        operations.push_back(operation);
+      }
+      peer.say(operation == "wait" ? "*4\r\n:0\r\n:60000\r\n" + bulk("5") + ":0\r\n" : ":0\r\n");
+    }
+  });
+  RedisOptions options;
+  options.port = server.port();
+  const Environment environment;
+  LockNode node(options, environment, [] {});
+  const Instant now = systemClock()->now();
+  const AcquireRequest request{
+      .claim = {"k", Token::generate(*environment.random), "waiter"}, .ttl = 20s, .deadline = now + 10s};
+  std::stop_source stop;
+  stop.request_stop();
+  std::string ticket = "5";
+  EXPECT_TRUE(
+      std::holds_alternative<Busy>(node.acquireWaiting(request, now + 1min, stop.get_token(), ticket)));
+  const std::lock_guard guard(mutex);
+  EXPECT_EQ(operations, (std::vector<std::string>{"wait", "release"}));
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
 if not KEYS[3] or wanted == 1 then
   return {1, fence}
 end
--- By pcall: whoever may not use queues has one turn. A word that no waiter has, and a time that no process takes.
+-- By pcall: keys of another type are no queue, so that there is one turn. A word that no waiter has, and a time that no process
+-- takes.
 local mayBeHandedOn = fence + wanted - 1 <= time[1] * 1000000 + time[2] and redis.pcall('EXISTS', KEYS[3]) == 0 and
   (ARGV[5] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[5])) == 'number' and
   redis.pcall('PEXPIRE', KEYS[4], 100) == 1)

@@ -46,7 +46,7 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
 
   const Tally votes = tally(round.request, claimVote);
   if (votes.yes >= quorum) return impl_->accept(round.request, request);
-  impl_->giveBack(round.request, request);
+  impl_->withdraw(round.request, request);
   // Nodes whose answer was not waited for count as there; those that let the time pass do not.
   const std::size_t there = votes.yes + votes.no + (isDecided(votes, quorum) ? votes.open : 0);
   if (votes.no == 0 || there < quorum) impl_->noQuorum(round.request);

@@ -88,7 +88,7 @@ Granted RedlockDriver::Impl::accept(const Request& round, const AcquireRequest& 
   const Instant end = round.sentAt() + ttl - ttl * options.drift / 100 - fixedDrift;
   const auto checkValidity = [&] {
     if (end - now() >= ttl * options.minValidity / 100) return;
-    giveBack(round, request);
+    withdraw(round, request);
     throw StoreUnavailable(store + ": the grant came so late that less than " +
                            std::to_string(options.minValidity) + "% of its ttl was left; it was given back");
   };
@@ -98,7 +98,7 @@ Granted RedlockDriver::Impl::accept(const Request& round, const AcquireRequest& 
     try {
       fence = fences->next(request.claim, request.resend, request.deadline);
     } catch (const Error& fault) {
-      giveBack(round, request);
+      withdraw(round, request);
       const std::string text = store + ": no fence, so the grant was given back: " + fault.what();
       throwError(fault.code() == ErrorCode::config ? ErrorCode::config : ErrorCode::storeUnavailable, text);
     }
@@ -122,7 +122,7 @@ Busy RedlockDriver::Impl::busy(const Request& round, std::size_t yes) const {
 
 // On all nodes that may have granted it, in the order of their connections: so it ends also what has not been
 // answered yet. Those that had the time to answer and did not are not waited for again.
-void RedlockDriver::Impl::giveBack(const Request& round, const AcquireRequest& request) {
+void RedlockDriver::Impl::withdraw(const Request& round, const AcquireRequest& request) {
   Round back = this->round();
   Script::release().addTo(back.request, Script::By::text, std::array{request.claim.key},
                           std::array<std::string_view, 1>{lockValue(request.claim)});

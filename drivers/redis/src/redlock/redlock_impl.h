@@ -53,7 +53,7 @@ class RedlockDriver::Impl {
   /// is no fence.
   Granted accept(const Request& round, const AcquireRequest& request);
   Busy busy(const Request& round, std::size_t yes) const;
-  void giveBack(const Request& round, const AcquireRequest& request);
+  void withdraw(const Request& round, const AcquireRequest& request);
   /// One round of renewals, which writes the outcomes. Within Renewing, of the same `values`.
   void renew(Round& round, std::span<Renewal> renewals, std::span<const std::string> values,
              std::chrono::nanoseconds patience, Instant deadline);

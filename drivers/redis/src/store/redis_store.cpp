@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::string_view keysPerScan = "500";
 
-constexpr std::chrono::seconds pauseBetweenEvictionChecks{5};
+// How often a server says what it is, while calls are made.
+constexpr std::chrono::seconds pauseBetweenChecks{5};
 
 // `prefix` as a glob pattern that matches exactly what starts with it.
 std::string globOf(std::string_view prefix) {
@@ -37,6 +38,24 @@ const RedisOptions& checked(const RedisOptions& options) {
 
 }  // namespace
 
+/// What the server says of itself.
+class RedisStore::Check final : public Posted {
+ public:
+  explicit Check(RedisStore& store) : store_(store) {}
+
+  void ended() noexcept override {
+    if (!complete || reply.kind != ReplyKind::bulk) return;
+    try {
+      store_.judge(parseInfo(reply.text), connection);
+    } catch (const std::exception&) {
+      // No memory: later.
+    }
+  }
+
+ private:
+  RedisStore& store_;
+};
+
 RedisStore::RedisStore(const RedisOptions& options, const Environment& environment,
                        std::function<void()> onNewServer)
     : onNewServer_(std::move(onNewServer)),
@@ -51,7 +70,7 @@ RedisStore::RedisStore(const RedisOptions& options, const Environment& environme
           dialRules_) {}
 
 void RedisStore::noteRun(const std::string& run, Instant now) {
-  nextEvictionCheck_ = saturatingAdd(now, pauseBetweenEvictionChecks);
+  nextCheck_ = saturatingAdd(now, pauseBetweenChecks);
   const bool another = !run_.empty() && run_ != run;
   run_ = run;
   if (another && onNewServer_) onNewServer_();
@@ -71,24 +90,28 @@ void RedisStore::lookAround(Instant deadline) noexcept {
   const Instant until = now + std::min<Instant::duration>((deadline - now) / 4, options().ioTimeout / 4);
   // So that what a former master grants, which only we still reach, is granted for a moment only.
   if (sentinels_ && now >= nextLook_.load()) follow(until);
-  if (now >= nextEvictionCheck_.load()) checkEviction(until);
+  if (now >= nextCheck_.load()) postCheck();
 }
 
-void RedisStore::checkEviction(Instant deadline) noexcept {
-  nextEvictionCheck_ = saturatingAdd(clock().now(), pauseBetweenEvictionChecks);
+// Nobody waits for the answer: the call that comes next reads it with its own.
+void RedisStore::postCheck() noexcept {
+  nextCheck_ = saturatingAdd(clock().now(), pauseBetweenChecks);
   try {
     Request request;
-    request.add({"INFO", "memory"});
-    server_.execute(request, deadline);
-    if (request.reply(0).kind != ReplyKind::bulk) return;
-    const std::string fault = evictionFault(name(), parseInfo(request.reply(0).text), options());
-    if (fault.empty()) return;
-    environment().tell({.kind = EventKind::noted, .store = name(), .text = fault});
-    server_.disconnect(0, request.connection(), "the server may evict locks by now");
-    if (onNewServer_) onNewServer_();
+    request.add({"INFO"});
+    server_.post(request, std::make_unique<Check>(*this), 0);
   } catch (const std::exception&) {
-    // Who needs the server hears of it.
+    // No memory: later.
   }
+}
+
+void RedisStore::judge(const ServerFacts& facts, std::uint64_t connection) {
+  std::string fault = evictionFault(name(), facts, options());
+  if (!fault.empty()) environment().tell({.kind = EventKind::noted, .store = name(), .text = fault});
+  if (fault.empty() && facts.role == "slave") fault = "the server is not the master any more";
+  if (fault.empty()) return;
+  server_.disconnect(0, connection, fault);
+  if (onNewServer_) onNewServer_();
 }
 
 std::optional<std::chrono::milliseconds> RedisStore::checkEvery() const {
@@ -99,21 +122,6 @@ void RedisStore::ping(Instant deadline) {
   Request request;
   request.add({"PING"});
   execute(request, deadline);
-}
-
-void RedisStore::checkIsMaster(Instant deadline) {
-  // A replica of a cluster serves nothing.
-  if (options().cluster != ClusterUse::none) return;
-  Request request;
-  request.add({"INFO", "replication"});
-  execute(request, deadline);
-  const Reply& reply = request.reply(0);
-  if (reply.kind == ReplyKind::error) refuse(reply);
-  if (reply.kind != ReplyKind::bulk) unexpected(request);
-  if (parseInfo(reply.text).role == "master") return;
-  const std::string why = "the server is not the master any more";
-  server_.disconnect(0, request.connection(), why);
-  throw StoreUnavailable(name() + ": " + why);
 }
 
 void RedisStore::checkServer(Instant deadline) noexcept {

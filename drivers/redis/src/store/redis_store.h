@@ -45,8 +45,8 @@ class RedisStore {
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
   /// As Multiplexer::execute(). Now and then looks before that whether the server still is the master, and
-  /// still keeps all keys: if it may evict some by now, it is refused as a new one is, and `onNewServer`
-  /// called. Sends ASKING before each command where RedisOptions::cluster says so.
+  /// still keeps all keys: if not, it is left, as a new one is refused, and `onNewServer` called. Sends
+  /// ASKING before each command where RedisOptions::cluster says so.
   void execute(Request& request, Instant deadline);
 
   /// From now on, for a request of its own.
@@ -57,9 +57,6 @@ class RedisStore {
   std::optional<std::chrono::milliseconds> checkEvery() const;
   /// Throws, as execute(), when the server does not answer.
   void ping(Instant deadline);
-  /// After the answer to a read that something is not there: throws StoreUnavailable when the server has
-  /// become a replica, whose data is old, and leaves it.
-  void checkIsMaster(Instant deadline);
   /// Asks the sentinels for the master, leaves a server that is not the master any more, and looks whether
   /// the present one answers.
   void checkServer(Instant deadline) noexcept;
@@ -133,10 +130,13 @@ class RedisStore {
   RequestPool requests;  ///< For the calls that are made all the time.
 
  private:
+  class Check;
+
   static bool lacksScript(const Request& request);
   void lookAround(Instant deadline) noexcept;
   void follow(Instant deadline) noexcept;
-  void checkEviction(Instant deadline) noexcept;
+  void postCheck() noexcept;
+  void judge(const ServerFacts& facts, std::uint64_t connection);
   void noteRun(const std::string& run, Instant now);
   bool isImporting() const { return options().cluster == ClusterUse::importingNode; }
 
@@ -144,8 +144,8 @@ class RedisStore {
   const std::shared_ptr<Sentinels> sentinels_;  // null when there are none
   const DialRules dialRules_;
   std::atomic<Instant> nextLook_ = Instant::min();
-  std::atomic<Instant> nextEvictionCheck_ = Instant::max();  // none before a connection has been made
-  std::string run_;                                          // guarded by the multiplexer's mutex
+  std::atomic<Instant> nextCheck_ = Instant::max();  // none before a connection has been made
+  std::string run_;                                  // guarded by the multiplexer's mutex
   Multiplexer server_;
 };
 

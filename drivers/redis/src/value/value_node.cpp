@@ -83,9 +83,7 @@ bool ValueNode::run(const Script& script, Request& request, const Keys& keys,
 std::optional<std::string> ValueNode::get(std::string_view key, Instant deadline) {
   Request request;
   ask(request, {"GET", valueKey(key)}, deadline);
-  auto value = valueIn(request);
-  if (!value) checkIsMaster(deadline);
-  return value;
+  return valueIn(request);
 }
 
 void ValueNode::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,

@@ -62,6 +62,42 @@ TEST(ClusterSetUp, NodesOfTwoClustersAreRefused) {
   EXPECT_TRUE(says(failureOf<ConfigError>(uri), {"belongs to another cluster than"}));
 }
 
+/// Opens the store and takes a lock there. Returns what was noted.
+std::vector<std::string> notesOf(const std::string& uri, const std::string& key) {
+  struct Notes final : Listener {
+    void on(const Event& event) override {
+      if (event.kind == EventKind::noted) texts.emplace_back(event.text);
+    }
+    std::vector<std::string> texts;
+  };
+  Environment environment;
+  const auto notes = std::make_shared<Notes>();
+  environment.listener = notes;
+  StoreRegistry registry;
+  redis::use(registry);
+  EXPECT_TRUE(granted(registry.open(uri, environment)->acquire(claimOf(key).request())));
+  return notes->texts;
+}
+
+TEST(ClusterSetUp, AWrongSeedRefusesNobodyAndIsTold) {
+  RedisCluster cluster(2, 0);
+  RedisCluster other(1, 0);
+  const RedisServer plain;
+  const RedisServer guarded(RedisOptions{.cluster = true, .password = "secret"});
+  const std::vector<std::pair<std::string, std::string>> wrong = {
+      {address(plain), "is no node of a Redis Cluster (cluster_enabled:0)"},
+      {address(guarded), "asks for a password"},
+      {address(other.node(0)), "it belongs to another cluster"}};
+  for (const auto& [seed, why] : wrong) {
+    int told = 0;
+    for (const std::string& text : notesOf(cluster.uri() + "," + seed, cluster.keyAt(0, "k" + seed))) {
+      told += text.starts_with("the node " + seed + " is not asked, since it is set up wrongly: ") &&
+              text.find(why) != std::string::npos;
+    }
+    EXPECT_EQ(told, 1) << seed;
+  }
+}
+
 TEST(ClusterSetUp, NobodyThereAndAMajorityThatIsGoneAreOutages) {
   RedisCluster cluster(3, 0);
   const auto driver = openStore(cluster.uri());

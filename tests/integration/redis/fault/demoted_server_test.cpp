@@ -5,6 +5,7 @@
 #include <future>
 #include <map>
 
+#include "advanced_clock.h"
 #include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
@@ -200,10 +201,29 @@ TEST_F(DemotedServer, SaysNothingAboutLegacyLocks) {
 TEST_F(DemotedServer, DoesNotSayThatAValueIsMissing) {
   StoreRegistry registry;
   redis::use(registry);
-  const auto values = registry.openValues(server.uri());
+  Environment environment;
+  const auto clock = std::make_shared<AdvancedClock>();
+  environment.clock = clock;
+  const auto values = registry.openValues(server.uri(), environment);
   EXPECT_FALSE(values->get("k", soon()));
+  const auto infosAsked = [&] {
+    const std::string stats = server.command({"INFO", "commandstats"});
+    const std::string calls = "cmdstat_info:calls=";
+    return std::stoi(stats.substr(stats.find(calls) + calls.size()));
+  };
+  const int before = infosAsked();
+  for (int misses = 0; misses < 20; ++misses) EXPECT_FALSE(values->get("k", soon()));
+  EXPECT_EQ(infosAsked(), before + 1) << "that is the one before it";
   server.command({"REPLICAOF", "127.0.0.1", "1"});
-  EXPECT_THROW((void)values->get("k", soon()), StoreUnavailable);
+  clock->ahead = 6s;
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      (void)values->get("k", clock->now() + 10s);
+      return false;
+    } catch (const StoreUnavailable&) {
+      return true;
+    }
+  }));
   server.command({"REPLICAOF", "NO", "ONE"});
   EXPECT_TRUE(waitUntil([&] {
     try {

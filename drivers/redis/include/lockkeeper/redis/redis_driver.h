@@ -54,6 +54,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
   /// file that cannot be used.
   explicit RedisDriver(RedisOptions options, Environment environment = {});
+  /// The same on a cluster.
   explicit RedisDriver(ClusterOptions options, Environment environment = {});
   RedisDriver(const RedisDriver&) = delete;
   RedisDriver& operator=(const RedisDriver&) = delete;

@@ -22,6 +22,7 @@ class LOCKKEEPER_REDIS_EXPORT RedisValues final : public ValueStore {
   /// Connects nowhere yet. Throws std::invalid_argument for options out of range, ConfigError for a CA
   /// file that cannot be used.
   explicit RedisValues(RedisOptions options, Environment environment = {});
+  /// The same on a cluster.
   explicit RedisValues(ClusterOptions options, Environment environment = {});
   ~RedisValues() override;
 

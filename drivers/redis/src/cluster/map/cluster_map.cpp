@@ -163,13 +163,15 @@ void ClusterMap::refresh(Lock& lock, Instant deadline) {
   // Half of the time is left for the call itself.
   const Instant until = isFirst ? deadline : began + (deadline - began) / 2;
   std::exception_ptr failure;
-  std::string change;
+  std::vector<std::string> news;
   try {
     const auto groups = whomToAsk();
     lock.unlock();
     NodeViews found = ask(groups, isFirst, until);
     lock.lock();
-    change = adopt(best(std::move(found)));
+    NodeView newest = best(found);
+    news = newFaults(found);
+    if (std::string change = adopt(std::move(newest)); !change.empty()) news.push_back(std::move(change));
   } catch (...) {
     failure = std::current_exception();
     if (!lock.owns_lock()) lock.lock();
@@ -181,9 +183,11 @@ void ClusterMap::refresh(Lock& lock, Instant deadline) {
   if (failure && lastRefresh_ >= until) hurry_ = deadline - began;
   nextRefresh_ = saturatingAdd(lastRefresh_, backoff_.next(*environment_.random));
   refreshed_.notify_all();
-  if (change.empty()) return;
+  if (news.empty()) return;
   lock.unlock();
-  environment_.tell({.kind = EventKind::noted, .store = name_, .text = change});
+  for (const std::string& text : news) {
+    environment_.tell({.kind = EventKind::noted, .store = name_, .text = text});
+  }
   lock.lock();
 }
 
@@ -224,30 +228,19 @@ NodeViews ClusterMap::ask(const std::vector<std::vector<NodeAddress>>& groups, b
   for (std::size_t index = 0; index < groups.size(); ++index) {
     const Instant now = clock_.now();
     const Instant until = now + (deadline - now) / static_cast<std::int64_t>(groups.size() - index);
-    found = askEach(groups[index], until);
+    found = askNodes(groups[index], patience, node_, environment_, until);
     if (!std::all_of(found.views.begin(), found.views.end(), servesNothing)) break;
   }
   return found;
 }
 
-// A node that is set up wrongly must not hide what the others know.
-NodeViews ClusterMap::askEach(const std::vector<NodeAddress>& nodes, Instant deadline) const {
-  try {
-    return askNodes(nodes, patience, node_, environment_, deadline);
-  } catch (const ConfigError& fault) {
-    NodeViews found{.views = {}, .failure = fault.what()};
-    if (nodes.size() == 1) return found;
-    for (const NodeAddress& each : nodes) {
-      NodeViews one = askEach({each}, deadline);
-      std::move(one.views.begin(), one.views.end(), std::back_inserter(found.views));
-    }
-    return found;
-  }
-}
-
 // The newest view. Throws when there is none of a cluster that serves slots, or of the right one.
-NodeView ClusterMap::best(NodeViews found) const {
-  if (found.views.empty()) throw StoreUnavailable(name_ + ": no node can be reached: " + found.failure);
+NodeView ClusterMap::best(NodeViews& found) const {
+  if (found.views.empty()) {
+    if (!map_ && found.misconfigured.size() == seeds_.size())
+      throw ConfigError(found.misconfigured.front().why);
+    throw StoreUnavailable(name_ + ": no node can be reached: " + found.failure);
+  }
   const NodeView first = found.views.front();
   std::erase_if(found.views, servesNothing);
   if (found.views.empty()) {
@@ -255,21 +248,43 @@ NodeView ClusterMap::best(NodeViews found) const {
     if (first.knownNodes > 1) throw StoreUnavailable(node + " knows of no slot that is served");
     throw ConfigError(node + " is a cluster node alone: it has met no other node, and serves no slots");
   }
-  const std::set<std::string> ids = map_ ? map_->ids() : found.views.front().map.ids();
-  const auto isForeign = [&](const NodeView& view) { return !areOfOneCluster(view.map.ids(), ids); };
-  const auto foreign = std::find_if(found.views.begin(), found.views.end(), isForeign);
-  if (foreign != found.views.end() && !map_) {
-    throw ConfigError(name_ + ": " + foreign->node.text() + " belongs to another cluster than " +
-                      found.views.front().node.text() + ": all nodes must be of one cluster");
-  }
-  const std::string stranger = foreign == found.views.end() ? std::string() : foreign->node.text();
-  std::erase_if(found.views, isForeign);
-  if (found.views.empty()) {
-    throw ConfigError(name_ + ": " + stranger +
-                      " belongs to another cluster than the nodes that were met before");
-  }
+  leaveOutStrangers(found);
   return *std::max_element(found.views.begin(), found.views.end(),
                            [](const NodeView& a, const NodeView& b) { return a.epoch < b.epoch; });
+}
+
+// Nodes of another cluster than the one that was met before or, at the first contact, than most of the seeds.
+void ClusterMap::leaveOutStrangers(NodeViews& found) const {
+  const auto members = [&](const std::set<std::string>& ids) {
+    return std::ranges::count_if(found.views,
+                                 [&](const NodeView& view) { return areOfOneCluster(view.map.ids(), ids); });
+  };
+  std::set<std::string> ids = map_ ? map_->ids() : found.views.front().map.ids();
+  for (const NodeView& view : found.views) {
+    if (!map_ && members(view.map.ids()) > members(ids)) ids = view.map.ids();
+  }
+  const auto isStranger = [&](const NodeView& view) { return !areOfOneCluster(view.map.ids(), ids); };
+  const auto stranger = std::ranges::find_if(found.views, isStranger);
+  if (stranger == found.views.end()) return;
+  const std::string fault = name_ + ": " + stranger->node.text() + " belongs to another cluster than ";
+  if (map_ && members(ids) == 0) throw ConfigError(fault + "the nodes that were met before");
+  if (!map_ && 2 * members(ids) <= std::ssize(found.views)) {
+    throw ConfigError(fault + "the other nodes: all must be of one cluster");
+  }
+  for (const NodeView& view : found.views) {
+    if (isStranger(view)) found.misconfigured.push_back({view.node, "it belongs to another cluster"});
+  }
+  std::erase_if(found.views, isStranger);
+}
+
+// In words for people, each once.
+std::vector<std::string> ClusterMap::newFaults(const NodeViews& found) {
+  std::vector<std::string> texts;
+  for (const auto& [node, why] : found.misconfigured) {
+    if (!faultyNodes_.insert(node).second) continue;
+    texts.push_back("the node " + node.text() + " is not asked, since it is set up wrongly: " + why);
+  }
+  return texts;
 }
 
 // Returns what has changed, in words for people.

@@ -75,8 +75,9 @@ class ClusterMap {
   bool mayRefresh(Instant deadline) const;
   std::vector<std::vector<NodeAddress>> whomToAsk() const;
   NodeViews ask(const std::vector<std::vector<NodeAddress>>& groups, bool isFirst, Instant deadline) const;
-  NodeViews askEach(const std::vector<NodeAddress>& nodes, Instant deadline) const;
-  NodeView best(NodeViews found) const;
+  NodeView best(NodeViews& found) const;
+  void leaveOutStrangers(NodeViews& found) const;
+  std::vector<std::string> newFaults(const NodeViews& found);
   std::string adopt(NodeView view);
   void mastersChanged(const std::set<NodeAddress>& before);
   std::string changeTo(const SlotMap& map) const;
@@ -100,6 +101,7 @@ class ClusterMap {
   std::uint64_t epoch_ = 0;
   std::uint64_t version_ = 0;
   std::set<NodeAddress> suspects_;
+  std::set<NodeAddress> faultyNodes_;  // that the listener knows of
 };
 
 }  // namespace lockkeeper::redis

@@ -1,5 +1,6 @@
 #include "cluster/map/node_views.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -48,15 +49,12 @@ bool hasView(const Answer& answer) {
   return answer.complete() && answer.replies[1].kind == ReplyKind::array && !answer.replies[1].items.empty();
 }
 
-std::string failureOf(const Answer& answer, const std::string& store) {
-  if (!answer.complete()) return answer.why;
+ServerFault faultOf(const Answer& answer, const std::string& store) {
+  if (!answer.complete()) return {answer.code, answer.why};
   for (const Reply& reply : answer.replies) {
-    if (reply.kind != ReplyKind::error) continue;
-    const ServerFault fault = faultOf(store, reply, permissions);
-    if (fault.code == ErrorCode::config) throw ConfigError(fault.text);
-    return fault.text;
+    if (reply.kind == ReplyKind::error) return faultOf(store, reply, permissions);
   }
-  return store + " does not answer CLUSTER SLOTS like Redis";
+  return {ErrorCode::storeUnavailable, store + " does not answer CLUSTER SLOTS like Redis"};
 }
 
 }  // namespace
@@ -73,9 +71,12 @@ NodeViews askNodes(const std::vector<NodeAddress>& addresses, std::chrono::nanos
     }
     return false;
   };
-  AskRules rules{.patience = patience};
+  // Those that are set up wrongly do not hide what the others know.
+  AskRules rules{.mayBeMisconfigured = nodes.size(), .patience = patience};
   nodes.ask(request, rules, deadline);
-  if (!anyView(request)) {
+  const bool allMisconfigured = std::ranges::all_of(
+      request.answers(), [](const Answer& each) { return each.code == ErrorCode::config; });
+  if (!anyView(request) && !allMisconfigured) {
     // The connections go on being made meanwhile.
     rules.patience = AskRules::untilDeadline;
     rules.enough = anyView;
@@ -87,8 +88,12 @@ NodeViews askNodes(const std::vector<NodeAddress>& addresses, std::chrono::nanos
     const Answer& answer = request.answers()[index];
     if (auto view = viewIn(answer, addresses[index])) {
       found.views.push_back(std::move(*view));
-    } else if (found.failure.empty()) {
-      found.failure = failureOf(answer, nodes.store(index));
+      continue;
+    }
+    ServerFault fault = faultOf(answer, nodes.store(index));
+    if (found.failure.empty()) found.failure = fault.text;
+    if (fault.code == ErrorCode::config) {
+      found.misconfigured.push_back({addresses[index], std::move(fault.text)});
     }
   }
   return found;

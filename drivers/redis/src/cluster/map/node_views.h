@@ -21,13 +21,19 @@ struct NodeView {
 
 /// What some nodes know of their cluster.
 struct NodeViews {
+  /// A node that does not answer since it, or our set-up for it, is wrong.
+  struct Misconfigured {
+    NodeAddress node{};
+    std::string why{};
+  };
+
   std::vector<NodeView> views{};  ///< Of those that have answered.
-  std::string failure{};          ///< Why one of the others has not; empty when all have.
+  std::vector<Misconfigured> misconfigured{};
+  std::string failure{};  ///< Why one of the others has not answered; empty when all have.
 };
 
 /// Asks the nodes at `addresses` what they know of their cluster, over connections that it closes again.
-/// `options` say how to talk to a node. Blocks until `deadline` at most. Throws ConfigError when a node's
-/// answer is that it, or our set-up, is wrong.
+/// `options` say how to talk to a node. Blocks until `deadline` at most.
 NodeViews askNodes(const std::vector<NodeAddress>& addresses, std::chrono::nanoseconds patience,
                    const RedisOptions& options, const Environment& environment, Instant deadline);
 
