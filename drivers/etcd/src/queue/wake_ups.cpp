@@ -104,7 +104,7 @@ Instant WakeUps::pollOnce(Lock& lock, Instant until, Instant end) {
   bool broken = false;
   bool leaseKept = true;
   try {
-    leaseKept = keepLease(end);
+    if (store_.clock().now() >= lease_.due()) leaseKept = lease_.keep(std::min(store_.oneTimeout(), end));
     if (!connection_ && store_.clock().now() >= nextDial_) dial(end);
     poll(until);
   } catch (const std::exception&) {
@@ -123,10 +123,6 @@ Instant WakeUps::pollOnce(Lock& lock, Instant until, Instant end) {
   return now;
 }
 
-bool WakeUps::keepLease(Instant end) {
-  return store_.clock().now() < lease_.due() || lease_.keep(std::min(store_.oneTimeout(), end));
-}
-
 void WakeUps::dial(Instant end) {
   const Instant now = store_.clock().now();
   nextDial_ = saturatingAdd(now, backoff_.next(*store_.environment().random));
@@ -139,13 +135,15 @@ void WakeUps::dial(Instant end) {
 void WakeUps::poll(Instant until) {
   std::array<pollfd, 2> polled{{{-1, 0, 0}, {-1, 0, 0}}};
   if (connection_) polled[1] = connection_->awaited();
-  poll_.poll(polled, connection_ && connection_->hasMore() ? Instant::min() : untilNeeded(until));
-}
-
-Instant WakeUps::untilNeeded(Instant until) const {
   until = std::min(until, lease_.due());
-  if (!connection_) return std::min(until, nextDial_);
-  return live_ ? until : std::min(until, answerBy_);
+  if (!connection_) {
+    until = std::min(until, nextDial_);
+  } else if (connection_->hasMore()) {
+    until = Instant::min();
+  } else if (!live_) {
+    until = std::min(until, answerBy_);
+  }
+  poll_.poll(polled, until);
 }
 
 // Reads what has come, but not for so long that the caller is kept. False when the stream is of no use any

@@ -87,9 +87,7 @@ class WakeUps {
 
   Instant pollOnce(Lock& lock, Instant until, Instant end);
   void poll(Instant until);
-  bool keepLease(Instant end);
   void dial(Instant end);
-  Instant untilNeeded(Instant until) const;
   bool readStream() noexcept;
   bool readLines() noexcept;
   bool accept(const std::string& line);

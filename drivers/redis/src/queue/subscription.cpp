@@ -10,6 +10,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/internal/whole_number.h"
 #include "store/companion_key.h"
+#include "wire/mux/connection.h"
 #include "wire/protocol/server_error.h"
 
 namespace lockkeeper::redis {
@@ -116,26 +117,26 @@ std::string Subscription::channelOfReports(std::uint16_t slot) {
 
 // Where messages for the slot are heard; empty while they are not.
 std::string Subscription::channelOf(std::uint16_t slot) {
-  if (!live_) return {};
-  if (!sharded_) return channel_;
   want(slot);
-  const SlotChannel& own = slots_[slot];
-  return own.live ? own.name : std::string();
+  const auto own = slots_.find(slotOf(slot));
+  return live_ && own != slots_.end() && own->second.live ? own->second.name : std::string();
 }
 
-// Subscribes to the slot's channel, if there are such, unless that is under way or has just been refused.
-void Subscription::want(std::uint16_t slot) {
-  if (!live_ || !sharded_) return;
+// Subscribes to the slot's channel, unless that is under way or has just been refused.
+void Subscription::want(std::uint16_t keySlot) {
+  if (!live_) return;
+  const std::uint16_t slot = slotOf(keySlot);
   SlotChannel& own = slots_[slot];
   const Instant now = clock_.now();
   own.wantedAt = now;
   if (own.asked || own.live || now < own.nextAsk) return;
   leaveUnused(now);
-  if (own.name.empty()) own.name = channel_ + ":{" + tagInSlot(slot) + "}";
+  if (own.name.empty()) own.name = sharded_ ? channel_ + ":{" + tagInSlot(slot) + "}" : channel_;
   if (slots_.size() == 1) {
-    // As in greet(). A connection that is subscribed may not publish.
+    // This only asks whether it is permitted: those who release locks publish. It must come first, since a
+    // connection that is subscribed may not publish.
     probeDue_ = true;
-    appendCommand(out_, {"SPUBLISH", own.name, "0"});
+    appendCommand(out_, {sharded_ ? "SPUBLISH" : "PUBLISH", own.name, "0"});
   }
   own.asked = true;
   ask({.slot = slot}, now);
@@ -143,7 +144,8 @@ void Subscription::want(std::uint16_t slot) {
 
 void Subscription::ask(Question question, Instant now) {
   if (asked_.empty()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
-  appendCommand(out_, {question.leaves ? "SUNSUBSCRIBE" : "SSUBSCRIBE", slots_[question.slot].name});
+  const std::string_view command = question.leaves ? "SUNSUBSCRIBE" : sharded_ ? "SSUBSCRIBE" : "SUBSCRIBE";
+  appendCommand(out_, {command, slots_[question.slot].name});
   asked_.push_back(question);
   poll_.interrupt();
 }
@@ -152,7 +154,7 @@ void Subscription::ask(Question question, Instant now) {
 void Subscription::leaveUnused(Instant now) {
   if (!mayLeave_ || slots_.size() <= mostUnused) return;
   std::set<std::uint16_t> used;
-  for (const auto& [number, waiter] : waiters_) used.insert(waiter->slot_);
+  for (const auto& [number, waiter] : waiters_) used.insert(slotOf(waiter->slot_));
   std::vector<std::pair<Instant, std::uint16_t>> unused;
   for (const auto& [slot, own] : slots_) {
     if (own.live && !used.contains(slot) && now - own.wantedAt > unusedAfter)
@@ -188,7 +190,7 @@ void Subscription::suspect() {
   const Lock lock(poll_);
   if (!live_) return;
   answerBy_ = clock_.now();  // so that who polls drops the connection
-  setLive(false);
+  disconnected();
   poll_.interrupt();
 }
 
@@ -213,7 +215,7 @@ Instant Subscription::pollOnce(Lock& lock, Instant until) {
   if (!lock.owns()) lock.lock();
   const Instant now = clock_.now();
   try {
-    if (connected) greet(now);
+    if (connected) greet();
     if (!broken && stream_) takeIn(now);
   } catch (const std::exception&) {
     broken = true;
@@ -236,29 +238,18 @@ Instant Subscription::awaited(pollfd& polled) const {
 // Outside the mutex: system calls. True when the dial is done.
 bool Subscription::use(Instant now) {
   if (dial_) return dial_->advance(now);
-  std::size_t received = 0;
-  do {
-    received = stream_->receive(reader_->room());
-    reader_->filled(received);
-  } while (received > 0 && stream_->secure());
+  receiveAll(*stream_, *reader_);
   return false;
 }
 
-void Subscription::greet(Instant now) {
+void Subscription::greet() {
   stream_ = dial_->take();
   sharded_ = hasShardedChannels(dial_->facts());
   dial_.reset();
   reader_ = std::make_unique<ReplyReader>();
   refused_ = false;
-  if (sharded_) {
-    live_ = true;
-    for (const auto& [number, waiter] : waiters_) want(waiter->slot_);
-    return;
-  }
-  // The first only asks whether it is permitted: those who release locks publish.
-  appendCommand(out_, {"PUBLISH", channel_, "0"});
-  appendCommand(out_, {"SUBSCRIBE", channel_});
-  answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
+  live_ = true;
+  for (const auto& [number, waiter] : waiters_) want(waiter->slot_);
 }
 
 void Subscription::takeIn(Instant now) {
@@ -282,11 +273,8 @@ void Subscription::accept(const Reply& reply) {
   const std::string& kind = reply.items[0].text;
   if ((kind == "message" || kind == "smessage") && reply.items.size() == 3) {
     deliver(reply.items[2].text);
-  } else if (sharded_ && reply.items.size() == 3) {
+  } else if (reply.items.size() == 3) {
     acceptOfSlot(kind, reply.items[1].text);
-  } else if (kind == "subscribe" && !refused_) {
-    backoff_ = redialBackoff;
-    setLive(true);
   }
 }
 
@@ -294,15 +282,14 @@ void Subscription::acceptError(const Reply& error) {
   // When a slot moves, the server ends the subscription with the words that answer SUNSUBSCRIBE. If we were
   // just leaving the channel, that was taken for the answer, and this is the answer.
   const auto slot = slotIn(error);
-  if (sharded_ && slot && (asked_.empty() || asked_.front().slot != *slot)) return;
-  const bool isAboutLeaving = sharded_ && !probeDue_ && !asked_.empty() && asked_.front().leaves;
+  if (slot && (asked_.empty() || asked_.front().slot != *slot)) return;
+  const bool isAboutLeaving = !probeDue_ && !asked_.empty() && asked_.front().leaves;
   if (isAboutLeaving) return notLeft(isError(error, "NOPERM"));
   if (isError(error, "NOPERM")) {
     refused_ = true;
     tellRefusal_ = tellRefusal_ || !std::exchange(refusalNoted_, true);
     return;
   }
-  if (!sharded_) throw StoreUnavailable("the server does not subscribe us");
   if (std::exchange(probeDue_, false)) return;
   if (asked_.empty()) throw StoreUnavailable("the server refuses what it was not asked");
   // The slot is on another node, or on its way. Who waits for it looks, and then asks again.
@@ -331,10 +318,10 @@ void Subscription::answered() {
 }
 
 void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel) {
-  const std::uint16_t slot = hashSlot(channel);
+  const std::uint16_t slot = slotOf(hashSlot(channel));
   SlotChannel& own = slots_[slot];
   const bool isAnswer = !asked_.empty() && asked_.front().slot == slot;
-  if (kind == "ssubscribe" && isAnswer && !asked_.front().leaves) {
+  if ((kind == "subscribe" || kind == "ssubscribe") && isAnswer && !asked_.front().leaves) {
     answered();
     backoff_ = redialBackoff;
     own.live = true;
@@ -349,7 +336,7 @@ void Subscription::acceptOfSlot(std::string_view kind, std::string_view channel)
   }
   own.asked = false;
   for (const auto& [number, waiter] : waiters_) {
-    if (waiter->slot_ != slot || (!own.live && !waiter->heard_)) continue;
+    if (slotOf(waiter->slot_) != slot || (!own.live && !waiter->heard_)) continue;
     waiter->news_.channelChanged = true;
     wake(*waiter);
   }
@@ -388,14 +375,14 @@ void Subscription::drop(Instant now) {
   asked_.clear();
   probeDue_ = false;
   nextDial_ = saturatingAdd(now, backoff_.next(*environment_.random));
-  setLive(false);
+  disconnected();
 }
 
-void Subscription::setLive(bool live) {
-  live_ = live;
+// Nothing is heard any more.
+void Subscription::disconnected() {
+  live_ = false;
   for (const auto& [number, waiter] : waiters_) {
-    // Once it is there again too: what was published meanwhile has not been heard.
-    if (!live && !waiter->heard_) continue;
+    if (!waiter->heard_) continue;
     waiter->news_.channelChanged = true;
     wake(*waiter);
   }

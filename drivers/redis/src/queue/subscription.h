@@ -110,10 +110,12 @@ class Subscription {
   void pollNow(Lock& lock);
   Instant awaited(pollfd& polled) const;
   bool use(Instant now);
-  void greet(Instant now);
+  void greet();
   bool answersDue() const { return !live_ || !asked_.empty(); }
   std::string channelOf(std::uint16_t slot);
-  void want(std::uint16_t slot);
+  void want(std::uint16_t keySlot);
+  /// Whose channel tells of keys in the slot: without channels for each slot, all have that of slot 0.
+  std::uint16_t slotOf(std::uint16_t keySlot) const { return sharded_ ? keySlot : std::uint16_t{0}; }
   void leaveUnused(Instant now);
   void ask(Question question, Instant now);
   void takeIn(Instant now);
@@ -124,7 +126,7 @@ class Subscription {
   void acceptOfSlot(std::string_view kind, std::string_view channel);
   void deliver(const std::string& message);
   void drop(Instant now);
-  void setLive(bool live);
+  void disconnected();
   void wake(Waiter& waiter) { poll_.wake(waiter.sleeper_); }
 
   const ForkGuard forkGuard_;
@@ -136,7 +138,7 @@ class Subscription {
   SharedPoll poll_;
   std::map<std::uint64_t, Waiter*> waiters_;
   std::uint64_t lastNumber_;  // begins anywhere: nobody can tell it who may not read the queues
-  bool live_ = false;         // subscribed; with `sharded_`, ready for that
+  bool live_ = false;         // connected, and not suspected
   bool refused_ = false;      // the server does not permit it
   bool refusalNoted_ = false;
   bool tellRefusal_ = false;

@@ -19,6 +19,14 @@ bool saysNotMaster(const Reply& reply) {
 
 }  // namespace
 
+void receiveAll(Stream& stream, ReplyReader& reader) {
+  std::size_t received = 0;
+  do {
+    received = stream.receive(reader.room());
+    reader.filled(received);
+  } while (received > 0 && stream.secure());
+}
+
 void Connection::add(Pending commands, std::string_view bytes, Instant now) {
   lastUse = now;
   commands.since = now;

@@ -81,4 +81,7 @@ struct Connection {
   Reply dropped_;  // the last reply that nobody waited for
 };
 
+/// Reads what has come. From TLS all of it, since what is decrypted already wakes up no poll.
+void receiveAll(Stream& stream, ReplyReader& reader);
+
 }  // namespace lockkeeper::redis

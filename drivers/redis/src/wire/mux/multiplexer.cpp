@@ -11,9 +11,6 @@ namespace {
 
 const AskRules& oneNode = *new AskRules();
 
-// Beyond that, their callers wait.
-constexpr std::uint64_t mostPosted = 1024;
-
 bool asks(const AskRules& rules, std::size_t node) { return rules.nodes.empty() || rules.nodes[node]; }
 
 }  // namespace
@@ -98,13 +95,11 @@ bool Multiplexer::post(const Request& request, std::unique_ptr<Posted> posted, s
   Lock lock(nodes_);
   const Instant now = nodes_.catchUp(lock, nodes_.now());
   const Node& node = nodes_[0];
-  const bool possible = node.ready() && (connection == 0 || connection == node.connection->number) &&
-                        !nodes_.silent(node, now) && nodes_.posted() - nodes_.postedFinished() < mostPosted;
-  if (possible) {
-    nodes_.post(request, std::move(posted), now);
-    nodes_.flushUnlessPollerWill(lock);
-  }
-  return possible;
+  const bool possible =
+      node.ready() && (connection == 0 || connection == node.connection->number) && !nodes_.silent(node, now);
+  if (!possible || !nodes_.post(request, std::move(posted), now)) return false;
+  nodes_.flushUnlessPollerWill(lock);
+  return true;
 }
 
 void Multiplexer::awaitPosted(Instant deadline) {

@@ -11,6 +11,9 @@ namespace {
 // A connection that was idle for so long is checked before it is used again: the server may have ended it.
 constexpr std::chrono::seconds idleBeforeCheck{1};
 
+// Beyond that, their callers wait.
+constexpr std::uint64_t mostPosted = 1024;
+
 /// True as long as it lives.
 class Flag {
  public:
@@ -66,11 +69,7 @@ struct NodeGroup::Watched {
       connected = dial->advance(now);
       return;
     }
-    std::size_t received = 0;
-    do {
-      received = connection->stream->receive(connection->reader.room());
-      connection->reader.filled(received);
-    } while (received > 0 && connection->stream->secure());
+    receiveAll(*connection->stream, connection->reader);
   }
 };
 
@@ -271,7 +270,8 @@ void NodeGroup::finish(std::unique_ptr<Posted> posted) {
   for (SharedPoll::Waiter* const each : awaitingPosted_) poll_.wake(*each);
 }
 
-void NodeGroup::post(const Request& request, std::unique_ptr<Posted> posted, Instant now) {
+bool NodeGroup::post(const Request& request, std::unique_ptr<Posted> posted, Instant now) {
+  if (posted_ - postedFinished_ == mostPosted) return false;
   Connection& connection = *nodes_.front().connection;
   posted->connection = connection.number;
   connection.add({.request = nullptr,
@@ -280,6 +280,7 @@ void NodeGroup::post(const Request& request, std::unique_ptr<Posted> posted, Ins
                   .dueAt = saturatingAdd(now, ioTimeout_)},
                  request.commands(), now);
   ++posted_;
+  return true;
 }
 
 void NodeGroup::awaitPosted(Lock& lock, Instant deadline) {

@@ -79,10 +79,8 @@ class NodeGroup {
   /// Ends the node's connection. What is under way on it is finished without replies, for `why`.
   void disconnect(Node& node, ErrorCode code, std::string_view why) noexcept;
 
-  /// Sends a command to the only node, which must be there.
-  void post(const Request& request, std::unique_ptr<Posted> posted, Instant now);
-  std::uint64_t posted() const { return posted_; }
-  std::uint64_t postedFinished() const { return postedFinished_; }
+  /// Sends a command to the only node, which must be there. False: too many are under way already.
+  bool post(const Request& request, std::unique_ptr<Posted> posted, Instant now);
   /// Waits until as many posted commands are finished as were posted by now, or until `deadline`.
   void awaitPosted(Lock& lock, Instant deadline);
 

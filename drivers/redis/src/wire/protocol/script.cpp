@@ -8,6 +8,17 @@
 
 namespace lockkeeper::redis {
 
+namespace {
+
+// When it is used first, and for ever.
+template <const std::string_view& text>
+const Script& made() {
+  static const Script& script = *new Script(text);
+  return script;
+}
+
+}  // namespace
+
 std::string sha1(std::string_view text) {
   Poco::SHA1Engine engine;
   engine.update(text.data(), text.size());
@@ -16,71 +27,24 @@ std::string sha1(std::string_view text) {
 
 Script::Script(std::string_view text) : text_(text), digest_(sha1(text)) {}
 
-const Script& Script::acquire() {
-  static const Script& script = *new Script(scripts::acquire);
-  return script;
-}
-
-const Script& Script::acquirePermits() {
-  static const Script& script = *new Script(scripts::acquire_permits);
-  return script;
-}
-
-const Script& Script::renewPermits() {
-  static const Script& script = *new Script(scripts::renew_permits);
-  return script;
-}
-
-const Script& Script::shareHolders() {
-  static const Script& script = *new Script(scripts::share_holders);
-  return script;
-}
-
-const Script& Script::waiters() {
-  static const Script& script = *new Script(scripts::waiters);
-  return script;
-}
+const Script& Script::acquire() { return made<scripts::acquire>(); }
+const Script& Script::acquirePermits() { return made<scripts::acquire_permits>(); }
+const Script& Script::renewPermits() { return made<scripts::renew_permits>(); }
+const Script& Script::shareHolders() { return made<scripts::share_holders>(); }
+const Script& Script::waiters() { return made<scripts::waiters>(); }
+const Script& Script::renew() { return made<scripts::renew>(); }
+const Script& Script::release() { return made<scripts::release>(); }
+const Script& Script::holder() { return made<scripts::holder>(); }
+const Script& Script::breakLock() { return made<scripts::break_lock>(); }
+const Script& Script::rateTake() { return made<scripts::rate_take>(); }
+const Script& Script::rateRefund() { return made<scripts::rate_refund>(); }
+const Script& Script::legacy() { return made<scripts::legacy>(); }
 
 const Script& Script::acquireInOrder() {
   static const std::string& text =
       *new std::string("local function acquire(KEYS, ARGV)\n" + std::string(scripts::acquire) + "end\n" +
                        std::string(scripts::acquire_in_order));
   static const Script& script = *new Script(text);
-  return script;
-}
-
-const Script& Script::renew() {
-  static const Script& script = *new Script(scripts::renew);
-  return script;
-}
-
-const Script& Script::release() {
-  static const Script& script = *new Script(scripts::release);
-  return script;
-}
-
-const Script& Script::holder() {
-  static const Script& script = *new Script(scripts::holder);
-  return script;
-}
-
-const Script& Script::breakLock() {
-  static const Script& script = *new Script(scripts::break_lock);
-  return script;
-}
-
-const Script& Script::rateTake() {
-  static const Script& script = *new Script(scripts::rate_take);
-  return script;
-}
-
-const Script& Script::rateRefund() {
-  static const Script& script = *new Script(scripts::rate_refund);
-  return script;
-}
-
-const Script& Script::legacy() {
-  static const Script& script = *new Script(scripts::legacy);
   return script;
 }
 

@@ -62,10 +62,10 @@ class SharedPoll {
   /// either of them throws ends the wait of this thread only.
   template <class Done, class PollOnce>
   void wait(Lock& lock, Waiter& self, Instant until, Done done, PollOnce pollOnce) {
-    const Departure departure(*this);
+    Departure departure{*this};
     while (!done()) {
       if (!polling_) {
-        const Role role(*this);
+        departure.polls = polling_ = true;
         while (pollOnce() < until && !done()) {
         }
         return;
@@ -88,26 +88,15 @@ class SharedPoll {
   void wakeAll() noexcept;
 
  private:
-  /// The thread polls, as long as it lives.
-  class Role {
-   public:
-    explicit Role(SharedPoll& all) : all_(all) { all_.polling_ = true; }
-    Role(const Role&) = delete;
-    ~Role() { all_.polling_ = false; }
-
-   private:
-    SharedPoll& all_;
-  };
-
   /// Whoever leaves, even by an exception, must not leave others asleep without one that polls.
-  class Departure {
-   public:
-    explicit Departure(SharedPoll& all) : all_(all) {}
-    Departure(const Departure&) = delete;
-    ~Departure() { all_.passOn(); }
+  struct Departure {
+    SharedPoll& all;
+    bool polls = false;
 
-   private:
-    SharedPoll& all_;
+    ~Departure() {
+      if (polls) all.polling_ = false;
+      all.passOn();
+    }
   };
 
   Instant sleep(Lock& lock, Waiter& self, Instant until);
