@@ -12,16 +12,14 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/inventory/stock_options.h"
 #include "lockkeeper/mysql/row_database.h"
+#include "lockkeeper/mysql/server_rows.h"
 
 namespace lockkeeper::inventory {
 
 enum class Dialect { sqlite, mysql };
 
-enum class Access {
-  read,      ///< Each SELECT by itself sees what was committed when it began.
-  write,     ///< On SQLite with the right to write, so that it never has to be upgraded.
-  snapshot,  ///< All SELECTs see one moment. Each may take twice operationTimeout, and keeps nobody waiting.
-};
+/// On SQLite, `write` begins with the right to write, so that it never has to be upgraded.
+using Access = mysql::ServerRows::Access;
 
 /// What the failure of a transaction, which is undone by it, means for another attempt.
 enum class Fault {

@@ -1,5 +1,4 @@
 #include "database/backend.h"
-#include "lockkeeper/mysql/server_rows.h"
 
 namespace lockkeeper::inventory {
 namespace {
@@ -41,7 +40,7 @@ class ServerBackend final : public Backend {
   Dialect dialect() const override { return Dialect::mysql; }
   const std::string& display() const override { return rows_.display(); }
   Transaction begin(Access access, Instant latest) override {
-    return Transaction(std::make_unique<ServerSession>(rows_.begin(latest, accessOf(access))));
+    return Transaction(std::make_unique<ServerSession>(rows_.begin(latest, access)));
   }
   Fault faultOf(const std::exception& failure) const override {
     if (mysql::ServerRows::isContention(failure)) return Fault::contention;
@@ -49,11 +48,6 @@ class ServerBackend final : public Backend {
   }
 
  private:
-  static mysql::ServerRows::Access accessOf(Access access) {
-    if (access == Access::write) return mysql::ServerRows::Access::write;
-    return access == Access::read ? mysql::ServerRows::Access::read : mysql::ServerRows::Access::snapshot;
-  }
-
   mysql::ServerRows rows_;
 };
 

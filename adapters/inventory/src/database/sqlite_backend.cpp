@@ -58,19 +58,12 @@ auto translated(const std::string& display, Call&& call) {
   }
 }
 
-void beginWritingOn(Poco::Data::Session& sql) {
+/// With the right that the session was opened for.
+void beginOn(Poco::Data::Session& sql, const char* statement) {
   if constexpr (POCO_VERSION >= beginsImmediately) {
     sql.begin();
   } else {
-    sql << "BEGIN IMMEDIATE", now;
-  }
-}
-
-void beginReadingOn(Poco::Data::Session& sql) {
-  if constexpr (POCO_VERSION >= beginsImmediately) {
-    sql.begin();
-  } else {
-    sql << "BEGIN DEFERRED", now;
+    sql << std::string(statement), now;
   }
 }
 
@@ -169,7 +162,7 @@ class SqliteBackend::Snapshot final : public Statements {
       : Statements(backend), sql_(translated(backend.display_, [&] {
           return inventory::open(backend.file_, backend.options_.operationTimeout, false);
         })) {
-    translated(backend_.display_, [&] { beginReadingOn(sql_); });
+    translated(backend_.display_, [&] { beginOn(sql_, "BEGIN DEFERRED"); });
   }
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
@@ -220,7 +213,7 @@ class SqliteBackend::Turn final : public Statements {
     translated(backend_.display_, [&] {
       if (!backend_.sql_)
         backend_.sql_ = inventory::open(backend_.file_, backend_.options_.operationTimeout, true);
-      if (access == Access::write) beginWritingOn(*backend_.sql_);
+      if (access == Access::write) beginOn(*backend_.sql_, "BEGIN IMMEDIATE");
     });
     open_ = access == Access::write;
   }

@@ -76,9 +76,11 @@ bool CombinedOrders::mayBeBooked(std::span<PlacedOrder* const> refused, Instant 
 
 /// What cannot be remembered is asked again.
 void CombinedOrders::lookAt(std::span<PlacedOrder* const> refused, Instant latest) {
+  const std::string& sku = refused.front()->order.sku;
   try {
-    soldOut_.look(refused.front()->order.sku, leastOf(refused), latest);
+    soldOut_.look(sku, leastOf(refused), latest);
   } catch (const std::exception&) {
+    soldOut_.forget(sku);
   }
 }
 

@@ -21,39 +21,6 @@ std::size_t hashOf(std::string_view orderId) { return std::hash<std::string_view
 
 }  // namespace
 
-class SoldOutMemory::Look {
- public:
-  Look(SoldOutMemory& memory, const std::string& sku) : memory_(memory), sku_(sku) {
-    const std::lock_guard held(memory_.mutex_);
-    memory_.looks_[sku_] = this;
-    if (const auto found = memory_.articles_.find(sku_); found != memory_.articles_.end())
-      known = found->second;
-  }
-  Look(const Look&) = delete;
-  Look& operator=(const Look&) = delete;
-  ~Look() {
-    const std::lock_guard held(memory_.mutex_);
-    if (counts()) memory_.looks_.erase(sku_);
-  }
-
-  /// Not when a later one has begun, or the article was forgotten meanwhile.
-  void remember() {
-    const std::lock_guard held(memory_.mutex_);
-    if (counts()) memory_.remember(sku_, known);
-  }
-
-  Known known{};  ///< What is remembered, at first from before.
-
- private:
-  bool counts() const {
-    const auto found = memory_.looks_.find(sku_);
-    return found != memory_.looks_.end() && found->second == this;
-  }
-
-  SoldOutMemory& memory_;
-  const std::string& sku_;
-};
-
 SoldOutMemory::SoldOutMemory(Database& database, std::shared_ptr<Clock> clock,
                              std::chrono::milliseconds length)
     : database_(database), clock_(std::move(clock)), length_(length) {}
@@ -82,8 +49,7 @@ bool SoldOutMemory::isStale(const std::string& sku) {
 
 void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant latest) {
   if (length_.count() == 0) return;
-  Look look(*this, sku);
-  Known& known = look.known;
+  Known known = beginLook(sku);
   const Instant asked = clock_->now();
   Transaction transaction = database_.begin(Access::read, latest);
   StockTables tables(transaction, database_.dialect());
@@ -97,7 +63,15 @@ void SoldOutMemory::look(const std::string& sku, std::int64_t quantity, Instant 
   if (!isKnown && !known.hasTooMany) readBooked(tables, sku, known);
   known.stock = *stock;
   known.until = saturatingAdd(asked, expiry ? std::min(length_, *expiry) : length_);
-  look.remember();
+  remember(sku, std::move(known));
+}
+
+/// What is remembered from before.
+SoldOutMemory::Known SoldOutMemory::beginLook(const std::string& sku) {
+  const std::lock_guard held(mutex_);
+  looking_.insert(sku);
+  const auto found = articles_.find(sku);
+  return found == articles_.end() ? Known{} : found->second;
 }
 
 void SoldOutMemory::readBooked(StockTables& tables, const std::string& sku, Known& known) {
@@ -112,7 +86,10 @@ void SoldOutMemory::readBooked(StockTables& tables, const std::string& sku, Know
   known.booked = std::make_shared<const Hashes>(std::move(hashes));
 }
 
+/// Not when the article was forgotten meanwhile.
 void SoldOutMemory::remember(const std::string& sku, Known known) {
+  const std::lock_guard held(mutex_);
+  if (looking_.erase(sku) == 0) return;
   if (articles_.size() >= mostArticles || hashes_ + (known.booked ? known.booked->size() : 0) > mostHashes) {
     articles_.clear();
     hashes_ = 0;
@@ -125,7 +102,7 @@ void SoldOutMemory::remember(const std::string& sku, Known known) {
 
 void SoldOutMemory::forget(const std::string& sku) {
   const std::lock_guard held(mutex_);
-  looks_.erase(sku);
+  looking_.erase(sku);
   const auto found = articles_.find(sku);
   if (found == articles_.end()) return;
   hashes_ -= found->second.booked ? found->second.booked->size() : 0;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "database/database.h"
@@ -35,7 +36,7 @@ class SoldOutMemory {
 
   /// Reads, in a transaction that writes nothing, how much there is, and which orders are booked unless that
   /// is known, and remembers it if there is less than `quantity`, until a reservation of the article expires
-  /// at the latest. Throws what the database throws.
+  /// at the latest. One call at a time on an article. Throws what the database throws.
   void look(const std::string& sku, std::int64_t quantity, Instant latest);
 
   /// There may be more of the article in stock: what was read before counts no more.
@@ -51,9 +52,7 @@ class SoldOutMemory {
     Instant until{};                         // the end of what is remembered
   };
 
-  /// A look at an article that is under way. Thread-safe, as the memory is.
-  class Look;
-
+  Known beginLook(const std::string& sku);
   static void readBooked(StockTables& tables, const std::string& sku, Known& known);
   void remember(const std::string& sku, Known known);
 
@@ -64,8 +63,7 @@ class SoldOutMemory {
   std::mutex mutex_;
   std::size_t hashes_ = 0;  // of all articles
   std::unordered_map<std::string, Known> articles_;
-  std::unordered_map<std::string, const Look*>
-      looks_;  // the last one at each article; none once it is forgotten
+  std::unordered_set<std::string> looking_;  // at these articles, which were not forgotten since
 };
 
 }  // namespace lockkeeper::inventory
