@@ -7,7 +7,7 @@
 namespace lockkeeper::mysql {
 
 GetLockDriver::GetLockDriver(const StoreUri& uri, const Environment& environment)
-    : RateTable(uri, environment), impl_(std::make_unique<Impl>(GetLockOptions::fromUri(uri), environment)) {}
+    : impl_(std::make_unique<Impl>(uri, environment)) {}
 
 GetLockDriver::~GetLockDriver() {
   // Closing an inherited session properly would close the parent's: leaking it is right.
@@ -38,6 +38,11 @@ ReleaseOutcome GetLockDriver::release(const Claim& claim, Instant deadline) {
 std::optional<Holder> GetLockDriver::holder(std::string_view key, Instant deadline) {
   impl_->forkGuard.check();
   return impl_->holder(key, deadline);
+}
+
+void* GetLockDriver::findCapability(const std::type_info& type) noexcept {
+  if (type == typeid(RateDriver)) return static_cast<RateDriver*>(&impl_->rates);
+  return capabilityOf<Waitable, LossReporting>(*this, type);
 }
 
 std::string GetLockDriver::name() const { return impl_->display(); }

@@ -24,7 +24,7 @@ constexpr seconds leastTtl{1};
 
 // At a busy lock one look in ten finds a claim that has not written its label yet. Hardly any comes before
 // that four times.
-constexpr int looksForALabel = 4;
+constexpr int queriesForALabel = 4;
 
 // Fences are drawn in one short statement each.
 constexpr std::size_t mostFenceSessions = 4;
@@ -33,10 +33,10 @@ constexpr std::size_t mostFenceSessions = 4;
 seconds idleTimeout(milliseconds ttl) { return std::chrono::ceil<seconds>(ttl); }
 
 // A claim that was sent before may have its fence already, and no others.
-std::uint32_t turnsOf(const AcquireRequest& request) { return request.resend ? 1 : request.localHolders; }
+std::uint32_t fenceCount(const AcquireRequest& request) { return request.resend ? 1 : request.localHolders; }
 
 Preparation preparationOf(const GetLockOptions& options) {
-  Preparation preparation{.rules = statements::sessionRules, .forNamedLocks = true, .tells = true};
+  Preparation preparation{.rules = statements::sessionRules, .forNamedLocks = true, .tellsDurability = true};
   if (options.fence) {
     preparation.schema = getlockSchema;
     preparation.checkTable = statements::checkFences();
@@ -48,8 +48,10 @@ Preparation preparationOf(const GetLockOptions& options) {
 
 }  // namespace
 
-GetLockDriver::Impl::Impl(const GetLockOptions& options, const Environment& environment)
-    : opener_(options, preparationOf(options), environment), sessions_(opener_, options.connections) {
+GetLockDriver::Impl::Impl(const GetLockOptions& options, const StoreUri& uri, const Environment& environment)
+    : rates(uri, environment),
+      opener_(options, preparationOf(options), environment),
+      sessions_(opener_, options.connections) {
   if (options.fence) fences_.emplace(options, std::min(options.connections, mostFenceSessions), environment);
 }
 
@@ -74,7 +76,7 @@ AcquireResult GetLockDriver::Impl::acquire(const AcquireRequest& request) {
       sessions_.prepare(*use, idleTimeout(request.ttl));
       // Where nobody else's locks are, a commit that stalls holds up none of them.
       if (fences_ && sessions_.names(*use).empty()) {
-        statements::addFencedClaim(use->batch, request.claim, request.resend, turnsOf(request),
+        statements::addFencedClaim(use->batch, request.claim, request.resend, fenceCount(request),
                                    use->server->id());
       } else {
         statements::addClaim(use->batch, name, seconds{0});
@@ -105,19 +107,19 @@ AcquireResult GetLockDriver::Impl::outcome(Use& use, const Reply* reply, const s
   if (*got != 1) return Busy{};
   const std::optional<Fence> fence = reply->number(3);
   sessions_.add({name, claim.token, std::string(claim.owner), fence, end, &*use, use->server->id()});
-  return Granted{sentAt, request.ttl, fence, fence ? turnsOf(request) : 1};
+  return Granted{sentAt, request.ttl, fence, fence ? fenceCount(request) : 1};
 }
 
 Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const AcquireRequest& request,
                                      Instant deadline) {
   const Token& token = request.claim.token;
   const Instant sentAt = now();
-  const auto held = sessions_.look(name);
+  const auto held = sessions_.heldUnder(name);
   if (!sessions_.extend(*use, name, token, sentAt + request.ttl)) lose(use, "the lock is lost");
   sessions_.prepare(*use, idleTimeout(request.ttl));
   const bool draws = fences_ && !held->fence && sessions_.names(*use).size() == 1;
   if (draws) {
-    statements::addFence(use->batch, request.claim, request.resend, turnsOf(request), use->server->id());
+    statements::addFence(use->batch, request.claim, request.resend, fenceCount(request), use->server->id());
   } else {
     statements::addTouch(use->batch, use->server->inGroup());
   }
@@ -127,7 +129,7 @@ Granted GetLockDriver::Impl::regrant(Use& use, const std::string& name, const Ac
   checkAnswer(use, *reply);
   const std::optional<Fence> fence = reply->number(3);
   if (fence && !sessions_.setFence(name, token, use->server->id(), *fence)) lose(use, "the lock is lost");
-  return {sentAt, request.ttl, fence, fence ? turnsOf(request) : 1};
+  return {sentAt, request.ttl, fence, fence ? fenceCount(request) : 1};
 }
 
 Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const AcquireRequest& request,
@@ -135,26 +137,27 @@ Granted GetLockDriver::Impl::withFence(Use use, const std::string& name, const A
   if (!fences_) return granted;
   const Claim& claim = request.claim;
   if (granted.fence) return granted;
-  if (const auto held = sessions_.look(name); held && held->token == claim.token) granted.fence = held->fence;
+  if (const auto held = sessions_.heldUnder(name); held && held->token == claim.token)
+    granted.fence = held->fence;
   if (granted.fence) return granted;
   const std::uint64_t session = use->server->id();
   const std::string server = use->server->server();
   { const Use others = std::move(use); }  // Who share the session need not wait for the commit.
   try {
-    const auto [fence, from] = fences_->next(claim, request.resend, turnsOf(request), session, deadline);
+    const auto [fence, from] = fences_->next(claim, request.resend, fenceCount(request), session, deadline);
     // That one has just committed: ours is the former primary, and does not know it yet.
     if (from != server) {
       retireHolderOf(name, claim.token);
       throw NotPrimary(display() + ": the lock is with another server than its fence");
     }
     granted.fence = fence;
-    granted.localHolders = turnsOf(request);
+    granted.localHolders = fenceCount(request);
   } catch (const OutcomeUnknown& unknown) {
-    giveBack(name, claim.token);
+    freeName(name, claim.token);
     // Of the fence, which nobody gets then: the claim itself certainly holds nothing.
     throw StoreUnavailable(unknown.what());
   } catch (const Error&) {
-    giveBack(name, claim.token);
+    freeName(name, claim.token);
     throw;
   }
   // Whoever used the session meanwhile has told of the loss of its locks; nobody listened for this one yet.
@@ -200,10 +203,10 @@ ReleaseOutcome GetLockDriver::Impl::release(const Claim& claim, Instant deadline
 std::optional<Holder> GetLockDriver::Impl::holder(std::string_view key, Instant deadline) {
   const std::string name = lockName(key);
   for (int looks = 0;;) {
-    Use use = sessions_.forLooking(name, deadline);
+    Use use = sessions_.forQuery(name, deadline);
     if (!readPendingReply(use, deadline)) continue;
     sessions_.prepare(*use, seconds{0});
-    statements::addLook(use->batch, name, fences_.has_value(), looks > 0);
+    statements::addHolderQuery(use->batch, name, fences_.has_value(), looks > 0);
     try {
       const Reply* const reply = exchange(use, deadline);
       if (reply == nullptr) throw StoreUnavailable(display() + ": no reply by the deadline");
@@ -212,7 +215,7 @@ std::optional<Holder> GetLockDriver::Impl::holder(std::string_view key, Instant 
       std::optional<Holder> found = holderIn(*reply, name);
       // A claim that is just being granted has the lock before it has written its label.
       const bool named = !found || !fences_ || found->fence;
-      if (named || ++looks == looksForALabel) return found;
+      if (named || ++looks == queriesForALabel) return found;
     } catch (const OutcomeUnknown& lost) {
       // The server ends sessions whose leases have ended, perhaps this very moment: another one may ask. It
       // is only a question.
@@ -229,7 +232,7 @@ std::optional<Holder> GetLockDriver::Impl::holderIn(const Reply& reply, const st
     holder.fence = reply.number(3);
     holder.owner = reply.text(5);
   }
-  if (const auto ours = sessions_.look(name); ours && ours->sessionId == *session) {
+  if (const auto ours = sessions_.heldUnder(name); ours && ours->sessionId == *session) {
     holder.owner = ours->owner;
     holder.remaining = std::max(std::chrono::ceil<milliseconds>(ours->end - now()), milliseconds{0});
   }
@@ -296,11 +299,11 @@ const Reply& GetLockDriver::Impl::receive(Use& use) {
 void GetLockDriver::Impl::failGranted(Use& use, const Reply& reply, const std::string& name,
                                       const Token& token) {
   const Reply fault = reply;
-  giveBack(use, name, token);
+  freeName(use, name, token);
   fail(fault);
 }
 
-void GetLockDriver::Impl::giveBack(Use& use, const std::string& name, const Token& token) {
+void GetLockDriver::Impl::freeName(Use& use, const std::string& name, const Token& token) {
   sessions_.remove(*use, name, token);
   use->toFree.push_back(name);
   sessions_.prepare(*use, seconds{0});
@@ -308,11 +311,11 @@ void GetLockDriver::Impl::giveBack(Use& use, const std::string& name, const Toke
   static_cast<void>(exchange(use, now() + ioTimeout()));
 }
 
-void GetLockDriver::Impl::giveBack(const std::string& name, const Token& token) {
+void GetLockDriver::Impl::freeName(const std::string& name, const Token& token) {
   const Instant end = now() + ioTimeout();
   try {
     auto use = sessions_.holding(name, token, end);
-    if (use && readPendingReply(*use, end)) giveBack(*use, name, token);
+    if (use && readPendingReply(*use, end)) freeName(*use, name, token);
   } catch (const Error&) {
     // The session has other things to do: its next batch frees the name, as one whose lease has ended.
     sessions_.endLease(name, token);

@@ -14,6 +14,8 @@
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/getlock_driver.h"
+#include "lockkeeper/mysql/rate_table.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
 
@@ -22,7 +24,9 @@ class GetLockDriver::Impl {
  public:
   using Use = LockSessions::Use;
 
-  Impl(const GetLockOptions& options, const Environment& environment);
+  Impl(const StoreUri& uri, const Environment& environment)
+      : Impl(GetLockOptions::fromUri(uri), uri, environment) {}
+  Impl(const GetLockOptions& options, const StoreUri& uri, const Environment& environment);
 
   AcquireResult acquire(const AcquireRequest& request);
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
@@ -37,6 +41,7 @@ class GetLockDriver::Impl {
   }
 
   const ForkGuard forkGuard;
+  RateTable rates;
 
  private:
   /// Throws std::invalid_argument for one that the server cannot count.
@@ -87,8 +92,8 @@ class GetLockDriver::Impl {
   /// back.
   [[noreturn]] void failGranted(Use& use, const Reply& reply, const std::string& name, const Token& token);
   /// Gives back a name that the session holds, or may hold, for a claim that has failed.
-  void giveBack(Use& use, const std::string& name, const Token& token);
-  void giveBack(const std::string& name, const Token& token);
+  void freeName(Use& use, const std::string& name, const Token& token);
+  void freeName(const std::string& name, const Token& token);
   [[noreturn]] void lose(Use& use, const std::string& why);
   /// Closes the session, and all others with its server, which is not the primary any more.
   void retire(Use& use);

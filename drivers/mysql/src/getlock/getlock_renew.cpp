@@ -37,7 +37,7 @@ struct GetLockDriver::Impl::Heartbeat {
     }
   }
 
-  void tell() const {
+  void report() const {
     for (const Entry& entry : entries) {
       if (entry.renewal->told) entry.renewal->told(*entry.renewal);
     }
@@ -49,7 +49,7 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
   for (Renewal& each : renewals) {
     each.outcome = RenewOutcome::notOwner;
     std::string name = lockName(each.claim.key);
-    const auto held = sessions_.look(name);
+    const auto held = sessions_.heldUnder(name);
     if (!held || held->token != each.claim.token || held->end <= now()) continue;
     each.outcome = RenewOutcome::unavailable;
     Heartbeat& beat = beats[held->session];
@@ -75,7 +75,7 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
       if (beat.use) {
         sent.push_back(&beat);
       } else {
-        beat.tell();
+        beat.report();
       }
     }
     if (sent.empty() && (wanted.empty() || now() >= deadline)) return;
@@ -86,7 +86,7 @@ void GetLockDriver::Impl::renew(std::span<Renewal> renewals, Instant deadline) {
       if (now() < deadline && !(*beat->use)->server->readable()) return false;
       attempt(*beat, [&] { collect(*beat, deadline); });
       beat->use.reset();
-      beat->tell();
+      beat->report();
       return true;
     });
   }

@@ -114,7 +114,7 @@ bool GetLockDriver::Impl::awaitTurn(Use& use, Instant until, const std::stop_tok
 // one that hangs is passed over by the next look, which opens another and so finds the primary.
 void GetLockDriver::Impl::lookAfterServer(Instant end) {
   try {
-    Use other = sessions_.forLooking("", end);
+    Use other = sessions_.forQuery("", end);
     if (!readPendingReply(other, end)) return;
     sessions_.prepare(*other, seconds{0});
     statements::addTouch(other->batch, other->server->inGroup());
@@ -128,7 +128,7 @@ void GetLockDriver::Impl::lookAfterServer(Instant end) {
 bool GetLockDriver::Impl::cancel(Use& waiting) {
   const Instant end = now() + ioTimeout();
   try {
-    Use other = sessions_.forLooking("", end);
+    Use other = sessions_.forQuery("", end);
     if (readPendingReply(other, end) && other->server->reaches(*waiting->server)) {
       sessions_.prepare(*other, seconds{0});
       other->batch += statements::cancel(waiting->server->id());

@@ -193,7 +193,7 @@ void SessionOpener::note(ServerSession& session) {
     if (facts_ == facts) return;
     facts_ = facts;
   }
-  if (!preparation_.tells) return;
+  if (!preparation_.tellsDurability) return;
   environment_.tell({.kind = EventKind::noted, .store = display(), .text = facts.durability});
 }
 

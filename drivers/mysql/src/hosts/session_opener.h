@@ -21,13 +21,13 @@ namespace lockkeeper::mysql {
 /// What a session needs before it is used; "" for nothing.
 struct Preparation {
   SessionRules rules{};
-  std::string schema{};        ///< Makes the table that `readTable` reads, if the options say so.
-  std::string checkTable{};    ///< Fails unless the table is there and may be used.
-  std::string schemaFile{};    ///< What makes the table, for messages.
-  std::string readTable{};     ///< Reads any table: in a replication group, it needs the group's majority.
-  bool forNamedLocks = false;  ///< GET_LOCK: nothing may stand between the session and the server.
-  bool namesClient = false;    ///< The session needs its clientName().
-  bool tells = false;          ///< The listener is told what a crash of the server does to its commits.
+  std::string schema{};          ///< Makes the table that `readTable` reads, if the options say so.
+  std::string checkTable{};      ///< Fails unless the table is there and may be used.
+  std::string schemaFile{};      ///< What makes the table, for messages.
+  std::string readTable{};       ///< Reads any table: in a replication group, it needs the group's majority.
+  bool forNamedLocks = false;    ///< GET_LOCK: nothing may stand between the session and the server.
+  bool namesClient = false;      ///< The session needs its clientName().
+  bool tellsDurability = false;  ///< The listener is told what a crash of the server does to its commits.
 };
 
 /// Makes sessions that are ready for use, with the one server that the URI names or with that one of several

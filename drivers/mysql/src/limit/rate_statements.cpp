@@ -38,7 +38,7 @@ std::string thenIdle(const std::string& batch, std::chrono::seconds idle) {
   return batch + ";" + idleLimit(idle);
 }
 
-std::string lookStatement(std::span<const RowName> rows, const char* ending) {
+std::string readStatement(std::span<const RowName> rows, const char* ending) {
   // The table of one row answers the time where there is no row.
   std::string batch = std::string("SELECT ") + microsecondsNow + columns +
                       " FROM (SELECT 1) present LEFT JOIN lockkeeper_rates ON ";
@@ -64,7 +64,7 @@ std::string checkTable() {
 
 std::string readTable() { return "SELECT 1 FROM lockkeeper_rates WHERE FALSE;COMMIT"; }
 
-std::string look(std::span<const RowName> rows) { return lookStatement(rows, ";COMMIT"); }
+std::string readRows(std::span<const RowName> rows) { return readStatement(rows, ";COMMIT"); }
 
 std::string hold(std::span<const RowName> rows, std::chrono::seconds idle) {
   std::string batch = "INSERT INTO lockkeeper_rates(family,id) VALUES";
@@ -72,7 +72,7 @@ std::string hold(std::span<const RowName> rows, std::chrono::seconds idle) {
     batch.append(&row == rows.data() ? "(" : ",(").append(std::to_string(row.family));
     batch.append(",").append(hexLiteral(row.id)).append(")");
   }
-  batch.append(" ON DUPLICATE KEY UPDATE kept_for=kept_for;").append(lookStatement(rows, ""));
+  batch.append(" ON DUPLICATE KEY UPDATE kept_for=kept_for;").append(readStatement(rows, ""));
   return thenIdle(batch, idle);
 }
 

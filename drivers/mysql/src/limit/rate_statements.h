@@ -39,11 +39,11 @@ std::string readTable();
 
 /// Answers, for each row that there is: the server's time, family, id, the two numbers of its state, and its
 /// log. One row at least: of names that are not there, with NULLs.
-std::string look(std::span<const RowName> rows);
+std::string readRows(std::span<const RowName> rows);
 
-/// As look(), in a transaction that keeps the rows, which are made where they are not there. `rows` in order,
-/// so that no two such transactions wait for each other. The server ends the session, and frees the rows,
-/// when commit() has not come after `idle`: its client may be paused, or its host gone.
+/// As readRows(), in a transaction that keeps the rows, which are made where they are not there. `rows` in
+/// order, so that no two such transactions wait for each other. The server ends the session, and frees the
+/// rows, when commit() has not come after `idle`: its client may be paused, or its host gone.
 std::string hold(std::span<const RowName> rows, std::chrono::seconds idle);
 
 /// The same for a row that is kept only if it is there.

@@ -212,7 +212,7 @@ void RateTable::Impl::charge(std::span<RateCharge> charges, std::span<const RowN
 
 void RateTable::Impl::peek(std::span<RateCharge> charges, Instant deadline) {
   Use use = session(deadline);
-  const Reply& reply = use.ask(rates::look(rowsOf(charges)), deadline);
+  const Reply& reply = use.ask(rates::readRows(rowsOf(charges)), deadline);
   use.keep();
   for (RateCharge& each : charges) {
     const Row row = rowIn(reply, rates::rowOf(each.key, each.law->kind));

@@ -25,7 +25,7 @@ Preparation preparationOf(const VersionOptions& options) {
       .schemaFile = "version.sql",
       .readTable = options.createTable ? ShareTable::readBoth(options.table) : LockTable::read(options.table),
       .namesClient = true,
-      .tells = true};
+      .tellsDurability = true};
 }
 
 }  // namespace

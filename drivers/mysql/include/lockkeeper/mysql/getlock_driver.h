@@ -12,7 +12,6 @@
 #include "lockkeeper/driver/queue.h"
 #include "lockkeeper/environment.h"
 #include "lockkeeper/mysql/export.h"
-#include "lockkeeper/mysql/rate_table.h"
 #include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::mysql {
@@ -45,10 +44,7 @@ namespace lockkeeper::mysql {
 /// log-in under way; the destructor waits for those, for connectTimeout at most. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
-class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
-                                                    public Waitable,
-                                                    public LossReporting,
-                                                    public RateTable {
+class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Waitable, public LossReporting {
  public:
   /// Connects nowhere yet. Throws ConfigError for a wrong URI.
   explicit GetLockDriver(const StoreUri& uri, const Environment& environment = {});
@@ -73,9 +69,8 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver,
   /// Reports the locks of a session that is found to have ended, when one of them is asked for; and those of
   /// all sessions with a server that is found to have become read-only, or replaced by another one.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
-  void* findCapability(const std::type_info& type) noexcept override {
-    return capabilityOf<Waitable, LossReporting, RateDriver>(*this, type);
-  }
+  /// RateDriver is a RateTable of the same URI.
+  void* findCapability(const std::type_info& type) noexcept override;
   std::string_view whyNot(const std::type_info& type) const noexcept override {
     return type == typeid(Permits) ? "GET_LOCK has no shared mode" : "";
   }

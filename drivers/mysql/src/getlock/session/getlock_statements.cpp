@@ -97,7 +97,7 @@ void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t 
   batch += ",NULL,LAST_INSERT_ID()";
 }
 
-void addLook(std::string& batch, std::string_view name, bool fences, bool again) {
+void addHolderQuery(std::string& batch, std::string_view name, bool fences, bool again) {
   // First who, then the row, for which a claim that is being granted makes us wait: the next one queues
   // behind.
   if (again) batch += "DO SLEEP(0.02);";

@@ -56,7 +56,7 @@ void addFence(std::string& batch, const Claim& claim, bool again, std::uint32_t 
 /// Answers IS_USED_LOCK's result, and with fences who was granted the name last: fence, session, owner.
 /// `again` gives a claim that is just being granted the time to write that: 20 ms to begin, and all that it
 /// takes.
-void addLook(std::string& batch, std::string_view name, bool fences, bool again);
+void addHolderQuery(std::string& batch, std::string_view name, bool fences, bool again);
 
 /// No result: for the beginning of a batch.
 void addFree(std::string& batch, const std::vector<std::string>& names);

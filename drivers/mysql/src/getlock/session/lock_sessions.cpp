@@ -20,7 +20,7 @@ std::variant<LockSessions::Use, Busy> LockSessions::forClaim(std::string_view na
     if (session == nullptr && holder != nullptr) {
       return Busy{std::chrono::ceil<milliseconds>(found->second.end - now())};
     }
-    if (session == nullptr) session = best(idleTimeout, Fitness::good, Fitness::emptyAlike);
+    if (session == nullptr) session = best(idleTimeout, Fitness::good, Fitness::emptySameTimeout);
     if (session == nullptr && !full()) return open(held, deadline);
     if (session == nullptr) session = best(idleTimeout, Fitness::crowded, Fitness::crowded);
     if (session != nullptr && !session->inUse) {
@@ -40,7 +40,7 @@ std::optional<LockSessions::Use> LockSessions::forWaiting(seconds idleTimeout, I
   for (Lock held(mutex_);;) {
     const auto waiting = std::ranges::count_if(sessions_, [](const auto& each) { return each->waiting; });
     if (static_cast<std::size_t>(waiting) >= most_ / 2) return std::nullopt;
-    if (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptyAlike)) {
+    if (LockSession* const session = best(idleTimeout, Fitness::empty, Fitness::emptySameTimeout)) {
       session->waiting = true;
       if (auto use = tryBegin(held, *session)) return use;
     } else if (full()) {
@@ -64,14 +64,14 @@ std::optional<LockSessions::Use> LockSessions::holding(std::string_view name, co
   }
 }
 
-LockSessions::Use LockSessions::forLooking(std::string_view name, Instant deadline) {
+LockSessions::Use LockSessions::forQuery(std::string_view name, Instant deadline) {
   for (Lock held(mutex_);;) {
     LockSession* session = nullptr;
     if (const auto found = names_.find(name); found != names_.end() && found->second.end <= now()) {
       session = found->second.session;
       if (!session->inUse && closeIfDead(*session)) continue;
     }
-    if (session == nullptr) session = best(seconds{0}, Fitness::empty, Fitness::emptyAlike);
+    if (session == nullptr) session = best(seconds{0}, Fitness::empty, Fitness::emptySameTimeout);
     if (session == nullptr && !full()) return open(held, deadline);
     if (session == nullptr) session = best(seconds{0}, Fitness::crowded, Fitness::good);
     if (session == nullptr || session->inUse) {
@@ -100,7 +100,7 @@ std::stop_token LockSessions::nextReturn() {
   return nextReturn_.get_token();
 }
 
-std::optional<HeldName> LockSessions::look(std::string_view name) {
+std::optional<HeldName> LockSessions::heldUnder(std::string_view name) {
   const std::lock_guard held(mutex_);
   const auto found = names_.find(name);
   return found == names_.end() ? std::nullopt : std::optional(found->second);
@@ -189,12 +189,12 @@ void LockSessions::prepare(LockSession& session, seconds idleTimeout) {
   session.begin(idleTimeout);
 }
 
-void LockSessions::giveBack(LockSession& session) {
+void LockSessions::putBack(LockSession& session) {
   Lock held(mutex_);
   session.inUse = false;
   session.waiting = false;
   const std::unique_ptr<LockSession> closing = session.retired ? takeOut(session) : nullptr;
-  tellReturn(held);
+  notifyReturn(held);
 }
 
 void LockSessions::close(LockSession& session) {
@@ -204,13 +204,13 @@ void LockSessions::close(LockSession& session) {
   for (std::size_t i = sessions_.size(); i-- > 0;) {
     if (!sessions_[i]->inUse) closeIfDead(*sessions_[i]);
   }
-  tellReturn(held);
+  notifyReturn(held);
 }
 
 void LockSessions::retire(const ServerSession& server) {
   Lock held(mutex_);
   retireAll([&](const ServerSession& each) { return &each == &server || each.reaches(server); });
-  tellReturn(held);
+  notifyReturn(held);
 }
 
 template <class IsFormer>
@@ -267,7 +267,7 @@ LockSessions::Fitness LockSessions::fitness(const LockSession& session, seconds 
   if (session.inUse || (session.replyDue && !session.server->readable())) return Fitness::none;
   const bool alike = session.idleTimeout == idleTimeout;
   if (session.held.empty() || (time >= session.firstEnd && time >= session.lastEnd())) {
-    return alike ? Fitness::emptyAlike : Fitness::empty;
+    return alike ? Fitness::emptySameTimeout : Fitness::empty;
   }
   if (!alike && idleTimeout != seconds{0}) return Fitness::none;
   // Young: none has used up more than a quarter of its lease.
@@ -355,7 +355,7 @@ void LockSessions::awaitReturn(Lock& held, Instant deadline) {
   opener_.clock().wait(held, returned_, deadline);
 }
 
-void LockSessions::tellReturn(Lock& held) {
+void LockSessions::notifyReturn(Lock& held) {
   std::stop_source polled = std::exchange(nextReturn_, std::stop_source(std::nostopstate));
   held.unlock();
   returned_.notify_all();

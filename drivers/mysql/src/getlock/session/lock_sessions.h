@@ -41,7 +41,7 @@ class LockSessions {
         : sessions_(other.sessions_), session_(std::exchange(other.session_, nullptr)) {}
     Use& operator=(Use&&) = delete;
     ~Use() {
-      if (session_ != nullptr) sessions_->giveBack(*session_);
+      if (session_ != nullptr) sessions_->putBack(*session_);
     }
 
     LockSession& operator*() const { return *session_; }
@@ -71,7 +71,7 @@ class LockSessions {
   std::optional<Use> holding(std::string_view name, const Token& token, Instant deadline);
 
   /// For a question about a name: the session that holds it, if its lease has ended; else any.
-  Use forLooking(std::string_view name, Instant deadline);
+  Use forQuery(std::string_view name, Instant deadline);
 
   /// Whichever of these sessions is free; its Use is empty when it is gone. Empty when all are in use. Does
   /// not block and does not throw.
@@ -81,7 +81,7 @@ class LockSessions {
   std::stop_token nextReturn();
 
   /// A copy of what is held under the name; `session` is for takeAny().
-  std::optional<HeldName> look(std::string_view name);
+  std::optional<HeldName> heldUnder(std::string_view name);
 
   /// The server is not the primary any more: closes all sessions with it, those in use when they are given
   /// back. Their locks are lost at once.
@@ -111,11 +111,11 @@ class LockSessions {
  private:
   // Better than to share a session is one that is open and holds nothing: its next statement waits for
   // nobody.
-  enum class Fitness { none, crowded, good, empty, emptyAlike };
+  enum class Fitness { none, crowded, good, empty, emptySameTimeout };
   using Lock = std::unique_lock<std::mutex>;
   using Names = StringMap<HeldName>;
 
-  void giveBack(LockSession& session);
+  void putBack(LockSession& session);
   void close(LockSession& session);
   std::unique_ptr<LockSession> takeOut(LockSession& session);
   void loseAll(LockSession& session);
@@ -132,7 +132,7 @@ class LockSessions {
   Use open(Lock& held, Instant deadline, bool waiting = false);
   bool full();
   void awaitReturn(Lock& held, Instant deadline);
-  void tellReturn(Lock& held);  // Unlocks.
+  void notifyReturn(Lock& held);  // Unlocks.
 
   Instant now() const { return opener_.clock().now(); }
   const std::string& display() const { return opener_.display(); }
