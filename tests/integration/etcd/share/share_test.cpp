@@ -12,7 +12,6 @@
 #include "lockkeeper/driver/queue.h"
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
-#include "upgrade_threads.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -24,36 +23,6 @@ class EtcdShares : public EtcdWaiters {
 
   const std::shared_ptr<LockDriver> direct = open();
 };
-
-TEST_F(EtcdShares, OfManyWhoComeTogetherNoMoreAreGrantedThanThereIsRoomFor) {
-  constexpr std::uint32_t limit = 3;
-  const std::array drivers{open(), open()};
-  std::atomic<std::uint32_t> taken{0};
-  std::atomic<int> grants{0};
-  std::atomic<int> tooMany{0};
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t number = 0; number < 8; ++number) {
-      threads.emplace_back([&, number] {
-        LockDriver& driver = *drivers[number % 2];
-        for (int round = 0; round < 60; ++round) {
-          Claimant who = sharer(1 + number % 2, limit);
-          if (number == 7) who.share.reset();
-          const std::uint32_t weight = who.share ? who.share->weight : limit;
-          if (!granted(driver.acquire(who.request()))) continue;
-          ++grants;
-          if (taken.fetch_add(weight) + weight > limit) ++tooMany;
-          std::this_thread::yield();
-          taken.fetch_sub(weight);
-          EXPECT_EQ(driver.release(who.claim(), soon()), ReleaseOutcome::released);
-        }
-      });
-    }
-  }
-  EXPECT_EQ(tooMany, 0);
-  EXPECT_GT(grants, 50);
-  EXPECT_TRUE(nothingStored()) << "who found no room has left a claim";
-}
 
 TEST_F(EtcdShares, WhoWaitsForSeveralPermitsIsWokenUpWhenTheyAreFree) {
   const std::array holding{sharer(1, 4), sharer(1, 4), sharer(1, 4), sharer(1, 4)};
@@ -104,16 +73,6 @@ TEST_F(EtcdShares, ManyWhoWaitForAFewPermitsAreAllServed) {
   for (auto& each : waiting) EXPECT_GT(each.get(), 0U);
   EXPECT_EQ(tooMany, 0);
   EXPECT_TRUE(nothingStored());
-}
-
-TEST_F(EtcdShares, NobodyReadsOrWritesBesideAWriterThatWasAReader) {
-  LockManager manager(direct);
-  LockManager other(open());
-  constexpr int rounds = 12;
-  const NumbersSeen seen = upgradeReadAndWrite(manager, other, key, rounds);
-  EXPECT_EQ(seen.mistakes, 0);
-  EXPECT_EQ(seen.writes, 4 * rounds);
-  EXPECT_TRUE(waitUntil([&] { return nothingStored(); }));
 }
 
 // More than one transaction sends back.
@@ -219,20 +178,6 @@ TEST_F(EtcdShares, NoHolderLosesItsShareWhenThereAreFewerPermits) {
     EXPECT_EQ(driver.release(holding[i].claim(), soon()), ReleaseOutcome::released) << i;
   }
   EXPECT_TRUE(nothingStored());
-}
-
-TEST_F(EtcdShares, WhoWaitsWithAnotherLimitHearsOfTheNewOne) {
-  const Claimant holds = sharer(1, 1);
-  ASSERT_TRUE(granted(direct->acquire(holds.request())));
-  const auto driver = open();
-  Result result = wait(driver, sharer(1, 1));
-  ASSERT_TRUE(queued(1));
-  ASSERT_TRUE(capability<Permits>(*direct)->resize(key, 2, soon()));
-  ASSERT_TRUE(done(result));
-  EXPECT_THROW((void)result.get(), ConfigError);
-  EXPECT_TRUE(granted(direct->acquire(sharer(1, 2).request())));
-  EXPECT_EQ(holders(), 2U);
-  EXPECT_EQ(cluster().waitingClaims(), 0U);
 }
 
 TEST_F(EtcdShares, AllOfManyHoldersAreShownAndBroken) {

@@ -6,6 +6,9 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/driver/queue.h"
+#include "lockkeeper/lock_manager.h"
+#include "lockkeeper/permit/share.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
 #include "redis_fixture.h"
 
 namespace lockkeeper::test {
@@ -160,6 +163,22 @@ TEST_F(ShareRepair, WhoHasItsShareLeavesItsPlaceInTheQueueToWhoIsBehind) {
   EXPECT_EQ(direct->release(first.claim(), soon()), ReleaseOutcome::released);
   server.command({"DEL", "k"});
   EXPECT_TRUE(granted(waiting.get()));
+}
+
+TEST_F(ShareRepair, AnUpgradeThatDiesWhileItWaitsHoldsUpNobodyForLong) {
+  LockManager manager(direct);
+  LockManager other(openRedis(server.port()));
+  const Claimant reads = sharer(upgradeableShare);
+  AcquireRequest request = reads.request();
+  request.ttl = 1s;
+  ASSERT_TRUE(granted(direct->acquire(request)));
+  auto reader = other.lockShared("k");
+  const std::string rest = dead + "@499999/1000000";
+  ASSERT_EQ(server.command({"ZADD", queueKey, "0", rest}), "1");
+  ASSERT_EQ(server.command({"HSET", waitersKey, rest, std::to_string(serverTime()) + " 1 1000 0 "}), "1");
+  const Instant began = now();
+  EXPECT_TRUE(manager.tryLockShared("k", {.waitFor = 20s}));
+  EXPECT_LT(now() - began, 10s);
 }
 
 }  // namespace

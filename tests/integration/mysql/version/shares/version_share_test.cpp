@@ -12,7 +12,6 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/mysql/use.h"
-#include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/store_registry.h"
 #include "refusal.h"
 #include "version/version_fixture.h"
@@ -254,25 +253,6 @@ TEST_P(VersionShare, WhatTheDeadLeaveBehindIsClearedAwayWithoutWaitingForOthers)
     return rowsOfShares() == "0";
   });
   EXPECT_EQ(rowsOfShares(), "0");
-}
-
-TEST_P(VersionShare, AnUpgradeIsAWriterWithANewFence) {
-  LockManager manager(store.direct);
-  auto lock = UpgradeableLock::lock(manager, "k");
-  const auto before = lock.fence();
-  ASSERT_TRUE(before);
-  {
-    const Lock reader = manager.lockShared("k");
-    EXPECT_FALSE(lock.tryUpgrade(20ms));
-  }
-  lock.upgrade();
-  EXPECT_GT(lock.fence(), before);
-  EXPECT_FALSE(manager.tryLockShared("k"));
-  EXPECT_EQ(holders("k"), 2U);
-  EXPECT_EQ(lock.downgrade(), ReleaseResult::released);
-  EXPECT_TRUE(manager.tryLockShared("k"));
-  EXPECT_EQ(lock.release(), ReleaseResult::released);
-  EXPECT_TRUE(store.isFree("k"));
 }
 
 class VersionShareRights : public VersionShare {

@@ -314,6 +314,7 @@ TEST_P(DriverContract, ThreadsNeverHaveMorePermitsThanThereAre) {
   EXPECT_EQ(tooMany, 0);
   EXPECT_GT(grants, 0);
   EXPECT_FALSE(holder(key));
+  EXPECT_TRUE(queued(0)) << "who found no room has left a claim";
 }
 
 }  // namespace lockkeeper::testing
