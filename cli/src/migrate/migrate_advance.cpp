@@ -36,7 +36,7 @@ void checkOrder(const MigrationState& state, const Rules& wanted) {
   if (!key) return;
   const std::string from = toString(state.current.phaseOf(*key));
   const std::string underWay =
-      state.target && !(*state.target == state.current)
+      !(state.target == state.current)
           ? ", and wait until the present change is complete (lockkeeper migrate status)"
           : "";
   throw UsageError("keys such as " + lockkeeper::quoted(*key) + " would go from " + from + " to " +
@@ -82,7 +82,7 @@ void warnOfIdleRules(const Settings& settings, const Rules& change, const Rules&
 
 void explain(const MigrationState& state, const Rules& wanted, const ObservedMigration& seen) {
   const auto& options = seen.settings.options;
-  std::cout << "rules now:  " << shown(state.target.value_or(state.current).text()) << "\n"
+  std::cout << "rules now:  " << shown(state.target.text()) << "\n"
             << "rules then: " << shown(wanted.text()) << "\n"
             << "Within a heartbeat (" << shownLength(options.heartbeat) << ") all " << state.members.size()
             << " members take the keys whose phase changes in both stores.\n";
@@ -99,7 +99,7 @@ void explain(const MigrationState& state, const Rules& wanted, const ObservedMig
 /// `version` is that of the rules after the command.
 void printAsJson(const MigrationState& before, const Rules& wanted, std::uint64_t version, bool written) {
   Poco::JSON::Object object = newObject();
-  setText(object, "before", before.target.value_or(before.current).text());
+  setText(object, "before", before.target.text());
   setText(object, "after", wanted.text());
   object.set("version", version);
   object.set("written", written);
@@ -114,11 +114,11 @@ int advanceMigration(const CommandLine& line) {
   const Settings settings = readMigrationSettings(line);
   ObservedMigration seen = observe(settings);
   const MigrationState& state = seen.state;
-  const Rules wanted = rulesFrom([&] { return state.target.value_or(state.current).changedBy(change); });
+  const Rules wanted = rulesFrom([&] { return state.target.changedBy(change); });
   checkOrder(state, wanted);
   warnOfIdleRules(settings, change, wanted);
   const bool json = line.has("json");
-  const bool already = state.target && *state.target == wanted;
+  const bool already = state.version > 0 && state.target == wanted;
   if (json && (already || line.has("dry-run"))) {
     printAsJson(state, wanted, state.version, false);
     return exitOk;

@@ -30,9 +30,8 @@ std::string wordsOf(const Rules& rules) {
 std::string phaseOf(const Member& member, const MigrationState& state) {
   if (member.silent > member.lease) return "both (silent)";
   if (member.version != state.version) return "by older rules";
-  const Rules target = state.target.value_or(state.current);
-  if (target == state.current) return wordsOf(state.current);
-  return "both, from " + wordsOf(state.current) + " to " + wordsOf(target);
+  if (state.target == state.current) return wordsOf(state.current);
+  return "both, from " + wordsOf(state.current) + " to " + wordsOf(state.target);
 }
 
 void printRules(const MigrationState& state, const std::string& name) {
@@ -42,7 +41,7 @@ void printRules(const MigrationState& state, const std::string& name) {
   }
   std::cout << "rules:     version " << state.version << ", since " << shownLength(state.since) << "\n"
             << "current:   " << wordsOf(state.current) << "\n"
-            << "target:    " << wordsOf(state.target.value_or(state.current)) << "\n";
+            << "target:    " << wordsOf(state.target) << "\n";
 }
 
 void printSighting(const MigrationState& state) {
@@ -65,11 +64,7 @@ void printMembers(const MigrationState& state) {
   std::cout << "\n";
 }
 
-/// Where the migration is on its way to; empty when no step is under way.
-std::optional<Rules> nextOf(const MigrationState& state) {
-  const Rules target = state.target.value_or(state.current);
-  return target == state.current ? std::nullopt : std::optional(target);
-}
+bool stepUnderWay(const MigrationState& state) { return !(state.target == state.current); }
 
 /// In whole seconds, rounded up, so that who waits so long does not come too early.
 std::string leftOf(const Blocker& blocker) {
@@ -77,12 +72,11 @@ std::string leftOf(const Blocker& blocker) {
 }
 
 void printNextStep(const ObservedMigration& seen) {
-  const auto next = nextOf(seen.state);
-  if (!next) {
+  if (!stepUnderWay(seen.state)) {
     std::cout << "next step: none is under way\n";
     return;
   }
-  const auto blockers = blockersOf(seen.state, *next, seen.settings.options.observation);
+  const auto blockers = blockersOf(seen.state, seen.settings.options.observation);
   // Each member measures all of this itself.
   const std::string taker = "a process that has watched for as long takes it";
   if (blockers.empty()) {
@@ -111,17 +105,16 @@ Poco::JSON::Array membersOf(const MigrationState& state) {
 
 void setNextStep(Poco::JSON::Object& object, const ObservedMigration& seen) {
   object.set("next", Poco::Dynamic::Var());
-  const auto rules = nextOf(seen.state);
-  if (!rules) return;
+  if (!stepUnderWay(seen.state)) return;
   Poco::JSON::Array blockers;
-  for (const Blocker& blocker : blockersOf(seen.state, *rules, seen.settings.options.observation)) {
+  for (const Blocker& blocker : blockersOf(seen.state, seen.settings.options.observation)) {
     Poco::JSON::Object each = newObject();
     setText(each, "what", blocker.what);
     setLength(each, "leftMs", blocker.left);
     blockers.add(each);
   }
   Poco::JSON::Object next = newObject();
-  setText(next, "rules", rules->text());
+  setText(next, "rules", seen.state.target.text());
   next.set("blockers", blockers);
   object.set("next", next);
 }
@@ -134,7 +127,7 @@ void printAsJson(const ObservedMigration& seen) {
   setLength(object, "sinceMs", state.version == 0 ? std::nullopt : std::optional(state.since));
   setText(object, "current", state.current.text());
   object.set("target", Poco::Dynamic::Var());
-  if (state.target) setText(object, "target", state.target->text());
+  if (state.version > 0) setText(object, "target", state.target.text());
   object.set("lastSighting", Poco::Dynamic::Var());
   if (state.sighting) {
     Poco::JSON::Object sighting = newObject();

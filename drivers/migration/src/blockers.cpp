@@ -38,7 +38,7 @@ bool keysLeaveOldStore(const Rules& from, const Rules& to) {
   return false;
 }
 
-std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target, milliseconds observation) {
+std::vector<Blocker> blockersOf(const MigrationState& state, milliseconds observation) {
   std::vector<Blocker> found;
   milliseconds locksEndAfter{0};
   for (const Member& member : state.members) {
@@ -53,7 +53,7 @@ std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target
     found.push_back(
         {"locks that were taken before the last change may still live", locksEndAfter - state.since});
   }
-  if (!keysLeaveOldStore(state.current, target)) return found;
+  if (!keysLeaveOldStore(state.current, state.target)) return found;
   if (state.since < observation) {
     found.push_back({"the old store has not been watched for long enough", observation - state.since});
   }

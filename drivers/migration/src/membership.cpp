@@ -41,7 +41,8 @@ Membership::Membership(std::shared_ptr<SharedRecords> records, MigrationOptions 
       stateStore_(std::move(records), options_.name),
       announcements_(options_, environment_),
       watch_(stateStore_, std::move(oldStore), options_, environment_.clock, id_,
-             [this](const std::string& message) { announcements_.note(message); }) {}
+             [this](const std::string& message) { announcements_.note(message); }),
+      target_(options_.rules) {}
 
 void Membership::leave() {
   std::unique_lock held(mutex_);
@@ -136,7 +137,7 @@ Phase Membership::phaseNow(std::string_view key) {
 
 Phase Membership::byRules(std::string_view key) const {
   const Phase phase = current_.phaseOf(key);
-  return target().phaseOf(key) == phase ? phase : Phase::both;
+  return target_.phaseOf(key) == phase ? phase : Phase::both;
 }
 
 bool Membership::leasedAt(Instant when) {
@@ -146,7 +147,7 @@ bool Membership::leasedAt(Instant when) {
 
 bool Membership::mayUse(Phase phase) {
   const std::lock_guard held(mutex_);
-  return current_.mentions(phase) || target().mentions(phase);
+  return current_.mentions(phase) || target_.mentions(phase);
 }
 
 bool Membership::wantsToLook() {
@@ -167,7 +168,7 @@ Member Membership::record(Instant now) const {
   self.id = id_;
   for (const std::string& label : labels_) self.labels.push_back(markedLabel(label));
   self.version = version_;
-  self.drained = locks_.drained(target(), now);
+  self.drained = locks_.drained(target_, now);
   self.lease = options_.lease;
   self.locksEndAfter = options_.lease + options_.maxTtl;
   return self;
@@ -244,12 +245,12 @@ bool Membership::exchange(Instant deadline) {
     }
   } answered{*this, beat};
   stateStore_.heartbeat(self, heard_, deadline);
-  if (!heard_.target || heard_.version < self.version) {
+  if (heard_.version == 0 || heard_.version < self.version) {
     startAnew(deadline);
     return false;
   }
   absorb(sentAt);
-  const Rules& wanted = *heard_.target;
+  const Rules& wanted = heard_.target;
   announcements_.follows(wanted);
   announcements_.inForce(heard_.current == wanted ? wanted : Rules(Phase::both));
   return true;
@@ -263,7 +264,7 @@ void Membership::absorb(Instant sentAt) {
   if (version_ != heard_.version) beatNow_ = true;
   version_ = heard_.version;
   current_ = heard_.current;
-  written_ = heard_.target;
+  target_ = heard_.target;
   wakeUp_.notify_all();
 }
 
@@ -274,7 +275,7 @@ void Membership::startAnew(Instant deadline) {
   std::unique_lock held(mutex_);
   current_ = Rules(Phase::both);
   const std::uint64_t version = std::max(version_, heard_.version) + 1;
-  const Rules wanted = target();
+  const Rules wanted = target_;
   const bool lost = version_ > 0;
   beatNow_ = true;
   wakeUp_.notify_all();

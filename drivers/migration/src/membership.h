@@ -13,8 +13,8 @@
 #include "lockkeeper/environment.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
-#include "old_store_scan.h"
-#include "watch.h"
+#include "watch/old_store_scan.h"
+#include "watch/watch.h"
 
 namespace lockkeeper::migration {
 
@@ -74,7 +74,6 @@ class Membership : public std::enable_shared_from_this<Membership> {
   Member record(Instant now) const;
   void absorb(Instant sentAt);
   void startAnew(Instant deadline);
-  Rules target() const { return written_.value_or(options_.rules); }
   Phase byRules(std::string_view key) const;
 
   const MigrationOptions options_;
@@ -91,7 +90,7 @@ class Membership : public std::enable_shared_from_this<Membership> {
   std::vector<std::string> labels_;
   std::uint64_t version_ = 0;
   Rules current_{Phase::both};
-  std::optional<Rules> written_;  // the target, once it was read
+  Rules target_;  // what is written; until that was read, what this process would write
   Instant leaseUntil_ = Instant::min();
   std::uint64_t lease_ = 0;  // counts leases: two heartbeats with a gap between them are two leases
   HeldLocks locks_;

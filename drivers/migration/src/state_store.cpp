@@ -76,7 +76,7 @@ void readRules(const SharedRecord& record, MigrationState& state) {
   Lines lines(record.name, record.text);
   state.version = lines.number();
   state.current = lines.rules();
-  state.target = lines.number() == 1 ? std::optional(lines.rules()) : std::nullopt;
+  state.target = lines.number() == 1 ? lines.rules() : state.current;  // an earlier version may have none
   state.since = record.age;
   state.rulesText = record.text;
   state.rulesStamp = record.stamp;
@@ -190,9 +190,8 @@ bool StateStore::change(const MigrationState& seen, std::uint64_t version, const
 
 bool StateStore::commit(const MigrationState& seen, Instant deadline) {
   const KnownRecords known{std::string(memberRecords), seen.memberNames};
-  const Rules target = seen.target.value_or(seen.current);
-  return records_->replace(name_, rulesRecord, seen.rulesText, rulesText(seen.version + 1, target, target),
-                           known, deadline);
+  return records_->replace(name_, rulesRecord, seen.rulesText,
+                           rulesText(seen.version + 1, seen.target, seen.target), known, deadline);
 }
 
 void StateStore::watch(std::string_view id, milliseconds keep, Instant deadline) {

@@ -191,7 +191,7 @@ TEST_F(StateStoreOutage, AStateThatHasFallenBackToOlderRulesIsNotFollowed) {
   const Process process = join("modern", "a:1");
   const MigrationState after = stateStore.read(soon());
   // As after a failover that has lost the last writes.
-  ASSERT_TRUE(stateStore.change(after, before.version, before.current, *before.target, soon()));
+  ASSERT_TRUE(stateStore.change(after, before.version, before.current, before.target, soon()));
   pass(1s);
   EXPECT_EQ(stores(process), "old+new");
   EXPECT_GT(stateStore.read(soon()).version, after.version);

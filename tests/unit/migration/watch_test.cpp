@@ -107,8 +107,11 @@ TEST_F(OneWatches, APauseAfterTheStateWasReadMakesNobodySilent) {
     pass(9s);
     ASSERT_EQ(renew(holder, who), RenewOutcome::renewed);
   }
+  holder.records->down = true;  // for two heartbeats
+  pass(1s);
   first.records->afterRead = [&, paused = false]() mutable {
     if (std::exchange(paused, true)) return;
+    holder.records->down = false;
     for (int i = 0; i < 6; ++i) {
       stateClock->advance(9s);
       clock->advance(9s);

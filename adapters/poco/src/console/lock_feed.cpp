@@ -149,8 +149,8 @@ std::optional<SeenMigration> LockFeed::lookAtMigration() const {
       return seen;
     }
     seen.rules = state.current.text();
-    if (state.target && !(*state.target == state.current)) {
-      seen.rules += ", on the way to " + state.target->text();
+    if (!(state.target == state.current)) {
+      seen.rules += ", on the way to " + state.target.text();
     }
     seen.since = now - state.since;
   } catch (const Error& error) {

@@ -44,9 +44,9 @@ struct ScanPlace {
 
 /// What the processes of a migration have agreed on, at one moment.
 struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
-  std::uint64_t version = 0;    ///< Grows with each change of the rules; 0: nobody has written any.
-  Rules current{Phase::both};   ///< Each lock that lives is in this phase or in `both`.
-  std::optional<Rules> target;  ///< What all members are on the way to; empty: nobody has written it yet.
+  std::uint64_t version = 0;          ///< Grows with each change of the rules; 0: nobody has written any.
+  Rules current{Phase::both};         ///< Each lock that lives is in this phase or in `both`.
+  Rules target{Phase::both};          ///< What all members are on the way to.
   std::chrono::milliseconds since{};  ///< The last change.
   std::vector<Member> members;
   std::vector<std::string> departed;     ///< Labels of members that have left a short while ago.
@@ -112,10 +112,10 @@ struct Blocker {
   std::optional<std::chrono::milliseconds> left;  ///< After this time it ends by itself; empty: it does not.
 };
 
-/// Why `target` may not become the current rules of `state` yet; empty when it may. `observation` is how long
-/// no legacy holder must have been seen before keys become modern. Goes by the ages in `state`: those of the
+/// Why the target may not become the current rules yet; empty when it may. `observation` is how long no
+/// legacy holder must have been seen before keys become modern. Goes by the ages in `state`: those of the
 /// store's clock are an estimate, since the member that takes the step measures on its own clock.
-LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const MigrationState& state, const Rules& target,
+LOCKKEEPER_MIGRATION_EXPORT std::vector<Blocker> blockersOf(const MigrationState& state,
                                                             std::chrono::milliseconds observation);
 
 }  // namespace lockkeeper::migration

@@ -1,4 +1,4 @@
-#include "old_store_scan.h"
+#include "watch/old_store_scan.h"
 
 #include <algorithm>
 
@@ -15,8 +15,8 @@ constexpr milliseconds::rep readsPerSecond = 1000;
 
 }  // namespace
 
-bool leavesOldStore(std::string_view key, const MigrationState& state, const Rules& target) {
-  return target.phaseOf(key) == Phase::modern && state.current.phaseOf(key) != Phase::modern;
+bool leavesOldStore(std::string_view key, const MigrationState& state) {
+  return state.target.phaseOf(key) == Phase::modern && state.current.phaseOf(key) != Phase::modern;
 }
 
 void OldStoreScan::begin(const MigrationState& state) {
@@ -38,7 +38,7 @@ std::vector<OldLock> OldStoreScan::goOn(const MigrationState& state, Instant dea
   auto reads = readsPerSecond * rest.count() / 1000;
   if (pages > 0) lastAt_ = now;
   const auto wanted = [&](std::string_view key) {
-    const bool leaves = leavesOldStore(key, state, *state.target);
+    const bool leaves = leavesOldStore(key, state);
     if (leaves) --reads;
     return leaves;
   };

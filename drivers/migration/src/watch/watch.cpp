@@ -1,4 +1,4 @@
-#include "watch.h"
+#include "watch/watch.h"
 
 #include <algorithm>
 #include <utility>
@@ -34,7 +34,7 @@ bool Watch::beat(const MigrationState& heard, const std::vector<OldLock>& seen, 
   try {
     const MigrationState state = readAll(deadline);
     report(state, seen, deadline);
-    return state.target && step(state);
+    return state.version > 0 && step(state);
   } catch (const ProtocolError& error) {
     noteOnce(std::string("takes no step: ") + error.what());
     return false;
@@ -72,13 +72,13 @@ MigrationState Watch::readAll(Instant deadline) {
 }
 
 bool Watch::step(const MigrationState& state) {
-  const Rules& wanted = *state.target;
+  const Rules& wanted = state.target;
   if (state.current == wanted) {
     noted_.clear();
     scan_.end();
     return false;
   }
-  const std::vector<Blocker> found = blockersOf(state, wanted, options_.observation);
+  const std::vector<Blocker> found = blockersOf(state, options_.observation);
   if (!found.empty()) {
     std::string all;
     for (const Blocker& blocker : found) all.append(all.empty() ? "" : "; ").append(blocker.what);
@@ -90,8 +90,7 @@ bool Watch::step(const MigrationState& state) {
   // Looking through the old store may have taken long, and others have joined meanwhile.
   const Instant soon = clock_->now() + options_.lease / 3;
   const MigrationState latest = readAll(soon);
-  if (latest.version != state.version || !blockersOf(latest, wanted, options_.observation).empty())
-    return false;
+  if (latest.version != state.version || !blockersOf(latest, options_.observation).empty()) return false;
   if (!stateStore_.commit(latest, soon)) return false;
   note_("the rules are now " + quoted(wanted.text()));
   return true;
@@ -134,7 +133,7 @@ bool Watch::report(const MigrationState& state, const std::vector<OldLock>& seen
   bool inTheWay = false;
   for (const OldLock& each : seen) {
     if (watching_ ? !each.owner.empty() && state.knows(each.owner) : isMarked(each.owner)) continue;
-    const bool leaves = state.target && leavesOldStore(each.key, state, *state.target);
+    const bool leaves = leavesOldStore(each.key, state);
     if (outsider == nullptr || (leaves && !inTheWay)) outsider = &each;
     inTheWay = inTheWay || leaves;
   }

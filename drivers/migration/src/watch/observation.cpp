@@ -1,4 +1,4 @@
-#include "observation.h"
+#include "watch/observation.h"
 
 #include <algorithm>
 #include <set>

@@ -8,8 +8,8 @@
 #include "lockkeeper/base/clock.h"
 #include "lockkeeper/migration/migration_options.h"
 #include "lockkeeper/migration/state_store.h"
-#include "observation.h"
-#include "old_store_scan.h"
+#include "watch/observation.h"
+#include "watch/old_store_scan.h"
 
 namespace lockkeeper::migration {
 

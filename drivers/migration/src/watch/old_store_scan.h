@@ -19,8 +19,8 @@ struct OldLock {
 /// How many locks of outsiders are told of at once.
 constexpr std::size_t mostOutsiders = 16;
 
-/// Whether `target` takes the key away from the old store.
-bool leavesOldStore(std::string_view key, const MigrationState& state, const Rules& target);
+/// Whether the target takes the key away from the old store.
+bool leavesOldStore(std::string_view key, const MigrationState& state);
 
 /// Looks through the old store, a part with each heartbeat, for locks that the target takes away from it and
 /// whose holders are no members. So that a store that others live from is not kept busy, it lists at most 100
