@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "lock/lock_node.h"
+#include "lock/node/lock_node.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "lockkeeper/testing/fake_clock.h"
 #include "wire/scripted_server.h"

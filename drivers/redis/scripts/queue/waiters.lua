@@ -13,6 +13,9 @@ local micros = time[1] * 1000000 + time[2]
 -- False when its process is known to have died, or has not looked when it should have.
 local function isAlive(waiter)
   local found = redis.pcall('HGET', KEYS[2], waiter)
+  if type(found) == 'table' and not string.find(found.err, 'WRONGTYPE') then
+    redis.call('HGET', KEYS[2], waiter)  -- raises it
+  end
   local looks, channel = string.match(type(found) == 'string' and found or '', '^(%d+) %d+ %d+ %d+ (.*)$')
   return looks and micros / 1000 <= looks + grace and isHeard(channel)
 end

@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "lock/claims_under_way.h"
+#include "lock/node/claims_under_way.h"
 #include "store/companion_key.h"
 
 namespace lockkeeper::redis {

@@ -9,7 +9,7 @@
 #include "cluster/cluster_renewals.h"
 #include "cluster/spread_claims.h"
 #include "cluster/topology.h"
-#include "lock/lock_node.h"
+#include "lock/node/lock_node.h"
 #include "lock/queue_listing.h"
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/base/loss_listeners.h"

@@ -92,7 +92,7 @@ TEST_F(Waiters, AreCountedByListAndWatch) {
   })) << readFile(folder / "watched");
 }
 
-TEST_F(Waiters, AreNotShownToAnAccountThatMayNotSeeThem) {
+TEST_F(Waiters, AreNotMissedByAnAccountThatMayNotSeeThem) {
   const Process holder = holding();
   ASSERT_TRUE(fileAppears("up"));
   const Process one = waiting(1);

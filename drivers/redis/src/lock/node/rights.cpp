@@ -1,4 +1,4 @@
-#include "lock/rights.h"
+#include "lock/node/rights.h"
 
 #include <array>
 #include <string>

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "lock/lock_node.h"
+#include "lock/node/lock_node.h"
 
 namespace lockkeeper::redis {
 

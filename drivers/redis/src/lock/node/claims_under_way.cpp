@@ -1,4 +1,4 @@
-#include "lock/claims_under_way.h"
+#include "lock/node/claims_under_way.h"
 
 #include <utility>
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "limit/rates.h"
+#include "lock/node/replica_count.h"
+#include "lock/node/rights.h"
 #include "lock/permit_calls.h"
-#include "lock/replica_count.h"
-#include "lock/rights.h"
 #include "lockkeeper/driver/driver.h"
 #include "queue/wait_queue.h"
 #include "store/redis_store.h"

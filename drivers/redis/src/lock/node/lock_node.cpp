@@ -1,13 +1,13 @@
-#include "lock/lock_node.h"
+#include "lock/node/lock_node.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
 
-#include "lock/claims_under_way.h"
 #include "lock/lock_replies.h"
 #include "lock/lock_value.h"
+#include "lock/node/claims_under_way.h"
 #include "lock/ordered_claims.h"
 #include "store/companion_key.h"
 #include "wire/protocol/script.h"

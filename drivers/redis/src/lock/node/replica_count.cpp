@@ -1,4 +1,4 @@
-#include "lock/replica_count.h"
+#include "lock/node/replica_count.h"
 
 #include <algorithm>
 #include <array>
