@@ -74,7 +74,6 @@ class Leases {
   };
 
   void remember(const std::string& claim, std::int64_t id);
-  void addDoubted(const std::string& claim, const Doubted& lease);  // with the mutex
 
   EtcdStore& store_;
   std::atomic<std::int64_t> least_ = 1;  // seconds; as far as the server has shown

@@ -13,6 +13,16 @@ constexpr std::size_t longestPage = 256;
 // Who must wait for so many permits and more looks again when these are free.
 constexpr std::uint64_t beyondRoom = 64;
 
+// Appends the claims after those in `all`, `most` at most. True: there are no more.
+bool readPage(EtcdStore& store, std::string_view key, std::vector<Entry>& all,
+              std::optional<std::int64_t> before, std::size_t most, Instant deadline) {
+  const std::int64_t from = all.empty() ? 0 : all.back().created + 1;
+  const std::string next = getAll(store.claimsOf(key), before, most, from);
+  std::vector<Entry> page = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
+  std::move(page.begin(), page.end(), std::back_inserter(all));
+  return page.size() < most;
+}
+
 }  // namespace
 
 ClaimLine::ClaimLine(std::vector<Entry> claims) {
@@ -23,15 +33,11 @@ ClaimLine::ClaimLine(std::vector<Entry> claims) {
   }
 }
 
-Obstacles ClaimLine::before(const Share& share) const { return obstacles(share, false); }
-
-Obstacles ClaimLine::beforeAhead(const Share& share) const { return obstacles(share, true); }
-
-Obstacles ClaimLine::obstacles(const Share& share, bool grantedOnly) const {
+Obstacles ClaimLine::before(const Share& share, bool ahead) const {
   Obstacles result;
   std::uint64_t taken = 0;
   for (const LineClaim& each : claims_) {
-    if (grantedOnly && !each.granted) continue;
+    if (ahead && !each.granted) continue;
     const std::uint64_t permits = permitsOf(each, share);
     taken += permits;
     result.claims.emplace(each.entry.key, Obstacles::Weight{each.entry.created, permits});
@@ -70,23 +76,15 @@ ClaimLine readOn(EtcdStore& store, std::string_view key, std::vector<Entry> page
     ClaimLine line(all);
     if (last || (!whole && line.before(share).needed >= beyondRoom)) return line;
     most *= 2;  // so that many claims are read by a few requests
-    const std::string next = getAll(store.claimsOf(key), created - 1, most, all.back().created + 1);
-    std::vector<Entry> more = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
-    last = more.size() < most;
-    std::move(more.begin(), more.end(), std::back_inserter(all));
+    last = readPage(store, key, all, created - 1, most, deadline);
   }
 }
 
 ClaimLine readAll(EtcdStore& store, std::string_view key, Instant deadline) {
   std::vector<Entry> all;
-  while (true) {
-    const std::int64_t from = all.empty() ? 0 : all.back().created + 1;
-    const std::string next = getAll(store.claimsOf(key), {}, longestPage, from);
-    std::vector<Entry> page = store.execute({.then = {next}, .effect = Effect::none}, deadline).found[0];
-    const bool last = page.size() < longestPage;
-    std::move(page.begin(), page.end(), std::back_inserter(all));
-    if (last) return ClaimLine(std::move(all));
+  while (!readPage(store, key, all, {}, longestPage, deadline)) {
   }
+  return ClaimLine(std::move(all));
 }
 
 std::uint64_t permitsOf(const LineClaim& claim, const Share& asking) {

@@ -41,12 +41,9 @@ class ClaimLine {
 
   const std::vector<LineClaim>& claims() const { return claims_; }
 
-  /// What keeps a share behind all of these from its turn. Who waits for another limit of permits is waited
-  /// for.
-  Obstacles before(const Share& share) const;
-
-  /// The same when it goes ahead of those who wait.
-  Obstacles beforeAhead(const Share& share) const;
+  /// What keeps a share behind all of these from its turn; with `ahead`, of those that hold the key only. Who
+  /// waits for another limit of permits is waited for.
+  Obstacles before(const Share& share, bool ahead = false) const;
 
   /// The limit that holders have, if it is not that of `share`: the first granted share has it. One behind it
   /// may be about to be withdrawn.
@@ -56,8 +53,6 @@ class ClaimLine {
   std::vector<Entry> waiting() const;
 
  private:
-  Obstacles obstacles(const Share& share, bool grantedOnly) const;
-
   std::vector<LineClaim> claims_;
 };
 

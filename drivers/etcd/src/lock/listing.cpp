@@ -50,7 +50,8 @@ void Listing::list(std::string_view prefix, bool oursOnly, const Visit& visit, I
   KeyRange rest = store_.locksFrom(prefix);
   std::vector<Shown> locks;  // the last one may have more claims on the next page
   while (true) {
-    std::vector<Entry> page = store_.pageOf(rest, claimsAtOnce, deadline);
+    const EtcdStore::Transaction read{.then = {getPage(rest, claimsAtOnce)}, .effect = Effect::none};
+    std::vector<Entry> page = store_.execute(read, deadline).found[0];
     const bool last = page.size() < claimsAtOnce;
     if (!last) rest.from = page.back().key + std::string(1, '\0');
     for (Entry& claim : page) {

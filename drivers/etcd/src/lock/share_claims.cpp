@@ -154,7 +154,7 @@ std::optional<Granted> ShareClaims::goAhead(const AcquireRequest& request) {
     const ClaimLine line(reply.found[1]);
     if (const auto limit = line.otherLimit(*claim.share))
       throwLimitsDisagree(claim.key, *claim.share, *limit);
-    if (line.beforeAhead(*claim.share).needed != 0) return std::nullopt;
+    if (line.before(*claim.share, true).needed != 0) return std::nullopt;
     if (line.waiting().empty()) return enter(request);
   }
   const AcquireResult result = queue_.attempt(request);

@@ -287,7 +287,7 @@ void ClaimQueue::updateObstacles(Place& place, std::vector<Entry> before, Instan
   const ClaimLine line = readOn(store_, place.claim.key, std::move(before), *place.claim.share, place.created,
                                 place.ahead, deadline);
   place.otherLimit = line.otherLimit(*place.claim.share);
-  place.obstacles = place.ahead ? line.beforeAhead(*place.claim.share) : line.before(*place.claim.share);
+  place.obstacles = line.before(*place.claim.share, place.ahead);
   if (place.ahead && place.obstacles.needed == 0) place.toSendBack = line.waiting();
 }
 

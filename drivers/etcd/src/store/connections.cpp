@@ -19,20 +19,19 @@ std::unique_ptr<Connection> Gateway::connection(std::size_t member) {
 }
 
 std::unique_ptr<Connection> Gateway::kept(std::size_t member) {
-  while (auto taken = takeIdle()) {
+  while (true) {
+    std::unique_ptr<Connection> taken;
+    {
+      const std::lock_guard guard(mutex_);
+      if (idle_.empty()) return nullptr;
+      // Rather one on which no reply is due that would have to come first.
+      std::stable_partition(idle_.begin(), idle_.end(),
+                            [](const auto& each) { return each->hasIgnoredReply(); });
+      taken = std::move(idle_.back());
+      idle_.pop_back();
+    }
     if (taken->member() == member && taken->usable(clock())) return taken;
   }
-  return nullptr;
-}
-
-std::unique_ptr<Connection> Gateway::takeIdle() {
-  const std::lock_guard guard(mutex_);
-  if (idle_.empty()) return nullptr;
-  // Rather one on which no reply is awaited that would have to come first.
-  std::stable_partition(idle_.begin(), idle_.end(), [](const auto& each) { return each->hasIgnoredReply(); });
-  auto taken = std::move(idle_.back());
-  idle_.pop_back();
-  return taken;
 }
 
 std::unique_ptr<Connection> Gateway::dial(std::size_t member) {

@@ -29,15 +29,6 @@ TransactionReply EtcdStore::execute(const Transaction& wanted, Instant deadline)
   unexpected();
 }
 
-std::vector<Entry> EtcdStore::pageOf(const KeyRange& keys, std::size_t most, Instant deadline) {
-  const Answer answer = call("/v3/kv/range", page(keys, most), deadline, Effect::none);
-  try {
-    return entriesIn(*answer.json);
-  } catch (const Poco::Exception&) {
-    unexpected();
-  }
-}
-
 void EtcdStore::unexpected() const { throw ProtocolError(name() + ": a reply that etcd does not give"); }
 
 KeyRange EtcdStore::locksFrom(std::string_view prefix) const {

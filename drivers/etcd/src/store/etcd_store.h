@@ -26,9 +26,6 @@ class EtcdStore : public Gateway {
   /// that cannot be read.
   TransactionReply execute(const Transaction& transaction, Instant deadline);
 
-  /// The first keys of a range, `most` at most. Throws as execute().
-  std::vector<Entry> pageOf(const KeyRange& keys, std::size_t most, Instant deadline);
-
   /// Throws ProtocolError.
   [[noreturn]] void unexpected() const;
 

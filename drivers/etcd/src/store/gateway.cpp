@@ -134,17 +134,9 @@ void Gateway::fail(const Attempt& last, Effect effect) const {
   const Member& member = options_.members[last.member];
   const std::string text =
       name_ + ": " + member.host + ":" + std::to_string(member.port) + ": " + last.fault.text;
-  switch (last.fault.kind) {
-    case Kind::setUp:
-    case Kind::memberSetUp:
-    case Kind::logIn:
-      throw ConfigError(text);
-    case Kind::unknown:
-      if (effect == Effect::perhaps) throw OutcomeUnknown(text);
-      break;
-    default:
-      break;
-  }
+  const Kind kind = last.fault.kind;
+  if (kind == Kind::setUp || kind == Kind::memberSetUp || kind == Kind::logIn) throw ConfigError(text);
+  if (kind == Kind::unknown && effect == Effect::perhaps) throw OutcomeUnknown(text);
   throw StoreUnavailable(text);
 }
 

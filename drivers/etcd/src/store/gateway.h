@@ -83,7 +83,6 @@ class Gateway {
   /// One that was kept, or a new one.
   std::unique_ptr<Connection> connection(std::size_t member);
   std::unique_ptr<Connection> kept(std::size_t member);
-  std::unique_ptr<Connection> takeIdle();
   std::unique_ptr<Connection> dial(std::size_t member);
   void keepIdle(std::unique_ptr<Connection> connection);
   Attempt attempt(std::string_view path, std::string_view body, const std::string& token, Instant deadline);

@@ -43,6 +43,21 @@ std::string joined(const std::vector<std::string>& items) {
   return text + "]";
 }
 
+std::vector<Entry> entriesIn(const Poco::JSON::Object& range) {
+  std::vector<Entry> entries;
+  const auto found = range.getArray("kvs");
+  for (std::size_t i = 0; found && i < found->size(); ++i) {
+    const auto entry = found->getObject(static_cast<unsigned>(i));
+    if (!entry) throw Poco::DataFormatException("an entry that is no object");
+    entries.push_back({.key = bytes(*entry, "key"),
+                       .value = bytes(*entry, "value"),
+                       .created = number(*entry, "create_revision"),
+                       .modified = number(*entry, "mod_revision"),
+                       .lease = number(*entry, "lease")});
+  }
+  return entries;
+}
+
 }  // namespace
 
 std::string base64(std::string_view bytes) {
@@ -109,14 +124,15 @@ std::string count(const KeyRange& keys) {
   return R"({"request_range":{)" + fields(keys) + R"(,"count_only":true}})";
 }
 
+std::string getPage(const KeyRange& keys, std::size_t most) {
+  return R"({"request_range":{)" + fields(keys) + R"(,"limit":)" +
+         quotedNumber(static_cast<std::int64_t>(most)) + "}}";
+}
+
 std::string transaction(const std::vector<std::string>& compares, const std::vector<std::string>& then,
                         const std::vector<std::string>& otherwise) {
   return R"({"compare":)" + joined(compares) + R"(,"success":)" + joined(then) + R"(,"failure":)" +
          joined(otherwise) + "}";
-}
-
-std::string page(const KeyRange& keys, std::size_t most) {
-  return "{" + fields(keys) + R"(,"limit":)" + quotedNumber(static_cast<std::int64_t>(most)) + "}";
 }
 
 Poco::JSON::Object::Ptr parsed(const std::string& body) {
@@ -142,21 +158,6 @@ TransactionReply transactionReply(const Poco::JSON::Object& reply) {
     result.counted.push_back(range ? number(*range, "count") : 0);
   }
   return result;
-}
-
-std::vector<Entry> entriesIn(const Poco::JSON::Object& range) {
-  std::vector<Entry> entries;
-  const auto found = range.getArray("kvs");
-  for (std::size_t i = 0; found && i < found->size(); ++i) {
-    const auto entry = found->getObject(static_cast<unsigned>(i));
-    if (!entry) throw Poco::DataFormatException("an entry that is no object");
-    entries.push_back({.key = bytes(*entry, "key"),
-                       .value = bytes(*entry, "value"),
-                       .created = number(*entry, "create_revision"),
-                       .modified = number(*entry, "mod_revision"),
-                       .lease = number(*entry, "lease")});
-  }
-  return entries;
 }
 
 std::int64_t number(const Poco::JSON::Object& reply, const std::string& name) {

@@ -48,6 +48,8 @@ std::string getLast(const KeyRange& keys, std::size_t count, std::optional<std::
 /// not 0.
 std::string getAll(const KeyRange& keys, std::optional<std::int64_t> before = {}, std::size_t most = 0,
                    std::int64_t from = 0);
+/// The first ones in the order of the keys, `most` at most.
+std::string getPage(const KeyRange& keys, std::size_t most);
 /// How many there are.
 std::string count(const KeyRange& keys);
 /// @}
@@ -55,9 +57,6 @@ std::string count(const KeyRange& keys);
 /// A transaction: `then` when all of `compares` hold, `otherwise` when not.
 std::string transaction(const std::vector<std::string>& compares, const std::vector<std::string>& then,
                         const std::vector<std::string>& otherwise);
-
-/// A page of a range in the order of the keys.
-std::string page(const KeyRange& keys, std::size_t most);
 
 /// One key, as the store has it.
 struct Entry {
@@ -82,7 +81,6 @@ Poco::JSON::Object::Ptr parsed(const std::string& body);
 /// These throw Poco::Exception for a reply that is none of its kind.
 /// @{
 TransactionReply transactionReply(const Poco::JSON::Object& reply);
-std::vector<Entry> entriesIn(const Poco::JSON::Object& range);
 std::int64_t number(const Poco::JSON::Object& reply, const std::string& name);
 std::string bytes(const Poco::JSON::Object& reply, const std::string& name);
 /// @}
