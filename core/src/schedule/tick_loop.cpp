@@ -151,8 +151,8 @@ Instant TickLoop::step() {
 void TickLoop::reportSetBack(WallTime wall) {
   const bool former = std::exchange(setBack_, wall < passed_ - options_.clockSkew);
   if (!setBack_ || former) return;
-  report(TaskOutcome::missed, clock().now(),
-         "the wall clock was set back: no tick comes before " + text(due_));
+  task_->tell(TaskOutcome::missed, clock().now(),
+              "the wall clock was set back: no tick comes before " + text(due_));
 }
 
 void TickLoop::handleDue(WallTime wall) {
@@ -222,12 +222,12 @@ TickLoop::Attempt TickLoop::claim(sys_seconds tick, milliseconds latest, Instant
     auto claim = task_->parts_->manager->tryLock(keyOf(task_->name(), tick), options);
     if (!claim && mayBeOwnClaim(tick, began)) return Attempt::storeFailed;
     if (!claim) {
-      report(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
+      task_->tell(isStopped() ? TaskOutcome::stopped : TaskOutcome::skipped, began);
       return Attempt::notRun;
     }
     if (isStopped()) {
       claim->release();  // another instance may run it
-      report(TaskOutcome::stopped, began);
+      task_->tell(TaskOutcome::stopped, began);
       return Attempt::notRun;
     }
     // After any other result, the lock certainly stays taken for `ttl` from the claim on.
@@ -253,7 +253,7 @@ TickLoop::Attempt TickLoop::runTask(sys_seconds tick, Instant began) {
       reportMissed(tick, "another run goes on");
       return Attempt::notRun;
     }
-    report(outcome, began);
+    task_->tell(outcome, began);
   } catch (...) {
     // The listener was told what the work threw.
   }
@@ -262,7 +262,7 @@ TickLoop::Attempt TickLoop::runTask(sys_seconds tick, Instant began) {
 
 /// Reports it once for each tick.
 TickLoop::Attempt TickLoop::storeFailed(sys_seconds tick, Instant began, std::string_view why) {
-  if (failed_ != tick) report(TaskOutcome::storeFailed, began, why);
+  if (failed_ != tick) task_->tell(TaskOutcome::storeFailed, began, why);
   ownClaimsEndAt_ = clock().now() + longestWithdrawal;
   return Attempt::storeFailed;
 }
@@ -272,12 +272,8 @@ bool TickLoop::mayBeOwnClaim(sys_seconds tick, Instant began) const {
   return failed_ == tick && began < ownClaimsEndAt_;
 }
 
-void TickLoop::report(TaskOutcome outcome, Instant began, std::string_view text) const {
-  task_->tell(outcome, began, text);
-}
-
 void TickLoop::reportMissed(sys_seconds first, const std::string& why) const {
-  report(TaskOutcome::missed, clock().now(), "the tick of " + text(first) + ": " + why);
+  task_->tell(TaskOutcome::missed, clock().now(), "the tick of " + text(first) + ": " + why);
 }
 
 }  // namespace lockkeeper::detail

@@ -54,7 +54,6 @@ class TickLoop : public std::enable_shared_from_this<TickLoop> {
   Attempt storeFailed(std::chrono::sys_seconds tick, Instant began, std::string_view why);
   bool mayBeOwnClaim(std::chrono::sys_seconds tick, Instant began) const;
   void tryAgain(std::chrono::sys_seconds tick);
-  void report(TaskOutcome outcome, Instant began, std::string_view text = {}) const;
   void reportMissed(std::chrono::sys_seconds first, const std::string& why) const;
   const LockManager& manager() const { return *task_->parts_->manager; }
   const Clock& clock() const { return *manager().environment().clock; }

@@ -37,12 +37,7 @@ class LockSet::State {
  public:
   explicit State(std::shared_ptr<detail::Engine> engine) : engine_(std::move(engine)) {}
   State(const State&) = delete;
-  ~State() {
-    if (engine_ == nullptr) return;
-    const Instant until = callEnd();
-    letGo();
-    detail::Engine::leave(std::move(engine_), until);
-  }
+  ~State() { release(false); }
 
   /// A key that could not be taken.
   struct Missing {
@@ -57,7 +52,7 @@ class LockSet::State {
     return forkGuard_.inherited() && !locks.empty() ? locks.front().lost() : lost_.get_token();
   }
   bool inherited() const noexcept { return forkGuard_.inherited(); }
-  ReleaseResult release() noexcept;
+  ReleaseResult release(bool awaited) noexcept;
 
   std::vector<Lock> locks;  // in the order of their keys
 
@@ -70,7 +65,6 @@ class LockSet::State {
   bool takeNext(std::string_view key, detail::LockTerms terms, Instant until);
   void beginAgain();
   Instant callEnd() const noexcept { return engine_->callEnd(engine_->now()); }
-  void letGo() noexcept;
 
   std::shared_ptr<detail::Engine> engine_;  // null when released
   const ForkGuard forkGuard_;
@@ -122,7 +116,8 @@ bool LockSet::State::takeNext(std::string_view key, detail::LockTerms terms, Ins
 
 // Releases all keys, since somebody else may have had the lost one meanwhile.
 void LockSet::State::beginAgain() {
-  letGo();
+  engine_->releaseAll(locks, callEnd(), false);
+  locks.clear();
   lost_ = std::stop_source();
 }
 
@@ -131,17 +126,12 @@ void LockSet::State::add(Lock lock) {
   engine_->loseTogether(locks.back(), lost_);
 }
 
-ReleaseResult LockSet::State::release() noexcept {
+ReleaseResult LockSet::State::release(bool awaited) noexcept {
   if (engine_ == nullptr) return ReleaseResult::notHeld;
   const Instant until = callEnd();
-  const ReleaseResult worst = engine_->releaseAll(locks, until, true);
+  const ReleaseResult worst = engine_->releaseAll(locks, until, awaited);
   detail::Engine::leave(std::move(engine_), until);
   return worst;
-}
-
-void LockSet::State::letGo() noexcept {
-  engine_->releaseAll(locks, callEnd(), false);
-  locks.clear();
 }
 
 LockSet::LockSet() noexcept = default;
@@ -191,7 +181,7 @@ void LockSet::renew() {
 
 ReleaseResult LockSet::release() noexcept {
   if (!state_ || state_->inherited()) return ReleaseResult::notHeld;
-  return state_->release();
+  return state_->release(true);
 }
 
 std::optional<LockSet> LockManager::tryLockAll(std::vector<std::string_view> keys,
