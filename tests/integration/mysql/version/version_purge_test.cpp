@@ -17,7 +17,9 @@ class VersionPurgeByHand : public VersionTest {
     using Poco::Data::Keywords::now;
     sql << "SET SESSION TRANSACTION ISOLATION LEVEL " + isolation, now;
     sql.begin();
-    sql << "DELETE FROM lockkeeper_locks WHERE expires_at < UTC_TIMESTAMP() - INTERVAL 1 DAY LIMIT 1000", now;
+    sql << "DELETE FROM lockkeeper_locks WHERE expires_at < UTC_TIMESTAMP() - INTERVAL 1 DAY AND version < "
+           "UNIX_TIMESTAMP() * 1000000 LIMIT 1000",
+        now;
   }
   RenewOutcome renews(const Claimant& who) const {
     Renewal renewal{.claim = who.claim(), .ttl = longTtl};
