@@ -50,11 +50,16 @@ void bareStatement(benchmark::State& state) {
   session.ask(mysql::pinScript(mysql::rates::sessionRules));
   const std::string key = "'bare:" + keyOf(state) + "'";
   const std::string now = mysql::microsecondsNow;
+  // A bucket as one statement can decide it, with the numbers of every other one.
+  const std::string from =
+      "GREATEST((state DIV 10000000000)*1.0+LEAST((state % 10000000000),1.0)," + now + "*1.0)";
+  const std::string fits = from + "+1.0<=" + now + "*1.0+1000000000.0";
   const std::string statement = "INSERT INTO lockkeeper_rates(family,id,state,kept_for) VALUES(0," + key +
-                                "," + now + "*10000000000.0,1) " +
-                                "ON DUPLICATE KEY UPDATE state=IF(state<(" + now +
-                                "+1000000000)*10000000000.0,GREATEST(state," + now +
-                                "*10000000000.0)+10000000000.0,state);SELECT ROW_COUNT()>0,state FROM "
+                                ",(" + now + "+1)*10000000000.0,1+0*LAST_INSERT_ID(" + now +
+                                ")) ON DUPLICATE KEY UPDATE kept_for=IF(" + fits + ",1,kept_for),state=IF(" +
+                                fits + ",((" + from + "+1.0) DIV 1.0)*10000000000.0+(" + from +
+                                "+1.0) % 1.0,state);SELECT ROW_COUNT()>0,LAST_INSERT_ID(),state DIV "
+                                "10000000000,state % 10000000000 FROM "
                                 "lockkeeper_rates WHERE family=0 AND id=" +
                                 key + ";COMMIT";
   for (auto _ : state) {
