@@ -4,7 +4,7 @@
 #include <limits>
 #include <new>
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 namespace {
 
@@ -36,13 +36,13 @@ static void* allocate(std::size_t size) {
   throw std::bad_alloc();
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test
 
 // The form for arrays calls this. The address sanitizer has a form of its own that does not throw.
-void* operator new(std::size_t size) { return lockkeeper::testing::allocate(size); }
+void* operator new(std::size_t size) { return lockkeeper::test::allocate(size); }
 void* operator new(std::size_t size, const std::nothrow_t& /*unused*/) noexcept {
   try {
-    return lockkeeper::testing::allocate(size);
+    return lockkeeper::test::allocate(size);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// How often this thread has called operator new.
 std::size_t allocationsOfThisThread() noexcept;
@@ -29,4 +29,4 @@ class FailingAllocation {
   static bool happened() noexcept;
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -6,7 +6,7 @@
 
 #include "allocations.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// Runs `call` until each of its allocations on this thread has failed once, with `prepare` before and
 /// `check` after each run; says how many there were. The call may end with std::bad_alloc.
@@ -29,4 +29,4 @@ std::size_t failEachAllocation(
   }
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

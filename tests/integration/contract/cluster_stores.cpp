@@ -7,11 +7,11 @@
 #include "redis_stores.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverFactory;
 
 namespace {
-
-using test::RedisCluster;
 
 constexpr std::size_t masters = 3;
 
@@ -22,14 +22,14 @@ constexpr const char* addWaiterOfOneKey =
     "4000)) "
     "return 1";
 
-std::size_t queuedAt(const test::RedisServer& node) {
+std::size_t queuedAt(const RedisServer& node) {
   std::istringstream queues(node.command({"KEYS", "*:lockkeeper:queue*"}));
   std::size_t count = 0;
   for (std::string queue; std::getline(queues, queue);) count += std::stoul(node.command({"ZCARD", queue}));
   return count;
 }
 
-std::size_t requestsOf(const test::RedisServer& node) {
+std::size_t requestsOf(const RedisServer& node) {
   const std::string info = node.command({"INFO", "commandstats"});
   const std::string field = "cmdstat_evalsha:calls=";
   const std::size_t at = info.find(field);
@@ -44,11 +44,11 @@ std::vector<DriverFactory> clusterStores() {
     // No node fails here: one that the machine holds up for a second must not count as failed.
     if (!*shared) {
       *shared = std::make_unique<RedisCluster>(
-          masters, 0, test::RedisOptions{.arguments = {"--cluster-node-timeout", "10000"}});
+          masters, 0, RedisOptions{.arguments = {"--cluster-node-timeout", "10000"}});
     }
     return **shared;
   };
-  const auto sum = [cluster](std::size_t (*of)(const test::RedisServer&)) {
+  const auto sum = [cluster](std::size_t (*of)(const RedisServer&)) {
     std::size_t count = 0;
     for (std::size_t node = 0; node < masters; ++node) count += of(cluster().node(node));
     return count;
@@ -85,4 +85,4 @@ std::vector<DriverFactory> clusterStores() {
   return {factory};
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -4,7 +4,12 @@
 #include "lockkeeper/testing/manager_contract.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverContract;
+using lockkeeper::testing::DriverFactory;
+using lockkeeper::testing::factoryName;
+using lockkeeper::testing::ManagerContract;
 namespace {
 
 // Made once: GoogleTest asks again for each test, and each answer would start servers of its own.
@@ -26,4 +31,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, DriverContract, ::testing::ValuesIn(onTheirOwnC
 INSTANTIATE_TEST_SUITE_P(Stores, ManagerContract, ::testing::ValuesIn(onTheirOwnClock()), factoryName);
 INSTANTIATE_TEST_SUITE_P(Fake, DriverContract, ::testing::Values(memoryOnFakeClock()), factoryName);
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -7,10 +7,10 @@
 #include "lockkeeper/store_registry.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
-namespace {
+namespace lockkeeper::test {
 
-using test::EtcdCluster;
+using lockkeeper::testing::DriverFactory;
+namespace {
 
 DriverFactory etcd() {
   const auto cluster = std::make_shared<std::unique_ptr<EtcdCluster>>();
@@ -41,4 +41,4 @@ DriverFactory etcd() {
 
 std::vector<DriverFactory> etcdStores() { return {etcd()}; }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

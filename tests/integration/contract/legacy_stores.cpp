@@ -1,10 +1,12 @@
 #include "redis_stores.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverFactory;
 namespace {
 
-DriverFactory legacy(const char* name, test::RedisOptions options, RedisUri* uri) {
+DriverFactory legacy(const char* name, RedisOptions options, RedisUri* uri) {
   DriverFactory factory = redisStore(name, std::move(options), uri, FencePromise::none);
   factory.expirySlack = std::chrono::milliseconds{2500};  // whole seconds, rounded up generously
   factory.goneIsUncertain = true;
@@ -18,14 +20,14 @@ std::vector<DriverFactory> legacyStores() {
   return {
       // With the least rights, and among locks of another prefix.
       legacy("Legacy", {.password = "not-for-you", .users = {leastPrivileges}},
-             [](const test::RedisServer& server) {
+             [](const RedisServer& server) {
                return "redis+legacy://keeper:let-me-in@" + addressOf(server) + "?keyPrefix=lock:";
              }),
       legacy("LegacyPure", {},
-             [](const test::RedisServer& server) {
+             [](const RedisServer& server) {
                return "redis+legacy://" + addressOf(server) + "/2?keyPrefix=lock%3A&pure=true";
              }),
   };
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

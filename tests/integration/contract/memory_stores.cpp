@@ -5,7 +5,10 @@
 #include "lockkeeper/testing/fake_clock.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverFactory;
+using lockkeeper::testing::FakeClock;
 namespace {
 
 /// Each call gives stores of its own, so all clients of one store are one object.
@@ -35,4 +38,4 @@ DriverFactory memoryOnFakeClock() {
   return factory;
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

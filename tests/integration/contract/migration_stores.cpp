@@ -11,7 +11,9 @@
 #include "redis_stores.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverFactory;
 namespace {
 
 using migration::Phase;
@@ -47,9 +49,9 @@ DriverFactory inMemory(const char* name, Phase phase) {
 }
 
 DriverFactory onRedis(const char* name, Phase phase) {
-  using Server = std::unique_ptr<test::RedisServer>;
+  using Server = std::unique_ptr<RedisServer>;
   return migrating(name, phase, false, [server = std::make_shared<Server>()](bool isNew) {
-    if (!*server) *server = std::make_unique<test::RedisServer>();
+    if (!*server) *server = std::make_unique<RedisServer>();
     StoreRegistry registry;
     redis::use(registry);
     return registry.open("redis://" + addressOf(**server) + (isNew ? "/2" : "/1"));
@@ -63,4 +65,4 @@ std::vector<DriverFactory> migrationStores() {
           inMemory("MigrationModern", Phase::modern), onRedis("MigrationRedisBoth", Phase::both)};
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

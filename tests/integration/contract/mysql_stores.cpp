@@ -7,11 +7,10 @@
 #include "lockkeeper/store_registry.h"
 #include "stores.h"
 
-namespace lockkeeper::testing {
-namespace {
+namespace lockkeeper::test {
 
-using test::Brand;
-using test::DatabaseServer;
+using lockkeeper::testing::DriverFactory;
+namespace {
 
 /// The server that takes the writes and, where several hosts are tried, one before it in the URI that does
 /// not.
@@ -95,4 +94,4 @@ std::vector<DriverFactory> mysqlStores() {
           getLock("GetLockOnMariadb", Brand::mariadb), getLock("GetLockOnMysql", Brand::mysql)};
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -13,7 +13,12 @@
 #include "redis_cluster.h"
 #include "redis_server.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::RateContract;
+using lockkeeper::testing::RateFactory;
+using lockkeeper::testing::rateFactoryName;
 namespace {
 
 /// All clients of one memory store are one object.
@@ -38,11 +43,11 @@ constexpr const char* leastPrivileges =
     "+ltrim "
     "+rpush +eval +evalsha";
 
-RateFactory redis(const char* name, test::RedisOptions options, std::string login, int arrivals) {
+RateFactory redis(const char* name, RedisOptions options, std::string login, int arrivals) {
   // The server starts with the first client, lives as long as the factory, and serves all of its tests.
-  const auto server = std::make_shared<std::unique_ptr<test::RedisServer>>();
+  const auto server = std::make_shared<std::unique_ptr<RedisServer>>();
   const auto open = [options, login, server](std::shared_ptr<Clock> clock) {
-    if (!*server) *server = std::make_unique<test::RedisServer>(options);
+    if (!*server) *server = std::make_unique<RedisServer>(options);
     StoreRegistry registry;
     lockkeeper::redis::use(registry);
     Environment environment;
@@ -54,11 +59,11 @@ RateFactory redis(const char* name, test::RedisOptions options, std::string logi
 }
 
 RateFactory redisCluster() {
-  const auto cluster = std::make_shared<std::unique_ptr<test::RedisCluster>>();
+  const auto cluster = std::make_shared<std::unique_ptr<RedisCluster>>();
   const auto open = [cluster](std::shared_ptr<Clock> clock) {
     if (!*cluster)
-      *cluster = std::make_unique<test::RedisCluster>(
-          3, 0, test::RedisOptions{.arguments = {"--cluster-node-timeout", "10000"}});
+      *cluster = std::make_unique<RedisCluster>(
+          3, 0, RedisOptions{.arguments = {"--cluster-node-timeout", "10000"}});
     StoreRegistry registry;
     lockkeeper::redis::use(registry);
     Environment environment;
@@ -69,11 +74,11 @@ RateFactory redisCluster() {
 }
 
 /// As a user of the database who may do what the driver says that it needs, and nothing else.
-RateFactory mysql(const char* name, test::Brand brand, std::string scheme) {
-  const auto server = std::make_shared<std::unique_ptr<test::DatabaseServer>>();
+RateFactory mysql(const char* name, Brand brand, std::string scheme) {
+  const auto server = std::make_shared<std::unique_ptr<DatabaseServer>>();
   const auto open = [brand, scheme, server](std::shared_ptr<Clock> clock) {
     if (!*server) {
-      *server = std::make_unique<test::DatabaseServer>(
+      *server = std::make_unique<DatabaseServer>(
           brand, std::vector<std::string>{"--innodb-flush-log-at-trx-commit=2"});
       (*server)->execute("CREATE DATABASE limits");
       (*server)->execute("CREATE USER 'limiter'@'127.0.0.1' IDENTIFIED BY 'let-me-in'");
@@ -96,8 +101,7 @@ const std::vector<RateFactory>& stores() {
       memoryOnFakeClock(), memory("SystemClock", systemClock()), redis("Redis", {}, "", 20'000),
       // The same scripts, which only have to be permitted.
       redis("RedisAclUser", {.users = {leastPrivileges}}, "limiter:let-me-in@", 2000), redisCluster(),
-      mysql("Mariadb", test::Brand::mariadb, "mysql+getlock"),
-      mysql("Mysql", test::Brand::mysql, "mysql+version")};
+      mysql("Mariadb", Brand::mariadb, "mysql+getlock"), mysql("Mysql", Brand::mysql, "mysql+version")};
   return factories;
 }
 
@@ -105,4 +109,4 @@ const std::vector<RateFactory>& stores() {
 
 INSTANTIATE_TEST_SUITE_P(Stores, RateContract, ::testing::ValuesIn(stores()), rateFactoryName);
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

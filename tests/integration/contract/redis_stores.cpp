@@ -9,11 +9,9 @@
 #include "stores.h"
 #include "tls_files.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
-using test::RedisOptions;
-using test::RedisServer;
-using test::TlsFiles;
+using lockkeeper::testing::DriverFactory;
 
 const char* const leastPrivileges =
     "user keeper on >let-me-in ~* -@all +@connection +info +set +get +incr +del +pexpire +pttl +time +eval "
@@ -91,9 +89,9 @@ DriverFactory redisQueue(const char* name, RedisOptions options, RedisUri* uri,
 
 // A master alone: what replicas are for is tested elsewhere.
 DriverFactory sentinelStore() {
-  const auto group = std::make_shared<std::unique_ptr<test::SentinelGroup>>();
-  const auto running = [group]() -> test::SentinelGroup& {
-    if (!*group) *group = std::make_unique<test::SentinelGroup>(test::SentinelGroupOptions{.replicas = 0});
+  const auto group = std::make_shared<std::unique_ptr<SentinelGroup>>();
+  const auto running = [group]() -> SentinelGroup& {
+    if (!*group) *group = std::make_unique<SentinelGroup>(SentinelGroupOptions{.replicas = 0});
     return **group;
   };
   const auto open = [running] {
@@ -144,4 +142,4 @@ std::vector<DriverFactory> redisStores() {
   };
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

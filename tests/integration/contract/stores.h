@@ -7,7 +7,9 @@
 // The stores that the contract suites run on. Their servers start with the first client, live as long as the
 // factory, and serve all of its tests.
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::DriverFactory;
 
 std::vector<DriverFactory> memoryStores();
 std::vector<DriverFactory> redisStores();
@@ -21,4 +23,4 @@ std::vector<DriverFactory> migrationStores();
 /// On a clock that stands still until it is moved.
 DriverFactory memoryOnFakeClock();
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -13,7 +13,11 @@
 #include "redis_cluster.h"
 #include "redis_server.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::ValueContract;
+using lockkeeper::testing::ValueFactory;
+using lockkeeper::testing::valueFactoryName;
 namespace {
 
 /// The server starts with the first client, lives as long as the factory, and serves all of its tests.
@@ -35,10 +39,10 @@ ValueFactory inMemory() {
 }
 
 const auto& stores = *new auto(::testing::ValuesIn(std::vector<ValueFactory>{
-    inMemory(), on<test::RedisServer>("Redis", [](const auto& server) { return server.uri(); }),
-    on<test::RedisCluster>("Cluster", [](const auto& cluster) { return cluster.uri(); })}));
+    inMemory(), on<RedisServer>("Redis", [](const auto& server) { return server.uri(); }),
+    on<RedisCluster>("Cluster", [](const auto& cluster) { return cluster.uri(); })}));
 
 INSTANTIATE_TEST_SUITE_P(Stores, ValueContract, stores, valueFactoryName);
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -22,7 +22,7 @@ Instant soon() { return systemClock()->now() + std::chrono::seconds{10}; }
 
 /// Another process's view of the same lock store, in which a holder can be paused between its grant and
 /// whatever it does next.
-class PausedHolderDriver final : public testing::PlainDecorator {
+class PausedHolderDriver final : public PlainDecorator {
  public:
   using PlainDecorator::PlainDecorator;
 

@@ -30,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A store in front of which, or behind which, the process is killed.
-class DeadlyDriver final : public testing::PlainDecorator {
+class DeadlyDriver final : public PlainDecorator {
  public:
   DeadlyDriver(std::shared_ptr<LockDriver> inner, std::string name, std::string deadly)
       : PlainDecorator(std::move(inner)), name_(std::move(name)), deadly_(std::move(deadly)) {}

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using testing::FakeClock;
 
 /// A store in memory that counts probes, may hold them up, and may refuse renewals.
-class ProbedDriver final : public testing::PlainDecorator {
+class ProbedDriver final : public PlainDecorator {
  public:
   explicit ProbedDriver(std::shared_ptr<Clock> clock)
       : PlainDecorator(std::make_shared<MemoryDriver>(std::move(clock))) {}

@@ -403,7 +403,7 @@ TEST_F(RequestLockTest, WhileMoreRequestsWaitThanThereAreThreadsOthersAreServed)
 }
 
 /// A store in memory that keeps those who ask for the key order/slow waiting.
-class SlowDriver final : public testing::PlainDecorator {
+class SlowDriver final : public PlainDecorator {
  public:
   explicit SlowDriver(Gate& gate) : PlainDecorator(std::make_shared<MemoryDriver>()), gate_(gate) {}
 

@@ -21,18 +21,18 @@ class RedisAllocations : public ::testing::Test {
 TEST_F(RedisAllocations, AFencedPairTakesTwoAtMost) {
   LockManager locks(openRedis(server.port()));
   const auto pair = [&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); };
-  EXPECT_LE(testing::allocationsOfEach(pair), 2.0);
+  EXPECT_LE(allocationsOfEach(pair), 2.0);
 }
 
 TEST_F(RedisAllocations, APlainPairTakesTwoAtMost) {
   LockManager locks(openRedis(server.port(), "fence=off"));
   const auto pair = [&] { EXPECT_EQ(locks.tryLock("order:1")->release(), ReleaseResult::released); };
-  EXPECT_LE(testing::allocationsOfEach(pair), 2.0);
+  EXPECT_LE(allocationsOfEach(pair), 2.0);
 }
 
 TEST_F(RedisAllocations, APairWithAPostedReleaseTakesFourAtMost) {
   LockManager locks(openRedis(server.port()));
-  EXPECT_LE(testing::allocationsOfEach([&] { EXPECT_TRUE(locks.tryLock("order:1")); }), 4.0);
+  EXPECT_LE(allocationsOfEach([&] { EXPECT_TRUE(locks.tryLock("order:1")); }), 4.0);
 }
 
 // The connection is shared: what one call has no memory for must not end the others, nor what it has asked
@@ -50,13 +50,13 @@ TEST_F(RedisAllocations, ACallWithoutMemoryHarmsNoOther) {
     EXPECT_LT(systemClock()->now() - began, 2s);
   };
   ASSERT_TRUE(std::holds_alternative<Granted>(driver->acquire({claim, 1h, soon()})));
-  const auto renewals = testing::failEachAllocation(
+  const auto renewals = failEachAllocation(
       [&] {
         Renewal renewal{.claim = claim, .ttl = 1h};
         driver->renew({&renewal, 1}, soon());
       },
       works);
-  const auto looks = testing::failEachAllocation(
+  const auto looks = failEachAllocation(
       [&] {
         try {
           (void)driver->holder(key, soon());
@@ -79,7 +79,7 @@ TEST_F(RedisAllocations, AConnectionThatThereIsNoMemoryToMakeIsMadeLater) {
       return false;
     }
   };
-  const auto allocations = testing::failEachAllocation(
+  const auto allocations = failEachAllocation(
       look, [&] { EXPECT_TRUE(waitUntil(look)); }, [&] { driver = openRedis(server.port()); });
   EXPECT_GT(allocations, 20u);
 }

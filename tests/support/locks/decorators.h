@@ -9,7 +9,7 @@
 
 #include "lockkeeper/driver/driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// Passes each call on to another driver, of whose capabilities it has none. For stores of a test's own.
 class PlainDecorator : public LockDriver {
@@ -38,4 +38,4 @@ class Decorator : public PlainDecorator {
   void* findCapability(const std::type_info& type) noexcept override { return inner_->findCapability(type); }
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

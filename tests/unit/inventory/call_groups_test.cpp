@@ -188,7 +188,7 @@ TEST_F(CallGroupsTest, ATransactionThatThrowsFailsItsOwnOrdersAndTheNextOneGoesO
 
 TEST_F(CallGroupsTest, MemoryThatACallerLacksHoldsNobodyUp) {
   allow(1000);
-  const auto allocations = testing::failEachAllocation(
+  const auto allocations = test::failEachAllocation(
       [&] {
         (void)groups.place({.order = {.sku = "an article with a long name", .quantity = 1, .orderId = "one"}},
                            Instant::max());

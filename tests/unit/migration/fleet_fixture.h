@@ -24,12 +24,12 @@
 namespace lockkeeper::migration {
 
 using namespace std::chrono_literals;
-using testing::Call;
+using test::Call;
+using test::Fault;
+using test::FaultyDriver;
+using test::PlainDecorator;
 using testing::FakeClock;
 using testing::FakeRandom;
-using testing::Fault;
-using testing::FaultyDriver;
-using testing::PlainDecorator;
 
 /// Records that can be out of reach.
 class FaultyRecords final : public SharedRecords {

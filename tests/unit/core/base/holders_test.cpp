@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 Holder holderNamed(const char* owner, std::optional<Fence> fence, const char* grantId = "") {
@@ -37,4 +37,4 @@ TEST(SameGrant, IsToldByItsOwnerWhereTheStoreTellsNothingElse) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

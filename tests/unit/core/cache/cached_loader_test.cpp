@@ -9,7 +9,9 @@
 
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 /// Values behind a network that fails on demand, and that counts what it was asked.
@@ -668,4 +670,4 @@ TEST_F(CachedLoaderTest, NamesWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -4,7 +4,9 @@
 #include "lockkeeper/store/value_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,4 +54,4 @@ TEST_F(MemoryValuesTest, WhatDoesNotFitIsRefusedAndNothingElseIsDropped) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,7 +12,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/memory/memory_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// A store somewhere else: the embedded one, behind a network that fails and stalls on demand, and that
 /// counts what passes. Thread-safe.
@@ -153,4 +153,4 @@ class FaultyRateDriver final : public RateDriver {
   std::string wrongKey_;
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,7 +12,10 @@
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 
 using namespace std::chrono_literals;
 
@@ -81,4 +84,4 @@ class RateFixture : public ::testing::Test {
   RateLimiter other{network, options()};
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

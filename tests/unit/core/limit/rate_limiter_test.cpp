@@ -7,11 +7,10 @@
 #include "rate_fixture.h"
 #include "refusal.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using RateLimiterTest = RateFixture;
-using test::refusalOf;
 
 TEST_F(RateLimiterTest, ADecisionTellsAllThatACallerAsks) {
   const RatePolicy sms = limit("2/s", {.burst = 10});
@@ -402,4 +401,4 @@ TEST_F(RateLimiterTest, ALimiterThatWasMovedFromSaysSo) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -1,6 +1,6 @@
 #include "rate_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using RateOutage = RateFixture;
@@ -366,4 +366,4 @@ TEST_F(RateOutage, OperationsWithoutAnOutageSettingThrow) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -4,11 +4,10 @@
 #include "lockkeeper/rate_policy.h"
 #include "refusal.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
-using test::refusalOf;
 using Settings = std::map<std::string, std::string>;
 
 std::string refusal(const Settings& settings) {
@@ -121,4 +120,4 @@ TEST(RateLaw, IsInLowestTerms) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

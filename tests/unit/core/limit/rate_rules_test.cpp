@@ -7,7 +7,13 @@
 #include "lockkeeper/testing/rate/admissions.h"
 #include "lockkeeper/testing/rate/rate_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::Admission;
+using lockkeeper::testing::bucket;
+using lockkeeper::testing::fullestWindow;
+using lockkeeper::testing::keepsEveryWindow;
+using lockkeeper::testing::policyOf;
 namespace {
 
 // What must hold when the store's clock goes back, which no store in a test can be made to do at will.
@@ -73,9 +79,10 @@ TEST(SlidingWindow, ARefundTakesNothingThatCountsNoMore) {
   RateLog log{100'000'000, 105'000'000, 109'000'000};
   EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law()}, log, 111'000'000));
   EXPECT_EQ(log, RateLog{109'000'000});
-  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law(), .cost = 3}, log, 111'000'000)) << "what there was";
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law(), .cost = 3}, log, 111'000'000))
+      << "what there was";
   EXPECT_FALSE(applyRefund({.key = "k", .law = &policy.law()}, log, 111'000'000));
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -5,7 +5,7 @@
 
 #include "rate_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using KnownRefusals = RateFixture;
@@ -202,4 +202,4 @@ TEST_F(AskingTogether, WhatIsChargedIsWhatIsAllowedHoweverManyCallAtOnce) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

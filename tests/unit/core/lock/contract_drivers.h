@@ -15,7 +15,7 @@
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/queue.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// Gives back the first claim itself, which comes to the store only after the next grant.
 class LateWithdrawal final : public Decorator, public Batchable, public Waitable {
@@ -78,4 +78,4 @@ class OtherLength final : public PlainDecorator {
   const Length length_;
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -13,7 +13,7 @@
 // What core makes of the things that a driver tells: lengths, losses, capabilities, outcomes that come one
 // by one.
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class DriverNewsTest : public ManagerFixture {
@@ -134,4 +134,4 @@ TEST_F(DriverNewsTest, ASessionThatHangsHoldsUpNoRenewalOfAnother) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -16,7 +16,7 @@
 #include "lockkeeper/driver/queue.h"
 #include "lockkeeper/error.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 enum class Call { acquire, renew, release };
 
@@ -195,4 +195,4 @@ class FaultyDriver final : public PlainDecorator {
   Instant renewDeadline_{};
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -9,7 +9,7 @@
 #include "manager_fixture.h"
 #include "turns_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class HandOverTest : public ManagerFixture {
@@ -293,4 +293,4 @@ TEST_F(HandOverTest, ManyThreadsThatComeAndGoNeverMeetAndFencesIncrease) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -8,7 +8,7 @@
 #include "decorators.h"
 #include "manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 // With a ttl of 30 s: drift is 1% + 2 ms, the margin 10%.
@@ -362,4 +362,4 @@ TEST_F(LeaseTest, NorDoesOneThatIsAnsweredAfterTheEnd) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

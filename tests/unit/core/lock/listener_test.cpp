@@ -5,7 +5,7 @@
 #include "lockkeeper/trace/trace_scope.h"
 #include "manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 /// Writes down all that an event carries.
@@ -256,4 +256,4 @@ TEST(ListenerGroup, RefusesAListenerThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

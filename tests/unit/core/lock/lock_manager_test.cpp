@@ -8,7 +8,9 @@
 #include "lock/lease/local_queue.h"
 #include "manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 class LockManagerTest : public ManagerFixture {};
@@ -732,4 +734,4 @@ TEST(SystemRandom, AForkedChildDoesNotRepeatItsParentsBytes) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

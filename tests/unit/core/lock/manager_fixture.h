@@ -16,7 +16,10 @@
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 
 using namespace std::chrono_literals;
 
@@ -102,4 +105,4 @@ class ManagerFixture : public ::testing::Test {
   LockManager other{store, options(seed + 1)};
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

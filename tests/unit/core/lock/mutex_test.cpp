@@ -10,7 +10,7 @@
 
 #include "manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class MutexTest : public ManagerFixture {
@@ -173,4 +173,4 @@ TEST_F(MutexTest, AForkedChildUnlocksItWithoutWaitingForThreadsThatAreNotThere) 
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -10,7 +10,9 @@
 #include "lockkeeper/mutex.h"
 #include "manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 namespace {
 
 class OutageTest : public ManagerFixture {
@@ -217,4 +219,4 @@ TEST_F(OutageTest, TheOptionIsBetweenAMillisecondAndADayOrForever) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

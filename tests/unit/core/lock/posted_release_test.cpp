@@ -6,7 +6,7 @@
 #include "manager_fixture.h"
 #include "posting_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class PostedReleaseTest : public ManagerFixture {
@@ -187,4 +187,4 @@ TEST_F(PostedReleaseTest, WhatIsLeftBehindIsPostedWhenTheManagerEnds) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -10,7 +10,7 @@
 #include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// A store that takes posted releases. Nobody reads its replies to them but deliver() and awaitPosted().
 class PostingDriver final : public Decorator, public Postable {
@@ -109,4 +109,4 @@ class PostingDriver final : public Decorator, public Postable {
   Instant deadline_{};
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

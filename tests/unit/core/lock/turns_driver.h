@@ -12,7 +12,7 @@
 #include "lockkeeper/driver/losses.h"
 #include "lockkeeper/driver/queue.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// A store that grants as many turns as are asked for, each with a fence, and tells of waiters. It can report
 /// losses: of the store behind the driver that it decorates.
@@ -55,4 +55,4 @@ class TurnsDriver final : public PlainDecorator, public Waitable, public LossRep
   const std::shared_ptr<LockDriver> store_;
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -16,7 +16,10 @@
 #include "lockkeeper/testing/fake_clock.h"
 #include "lockkeeper/testing/fake_random.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 using namespace std::chrono_literals;
@@ -155,4 +158,4 @@ TEST(MemoryDriver, AShorterLeaseOfTheNextHolderIsSeenByThoseBehindIt) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -8,7 +8,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 TEST(Allocations, APairInMemoryTakesOne) {
@@ -24,4 +24,4 @@ TEST(Allocations, ARefusalTakesNone) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -15,7 +15,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(TaskShortage, AStoreThatFailsIsToldWithoutWords) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -5,7 +5,7 @@
 #include "../limit/rate_fixture.h"
 #include "each_allocation.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class LimitShortage : public RateFixture {
@@ -59,4 +59,4 @@ TEST_F(LimitShortage, ARefusalThatCannotBeRememberedIsARefusal) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

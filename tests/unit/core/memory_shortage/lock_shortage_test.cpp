@@ -24,7 +24,10 @@
 #include "short_after_waiting.h"
 #include "wait_until.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 using namespace std::chrono_literals;
@@ -157,7 +160,7 @@ TEST_F(LockShortage, ALossThatTheStoreReportsIsTold) {
                      [&] {
                        if (driver->holder(key, Instant::max())) return;
                        ++broken;
-                       EXPECT_TRUE(test::waitUntil([&] { return lost.stop_requested(); }));
+                       EXPECT_TRUE(waitUntil([&] { return lost.stop_requested(); }));
                      },
                      [&] {
                        held.reset();
@@ -206,4 +209,4 @@ TEST_F(LockShortage, AReleaseServesTheNextOrTellsItThatThereWasNoMemory) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,7 +12,9 @@
 #include "allocations.h"
 #include "lockkeeper/testing/fake_clock.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 
 /// A clock on which each thread but the test's own, once it has waited, finds that one of its next
 /// allocations fails: not always the same one.
@@ -39,4 +41,4 @@ class ShortAfterWaiting final : public Clock {
   std::atomic<std::size_t> waits_ = 0;
 };
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

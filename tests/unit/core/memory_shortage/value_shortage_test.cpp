@@ -10,7 +10,9 @@
 #include "lockkeeper/store/value_store.h"
 #include "lockkeeper/testing/fake_clock.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 namespace {
 
 using namespace std::chrono_literals;
@@ -36,4 +38,4 @@ TEST(ValueShortage, AValueThatCannotBePutLeavesTheFormerOne) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,7 +12,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/memory/memory_driver.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -110,4 +110,4 @@ TEST(LockListing, HasAllHoldersOfAKeyAndHowManyWait) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

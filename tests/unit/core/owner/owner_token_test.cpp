@@ -9,7 +9,7 @@
 #include "../lock/manager_fixture.h"
 #include "lockkeeper/mutex.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class OwnerTokenTest : public ManagerFixture {
@@ -175,4 +175,4 @@ TEST_F(OwnerTokenTest, SharesThatTheStoreDoesNotTellApartAreNotPassedOn) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

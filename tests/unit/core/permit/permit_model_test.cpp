@@ -16,7 +16,10 @@
 
 // The embedded store against a reference, step by step on virtual time, with claims that wait.
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 using namespace std::chrono_literals;
@@ -176,4 +179,4 @@ TEST_F(PermitModel, ServesAsTheReferenceDoesInRandomSteps) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -5,7 +5,7 @@
 #include "decorators.h"
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class SemaphoreTest : public ManagerFixture {
@@ -142,4 +142,4 @@ TEST_F(SemaphoreTest, AStoreWithoutPermitsIsRefusedAtOnceWithTheReason) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -7,7 +7,7 @@
 
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class SharedMutexTest : public ManagerFixture {
@@ -142,4 +142,4 @@ TEST_F(SharedMutexTest, AShareIsNotHandedOnInsideTheProcess) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -7,7 +7,7 @@
 
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class UpgradeableLockTest : public ManagerFixture {
@@ -186,4 +186,4 @@ TEST_F(UpgradeableLockTest, AnUpgradeWhoseReplyIsLostIsAskedForAgain) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

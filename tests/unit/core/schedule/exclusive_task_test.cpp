@@ -4,7 +4,7 @@
 
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using Outcomes = std::vector<TaskOutcome>;
@@ -265,4 +265,4 @@ TEST_F(ExclusiveTaskTest, NamesTheOptionThatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -5,7 +5,9 @@
 
 #include "lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 namespace {
 
 /// What all candidates say, in order, with the clock's time.
@@ -434,4 +436,4 @@ TEST_F(LeaderElectionTest, NamesTheOptionThatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 
 /// "2026-03-29 01:00:00", in UTC.
 inline std::chrono::sys_seconds moment(const std::string& text) {
@@ -25,4 +25,4 @@ inline std::string text(std::chrono::sys_seconds when) {
   return {buffer, ::strftime(buffer, sizeof buffer, "%Y-%m-%d %H:%M:%S", &fields)};
 }
 
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,12 +12,11 @@
 #include "moment.h"
 #include "refusal.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::sys_seconds;
-using test::refusalOf;
 using ::testing::ElementsAre;
 
 std::vector<std::string> ticks(const Schedule& schedule, const char* after, int count) {
@@ -225,4 +224,4 @@ TEST(ScheduleTest, AgreesWithAWalkThroughEachMinuteOfThreeYears) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -12,7 +12,10 @@
 #include "moment.h"
 #include "schedule/tick_loop.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
+using lockkeeper::testing::FakeRandom;
 namespace {
 
 using std::chrono::milliseconds;
@@ -668,4 +671,4 @@ TEST_F(ScheduledTaskThread, MayBeEndedByItsOwnWork) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -9,12 +9,11 @@
 #include "moment.h"
 #include "refusal.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::seconds;
-using test::refusalOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -152,4 +151,4 @@ TEST(TimeZoneTest, RefusesDamagedFilesWhereverTheyAreCut) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

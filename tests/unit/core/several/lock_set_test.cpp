@@ -9,7 +9,7 @@
 
 #include "lockkeeper/driver/batches.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 /// The embedded store behind a network that fails on demand, which passes several claims on in one call.
@@ -488,4 +488,4 @@ TEST_F(LockSetTest, AnEmptySetIsAsAfterARelease) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

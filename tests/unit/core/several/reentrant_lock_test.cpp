@@ -6,7 +6,7 @@
 
 #include "../lock/manager_fixture.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 class ReentrantLockTest : public ManagerFixture {
@@ -156,4 +156,4 @@ TEST_F(ReentrantLockTest, AForkedChildEndsItThoughThreadsOfTheParentWaitForIt) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -5,10 +5,10 @@
 #include "lockkeeper/testing/fake_fences.h"
 #include "refusal.h"
 
-namespace lockkeeper::testing {
-namespace {
+namespace lockkeeper::test {
 
-using test::refusalOf;
+using lockkeeper::testing::FakeFences;
+namespace {
 
 class BadInputTest : public ManagerFixture {
  protected:
@@ -137,4 +137,4 @@ TEST(StoreRegistry, LetsAStoreOpenItsParts) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

@@ -36,7 +36,7 @@ std::string refused(const std::string& text, const StoreRegistry& stores = {}) {
 StoreRegistry withOtherStore(const std::string& scheme = "other") {
   StoreRegistry stores;
   stores.add(scheme, [](const StoreUri&, const Environment&) {
-    return std::make_shared<testing::PlainDecorator>(std::make_shared<MemoryDriver>());
+    return std::make_shared<test::PlainDecorator>(std::make_shared<MemoryDriver>());
   });
   return stores;
 }
@@ -323,7 +323,7 @@ TEST(LockServices, KeepsAnswersInAStoreOfTheirOwn) {
 }
 
 /// A store that refuses its password.
-class GuardedStore final : public testing::PlainDecorator {
+class GuardedStore final : public test::PlainDecorator {
  public:
   GuardedStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
   AcquireResult acquire(const AcquireRequest&) override { throw ConfigError("WRONGPASS, says the store"); }

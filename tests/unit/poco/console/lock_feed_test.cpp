@@ -25,13 +25,13 @@ using namespace std::chrono_literals;
 
 /// Shows other locks at each look, and after each one lets another allocation of whoever looks fail, until
 /// all have failed once.
-class StoreWithoutMemory final : public testing::PlainDecorator, public Browsable {
+class StoreWithoutMemory final : public test::PlainDecorator, public Browsable {
  public:
   StoreWithoutMemory() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
 
   void list(std::string_view, const std::function<bool(std::string_view key, const Holder& holder)>& visit,
             Instant) override {
-    if (failing_ && !testing::FailingAllocation::happened()) allFailed = true;
+    if (failing_ && !test::FailingAllocation::happened()) allFailed = true;
     failing_.reset();
     const std::string look = std::to_string(++looks_);
     for (const std::string key : {"order:1", "order:2", "a key that is too long for a short text"}) {
@@ -50,7 +50,7 @@ class StoreWithoutMemory final : public testing::PlainDecorator, public Browsabl
   bool allFailed = false;
 
  private:
-  std::optional<testing::FailingAllocation> failing_;
+  std::optional<test::FailingAllocation> failing_;
   std::uint64_t looks_ = 0;
 };
 
@@ -80,7 +80,7 @@ TEST(LockFeed, WithoutMemoryALookIsLeftOut) {
 }
 
 /// How often its locks were listed.
-class CountedStore final : public testing::PlainDecorator, public Browsable {
+class CountedStore final : public test::PlainDecorator, public Browsable {
  public:
   CountedStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
 

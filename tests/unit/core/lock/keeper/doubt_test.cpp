@@ -14,7 +14,7 @@
 
 #include "lockkeeper/base/loss_listeners.h"
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
 namespace {
 
 /// A store that tells of doubts when the test wants it to, and can be looked at.
@@ -274,4 +274,4 @@ TEST_F(DoubtTest, AReleaseThatFindsTheNewServerHasReleased) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test

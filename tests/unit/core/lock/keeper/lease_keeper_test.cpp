@@ -14,7 +14,9 @@
 
 // Many locks on a slow store, slow callbacks, and what is left behind in an outage.
 
-namespace lockkeeper::testing {
+namespace lockkeeper::test {
+
+using lockkeeper::testing::FakeClock;
 namespace {
 
 class LeaseKeeperTest : public ManagerFixture {
@@ -245,7 +247,7 @@ TEST_F(LeaseKeeperTest, WithoutAThreadToKeepLeasesTheStoreIsUnavailableAndHearsO
   const auto telling = std::make_shared<TellsLosses>(store);
   LockManager late(telling, options(seed + 2));
   {
-    const test::NoThreads none;
+    const NoThreads none;
     for (int i = 0; i < 2; ++i) EXPECT_THROW((void)late.tryLock("order"), StoreUnavailable);
     EXPECT_THROW((void)other.tryLockAll({"order", "another"}), StoreUnavailable) << "two keys in one request";
   }
@@ -565,4 +567,4 @@ TEST(Saturation, NothingOverflows) {
 }
 
 }  // namespace
-}  // namespace lockkeeper::testing
+}  // namespace lockkeeper::test
