@@ -21,7 +21,7 @@
 #include "lockkeeper/testing/contract/kinds/batch_tests.h"
 #include "lockkeeper/testing/contract/kinds/permit_tests.h"
 #include "lockkeeper/testing/contract/list_tests.h"
-#include "lockkeeper/testing/contract/permit_queue_tests.h"
+#include "lockkeeper/testing/contract/kinds/permit_queue_tests.h"
 #include "lockkeeper/testing/contract/post_tests.h"
 #include "lockkeeper/testing/contract/queue_tests.h"
 #include "lockkeeper/testing/contract/renew_tests.h"

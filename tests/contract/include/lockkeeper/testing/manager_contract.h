@@ -24,7 +24,7 @@
 #include "lockkeeper/mutex.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "lockkeeper/testing/contract/manager_fixture.h"
-#include "lockkeeper/testing/contract/upgrade_tests.h"
+#include "lockkeeper/testing/contract/kinds/upgrade_tests.h"
 
 #include <gtest/gtest.h>
 

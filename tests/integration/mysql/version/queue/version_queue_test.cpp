@@ -23,7 +23,7 @@
 #include "lockkeeper/permit/upgradeable_lock.h"
 #include "no_files.h"
 #include "succeeds_in_the_end.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

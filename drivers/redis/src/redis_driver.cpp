@@ -14,7 +14,7 @@
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/base/loss_listeners.h"
 #include "store/companion_key.h"
-#include "store/redis_records.h"
+#include "records/redis_records.h"
 
 namespace lockkeeper::redis {
 

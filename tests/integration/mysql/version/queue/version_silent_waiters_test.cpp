@@ -6,7 +6,7 @@
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/driver/queue.h"
-#include "version_fixture.h"
+#include "version/version_fixture.h"
 
 namespace lockkeeper::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/redis_records.h"
+#include "records/redis_records.h"
 
 #include <array>
 #include <utility>
