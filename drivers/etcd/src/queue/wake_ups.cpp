@@ -99,14 +99,16 @@ void WakeUps::readPending() {
 
 // Polls until `until` at most, and handles what has come. Returns when that was over. Does not throw.
 Instant WakeUps::pollOnce(Lock& lock, Instant until, Instant end) {
-  if (connection_ && connection_->member() != store_.current()) drop();
+  const bool left = connection_ && connection_->member() != store_.current();
+  if (left) drop();
   lock.unlock();
   bool broken = false;
   bool leaseKept = true;
   try {
     if (store_.clock().now() >= lease_.due()) leaseKept = lease_.keep(std::min(store_.oneTimeout(), end));
-    if (!connection_ && store_.clock().now() >= nextDial_) dial(end);
-    poll(until);
+    if (leaseKept && !connection_ && store_.clock().now() >= nextDial_) dial(end);
+    // Waiters hear of the end of their lease, or of their connection, before the next poll.
+    poll(leaseKept && !left ? until : Instant::min());
   } catch (const std::exception&) {
     broken = true;  // what is wrong with the server, its callers hear by their own requests
   }

@@ -13,7 +13,8 @@ namespace {
 // More than calls in between can have left behind.
 constexpr int rowsOfPage = 200;
 
-// The caller waits, and his call has been answered. Not much less: it would close sessions of a slow server.
+// The caller waits, and others with him, and their calls have been answered. Half of the time that is left is
+// theirs.
 constexpr std::chrono::milliseconds longestClearing{500};
 
 // Half of the shortest statement that a server must allow.
@@ -28,13 +29,19 @@ void UnusedRows::clearAfter(std::size_t calls, SessionPool& sessions, Instant de
   const std::unique_lock alone(mutex_, std::try_to_lock);
   if (!alone) return;
   try {
-    deadline = std::min(deadline, sessions.clock().now() + longestClearing);
-    SessionPool::Use session(sessions, deadline);
-    clearNext(session, deadline);
-    session.keep();
-  } catch (const ConfigError&) {
-    stopped_ = true;
+    const Instant now = sessions.clock().now();
+    if (now >= deadline) return;
+    deadline = now + std::min<std::chrono::nanoseconds>((deadline - now) / 2, longestClearing);
+    SessionPool::Use session(sessions, deadline, now);
+    session.expectSlowAnswers();
+    try {
+      clearNext(session, deadline);
+      session.keep();
+    } catch (const ConfigError&) {
+      stopped_ = true;  // the account may not delete
+    }
   } catch (const std::exception&) {
+    // Another call clears them.
   }
 }
 

@@ -65,12 +65,14 @@ bool QueuePlace::getName(Instant until, const std::stop_token& stop, const WakeU
   mayHaveName_ = true;
   session_.session().send(statement, clock.now() + ioTimeout_);
   while (!session_.session().await(std::min(until, clock.now() + longestSleep), wakeUp.file())) {
-    if (clock.now() >= until || stop.stop_requested() || getsPast()) {
+    if (clock.now() >= until || stop.stop_requested()) {
       const Instant end = clock.now() + ioTimeout_;
       // The wait ends a little later than the server says so.
       if (cancelling_.cancel(session_.session(), end)) session_.session().await(end);
       return false;
     }
+    if (getsPast()) return false;  // a grant waits for no cancellation: the session is closed
+    if (session_.session().readable()) continue;
     if (isReplaceable_) session_.lookForPrimary(std::min(until, clock.now() + longestLook));
     checkServer();
   }

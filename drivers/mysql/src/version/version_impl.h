@@ -43,9 +43,9 @@ class VersionDriver::Impl {
     LockTable locks;
     ShareTable shares;
   };
-  /// Lets `call` use them until `deadline`. Throws lockkeeper's errors.
+  /// Lets `call` use them until `deadline`, if a session is free by `freeBy`. Throws lockkeeper's errors.
   template <class Call>
-  auto onTables(Instant deadline, Call call);
+  auto onTables(Instant deadline, Call call, Instant freeBy = Instant::max());
 
   /// One attempt.
   AcquireResult acquire(const AcquireRequest& request, LockTexts::Standing standing);
@@ -77,8 +77,9 @@ class VersionDriver::Impl {
   AcquireResult askUntilGranted(SessionPool::Use& session, const QueuePlace& place, AcquireRequest request,
                                 LockTexts::Standing standing, Instant until, const std::stop_token& stop,
                                 const WakeUp& wakeUp);
-  /// Busy unless the key is free and kept for nobody.
-  AcquireResult acquireIfFree(AcquireRequest request);
+  /// Busy unless the key is free, is kept for nobody, and stays so although the first in the queue may have
+  /// it. `waiting` waits for its turn in the queue.
+  AcquireResult acquireIfFree(AcquireRequest request, SessionPool::Use& waiting, const WakeUp& wakeUp);
 
   /// All in one of the tables.
   template <class Table>
@@ -98,10 +99,10 @@ class VersionDriver::Impl {
 };
 
 template <class Call>
-auto VersionDriver::Impl::onTables(Instant deadline, Call call) {
+auto VersionDriver::Impl::onTables(Instant deadline, Call call, Instant freeBy) {
   forkGuard.check();
   if (clock().now() >= deadline) throw StoreUnavailable(opener_.display() + ": no time was left to ask");
-  SessionPool::Use session(pool_, deadline);
+  SessionPool::Use session(pool_, deadline, std::min(deadline, freeBy));
   givenUp_.end(session, deadline);
   Tables tables{{session, texts_, deadline}, {session, texts_, deadline}};
   try {

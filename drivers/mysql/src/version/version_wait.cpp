@@ -22,6 +22,9 @@ static_assert(2 * markEvery < priority && priority - markEvery < newMark);
 // Somebody may keep the row from others for a moment. After so many failures in a row, the caller hears of
 // it.
 constexpr int mostContentions = 3;
+// A claim beside the queue is answered by then, also where the server first waits for the row itself. A claim
+// that is given up earlier is in doubt.
+constexpr std::chrono::milliseconds longestClaim{2500};
 
 }  // namespace
 
@@ -51,7 +54,7 @@ AcquireResult VersionDriver::Impl::acquireWaiting(const AcquireRequest& request,
   std::exception_ptr failure;
   const auto getsPast = [&] {
     try {
-      result = acquireIfFree(request);
+      result = acquireIfFree(request, *session, wakeUp);
       return std::holds_alternative<Granted>(result);
     } catch (const StoreUnavailable&) {
       return false;  // It asks again.
@@ -135,13 +138,23 @@ AcquireResult VersionDriver::Impl::askUntilGranted(SessionPool::Use& session, co
   }
 }
 
-AcquireResult VersionDriver::Impl::acquireIfFree(AcquireRequest request) {
-  request.deadline = clock().now() + std::min(opener_.options().ioTimeout, QueuePlace::longestLook);
+// Whoever is the first asks at least every `longestPause` if it is alive: so it gets the key before this
+// does.
+AcquireResult VersionDriver::Impl::acquireIfFree(AcquireRequest request, SessionPool::Use& waiting,
+                                                 const WakeUp& wakeUp) {
+  const Instant now = clock().now();
+  request.deadline = now + std::min(opener_.options().ioTimeout, longestClaim);
   request.resend = false;
-  return onTables(request.deadline, [&](Tables& tables) -> AcquireResult {
-    if (!tables.locks.stateOf(request.claim.key).starts_with('/')) return Busy{};
+  // Only by a session that is free: the own turn may come while one is waited for.
+  const auto ask = [&](Tables& tables) -> AcquireResult {
+    const auto state = [&] { return tables.locks.stateOf(request.claim.key); };
+    const std::string before = state();
+    if (!before.starts_with('/')) return Busy{};
+    if (waiting.session().await(clock().now() + 2 * longestPause, wakeUp.file())) return Busy{};
+    if (state() != before) return Busy{};
     return acquire(tables, request, LockTexts::Standing::newcomer);
-  });
+  };
+  return onTables(request.deadline, ask, now);
 }
 
 }  // namespace lockkeeper::mysql

@@ -256,6 +256,8 @@ void Subscription::takeIn(Instant now) {
   if (!out_.empty()) {
     out_.erase(0, stream_->send(out_));
     if (!out_.empty()) return;
+    // The question was perhaps asked long before anybody polled and sent it.
+    if (live_ && answersDue()) answerBy_ = saturatingAdd(now, dialer_.options().ioTimeout);
   }
   Reply reply;
   while (reader_->next(reply)) accept(reply);

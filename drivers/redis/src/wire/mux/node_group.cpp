@@ -168,7 +168,8 @@ void NodeGroup::take(Watched& watched, Instant now) noexcept {
     try {
       return takeDial(node, watched);
     } catch (const std::exception&) {
-      return node.dialFailed(ErrorCode::storeUnavailable, {}, now);  // no memory for it
+      node.dialFailed(ErrorCode::storeUnavailable, {}, now);  // no memory for it
+      return poll_.wakeAll();
     }
   }
   if (watched.connection->disconnected) return;

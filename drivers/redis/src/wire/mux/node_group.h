@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lockkeeper/environment.h"
@@ -64,8 +65,9 @@ class NodeGroup {
   /// Writes, polls and hands out replies, or sleeps while another thread does, until `done()` or `until`.
   template <class Done>
   void wait(Lock& lock, SharedPoll::Waiter& waiter, Instant until, Done done) {
+    bool resumed = false;
     poll_.wait(lock, waiter, until, done, [&] {
-      resumeDials();
+      if (!std::exchange(resumed, true)) resumeDials();
       flush(lock);
       return done() ? until : pollOnce(lock, until);
     });
