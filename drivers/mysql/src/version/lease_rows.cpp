@@ -69,12 +69,8 @@ std::string LeaseRows::anyOf(Renewals renewals, const std::string& prefix) {
   std::string text = "(";
   for (const Renewal* each : renewals) {
     text.append(each == renewals.front() ? "(" : " OR (").append(prefix).append("lock_key = ");
-    text.append(hexLiteral(each->claim.key))
-        .append(" AND ")
-        .append(prefix)
-        .append("token = '")
-        .append(each->claim.token.hex())
-        .append("')");
+    text.append(hexLiteral(each->claim.key)).append(" AND ").append(prefix).append("token = ");
+    text.append("'").append(each->claim.token.hex()).append("')");
   }
   return text + ")";
 }
