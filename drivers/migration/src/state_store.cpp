@@ -76,7 +76,8 @@ void readRules(const SharedRecord& record, MigrationState& state) {
   Lines lines(record.name, record.text);
   state.version = lines.number();
   state.current = lines.rules();
-  state.target = lines.number() == 1 ? lines.rules() : state.current;  // an earlier version may have none
+  // Without a target, processes of an earlier version go by their configuration: one in both meets them all.
+  state.target = lines.number() == 1 ? lines.rules() : Rules(Phase::both);
   state.since = record.age;
   state.rulesText = record.text;
   state.rulesStamp = record.stamp;
@@ -136,6 +137,7 @@ MigrationState stateOf(const std::vector<SharedRecord>& records) {
       state.inTheWay = Sighting{record.text, record.age, record.stamp};
     } else if (record.name == watcherRecord) {
       state.watcher = record.text;
+      state.watcherStamp = record.stamp;
     } else if (record.name == scanRecord) {
       state.scan = readScan(record);
     }
@@ -171,8 +173,12 @@ void StateStore::heartbeat(const Member& self, MigrationState& known, Instant de
   const auto records = records_->write(name_, name, memberText(self), self.locksEndAfter, wanted, deadline);
   bool rules = false;
   known.watcher.clear();
+  known.watcherStamp = 0;
   for (const SharedRecord& record : records) {
-    if (record.name == watcherRecord) known.watcher = record.text;
+    if (record.name == watcherRecord) {
+      known.watcher = record.text;
+      known.watcherStamp = record.stamp;
+    }
     if (record.name != rulesRecord) continue;
     rules = true;
     if (record.stamp != known.rulesStamp) readRules(record, known);

@@ -206,5 +206,17 @@ TEST_F(StateClock, AJumpBackDoesNotProlongAStep) {
   EXPECT_EQ(stores(process), "new");
 }
 
+using WithoutATarget = Fleet;
+
+// An earlier version has written rules by which each process goes its own way.
+TEST_F(WithoutATarget, AProcessTakesBothStores) {
+  for (const char* rules : {"1\nlegacy\n0", "1\nmodern\n0"}) {
+    records->write(options.name, "rules", rules, std::nullopt, {}, soon());
+    Process process = join("legacy", "a:1");
+    EXPECT_EQ(stores(process), "old+new") << rules;
+    end(process);
+  }
+}
+
 }  // namespace
 }  // namespace lockkeeper::migration

@@ -1,5 +1,7 @@
 #include <array>
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "fleet_fixture.h"
@@ -11,6 +13,13 @@ namespace {
 class OneWatches : public Fleet {
  protected:
   OneWatches() { options.observation = 0s; }
+
+  /// For FaultyRecords::before.
+  static std::function<void(std::string_view call)> failingReads() {
+    return [](std::string_view call) {
+      if (call == "read") throw StoreUnavailable("no reading, says the test");
+    };
+  }
 
   /// Counts how often a process reads all members.
   static std::shared_ptr<std::atomic<int>> readsOf(const Process& process) {
@@ -93,6 +102,92 @@ TEST_F(OneWatches, TwoWhoWatchAtOnceDoNoHarmAndOneOfThemGivesWay) {
   EXPECT_EQ(second.driver->release(who.claim(), soon()), ReleaseOutcome::released);
   pass(options.lease + options.maxTtl + 5s);
   EXPECT_EQ(stores(first), "new");
+}
+
+TEST_F(OneWatches, WhoCannotReadDoesNotTakeTheRole) {
+  decree("legacy");
+  Process first = start("legacy", "a:1");
+  first.records->before = failingReads();
+  ++hearts;
+  ASSERT_EQ(stores(first), "old");
+  ASSERT_TRUE(clock->awaitWaiters(hearts));
+  const Process second = join("legacy", "b:1");
+  advance("both");
+  pass(options.lease + options.maxTtl + 5s);
+  EXPECT_EQ(stateStore.read(soon()).current.text(), "* = both");
+  EXPECT_TRUE(first.notes->mention("takes no step")) << first.notes->all();
+}
+
+TEST_F(OneWatches, WhoCannotReadAnyMoreGivesTheRoleAway) {
+  decree("legacy");
+  const Process first = join("legacy", "a:1");
+  const Process second = join("legacy", "b:1");
+  first.records->before = failingReads();
+  advance("modern");
+  pass(3 * options.lease + options.lease + options.maxTtl + 5s);
+  EXPECT_EQ(stores(second), "new");
+}
+
+TEST_F(OneWatches, ItBeginsAnewWhenItHasNotReadAllForALease) {
+  decree("legacy");
+  const Process process = join("legacy", "a:1");
+  const auto fails = std::make_shared<std::atomic<bool>>(false);
+  process.records->before = [fails, fail = failingReads()](std::string_view call) {
+    if (*fails) fail(call);
+  };
+  advance("modern");
+  pass(options.lease + options.maxTtl - 5s);
+  *fails = true;
+  pass(options.lease - 1s);
+  *fails = false;
+  pass(options.lease + options.maxTtl - 2s);
+  EXPECT_EQ(stores(process), "old+new");
+  pass(5s);
+  EXPECT_EQ(stores(process), "new");
+}
+
+TEST_F(OneWatches, AStateWithoutItsOwnRecordPermitsNoStep) {
+  decree("legacy");
+  advance("both");
+  const Process process = start("legacy", "a:1");
+  process.records->before = [this](std::string_view call) {
+    if (call != "read") return;
+    for (const SharedRecord& record : records->read(options.name, soon())) {
+      if (record.name.starts_with("member ")) records->write(options.name, record.name, "", 1ms, {}, soon());
+    }
+    stateClock->advance(2ms);
+  };
+  ++hearts;
+  ASSERT_TRUE(takes(process, {"k", "a:1"}));
+  ASSERT_TRUE(clock->awaitWaiters(hearts));
+  pass(3s);
+  EXPECT_EQ(stateStore.read(soon()).current.text(), "* = legacy");
+}
+
+TEST_F(OneWatches, ADeadOneLosesTheRoleAlthoughTheStoresClockIsSetBack) {
+  decree("legacy");
+  const Process first = join("legacy", "a:1");
+  const Process second = join("legacy", "b:1");
+  pass(2s);
+  first.records->down = true;
+  stateClock->advance(-1h);
+  advance("modern");
+  pass(3 * options.lease + options.lease + options.maxTtl + 5s);
+  EXPECT_EQ(stores(second), "new");
+}
+
+TEST_F(OneWatches, CommandsThatFollowEachOtherDoNotKeepTheRole) {
+  decree("legacy");
+  Process command = join("legacy", "command:0");
+  const Process process = join("legacy", "a:1");
+  pass(options.lease + options.maxTtl);
+  advance("modern");
+  for (int i = 1; i <= 30; ++i) {
+    end(command);
+    command = join("legacy", "command:" + std::to_string(i));
+    pass(2s);
+  }
+  EXPECT_EQ(stores(process), "new");
 }
 
 // While the one that watches stands still, the clock of the state store jumps, too.

@@ -7,20 +7,32 @@ namespace lockkeeper::migration {
 namespace {
 
 constexpr char mark = '~';
-constexpr std::size_t longestLabel = 64;  // as Claim says
+constexpr std::size_t longestLabel = 64;    // as Claim says
+constexpr unsigned char highestBit = 0x80;  // in no printable character
+
+bool endsInHighestBit(std::string_view label) {
+  return label.size() == longestLabel && (static_cast<unsigned char>(label.back()) & highestBit) != 0;
+}
+
+std::string withLastByteChanged(std::string_view label) {
+  std::string changed(label);
+  changed.back() = static_cast<char>(static_cast<unsigned char>(label.back()) ^ highestBit);
+  return changed;
+}
 
 }  // namespace
 
 std::string markedLabel(std::string_view label) {
   if (label.empty()) return {};
-  return std::string(label.substr(0, longestLabel - 1)) + mark;
+  return label.size() < longestLabel ? std::string(label) + mark : withLastByteChanged(label);
 }
 
-bool isMarked(std::string_view label) { return label.ends_with(mark); }
+bool isMarked(std::string_view label) { return label.ends_with(mark) || endsInHighestBit(label); }
 
-std::string_view unmarkedLabel(std::string_view label) {
-  if (isMarked(label)) label.remove_suffix(1);
-  return label;
+std::string unmarkedLabel(std::string_view label) {
+  if (endsInHighestBit(label)) return withLastByteChanged(label);
+  if (label.ends_with(mark)) label.remove_suffix(1);
+  return std::string(label);
 }
 
 AcquireResult MarkedStore::acquire(const AcquireRequest& request) {

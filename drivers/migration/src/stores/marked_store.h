@@ -9,15 +9,15 @@
 
 namespace lockkeeper::migration {
 
-/// The label under which a member's locks are held in the old store: with a '~' behind it, in the place of
-/// its last byte if it is as long as drivers allow. An empty one stays empty.
+/// The label under which a member's locks are held in the old store: with a '~' behind it. One that is as
+/// long as drivers allow has the highest bit of its last byte set instead. An empty one stays empty.
 std::string markedLabel(std::string_view label);
 
 /// Whether a member may have this label in the old store. A process that takes no part never has one like it.
 bool isMarked(std::string_view label);
 
 /// For people: without the mark, if there is one.
-std::string_view unmarkedLabel(std::string_view label);
+std::string unmarkedLabel(std::string_view label);
 
 /// The old store, with marked labels in all claims, so that a process which takes no part in the migration is
 /// not taken for a member that has the same label. Holders are shown as they are in the store.

@@ -20,8 +20,12 @@ bool leavesOldStore(std::string_view key, const MigrationState& state) {
 }
 
 void OldStoreScan::begin(const MigrationState& state) {
-  place_ = {state.version, {}};
-  if (state.scan && state.scan->version == state.version) place_ = *state.scan;
+  if (place_.version != state.version) {
+    place_ = {state.version, {}};
+    if (state.scan && state.scan->version == state.version) place_ = *state.scan;
+    whole_ = false;
+  }
+  if (place_.next.empty()) whole_ = true;
   underWay_ = true;
 }
 
@@ -46,7 +50,8 @@ std::vector<OldLock> OldStoreScan::goOn(const MigrationState& state, Instant dea
     if (holder.owner.empty() || !state.knows(holder.owner)) found.push_back({std::string(key), holder.owner});
     return found.size() < mostOutsiders;
   };
-  while (underWay_ && pages > 0 && reads > 0 && found.size() < mostOutsiders) {
+  // Not behind a page with a find: a page that fails must not take it away.
+  while (underWay_ && pages > 0 && reads > 0 && found.empty()) {
     place_.next = browsable->listBusy(place_.next, wanted, visit, deadline);
     --pages;
     underWay_ = !place_.next.empty();

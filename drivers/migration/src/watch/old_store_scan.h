@@ -33,15 +33,27 @@ class OldStoreScan {
                std::shared_ptr<Clock> clock)
       : oldStore_(std::move(oldStore)), heartbeat_(heartbeat), clock_(std::move(clock)) {}
 
-  /// From the beginning, or from where another member has stopped with the same rules.
+  /// From where it has stopped, or another member, with the same rules; else from the first page.
   void begin(const MigrationState& state);
-  void end() { underWay_ = false; }
+  /// Until it begins again; the pass remains one.
+  void pause() { underWay_ = false; }
+  /// The next one begins at the first page.
+  void restart() {
+    place_.next.clear();
+    underWay_ = whole_ = false;
+  }
+  /// Time may have passed that nobody has observed: a pass that began before it does not count.
+  void interrupt() { underWay_ = whole_ = false; }
   bool underWay() const { return underWay_; }
+  /// Whether the last pass has ended and began at the first page here, without an interruption. Others
+  /// find outsiders, but do not show that there are none.
+  bool complete() const { return whole_ && !underWay_ && place_.next.empty(); }
   /// Where it goes on.
   const ScanPlace& place() const { return place_; }
 
   /// Goes on as far as the time since the last part allows, and returns the first `mostOutsiders` of these
-  /// locks; none when the store cannot list its locks. Has ended after the last part. Blocks until `deadline`
+  /// locks, those of one page; none when the store cannot list its locks. Has ended after the last page. If
+  /// there are `mostOutsiders`, the rest of that page was not looked at. Blocks until `deadline`
   /// plus one I/O timeout at most. Throws as Browsable::listBusy().
   std::vector<OldLock> goOn(const MigrationState& state, Instant deadline);
 
@@ -51,6 +63,7 @@ class OldStoreScan {
   const std::shared_ptr<Clock> clock_;
   ScanPlace place_;
   bool underWay_ = false;
+  bool whole_ = false;               // this pass
   Instant lastAt_ = Instant::min();  // the last part
 };
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,9 @@
 namespace lockkeeper::migration {
 
 /// Takes the migration's steps. One member watches for all, so that the others need not read each other's
-/// records: the one whose id is in the state (docs/adr/0074). If it ends or falls silent, another one takes
-/// its place. That two watch for a moment does no harm: a commit compares what it rests on. Not thread-safe.
+/// records: the one whose id is in the state (docs/adr/0074). If it ends, falls silent, or fails for a lease,
+/// another one takes its place. That two watch for a moment does no harm: a commit compares what it rests on.
+/// Not thread-safe.
 class Watch {
  public:
   using Note = std::function<void(const std::string& message)>;
@@ -33,9 +36,11 @@ class Watch {
 
  private:
   bool mayWatch(const MigrationState& heard, Instant now);
+  void noteFailure(std::optional<Instant>& since);
   void stop();
   MigrationState readAll(Instant deadline);
   bool step(const MigrationState& state);
+  bool isMember(const MigrationState& state) const;
   bool lookedThrough(const MigrationState& state, bool blocked);
   bool outsiderFound(const MigrationState& state);
   bool report(const MigrationState& state, const std::vector<OldLock>& seen, Instant deadline);
@@ -52,7 +57,13 @@ class Watch {
   bool begun_ = false;
   Instant lastBeat_ = Instant::min();
   Instant inTouchSince_ = Instant::min();
+  std::uint64_t watcherStamp_ = 0;
+  Instant watcherHeardAt_ = Instant::min();
   std::optional<Instant> nobodySince_;  // nobody has been watching
+  Instant standAgainAt_ = Instant::min();
+  Instant lastRead_ = Instant::min();
+  std::optional<Instant> failingSince_;
+  std::optional<Instant> scanFailingSince_;
   Instant scanAgainAt_ = Instant::min();
   bool clean_ = true;  // the last scan has found no outsider
   std::string noted_;
