@@ -13,8 +13,9 @@
 #include "lock/queue_listing.h"
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/base/loss_listeners.h"
-#include "store/companion_key.h"
 #include "records/redis_records.h"
+#include "store/companion_key.h"
+#include "wire/protocol/script.h"
 
 namespace lockkeeper::redis {
 
@@ -349,23 +350,27 @@ void RedisDriver::Impl::list(std::string_view prefix, const LockNode::Visit& vis
   }
 }
 
-// A place in a cluster is a master's address and a cursor on it. If it is no master any more, all begins
-// anew.
+// A place in a cluster is a digest of all masters' addresses, one master's address, and a place on it. When
+// there are other masters, all begins anew, since keys may have gone to those that were listed already.
 std::string RedisDriver::Impl::listBusy(std::string_view place, const LockNode::Wanted& wanted,
                                         const LockNode::Visit& visit, Instant deadline) {
   forkGuard.check();
   if (LockNode* const only = nodes.only()) return only->listBusy(place, wanted, visit, deadline);
   const std::vector<NodeAddress> masters = map->masters(deadline);
-  const auto space = std::min(place.find(' '), place.size());
-  auto master = std::ranges::find(masters, place.substr(0, space), &NodeAddress::text);
-  if (master == masters.end()) {
-    master = masters.begin();
-    place = {};
+  std::string all;
+  for (const NodeAddress& each : masters) all += each.text() + " ";
+  const std::string digest = sha1(all) + " ";
+  auto master = masters.begin();
+  std::string_view onMaster;
+  if (place.starts_with(digest)) {
+    place.remove_prefix(digest.size());
+    const auto space = place.find(' ');
+    master = std::ranges::find(masters, place.substr(0, space), &NodeAddress::text);
+    onMaster = place.substr(space + 1);
   }
-  const std::string_view cursor = place.substr(std::min(space + 1, place.size()));
-  const std::string next = nodes.of(*master, false)->listBusy(cursor, wanted, visit, deadline);
-  if (!next.empty()) return master->text() + " " + next;
-  return ++master == masters.end() ? "" : master->text() + " ";
+  const std::string next = nodes.of(*master, false)->listBusy(onMaster, wanted, visit, deadline);
+  if (!next.empty()) return digest + master->text() + " " + next;
+  return ++master == masters.end() ? "" : digest + master->text() + " ";
 }
 
 }  // namespace lockkeeper::redis

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "lockkeeper/testing/fake_clock.h"
 #include "wire/scripted_server.h"
@@ -34,6 +37,30 @@ TEST(RedisStore, DoesNotWaitForWhatTheServerSaysOfItselfNowAndThen) {
     EXPECT_EQ(request.reply(0).kind, ReplyKind::nil);
     clock->advance(5s);
   }
+}
+
+TEST(RedisStore, AScanBeginsAnewAtAnotherServerThanTheOneThatHasNamedThePlace) {
+  std::mutex mutex;
+  std::vector<std::string> cursors;
+  const ScriptedServer server([&](ScriptedServer::Peer& peer, int connection) {
+    peer.logIn("\nrun_id:run" + std::to_string(connection) + goodInfo);
+    while (true) {
+      const std::string cursor = peer.command().at(1);
+      const std::lock_guard guard(mutex);
+      cursors.push_back(cursor);
+      peer.say("*2\r\n" + bulk(cursor == "0" ? "17" : "5") + "*0\r\n");
+    }
+  });
+  RedisOptions options;
+  options.port = server.port();
+  RedisStore one(options, Environment{});
+  RedisStore other(options, Environment{});
+  const Instant deadline = systemClock()->now() + 10s;
+  const std::string place = one.scanPage("", "", "", deadline).next;
+  EXPECT_TRUE(one.scanPage("", "", place, deadline).next.ends_with(" 5"));
+  EXPECT_TRUE(other.scanPage("", "", place, deadline).next.ends_with(" 17"));
+  const std::lock_guard guard(mutex);
+  EXPECT_EQ(cursors, (std::vector<std::string>{"0", "17", "17", "0"}));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -21,6 +22,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Its keys are one more than the queue's.
+bool isAboutRights(const std::vector<std::string>& words) {
+  return words[0].starts_with("EVAL") && words.at(2) == "5";
+}
+
 /// Where one claim waits: its first look finds the key busy, and as soon as it can hear that, it is told that
 /// it has the key. Another look finds that, too.
 class GrantingServer {
@@ -39,10 +45,10 @@ class GrantingServer {
     peer.logIn();
     while (true) {
       const std::vector<std::string> words = peer.command();
-      if (words[0] == "EVALSHA") {
+      if (isAboutRights(words)) {
+        peer.say("*0\r\n");  // none is missing
+      } else if (words[0] == "EVALSHA") {
         answer(peer, {words.begin() + 3 + std::stoi(words[2]), words.end()});
-      } else if (words[0] == "EVAL") {
-        peer.say("*0\r\n");  // no right is missing
       } else if (words[0] == "SUBSCRIBE") {
         subscribed_ = &peer;
         peer.say("*3\r\n" + bulk("subscribe") + bulk(words[1]) + ":1\r\n");
@@ -113,40 +119,82 @@ TEST_F(WaitQueueTest, AMessageOnAConnectionThatIsLeftJustThenGrantsNothingByItse
   EXPECT_EQ(granted->fence, GrantingServer::fenceOfLook);
 }
 
-// As after a slot has moved: it has its place, and asks the next node.
-TEST(StoppedWait, OfAClaimThatHasAPlaceInTheQueueLeavesIt) {
-  std::mutex mutex;
-  std::vector<std::string> operations;
-  const ScriptedServer server([&](ScriptedServer::Peer& peer, int) {
+/// A server whose queue refuses what it is told to, and otherwise has the claim waiting; what one claim that
+/// is to stop asks there.
+class StoppedWait : public ::testing::Test {
+ protected:
+  AcquireResult wait(std::string ticket, bool resend = false) {
+    RedisOptions options;
+    options.port = server_.port();
+    const Environment environment;
+    LockNode node(options, environment, [] {});
+    const Instant now = systemClock()->now();
+    const AcquireRequest request{.claim = {"k", Token::generate(*environment.random), "waiter"},
+                                 .ttl = 20s,
+                                 .deadline = now + 10s,
+                                 .resend = resend};
+    std::stop_source stop;
+    stop.request_stop();
+    return node.acquireWaiting(request, now + 1min, stop.get_token(), ticket);
+  }
+  std::vector<std::string> operations() {
+    const std::lock_guard guard(mutex_);
+    return operations_;
+  }
+
+  std::vector<std::string> refused;
+
+ private:
+  void serve(ScriptedServer::Peer& peer) {
     peer.logIn();
     while (true) {
       const std::vector<std::string> words = peer.command();
-      if (words[0] != "EVALSHA") {
-        peer.say(words[0] == "EVAL" ? "*0\r\n" : ":0\r\n");
+      if (isAboutRights(words) || words[0] != "EVALSHA") {
+        peer.say(words[0].starts_with("EVAL") ? "*0\r\n" : ":0\r\n");
         continue;
       }
       const std::string& operation = words.at(3 + std::stoul(words[2]));
       {
-        const std::lock_guard guard(mutex);
-        operations.push_back(operation);
+        const std::lock_guard guard(mutex_);
+        operations_.push_back(operation);
       }
-      peer.say(operation == "wait" ? "*4\r\n:0\r\n:60000\r\n" + bulk("5") + ":0\r\n" : ":0\r\n");
+      if (std::ranges::find(refused, operation) != refused.end()) {
+        peer.say("-NOPERM this user has no permissions to run the 'evalsha' command\r\n");
+      } else {
+        peer.say(operation == "wait" ? "*4\r\n:0\r\n:60000\r\n" + bulk("5") + ":0\r\n" : ":0\r\n");
+      }
     }
-  });
-  RedisOptions options;
-  options.port = server.port();
-  const Environment environment;
-  LockNode node(options, environment, [] {});
-  const Instant now = systemClock()->now();
-  const AcquireRequest request{
-      .claim = {"k", Token::generate(*environment.random), "waiter"}, .ttl = 20s, .deadline = now + 10s};
-  std::stop_source stop;
-  stop.request_stop();
-  std::string ticket = "5";
-  EXPECT_TRUE(
-      std::holds_alternative<Busy>(node.acquireWaiting(request, now + 1min, stop.get_token(), ticket)));
-  const std::lock_guard guard(mutex);
-  EXPECT_EQ(operations, (std::vector<std::string>{"wait", "release"}));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> operations_;
+  const ScriptedServer server_{[this](ScriptedServer::Peer& peer, int) { serve(peer); }};
+};
+
+using Operations = std::vector<std::string>;
+
+// As after a slot has moved: it has its place, and asks the next node.
+TEST_F(StoppedWait, OfAClaimThatHasAPlaceInTheQueueLeavesIt) {
+  EXPECT_TRUE(std::holds_alternative<Busy>(wait("5")));
+  EXPECT_EQ(operations(), (Operations{"wait", "release"}));
+}
+
+TEST_F(StoppedWait, OfAClaimThatIsSentAgainLooksForItFirst) {
+  EXPECT_TRUE(std::holds_alternative<Busy>(wait("")));
+  EXPECT_EQ(operations(), Operations{}) << "it was never sent";
+  EXPECT_TRUE(std::holds_alternative<Busy>(wait("", true)));
+  EXPECT_EQ(operations(), (Operations{"wait", "release"}));
+}
+
+TEST_F(StoppedWait, WithoutTheRightsToWaitLeavesTheQueue) {
+  refused = {"wait"};
+  EXPECT_THROW((void)wait("5"), ConfigError);
+  EXPECT_EQ(operations(), (Operations{"wait", "release"}));
+}
+
+TEST_F(StoppedWait, WithoutTheRightsToLeaveMayStillBeInTheQueue) {
+  refused = {"wait", "release"};
+  EXPECT_THROW((void)wait("5"), WithdrawalUnknown);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
                     Instant deadline) = 0;
 
   /// Like list(), for a part of the `wanted` keys, which begins at `place`: empty, or what the call before
-  /// has returned. Returns where the next part begins; empty after the last one. Also visits keys that
+  /// has returned. Returns where the next part begins; empty after the last one. May begin anew, when a place
+  /// is none any more, such as after a failover. Also visits keys that
   /// acquire() would find busy although no client of this scheme holds them: locks of other clients, or data
   /// that looks like one. Their owner is empty.
   virtual std::string listBusy([[maybe_unused]] std::string_view place,
@@ -45,8 +46,8 @@ class LOCKKEEPER_CORE_EXPORT WaiterBrowsable {
   virtual ~WaiterBrowsable() = default;
 
   /// For each of `keys`, in their order, those who wait in its queue, the next one to be served first.
-  /// Callers of one process are one waiter. The dead are left out as soon as the store can tell. Nobody is
-  /// listed where the account may not see queues. Changes nothing. Throws as LockDriver::holder().
+  /// Callers of one process are one waiter. The dead are left out as soon as the store can tell. Changes
+  /// nothing. Throws as LockDriver::holder(); ConfigError where the account may not see queues.
   virtual std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) = 0;
   static constexpr std::size_t mostListed = 1000;  ///< Of one key.
 };

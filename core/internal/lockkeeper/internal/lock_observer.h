@@ -24,7 +24,7 @@ using HolderName = std::pair<std::string, std::string>;
 struct LOCKKEEPER_CORE_EXPORT LockListing {
   std::map<HolderName, Holder> holders;
   std::map<std::string, std::vector<Waiter>> waiters;  ///< By key, of the keys for which somebody waits.
-  bool tellsWaiters = false;                           ///< Whether the store can list them.
+  bool tellsWaiters = false;                           ///< Whether the store can list them, for this account.
 
   /// How many wait for the key; empty when the store does not tell.
   std::optional<std::size_t> waiting(const std::string& key) const;

@@ -110,7 +110,8 @@ WaitQueue::WaitQueue(RedisStore& store)
 
 AcquireResult WaitQueue::wait(const AcquireRequest& request, std::string_view value, Instant until,
                               const std::stop_token& stop, std::string& ticket, Request& wire) {
-  if (ticket.empty() && stop.stop_requested()) return Busy{};
+  // A claim that is sent again may be in the queue, or have the key: the look finds out.
+  if (ticket.empty() && !request.resend && stop.stop_requested()) return Busy{};
   const Place place(request.claim, value);
   Subscription::Waiter waiter(subscription_, hashSlot(request.claim.key));
   bool told = true;  // to look
@@ -166,14 +167,15 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
   const std::string ttl = std::to_string(request.ttl.count());
   const RedisOptions& options = store_.options();
   const std::string kept = options.fence ? std::to_string(options.fenceKept.count()) : "0";
+  // All tickets are later ones than 0.
+  const std::string_view asked = request.ahead && ticket.empty() ? "0" : ticket;
   wire.clear();
   try {
     store_.executeScripts(wire, store_.oneTimeout(), [&](Request& call, Script::By by) {
-      place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, ticket, ttl, kept});
+      place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, asked, ttl, kept});
     });
     const Reply& reply = wire.reply(0);
     if (isError(reply, "WRONGTYPE")) return {.possible = false};
-    if (isError(reply, "NOPERM") && !ticket.empty()) leave(place);
     if (isOnItsWay(reply))
       return {.next = saturatingAdd(store_.clock().now(), onItsWayPause), .ticket = std::string(ticket)};
     if (isError(reply, "READONLY") || isError(reply, "MASTERDOWN")) subscription_.suspect();
@@ -181,6 +183,9 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
   } catch (const StoreUnavailable& error) {
     if (ticket.empty()) throw;
     stillQueued(error);
+  } catch (const ConfigError&) {
+    if (!ticket.empty()) leave(place);
+    throw;
   }
   return lookIn(place, request, wire);
 }
@@ -221,6 +226,8 @@ void WaitQueue::leave(const Place& place) {
     stillQueued(error);
   } catch (const OutcomeUnknown& error) {
     throw WithdrawalUnknown(error.what());
+  } catch (const ConfigError& error) {
+    throw WithdrawalUnknown(std::string(error.what()) + "; the claim may still be in the queue");
   }
 }
 
@@ -240,7 +247,10 @@ bool WaitQueue::release(const Claim& claim, std::string_view value, Instant dead
     request->clear();
     store_.executeScripts(*request, deadline,
                           [&](Request& call, Script::By by) { place.addReleaseOfTheKeyAlone(call, by); });
-    return store_.flagOf(*request);
+    if (store_.flagOf(*request)) return true;
+    throw OutcomeUnknown(
+        store_.name() +
+        ": the key's slot is on its way to another node; the claim may still be in the queue");
   }
   const bool released = store_.flagOf(*request);
   knownOn_ = request->connection();

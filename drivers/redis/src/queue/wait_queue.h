@@ -53,7 +53,7 @@ class WaitQueue {
 
   /// Frees the key if `value` has it, for the next one in the queue; leaves the queue otherwise. False: it
   /// did not have it. While the key's slot is on its way to another node, it only frees the key: who waits
-  /// finds that by looking.
+  /// finds that by looking. Throws OutcomeUnknown then if it did not have it, for it may be in the queue.
   bool release(const Claim& claim, std::string_view value, Instant deadline);
 
   /// The same without waiting for the reply, as Postable::postRelease() says. False also as long as no

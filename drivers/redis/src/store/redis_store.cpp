@@ -41,12 +41,12 @@ const RedisOptions& checked(const RedisOptions& options) {
 /// What the server says of itself.
 class RedisStore::Check final : public Posted {
  public:
-  explicit Check(RedisStore& store) : store_(store) {}
+  explicit Check(RedisStore& store) : store_(store), asked_(store.clock().now()) {}
 
   void ended() noexcept override {
     if (!complete || reply.kind != ReplyKind::bulk) return;
     try {
-      store_.judge(parseInfo(reply.text), connection);
+      (void)store_.judge(parseInfo(reply.text), connection, asked_);
     } catch (const std::exception&) {
       // No memory: later.
     }
@@ -54,6 +54,7 @@ class RedisStore::Check final : public Posted {
 
  private:
   RedisStore& store_;
+  const Instant asked_;
 };
 
 RedisStore::RedisStore(const RedisOptions& options, const Environment& environment,
@@ -71,6 +72,7 @@ RedisStore::RedisStore(const RedisOptions& options, const Environment& environme
 
 void RedisStore::noteRun(const std::string& run, Instant now) {
   nextCheck_ = saturatingAdd(now, pauseBetweenChecks);
+  masterAt_ = now;
   const bool another = !run_.empty() && run_ != run;
   run_ = run;
   if (another && onNewServer_) onNewServer_();
@@ -105,13 +107,35 @@ void RedisStore::postCheck() noexcept {
   }
 }
 
-void RedisStore::judge(const ServerFacts& facts, std::uint64_t connection) {
+// Returns why the server must be left, if it must.
+std::string RedisStore::judge(const ServerFacts& facts, std::uint64_t connection, Instant asked) {
   std::string fault = evictionFault(name(), facts, options());
   if (!fault.empty()) environment().tell({.kind = EventKind::noted, .store = name(), .text = fault});
   if (fault.empty() && facts.role == "slave") fault = "the server is not the master any more";
-  if (fault.empty()) return;
+  if (fault.empty()) {
+    masterAt_ = asked;
+    return fault;
+  }
   server_.disconnect(0, connection, fault);
   if (onNewServer_) onNewServer_();
+  return fault;
+}
+
+bool RedisStore::wasMasterLately() const {
+  return clock().now() <= saturatingAdd(masterAt_.load(), pauseBetweenChecks);
+}
+
+bool RedisStore::isMaster(std::uint64_t connection, Instant deadline) {
+  const Instant asked = clock().now();
+  Request request;
+  request.add({"INFO"});
+  execute(request, deadline);
+  const Reply& reply = request.reply(0);
+  if (reply.kind == ReplyKind::error) refuse(reply);
+  if (reply.kind != ReplyKind::bulk) unexpected(request);
+  const std::string fault = judge(parseInfo(reply.text), request.connection(), asked);
+  if (!fault.empty()) throw StoreUnavailable(name() + ": " + fault);
+  return request.connection() == connection;
 }
 
 std::optional<std::chrono::milliseconds> RedisStore::checkEvery() const {
@@ -192,20 +216,30 @@ void RedisStore::scan(std::string_view prefix, std::string_view type, Instant de
 }
 
 RedisStore::KeyPage RedisStore::scanPage(std::string_view prefix, std::string_view type,
-                                         std::string_view cursor, Instant deadline) {
+                                         std::string_view place, Instant deadline) {
   constexpr std::string_view end = "0";
   const std::string glob = globOf(prefix);
-  std::vector<std::string_view> words = {"SCAN",     cursor.empty() ? end : cursor, "MATCH", glob, "COUNT",
-                                         keysPerScan};
-  if (!type.empty()) words.insert(words.end(), {"TYPE", type});
+  // A place is the run of the server and a cursor, which means nothing to another one.
+  const auto space = place.find(' ');
+  const std::string_view run = place.substr(0, space);
+  std::string_view cursor = place.empty() ? end : place.substr(space + 1);
   Request request;
-  request.add(words);
-  execute(request, deadline);
+  std::string present;
+  while (true) {
+    std::vector<std::string_view> words = {"SCAN", cursor, "MATCH", glob, "COUNT", keysPerScan};
+    if (!type.empty()) words.insert(words.end(), {"TYPE", type});
+    request.clear();
+    request.add(words);
+    execute(request, deadline);
+    present = serverRun(request.connection());
+    if (cursor == end || present == run) break;
+    cursor = end;
+  }
   const Reply& reply = request.reply(0);
   if (reply.kind == ReplyKind::error) refuse(reply);
   if (reply.items.size() != 2 || reply.items[1].kind != ReplyKind::array) unexpected(request);
   KeyPage page;
-  if (reply.items[0].text != end) page.next = reply.items[0].text;
+  if (reply.items[0].text != end) page.next = present + " " + reply.items[0].text;
   for (const Reply& key : reply.items[1].items) {
     const bool companion = key.text.find(reservedMark) != std::string::npos;
     if (!companion) page.keys.push_back(key.text);

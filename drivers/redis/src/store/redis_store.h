@@ -49,6 +49,13 @@ class RedisStore {
   /// ASKING before each command where RedisOptions::cluster says so.
   void execute(Request& request, Instant deadline);
 
+  /// Whether the server has said lately that it is the master. If not, what is missing in an answer to a read
+  /// that is sent now counts only when isMaster().
+  bool wasMasterLately() const;
+  /// Asks the server. False when it is not the one that has answered on `connection`; throws when it is no
+  /// master, and as execute().
+  bool isMaster(std::uint64_t connection, Instant deadline);
+
   /// From now on, for a request of its own.
   Instant oneTimeout() const { return saturatingAdd(clock().now(), options().ioTimeout); }
   /// For further connections to the same server.
@@ -122,9 +129,9 @@ class RedisStore {
     std::string next;  ///< Where the next page begins; empty behind the last.
     std::vector<std::string> keys;
   };
-  /// One page of such a scan, from `cursor` on; empty: from the beginning. May have keys of other pages
-  /// again.
-  KeyPage scanPage(std::string_view prefix, std::string_view type, std::string_view cursor, Instant deadline);
+  /// One page of such a scan, from `place` on, which is empty or KeyPage::next; it begins anew when another
+  /// server, or another start of it, has named the place. May have keys of other pages again.
+  KeyPage scanPage(std::string_view prefix, std::string_view type, std::string_view place, Instant deadline);
 
   const ForkGuard forkGuard;
   RequestPool requests;  ///< For the calls that are made all the time.
@@ -136,7 +143,7 @@ class RedisStore {
   void lookAround(Instant deadline) noexcept;
   void follow(Instant deadline) noexcept;
   void postCheck() noexcept;
-  void judge(const ServerFacts& facts, std::uint64_t connection);
+  std::string judge(const ServerFacts& facts, std::uint64_t connection, Instant asked);
   void noteRun(const std::string& run, Instant now);
   bool isImporting() const { return options().cluster == ClusterUse::importingNode; }
 
@@ -145,6 +152,7 @@ class RedisStore {
   const DialRules dialRules_;
   std::atomic<Instant> nextLook_ = Instant::min();
   std::atomic<Instant> nextCheck_ = Instant::max();  // none before a connection has been made
+  std::atomic<Instant> masterAt_ = Instant::min();   // when it was asked, and was the master
   std::string run_;                                  // guarded by the multiplexer's mutex
   Multiplexer server_;
 };

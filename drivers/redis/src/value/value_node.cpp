@@ -81,9 +81,14 @@ bool ValueNode::run(const Script& script, Request& request, const Keys& keys,
 }
 
 std::optional<std::string> ValueNode::get(std::string_view key, Instant deadline) {
-  Request request;
-  ask(request, {"GET", valueKey(key)}, deadline);
-  return valueIn(request);
+  while (true) {
+    const bool sure = wasMasterLately();
+    Request request;
+    ask(request, {"GET", valueKey(key)}, deadline);
+    auto value = valueIn(request);
+    // A replica answers reads too: after a pause, the former master may lack what the present one has.
+    if (value || sure || isMaster(request.connection(), deadline)) return value;
+  }
 }
 
 void ValueNode::put(std::string_view key, std::string_view value, std::chrono::milliseconds ttl,

@@ -96,15 +96,19 @@ TEST_F(Waiters, AreNotMissedByAnAccountThatMayNotSeeThem) {
   const Process holder = holding();
   ASSERT_TRUE(fileAppears("up"));
   const Process one = waiting(1);
-  const auto seenBy = [&](const std::string& rights) {
+  const auto seenBy = [&](const std::string& rights, const std::string& command = "show") {
     redis.command({"ACL", "SETUSER", "u", "reset", "on", ">p", "~*", "&*", "+@all", rights});
     return lockkeeper(
-        {"show", "--json", "--store", "redis://u:p@127.0.0.1:" + std::to_string(redis.port()), "k"});
+        {command, "--json", "--store", "redis://u:p@127.0.0.1:" + std::to_string(redis.port()), "k"});
   };
   for (const std::string rights : {"-zrange", "-hget"}) {
     const Finished blind = seenBy(rights);
     EXPECT_EQ(blind.exitCode, 78) << blind.output;
     EXPECT_NE(blind.errors.find("+zrange"), std::string::npos) << blind.errors;
+    const Finished list = seenBy(rights, "list");
+    EXPECT_EQ(list.exitCode, 0) << list.errors;
+    EXPECT_NE(list.output.find("\"k\""), std::string::npos) << "its locks: " << list.output;
+    EXPECT_EQ(list.output.find("\"waiting\""), std::string::npos) << list.output;
   }
   const Finished deaf = seenBy("-pubsub");  // it cannot ask whether they listen
   EXPECT_NE(deaf.output.find(pidOf(one)), std::string::npos) << deaf.output << deaf.errors;

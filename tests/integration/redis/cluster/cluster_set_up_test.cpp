@@ -62,6 +62,25 @@ TEST(ClusterSetUp, NodesOfTwoClustersAreRefused) {
   EXPECT_TRUE(says(failureOf<ConfigError>(uri), {"belongs to another cluster than"}));
 }
 
+TEST(ClusterSetUp, AWrongSeedThatAnswersAloneDoesNotDecideWhichClusterItIs) {
+  RedisCluster cluster(2, 0);
+  RedisCluster other(1, 0);
+  const std::string uri = cluster.uri() + "," + address(other.node(0));
+  const auto driver = openStore(uri);
+  const Claimant who = claimOf(cluster.keyAt(0, "k"));
+  for (const std::size_t node : {0U, 1U}) cluster.node(node).pause();
+  EXPECT_THROW((void)driver->acquire(who.request(now() + 2s)), StoreUnavailable);
+  for (const std::size_t node : {0U, 1U}) cluster.node(node).resume();
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      return granted(driver->acquire(who.request(soon())));
+    } catch (const StoreUnavailable&) {
+      return false;
+    }
+  }));
+  EXPECT_NE(cluster.node(0).command({"GET", who.key}), "(nil)");
+}
+
 /// Opens the store and takes a lock there. Returns what was noted.
 std::vector<std::string> notesOf(const std::string& uri, const std::string& key) {
   struct Notes final : Listener {

@@ -1,4 +1,5 @@
 #include "lockkeeper/driver/inspection.h"
+#include "lockkeeper/driver/queue.h"
 #include "queue/queue_fixture.h"
 
 // What becomes of a queue that the server refuses to change, or whose keys hold something else.
@@ -46,6 +47,19 @@ TEST_F(QueueRefusal, WaitersThatNoMessageReachesAreOfferedNothing) {
   addLostWaiters();
   EXPECT_TRUE(breakable().breakLock("k", soon()));
   EXPECT_TRUE(isFree("k"));
+}
+
+TEST_F(QueueRefusal, AGrantThatWasGivenBackForWantOfReplicasHasLeftTheQueue) {
+  StoreRegistry registry;
+  redis::use(registry);
+  const auto careful = registry.open(server.uri() + "?minReplicas=1&replicaTimeout=10ms");
+  const Claimant claimant{.key = "k"};
+  AcquireRequest request = claimant.request(soon());
+  for (const bool ahead : {false, true}) {
+    request.ahead = ahead;
+    EXPECT_THROW((void)capability<Waitable>(*careful)->acquireWaiting(request, 1s, {}), StoreUnavailable);
+    EXPECT_TRUE(isFree("k"));
+  }
 }
 
 TEST_F(QueueRefusal, AReleaseEndsOnAReplica) {

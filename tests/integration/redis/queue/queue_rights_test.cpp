@@ -60,14 +60,15 @@ class RestrictedUser {
     });
   }
 
-  const RedisServer server;
+  RedisServer server;
   const std::shared_ptr<Notes> notes = std::make_shared<Notes>();
   Environment environment;
 
-  std::shared_ptr<LockDriver> open(const std::string& user, const Environment& its) const {
+  std::shared_ptr<LockDriver> open(const std::string& user, const Environment& its,
+                                   const std::string& parameters = {}) const {
     StoreRegistry registry;
     redis::use(registry);
-    return registry.open("redis://" + user + "@127.0.0.1:" + std::to_string(server.port()), its);
+    return registry.open("redis://" + user + "@127.0.0.1:" + std::to_string(server.port()) + parameters, its);
   }
 };
 
@@ -171,6 +172,32 @@ TEST_F(MissingRights, ToKeysAndToScriptsAreNamed) {
   }
   user.change("-eval");
   EXPECT_EQ(failureOfClaim(), driver->name() + " does not permit +eval" + needed);
+}
+
+TEST_F(MissingRights, ToTheDigestsOfScriptsAreNamedBeforeALockWithoutAFence) {
+  user.change("-evalsha");
+  const auto unfenced = user.open("keeper:let-me-in", {}, "?fence=off");
+  EXPECT_THROW((void)unfenced->acquire(claimant.request(soon())), ConfigError);
+  EXPECT_TRUE(leavesNoKey()) << "its release would be refused";
+}
+
+TEST(MissingRightsAfterARestart, AreNamedAgain) {
+  RestrictedUser user(queueRights);
+  const auto driver = user.open("keeper:let-me-in", {});
+  const Claimant claimant{.key = "k"};
+  EXPECT_TRUE(granted(driver->acquire(claimant.request(soon()))));
+  user.server.restart();
+  user.change("-zrem");
+  EXPECT_TRUE(waitUntil([&] {
+    try {
+      (void)driver->acquire(claimant.request(soon()));
+    } catch (const ConfigError& error) {
+      return std::string(error.what()).find("does not permit +zrem;") != std::string::npos;
+    } catch (const Error&) {
+      // The connection has ended with the server.
+    }
+    return false;
+  })) << "they were asked for on the former server only";
 }
 
 TEST_F(MissingRights, AreNamedByEachKindOfFirstClaim) {

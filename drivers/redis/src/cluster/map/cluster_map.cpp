@@ -249,8 +249,22 @@ NodeView ClusterMap::best(NodeViews& found) const {
     throw ConfigError(node + " is a cluster node alone: it has met no other node, and serves no slots");
   }
   leaveOutStrangers(found);
-  return *std::max_element(found.views.begin(), found.views.end(),
-                           [](const NodeView& a, const NodeView& b) { return a.epoch < b.epoch; });
+  const NodeView& newest =
+      *std::max_element(found.views.begin(), found.views.end(),
+                        [](const NodeView& a, const NodeView& b) { return a.epoch < b.epoch; });
+  if (!map_) checkSeeds(found, newest);
+  return newest;
+}
+
+// A wrong seed that answers alone, while the others are slow, must not decide which cluster this is.
+void ClusterMap::checkSeeds(const NodeViews& found, const NodeView& newest) const {
+  const auto belongs = [&](const NodeAddress& seed) {
+    return newest.map.nodes().contains(seed) ||
+           std::ranges::find(found.views, seed, &NodeView::node) != found.views.end();
+  };
+  if (2 * std::ranges::count_if(seeds_, belongs) > std::ssize(seeds_)) return;
+  throw StoreUnavailable(name_ + ": most of the seeds have not answered" +
+                         (found.failure.empty() ? "" : ": " + found.failure));
 }
 
 // Nodes of another cluster than the one that was met before or, at the first contact, than most of the seeds.

@@ -77,6 +77,7 @@ class ClusterMap {
   NodeViews ask(const std::vector<std::vector<NodeAddress>>& groups, bool isFirst, Instant deadline) const;
   NodeView best(NodeViews& found) const;
   void leaveOutStrangers(NodeViews& found) const;
+  void checkSeeds(const NodeViews& found, const NodeView& newest) const;
   std::vector<std::string> newFaults(const NodeViews& found);
   std::string adopt(NodeView view);
   void mastersChanged(const std::set<NodeAddress>& before);

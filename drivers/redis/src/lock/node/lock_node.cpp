@@ -28,6 +28,7 @@ std::string decimal(milliseconds length) { return std::to_string(length.count())
 
 LockNode::LockNode(const RedisOptions& options, const Environment& environment, std::function<void()> onDoubt)
     : RedisStore(options, environment, [this, onDoubt = std::move(onDoubt)] {
+        rights_.serverChanged();
         queue.serverChanged();
         onDoubt();
       }) {}
@@ -56,12 +57,12 @@ std::unique_ptr<ClaimsUnderWay> LockNode::sendInOrder(std::vector<std::vector<Ac
 
 AcquireResult LockNode::acquireWaiting(const AcquireRequest& request, Instant until,
                                        const std::stop_token& stop, std::string& ticket) {
-  rights_.check(request.claim.key, request.deadline);
-  // All tickets are later ones.
-  if (request.ahead && ticket.empty()) ticket = "0";
+  // Who has a place in the queue must look, to leave it where rights are missing.
+  if (ticket.empty()) rights_.check(request.claim.key, request.deadline);
   const RequestPool::Loan wire = requests.take();
   const AcquireResult result = queue.wait(request, lockValue(request.claim), until, stop, ticket, *wire);
   if (std::holds_alternative<Busy>(result)) return result;
+  ticket.clear();  // it has left the queue with the grant
   AcquireRequest granted = request;
   granted.deadline = oneTimeout();
   checkReplicas({&granted, 1}, *wire);

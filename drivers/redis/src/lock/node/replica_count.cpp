@@ -58,13 +58,14 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
       store_.clock().wait(lock, ended_, deadline);
       continue;
     }
-    asking_ = true;
-    next_.reset();
     // Those who came before may have given up, and what they have written is gone then.
     for (Written& each : some) {
       if (std::ranges::find(turn->written, each) == turn->written.end())
         turn->written.push_back(std::move(each));
     }
+    // Only now, since memory may have been short.
+    asking_ = true;
+    next_.reset();
     lock.unlock();
     ask(*turn, deadline);
     lock.lock();

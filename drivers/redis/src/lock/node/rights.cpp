@@ -8,6 +8,14 @@
 
 namespace lockkeeper::redis {
 
+namespace {
+
+bool mayNotRun(const Reply& reply) {
+  return isError(reply, "NOPERM") && reply.text.find("permissions to run") != std::string::npos;
+}
+
+}  // namespace
+
 void Rights::ask(std::string_view key, Instant deadline) {
   static const Script& script = *new Script(scripts::missing_rights);
   const ComposedText own = companionKey(key, "rights");
@@ -15,8 +23,11 @@ void Rights::ask(std::string_view key, Instant deadline) {
   const ComposedText order = companionKey(key, "queue");
   const ComposedText waiters = companionKey(key, "waiters");
   const std::array<std::string_view, 5> keys = {own, key, counter, order, waiters};
+  const std::uint64_t server = server_;
   Request wire;
   script.addTo(wire, Script::By::text, keys, {});
+  // Whether EVALSHA is permitted: a claim without a fence does not need it, but its release does.
+  script.addTo(wire, Script::By::digest, keys, {});
   try {
     store_.execute(wire, deadline);
   } catch (const OutcomeUnknown& error) {
@@ -27,14 +38,16 @@ void Rights::ask(std::string_view key, Instant deadline) {
   if (reply.kind == ReplyKind::error && !isError(reply, "NOPERM")) return;
   std::string missing;
   if (reply.kind == ReplyKind::error) {
-    const bool mayRun = reply.text.find("permissions to run") == std::string::npos;
-    missing = mayRun ? "the key or those beside it" : "+eval";
+    missing = mayNotRun(reply) ? "+eval" : "the key or those beside it";
   } else if (reply.kind != ReplyKind::array) {
     store_.unexpected(wire);
   }
   for (const Reply& each : reply.items) missing.append(missing.empty() ? "" : " ").append(each.text);
-  complete_ = missing.empty();
-  if (missing.empty()) return;
+  if (mayNotRun(wire.reply(1))) missing.append(missing.empty() ? "" : " ").append("+evalsha");
+  if (missing.empty()) {
+    completeOn_ = server;
+    return;
+  }
   throw ConfigError(store_.name() + " does not permit " + missing + "; locks need " +
                     std::string(queuePermissions));
 }
