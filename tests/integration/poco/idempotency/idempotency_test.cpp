@@ -269,6 +269,7 @@ TEST_F(IdempotencyTest, OneClientDoesNotTakeTheRoomOfTheOthers) {
 TEST_F(IdempotencyTest, OneClientDoesNotFillTheStoreWithFacts) {
   poco::IdempotencyOptions given = options("POST /orders/*", "header X-User");
   given.maxStoredPerClient = 0;  // and 64 KiB for facts
+  given.routes.push_back({.name = "shop", .match = "POST /shops/*", .client = "header X-Shop"});
   AppServer server(once(given), counting());
   std::string requests;
   for (int i = 0; i < 300; ++i) {
@@ -280,6 +281,26 @@ TEST_F(IdempotencyTest, OneClientDoesNotFillTheStoreWithFacts) {
   EXPECT_NE(answers.find("HTTP/1.1 429"), answers.npos);
   EXPECT_EQ(runs, 65'536 / 300 + 1) << "what is refused is not carried out";
   EXPECT_EQ(server.post("/orders/", "1", "{}", {"-H", "X-User: ann"}).status, 201);
+  EXPECT_EQ(server.post("/shops/", "1", "{}", {"-H", "X-Shop: greedy"}).status, 201)
+      << "a shop of that name is another client";
+}
+
+TEST_F(IdempotencyTest, FactsTakeNoRoomOfWholeAnswers) {
+  poco::IdempotencyOptions given = options("POST /orders/*", "header X-User");
+  given.maxAnswer = 2000;
+  given.maxStored = 4000;
+  AppServer server(once(given), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+    ++runs;
+    reply(response, 201, std::string(std::stoul(request.get("X-Size")), 'b'));
+  });
+  const auto status = [&](const std::string& user, const std::string& key, const std::string& size) {
+    return server.post("/orders/", key, "{}", {"-H", "X-User: " + user, "-H", "X-Size: " + size}).status;
+  };
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(status("greedy", std::to_string(i), "2100"), 201);
+  EXPECT_EQ(status("greedy", "0", "2100"), 409) << "only the fact is kept";
+  EXPECT_EQ(status("ann", "k", "1500"), 201);
+  EXPECT_EQ(status("ann", "k", "1500"), 201) << "kept whole";
+  EXPECT_EQ(runs, 16);
 }
 
 TEST_F(IdempotencyTest, OnlyFinalAnswersAreKept) {

@@ -75,13 +75,14 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// only the fact is kept: a repetition is not carried out, but answered with 409.
   std::size_t maxAnswer = maxValueBytes;
 
-  /// How many bytes of answers this process may have in the store at a time. Of those that come beyond it
-  /// only the fact is kept, which counts as 300 bytes. After a restart the count begins anew.
+  /// How many bytes of whole answers this process may have in the store at a time. Of those that come beyond
+  /// it only the fact is kept. After a restart the count begins anew.
   std::size_t maxStored = std::size_t{16} << 20;
 
-  /// The same for each client, so that one of them does not use up all of it. A client has as many bytes
-  /// again, and 64 KiB at least, for facts; when they are used up, too, its new requests are refused with 429
-  /// until some have ended. Not where `client` is "all".
+  /// The same for each client, so that one of them does not use up all of it; facts count here, as 300 bytes
+  /// each. A client has as many bytes again, and 64 KiB at least, for facts; when they are used up, too, its
+  /// new requests are refused with 429 until some have ended. Routes with the same `client` share the count.
+  /// Not where `client` is "all".
   std::size_t maxStoredPerClient = std::size_t{4} << 20;
 
   /// Whether the same key on two hosts, as the requests name them, is two keys. Ports do not count.

@@ -1,6 +1,7 @@
 #include "http/idempotency/answer_store.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace lockkeeper::poco {
 
@@ -36,6 +37,14 @@ Instant deadlineOf(const IdempotencyOptions& options) {
   return saturatingAdd(nowOf(options), options.operationTimeout);
 }
 
+/// When something that is kept from now on counts no more: a little later than it ends, so that what ends at
+/// nearly the same time is counted together.
+Instant endOf(const IdempotencyRoute& route, Instant now) {
+  const auto step = std::max(std::chrono::nanoseconds(route.keepFor) / 64, std::chrono::nanoseconds{1});
+  const Instant end = saturatingAdd(now, route.keepFor + step);
+  return end - end.time_since_epoch() % step;
+}
+
 std::string valueKey(const IdempotencyOptions& options, const std::string& key) {
   return options.keyNamespace.empty() ? key : options.keyNamespace + ":" + key;
 }
@@ -61,21 +70,18 @@ void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute
                        const std::string& client, const std::string& key, const StoredAnswer& answer) {
   if (options.isFinal ? !options.isFinal(answer.status) : !isFinalStatus(answer.status)) return;
   std::string bytes = answer.encode();
-  std::size_t size = bytes.size();
   {
     const Instant now = nowOf(options);
     const std::lock_guard guard(mutex_);
     dropEnded(now);
-    if (!answer.whole || !fits(options, route, client, size)) {
+    // Both count also if the store should not take them.
+    if (answer.whole && fits(options, route, client, bytes.size())) {
+      count(endOf(route, now), client, {.ofAll = bytes.size(), .ofClient = bytes.size()});
+    } else {
       bytes =
           StoredAnswer{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false}.encode();
-      size = factBytes;
+      if (!route.client.isEverybody()) count(endOf(route, now), client, {.ofClient = factBytes});
     }
-    // Also if the store should not take it.
-    const auto counted = storedOfClients_.try_emplace(client).first;
-    endings_.push({saturatingAdd(now, route.keepFor), size, counted});
-    counted->second += size;
-    stored_ += size;
   }
   // What is not kept runs again when it is repeated. The first one that is kept stays.
   insist([&] { values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options)); });
@@ -109,12 +115,23 @@ std::size_t AnswerStore::storedOf(const std::string& client) const {
   return known == storedOfClients_.end() ? 0 : known->second;
 }
 
+void AnswerStore::count(Instant end, const std::string& client, Bytes bytes) {
+  std::size_t& storedOfClient = storedOfClients_[client];
+  Bytes& ending = endings_[{end, client}];
+  ending.ofAll += bytes.ofAll;
+  ending.ofClient += bytes.ofClient;
+  storedOfClient += bytes.ofClient;
+  stored_ += bytes.ofAll;
+}
+
 void AnswerStore::dropEnded(Instant now) {
-  for (; !endings_.empty() && endings_.top().at <= now; endings_.pop()) {
-    const Ending& ended = endings_.top();
-    stored_ -= ended.bytes;
-    ended.client->second -= ended.bytes;
-    if (ended.client->second == 0) storedOfClients_.erase(ended.client);
+  while (!endings_.empty() && endings_.begin()->first.first <= now) {
+    const auto ended = endings_.begin();
+    const auto client = storedOfClients_.find(ended->first.second);
+    client->second -= ended->second.ofClient;
+    if (client->second == 0) storedOfClients_.erase(client);
+    stored_ -= ended->second.ofAll;
+    endings_.erase(ended);
   }
 }
 

@@ -1,13 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <queue>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "http/idempotency/idempotency_route.h"
 #include "http/idempotency/stored_answer.h"
@@ -36,25 +34,22 @@ class AnswerStore {
   void forget(const IdempotencyOptions& options, const std::string& key);
 
  private:
-  using Sizes = std::map<std::string, std::size_t, std::less<>>;  // by client
-  /// When so many bytes end.
-  struct Ending {
-    Instant at;
-    std::size_t bytes;
-    Sizes::iterator client;
-    bool operator>(const Ending& other) const { return at > other.at; }
+  struct Bytes {
+    std::size_t ofAll = 0;
+    std::size_t ofClient = 0;
   };
 
   bool fits(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
             std::size_t bytes) const;
   std::size_t storedOf(const std::string& client) const;
+  void count(Instant end, const std::string& client, Bytes bytes);
   void dropEnded(Instant now);
 
   const std::shared_ptr<ValueStore> values_;
   std::mutex mutex_;
-  std::size_t stored_ = 0;                                                    // facts count, too
-  Sizes storedOfClients_;                                                     // those who have some
-  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings_;  // what stored_ is made of
+  std::size_t stored_ = 0;                                    // of whole answers
+  std::map<std::string, std::size_t> storedOfClients_;        // facts count, too; those who have some
+  std::map<std::pair<Instant, std::string>, Bytes> endings_;  // what ends then, by client
 };
 
 }  // namespace lockkeeper::poco

@@ -60,7 +60,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     if (!client) return serveNobody(*route, std::move(body), request, response);
     const std::string host = rules_->options().perHost ? hostOf(request) : "";
     serve({.route = *route,
-           .client = *client,
+           .client = route->client.text() + '\n' + *client,
            .key = "idempotency/" + route->name + "/" + digestOf(*client, host, *given.text),
            .fingerprint = fingerprintOf(request, body.bytes),
            .body = std::move(body),
@@ -71,7 +71,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
  private:
   struct Call {
     const IdempotencyRoute& route;
-    std::string client;
+    std::string client;  // with where it is read from: other routes may mean others by the same text
     std::string key;
     std::string fingerprint;
     Body body;
