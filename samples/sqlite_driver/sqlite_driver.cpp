@@ -129,8 +129,9 @@ class SqliteDriver final : public LockDriver, public Breakable {
   }
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown) override {
+    if (shown != nullptr && !shown->fence) return false;  // nothing tells it apart from a later holder
     const auto held = use(deadline);
-    const auto fence = static_cast<std::int64_t>(shown != nullptr ? shown->fence.value_or(0) : 0);
+    const auto fence = static_cast<std::int64_t>(shown != nullptr ? *shown->fence : 0);
     return change("token = NULL", "?4 IN (0, fence)", key, fence);
   }
 
