@@ -192,6 +192,7 @@ void LockConsole::Impl::sendPage(HTTPServerRequest& request, HTTPServerResponse&
 
 void LockConsole::Impl::sendData(const std::string& target, HTTPServerRequest& request,
                                  HTTPServerResponse& response) const {
+  response.setKeepAlive(false);  // Poco's thread would wait for the next request of a page that polls
   const std::string site =
       request.get("Sec-Fetch-Site", "none");  // browsers say it: others may not ask the store
   if (site != "none" && site != "same-origin") {

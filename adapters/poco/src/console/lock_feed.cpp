@@ -1,6 +1,7 @@
 #include "console/lock_feed.h"
 
 #include <algorithm>
+#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,7 +46,12 @@ bool sameWaiter(const SeenWaiter& one, const SeenWaiter& other) {
   return one.owner == other.owner && one.share == other.share && apart <= milliseconds{sameEnd};
 }
 
+/// Below 2^53 with the looks that are added: JavaScript holds a version as a number.
+std::uint64_t randomEpoch() { return std::uint64_t{std::random_device{}() & 0xfffffU} << 32; }
+
 }  // namespace
+
+LockFeed::LockFeed(Source source) : source_(std::move(source)), epoch_(randomEpoch()) {}
 
 std::string LockFeed::changesAfter(std::uint64_t seen) {
   {
@@ -106,8 +112,7 @@ void LockFeed::look() {
     throw;
   }
   if (recent_.size() > mostRecent) recent_.pop_front();
-  // No process begins with a version that another one on this machine has had.
-  version_ = version_ == 0 ? static_cast<std::uint64_t>(inMilliseconds(now)) : version_ + 1;
+  version_ = std::max(version_, epoch_) + 1;
   fault_ = std::move(fault);
   tookMs_ = std::chrono::duration_cast<milliseconds>(now - began).count();
 }
@@ -118,7 +123,7 @@ void LockFeed::forgetAll() noexcept {
   waiters_.clear();
   recent_.clear();
   migration_.reset();
-  ++version_;  // pages get everything again
+  version_ = std::max(version_, epoch_) + 1;  // pages get everything again
 }
 
 LockFeed::Found LockFeed::list() const {

@@ -43,7 +43,7 @@ class LockFeed {
     std::chrono::milliseconds interval;
   };
 
-  explicit LockFeed(Source source) : source_(std::move(source)) {}
+  explicit LockFeed(Source source);
 
   /// The present version and what has changed after the version `seen`, as a JSON object; everything if that
   /// is 0, or too long ago. Looks at the store first, unless somebody has done so less than `interval` ago,
@@ -86,6 +86,7 @@ class LockFeed {
   std::string queue(const std::string& key, const std::vector<SeenWaiter>& waiters) const;
 
   const Source source_;
+  const std::uint64_t epoch_;  // where versions begin: other processes may serve the same page
 
   std::mutex looking_;   // of whoever looks, and of the next two
   Instant nextLook_{};   // not earlier

@@ -17,6 +17,7 @@ using Poco::Net::HTTPServerRequest;
 using Poco::Net::HTTPServerResponse;
 
 void MetricsHandler::handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) {
+  boundSending(request);
   receive(request, response, [&](HTTPServerRequest& received) {
     if (onlyReads(received, response, "Metrics")) {
       answer(received, response, expositionType, metrics_->text());

@@ -2,11 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "app_server.h"
 #include "captured_log.h"
+#include "decorators.h"
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/driver/inspection.h"
 #include "lockkeeper/memory/memory_driver.h"
 #include "lockkeeper/poco/lock_console.h"
 #include "wait_until.h"
@@ -17,6 +25,9 @@ namespace {
 /// A server with a console, whose operators name themselves in the field X-Operator.
 class ConsoleServer {
  public:
+  explicit ConsoleServer(int threads = 32) : server_(wrap, replyNothing, threads) {}
+  const AppServer& server() const { return server_; }
+
   /// POSTs an order to break a lock which names none, from this address of the loopback.
   int breakLock(std::vector<std::string> fields = {}, const std::string& from = "127.0.0.1") const {
     for (std::size_t i = 0; i < fields.size(); i += 2)
@@ -44,7 +55,9 @@ class ConsoleServer {
     return poco::LockConsole(std::make_shared<MemoryDriver>(), std::move(options)).wrap(std::move(others));
   }
 
-  AppServer server_{wrap, [](HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); }};
+  static void replyNothing(HTTPServerRequest&, HTTPServerResponse& response) { reply(response, 200, ""); }
+
+  AppServer server_;
 };
 
 TEST(Console, WrongPasswordsCannotBeTriedFast) {
@@ -110,6 +123,43 @@ TEST(Console, TheLogHasAllThatOperatorsAskAndSomeOfWhatOthersAsk) {
   EXPECT_TRUE(behindProxy.starts_with(
       "ann at 127.0.0.1 (X-Forwarded-For: 198.51.100.7\\x1b, 192.0.2.7) asks to break a lock: "))
       << behindProxy;
+}
+
+TEST(Console, PagesThatPollKeepNoThreadOfTheServer) {
+  const ConsoleServer console(2);
+  std::vector<Poco::Net::StreamSocket> pages;
+  for (int i = 0; i < 2; ++i) {
+    pages.push_back(console.server().send("GET /locks/state?seen=0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"));
+    char first = 0;
+    ASSERT_EQ(pages.back().receiveBytes(&first, 1), 1);
+  }
+  EXPECT_EQ(console.server().ask("/", {"--max-time", "8"}).status, 200);
+}
+
+/// One lock, whose owner is longer than what a connection takes before its client reads.
+class LongStore final : public PlainDecorator, public Browsable {
+ public:
+  LongStore() : PlainDecorator(std::make_shared<MemoryDriver>()) {}
+
+  void list(std::string_view, const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+            Instant) override {
+    Holder holder;
+    holder.owner = std::string(std::size_t{16} << 20, 'a');
+    visit("key", holder);
+  }
+  void* findCapability(const std::type_info& type) noexcept override {
+    return type == typeid(Browsable) ? static_cast<Browsable*>(this) : nullptr;
+  }
+};
+
+TEST(Console, AClientThatReadsNothingKeepsNoThreadOfTheServer) {
+  const auto wrap = [](Factory others) {
+    return poco::LockConsole(std::make_shared<LongStore>(), {}).wrap(std::move(others));
+  };
+  const AppServer server(wrap, {}, 2, std::chrono::seconds{1});
+  const auto client = server.send("GET /locks/state?seen=0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  ASSERT_TRUE(waitUntil([&] { return client.available() > 0; }));
+  EXPECT_TRUE(waitUntil([&] { return server.connections() == 0; }));
 }
 
 }  // namespace

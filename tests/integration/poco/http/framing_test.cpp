@@ -247,6 +247,9 @@ std::vector<OwnHandler> allOwnHandlers() {
 
 TEST(Framing, NothingInABodyThatTheLibrarysOwnHandlersDoNotReadIsServed) {
   for (const auto& [target, wrap] : allOwnHandlers()) {
+    // The console closes the connections of what its page asks for again and again.
+    const bool staysOpen =
+        target != "/locks/state" && target != "/locks/health" && target != "/locks/activity";
     Journal journal;
     const AppServer server(wrap, journal.readingNothing());
     const std::string head = "GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
@@ -254,14 +257,14 @@ TEST(Framing, NothingInABodyThatTheLibrarysOwnHandlersDoNotReadIsServed) {
     for (const std::string& body : {"Content-Length: " + std::to_string(inner.size()) + "\r\n\r\n" + inner,
                                     "Transfer-Encoding: chunked\r\n\r\n20\r\n" + inner + "\r\n0\r\n\r\n"}) {
       const std::string answer = readToEnd(server.send(head + body + last));
-      EXPECT_EQ(answersIn(answer), 2U) << target << answer;
+      EXPECT_EQ(answersIn(answer), staysOpen ? 2U : 1U) << target << answer;
     }
     for (const std::string fields :
          {"Transfer-Encoding: xchunked\r\n", "Content-Length: 5\r\nContent-Length: 0\r\n"}) {
       const std::string answer = readToEnd(server.send(head + fields + "\r\n" + inner));
       EXPECT_EQ(answer.substr(0, 12), "HTTP/1.1 400") << target << answer;
     }
-    EXPECT_EQ(journal.lines(), (std::vector<std::string>{"/orders/9", "/orders/9"})) << target;
+    EXPECT_EQ(journal.lines(), std::vector<std::string>(staysOpen ? 2 : 0, "/orders/9")) << target;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -108,6 +109,17 @@ TEST(LockFeed, AsksTheStoreOnceForAllWhoAskInAnInterval) {
     EXPECT_NE(feed.changesAfter(other).find(R"("all":true)"), std::string::npos)
         << other << " is a version of another process";
   }
+}
+
+TEST(LockFeed, TheVersionsOfTwoProcessesAreFarApart) {
+  const auto firstVersion = [] {
+    LockFeed feed({.store = std::make_shared<CountedStore>(), .scope = {}, .interval = 1h});
+    return versionIn(feed.changesAfter(0));
+  };
+  const std::uint64_t one = firstVersion();
+  const std::uint64_t other = firstVersion();
+  EXPECT_GT(std::max(one, other) - std::min(one, other), 1'000'000'000U) << "looks";
+  EXPECT_LT(std::max(one, other), std::uint64_t{1} << 53) << "the page holds it as a number of JavaScript";
 }
 
 }  // namespace

@@ -204,17 +204,21 @@ function drawActivity() {
 async function lookAtActivity() {
   const key = opened?.key;
   try {
-    look = await wanted("activity" + (opened ? `?key=${encodeURIComponent(key)}` : ""));
+    look = await wanted("activity" + (opened ? `?key=${encodeURIComponent(key)}` : ""), 15000);
     $("views").className = "";
     if (opened?.key === key) drawActivity();
   } catch {
-    $("views").className = "bad";  // the header says what is wrong
+    $("views").className = "bad";
+    noAnswer();
   }
 }
 async function lookAtHealth() {
-  try { parts = await wanted("health"); } catch { parts = {parts: [["the server", 0]]}; }
+  try {
+    parts = await wanted("health", 15000);
+  } catch {
+    parts = {parts: [["the server", 0]]};
+    noAnswer();
+  }
 }
 
-setInterval(() => { if (!document.hidden) lookAtActivity(); }, 2000);
-setInterval(() => { if (!document.hidden) lookAtHealth(); }, 5000);
-lookAtHealth().then(lookAtActivity);
+watch(lookAtHealth, 5000).then(() => watch(lookAtActivity, 2000));

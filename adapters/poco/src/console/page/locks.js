@@ -153,19 +153,27 @@ function apply(change) {
     if (count) queues.set(key, {count, first: first.map(([owner, since, share]) => ({owner, since, share})), mean});
     else queues.delete(key);
   }
+  if (change.all && opened?.id) {  // the numbers may be those of another process
+    const same = [...locks.values()].find(({key, owner, fence}) => key === opened.key && owner === opened.owner && fence === opened.fence);
+    if (same) opened = same; else opened.id = -1;
+  }
   return change.all || change.gone?.length || change.rows?.length || (sort === "remaining" && change.ends?.length)
     || (sort === "waiting" && change.queues?.length);
 }
 
-const wanted = async path => {
-  const answer = await fetch(path);
+const wanted = async (path, longest) => {
+  const answer = await fetch(path, {signal: AbortSignal.timeout(longest)});
   if (!answer.ok) throw new Error(answer.statusText);
   return answer.json();
 };
+function noAnswer() {
+  $("health").className = "bad";
+  $("health").textContent = "not live: no answer from the server. Trying again …";
+}
 let version = 0;
 async function lookAtLocks() {
   try {
-    const state = await wanted(`state?seen=${version}`);
+    const state = await wanted(`state?seen=${version}`, 90000);
     if (!state.version) return;  // the store was not listed yet
     version = state.version;
     offset = state.now - performance.now();
@@ -174,14 +182,13 @@ async function lookAtLocks() {
     if (state.changes.map(apply).some(Boolean)) arrange();
     else tick();
   } catch {
-    $("health").className = "bad";
-    $("health").textContent = "not live: the server cannot be reached. Trying again …";
+    noAnswer();
   }
 }
 // One request after the other, however long each takes.
-async function watch() {
-  if (!document.hidden) await lookAtLocks();
-  setTimeout(watch, Number(meta("interval")));
+async function watch(look, pause) {
+  if (!document.hidden) await look();
+  setTimeout(watch, pause, look, pause);
 }
 
 // People who listen hear of a change at most every ten seconds.
@@ -213,7 +220,7 @@ $("close").addEventListener("click", () => $("details").close());
 $("details").addEventListener("close", () => { if (!$("details").open) opened = null; });
 $("form").addEventListener("submit", async event => {
   event.preventDefault();
-  if (!breaking || !opened?.id) return;
+  if (!breaking || !(opened?.id > 0)) return;
   const {id, key, owner, fence} = opened;
   const headers = {"Content-Type": "application/json", "X-Console-Token": meta("token")};
   if ($("password").value) headers.Authorization = `Bearer ${$("password").value}`;
@@ -250,4 +257,4 @@ $("filter").addEventListener("input", () => { $("scroll").scrollTop = 0; arrange
 $("scroll").addEventListener("scroll", draw, {passive: true});
 addEventListener("resize", draw);
 setInterval(tick, 1000);
-watch();
+watch(lookAtLocks, Number(meta("interval")));

@@ -27,6 +27,7 @@ class PathHandler final : public HTTPRequestHandler {
   explicit PathHandler(Serve serve) : serve_(std::move(serve)) {}
 
   void handleRequest(HTTPServerRequest& request, HTTPServerResponse& response) override {
+    boundSending(request);
     receive(request, response, [&](HTTPServerRequest& received) { serve_(received, response); });
   }
 
