@@ -24,8 +24,9 @@ bool leavesOldStore(std::string_view key, const MigrationState& state);
 
 /// Looks through the old store, a part with each heartbeat, for locks that the target takes away from it and
 /// whose holders are no members. So that a store that others live from is not kept busy, it lists at most 100
-/// pages of keys a second, and begins no page after 1,000 locks that it has read in that second; on Redis, a
-/// page is one SCAN with COUNT 500 and a script for each key that leaves the store. Not thread-safe.
+/// pages of keys with a heartbeat and 100 a second, and begins no page after 1,000 locks that it has read in
+/// that second; on Redis, a page is one SCAN with COUNT 500 and a script for each key that leaves the store.
+/// Not thread-safe.
 class OldStoreScan {
  public:
   /// `heartbeat` is how often goOn() is called.
@@ -53,8 +54,8 @@ class OldStoreScan {
 
   /// Goes on as far as the time since the last part allows, and returns the first `mostOutsiders` of these
   /// locks, those of one page; none when the store cannot list its locks. Has ended after the last page. If
-  /// there are `mostOutsiders`, the rest of that page was not looked at. Blocks until `deadline`
-  /// plus one I/O timeout at most. Throws as Browsable::listBusy().
+  /// there are `mostOutsiders`, the rest of that page was not looked at. Blocks until `deadline` plus one I/O
+  /// timeout at most. Throws as Browsable::listBusy().
   std::vector<OldLock> goOn(const MigrationState& state, Instant deadline);
 
  private:

@@ -57,9 +57,8 @@ struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::optional<std::string> rulesText;  ///< As it stands in the store.
   std::uint64_t rulesStamp = 0;          ///< SharedRecord::stamp.
   std::string watcher;  ///< The id of the member that watches for all, see docs/adr/0074; or empty.
-  std::uint64_t watcherStamp =
-      0;                          ///< SharedRecord::stamp; 0: nobody has watched, or left, a short while ago.
-  std::optional<ScanPlace> scan;  ///< Empty unless somebody has stopped in the middle a short while ago.
+  std::uint64_t watcherStamp = 0;  ///< SharedRecord::stamp; 0: there is no record of a watcher.
+  std::optional<ScanPlace> scan;   ///< Empty unless somebody has stopped in the middle a short while ago.
 
   /// Whether a member has this label, or one that has left so lately that its locks were seen as a member's.
   bool knows(std::string_view label) const;
