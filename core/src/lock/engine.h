@@ -142,11 +142,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const ForkGuard forkGuard_;
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;
-  Waitable* const waitable_;          // null when the driver cannot
-  Permits* const permits_;            // null when the driver has none
-  Batchable* const batchable_;        // null when the driver cannot
-  BatchReleasing* const releasing_;   // null when the driver cannot
-  const std::string store_;           // its name in events
+  Waitable* const waitable_;         // null when the driver cannot
+  Permits* const permits_;           // null when the driver has none
+  Batchable* const batchable_;       // null when the driver cannot
+  BatchReleasing* const releasing_;  // null when the driver cannot
+  const std::string store_;          // its name in events
   LocalQueue queue_;
   std::stop_source stop_;
   const std::shared_ptr<LeaseKeeper> keeper_;

@@ -104,11 +104,11 @@ TaskOutcome ExclusiveTask::work(Lock& lock, Instant began, const std::stop_token
 void ExclusiveTask::tell(TaskOutcome outcome, Instant began, std::string_view text) const {
   const Environment& environment = parts_->manager->environment();
   environment.tell({.kind = EventKind::taskEnded,
-                      .key = name(),
-                      .began = began,
-                      .ended = environment.clock->now(),
-                      .text = text,
-                      .task = outcome});
+                    .key = name(),
+                    .began = began,
+                    .ended = environment.clock->now(),
+                    .text = text,
+                    .task = outcome});
 }
 
 }  // namespace lockkeeper

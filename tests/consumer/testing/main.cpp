@@ -1,4 +1,5 @@
-// The sample of a driver, and the suite that it must pass. This file adds the words that the test of consumers waits for.
+// The sample of a driver, and the suite that it must pass. This file adds the words that the test of
+// consumers waits for.
 #include <gtest/gtest.h>
 
 #include <iostream>

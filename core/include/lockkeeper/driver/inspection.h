@@ -11,24 +11,20 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
  public:
   virtual ~Browsable() = default;
 
-  /// Calls `visit` once for each key that was held during the whole listing and starts with `prefix`; keys
-  /// that come or go meanwhile may be missing. Any order. `visit` returns false to end the listing.
-  virtual void list(std::string_view prefix,
-                    const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                    Instant deadline) = 0;
+  /// Gets a key and its holder; returns false to end the listing.
+  using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
-  /// Like list(), for a part of the `wanted` keys, which begins at `place`: empty, or what the call before
-  /// has returned. Returns where the next part begins; empty after the last one. May begin anew, when a place
-  /// is none any more, such as after a failover. Also visits keys that
-  /// acquire() would find busy although no client of this scheme holds them: locks of other clients, or data
-  /// that looks like one. Their owner is empty.
-  virtual std::string listBusy([[maybe_unused]] std::string_view place,
-                               const std::function<bool(std::string_view key)>& wanted,
-                               const std::function<bool(std::string_view key, const Holder& holder)>& visit,
+  /// Visits once each key with this prefix that is held all the while, in any order; others may be missing.
+  virtual void list(std::string_view prefix, const Visit& visit, Instant deadline) = 0;
+
+  /// Lists a part of the `wanted` keys from `place` on: empty, or what the call before has returned, which is
+  /// empty after the last part. A place that is none any more begins anew. Also visits keys that acquire()
+  /// would find busy although no client of this scheme holds them. Their owner is empty.
+  virtual std::string listBusy(std::string_view /*place*/,
+                               const std::function<bool(std::string_view)>& wanted, const Visit& visit,
                                Instant deadline) {
-    list(
-        "", [&](std::string_view key, const Holder& holder) { return !wanted(key) || visit(key, holder); },
-        deadline);
+    const Visit wantedOnly = [&](auto key, auto& each) { return !wanted(key) || visit(key, each); };
+    list("", wantedOnly, deadline);
     return {};
   }
 };
@@ -45,9 +41,8 @@ class LOCKKEEPER_CORE_EXPORT WaiterBrowsable {
  public:
   virtual ~WaiterBrowsable() = default;
 
-  /// For each of `keys`, in their order, those who wait in its queue, the next one to be served first.
-  /// Callers of one process are one waiter. The dead are left out as soon as the store can tell. Changes
-  /// nothing. Throws as LockDriver::holder(); ConfigError where the account may not see queues.
+  /// Of each of `keys`, in their order, those who wait in its queue, the next one first; callers of one
+  /// process are one. Changes nothing. Throws as holder(), and ConfigError if the account may see no queues.
   virtual std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) = 0;
   static constexpr std::size_t mostListed = 1000;  ///< Of one key.
 };
@@ -57,17 +52,15 @@ class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
-  /// Frees the key whoever holds it; false when it was free. With `shown`, which holder() has returned, only
-  /// while that same grant holds the key. The old holder finds out at its next renewal, or at once if the
-  /// driver has LossReporting; until then only a fenced resource refuses it.
+  /// Frees the key; false when it was free. With `shown`, which holder() has returned, only while that same
+  /// grant holds it. The old holder finds out at its next renewal, or at once with LossReporting.
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 
 /// The store counts permits: claims may have a share of a key (Claim::share). A key is granted to as many as
-/// fit; each has its own lease, and is not counted after its end, on the store's clock. acquire() and
-/// acquireWaiting() call throwLimitsDisagree() when the holders have named another limit. A store with a
-/// queue grants no share while others wait in it (but AcquireRequest::ahead), so that neither readers nor
-/// writers starve; those at its front that fit are granted together.
+/// fit, each with a lease of its own. A claim calls throwLimitsDisagree() when the holders have named another
+/// limit. A store with a queue grants no share while others wait in it (but AcquireRequest::ahead), so that
+/// nobody starves; those at its front that fit are granted together.
 class LOCKKEEPER_CORE_EXPORT Permits {
  public:
   virtual ~Permits() = default;

@@ -23,8 +23,8 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mutex.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
-#include "lockkeeper/testing/contract/manager_fixture.h"
 #include "lockkeeper/testing/contract/kinds/upgrade_tests.h"
+#include "lockkeeper/testing/contract/manager_fixture.h"
 
 #include <gtest/gtest.h>
 
