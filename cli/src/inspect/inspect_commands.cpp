@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "command_settings.h"
@@ -151,12 +152,12 @@ int showKey(const CommandLine& line) {
   const auto [full, driver] = openKey(line, key);
   const std::vector<Holder> holders = holdersOf(*driver, full, soon());
   auto* const queue = capability<WaiterBrowsable>(*driver);
-  const auto waiters =
-      queue != nullptr ? std::optional(queue->waiters(std::span(&full, 1), soon()).front()) : std::nullopt;
+  std::vector<Waiter> waiters;
+  if (queue != nullptr) waiters = std::move(queue->waiters(std::span(&full, 1), soon()).front());
   auto* const quorate = capability<Quorate>(*driver);
   if (line.has("json")) {
     Poco::JSON::Object object = answerOf(key, holders);
-    if (waiters) object.set("waiters", listOf(*waiters));
+    if (queue != nullptr) object.set("waiters", listOf(waiters));
     if (quorate != nullptr) object.set("nodes", nodesOf(quorate->views(full, soon())));
     printLine(object);
     return exitOk;
@@ -168,9 +169,9 @@ int showKey(const CommandLine& line) {
     for (const Holder& each : holders) rows.push_back(row(key, each));
     printLocks(std::move(rows));
   }
-  if (waiters && !waiters->empty()) {
+  if (!waiters.empty()) {
     std::cout << "\n";
-    printWaiters(*waiters);
+    printWaiters(waiters);
   }
   if (quorate != nullptr) {
     std::cout << "\n";
