@@ -21,7 +21,7 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
   /// empty after the last part. A place that is none any more begins anew. Also visits keys that acquire()
   /// would find busy although no client of this scheme holds them. Their owner is empty.
   virtual std::string listBusy(std::string_view /*place*/,
-                               const std::function<bool(std::string_view)>& wanted, const Visit& visit,
+                               const std::function<bool(std::string_view key)>& wanted, const Visit& visit,
                                Instant deadline) {
     const Visit wantedOnly = [&](auto key, auto& each) { return !wanted(key) || visit(key, each); };
     list("", wantedOnly, deadline);

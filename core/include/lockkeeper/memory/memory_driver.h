@@ -45,9 +45,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
   /// Also SharedRecords.
   void* findCapability(const std::type_info& type) noexcept override;
 
-  void list(std::string_view prefix,
-            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-            Instant deadline) override;
+  void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
   std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 

@@ -58,12 +58,9 @@ class LOCKKEEPER_ETCD_EXPORT EtcdDriver final : public LockDriver,
   std::string name() const override;
   void* findCapability(const std::type_info& type) noexcept override;
 
-  void list(std::string_view prefix,
-            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-            Instant deadline) override;
+  void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
   std::string listBusy(std::string_view place, const std::function<bool(std::string_view key)>& wanted,
-                       const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                       Instant deadline) override;
+                       const Visit& visit, Instant deadline) override;
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;

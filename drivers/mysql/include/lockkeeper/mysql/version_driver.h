@@ -68,9 +68,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   /// RateDriver is a RateTable of the same URI.
   void* findCapability(const std::type_info& type) noexcept override;
 
-  void list(std::string_view prefix,
-            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-            Instant deadline) override;
+  void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 

@@ -78,12 +78,9 @@ class LOCKKEEPER_REDIS_EXPORT LegacyRedisDriver final : public LockDriver,
   }
 
   /// Lists the locks of legacy clients and of ours, not foreign values.
-  void list(std::string_view prefix,
-            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-            Instant deadline) override;
+  void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
   std::string listBusy(std::string_view place, const std::function<bool(std::string_view key)>& wanted,
-                       const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                       Instant deadline) override;
+                       const Visit& visit, Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 

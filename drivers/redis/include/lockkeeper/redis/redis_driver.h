@@ -95,12 +95,9 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   /// Lists the locks of lockkeeper only: those of foreign clients look like any other string. Locks whose
   /// slot moves meanwhile may be missed, or make it StoreUnavailable.
-  void list(std::string_view prefix,
-            const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-            Instant deadline) override;
+  void list(std::string_view prefix, const Visit& visit, Instant deadline) override;
   std::string listBusy(std::string_view place, const std::function<bool(std::string_view key)>& wanted,
-                       const std::function<bool(std::string_view key, const Holder& holder)>& visit,
-                       Instant deadline) override;
+                       const Visit& visit, Instant deadline) override;
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
