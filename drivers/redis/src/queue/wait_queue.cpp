@@ -24,11 +24,6 @@ using std::chrono::milliseconds;
 // A cluster's node may refuse what needs several keys while their slot goes to another node.
 constexpr milliseconds onItsWayPause{100};
 
-const Script& queueScript() {
-  static const Script& script = *new Script(scripts::queue);
-  return script;
-}
-
 }  // namespace
 
 /// A lock with the keys of its queue and of its fences, in the name of one claim.
@@ -51,12 +46,12 @@ struct WaitQueue::Place {
     const std::array<std::string_view, 4> keys = {key, order, waiters, counter};
     std::array<std::string_view, 7> arguments = {operation, itsValue};
     std::ranges::copy(further, arguments.begin() + 2);
-    queueScript().addTo(request, by, keys, std::span(arguments).first(2 + further.size()));
+    Script::of<scripts::queue>().addTo(request, by, keys, std::span(arguments).first(2 + further.size()));
   }
 
   void addRelease(Request& request, Script::By by) const { addTo(request, by, releaseOperation(), value); }
   void addReleaseOfTheKeyAlone(Request& request, Script::By by) const {
-    queueScript().addTo(request, by, std::array{key}, std::array{releaseOperation(), value});
+    Script::of<scripts::queue>().addTo(request, by, std::array{key}, std::array{releaseOperation(), value});
   }
 
   const std::string_view key;

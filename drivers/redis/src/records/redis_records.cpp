@@ -18,21 +18,6 @@ constexpr std::size_t repliesPerRecord = 4;
 constexpr std::string_view recordPermissions =
     "+@connection +info +time +eval +evalsha +hget +hgetall +hset +hdel, on its keys";
 
-const Script& recordsScript() {
-  static const Script& script = *new Script(scripts::records);
-  return script;
-}
-
-const Script& writeScript() {
-  static const Script& script = *new Script(scripts::write_record);
-  return script;
-}
-
-const Script& replaceScript() {
-  static const Script& script = *new Script(scripts::replace_record);
-  return script;
-}
-
 // Runs a script on the table's key. Throws for an error that the server answers.
 void run(const Script& script, RedisStore& store, std::string_view key,
          std::span<const std::string_view> arguments, Request& wire, Instant deadline) {
@@ -77,11 +62,11 @@ std::vector<SharedRecord> RedisRecords::write(std::string_view table, std::strin
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     arguments.insert(arguments.end(), {wanted[i].name, stamps[i]});
   }
-  return ask(writeScript(), table, arguments, deadline);
+  return ask(Script::of<scripts::write_record>(), table, arguments, deadline);
 }
 
 std::vector<SharedRecord> RedisRecords::read(std::string_view table, Instant deadline) {
-  return ask(recordsScript(), table, {}, deadline);
+  return ask(Script::of<scripts::records>(), table, {}, deadline);
 }
 
 std::vector<SharedRecord> RedisRecords::ask(const Script& script, std::string_view table, Arguments arguments,
@@ -108,7 +93,7 @@ bool RedisRecords::replace(std::string_view table, std::string_view name,
   }
   return servers_.at(key, deadline, [&](RedisStore& store) {
     Request wire;
-    run(replaceScript(), store, key, arguments, wire, deadline);
+    run(Script::of<scripts::replace_record>(), store, key, arguments, wire, deadline);
     return store.flagOf(wire);
   });
 }

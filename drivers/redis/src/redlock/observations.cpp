@@ -18,11 +18,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const Script& observeScript() {
-  static const Script& script = *new Script(scripts::observe_run);
-  return script;
-}
-
 // One start of this machine, on whose boot clock all its processes agree, unless they are in different time
 // namespaces. Empty when the system does not tell.
 std::string thisMachine() {
@@ -66,7 +61,8 @@ void Observations::exchange(std::size_t quorum, std::chrono::nanoseconds patienc
   const std::vector<std::string_view> arguments(words.begin(), words.end());
   const std::string key = std::string(reservedMark) + "run";
   Request request(nodes_.size());
-  observeScript().addTo(request, Script::By::text, std::array<std::string_view, 1>{key}, arguments);
+  Script::of<scripts::observe_run>().addTo(request, Script::By::text, std::array<std::string_view, 1>{key},
+                                           arguments);
   nodes_.ask(request, rules, deadline);
   for (const Voters::Start& each : starts) {
     const Answer& answer = request.answers()[each.node];

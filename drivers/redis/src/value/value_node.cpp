@@ -25,16 +25,6 @@ constexpr milliseconds longestWait{60'000};
 // How often to look where messages would not be heard.
 constexpr milliseconds lookPause{250};
 
-const Script& awaitScript() {
-  static const Script& script = *new Script(scripts::await_value);
-  return script;
-}
-
-const Script& announceScript() {
-  static const Script& script = *new Script(scripts::announce_value);
-  return script;
-}
-
 }  // namespace
 
 /// The value and the set of those who wait for it.
@@ -117,7 +107,7 @@ void ValueNode::announce(std::string_view key, std::string_view value, milliseco
   const std::string length = std::to_string(ttl.count());
   Request request;
   const std::array<std::string_view, 2> arguments = {value, length};
-  if (!run(announceScript(), request, Keys(key), arguments, deadline)) {
+  if (!run(Script::of<scripts::announce_value>(), request, Keys(key), arguments, deadline)) {
     return put(key, value, ttl, deadline);
   }
   if (!doneBy(request)) unexpected(request);
@@ -137,7 +127,7 @@ std::optional<std::string> ValueNode::await(std::string_view key, Instant until,
       const std::string number = std::to_string(address.number);
       const std::string length = std::to_string(left.count());
       const std::array<std::string_view, 3> arguments = {address.channel, number, length};
-      told = run(awaitScript(), request, keys, arguments, oneTimeout());
+      told = run(Script::of<scripts::await_value>(), request, keys, arguments, oneTimeout());
       auto value = told ? valueIn(request) : std::nullopt;
       if (value) return value;
     }

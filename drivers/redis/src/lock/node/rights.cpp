@@ -17,7 +17,7 @@ bool mayNotRun(const Reply& reply) {
 }  // namespace
 
 void Rights::ask(std::string_view key, Instant deadline) {
-  static const Script& script = *new Script(scripts::missing_rights);
+  const Script& script = Script::of<scripts::missing_rights>();
   const ComposedText own = companionKey(key, "rights");
   const ComposedText counter = companionKey(key, "fence");
   const ComposedText order = companionKey(key, "queue");

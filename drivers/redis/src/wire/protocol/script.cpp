@@ -8,17 +8,6 @@
 
 namespace lockkeeper::redis {
 
-namespace {
-
-// When it is used first, and for ever.
-template <const std::string_view& text>
-const Script& made() {
-  static const Script& script = *new Script(text);
-  return script;
-}
-
-}  // namespace
-
 std::string sha1(std::string_view text) {
   Poco::SHA1Engine engine;
   engine.update(text.data(), text.size());
@@ -27,18 +16,18 @@ std::string sha1(std::string_view text) {
 
 Script::Script(std::string_view text) : text_(text), digest_(sha1(text)) {}
 
-const Script& Script::acquire() { return made<scripts::acquire>(); }
-const Script& Script::acquirePermits() { return made<scripts::acquire_permits>(); }
-const Script& Script::renewPermits() { return made<scripts::renew_permits>(); }
-const Script& Script::shareHolders() { return made<scripts::share_holders>(); }
-const Script& Script::waiters() { return made<scripts::waiters>(); }
-const Script& Script::renew() { return made<scripts::renew>(); }
-const Script& Script::release() { return made<scripts::release>(); }
-const Script& Script::holder() { return made<scripts::holder>(); }
-const Script& Script::breakLock() { return made<scripts::break_lock>(); }
-const Script& Script::rateTake() { return made<scripts::rate_take>(); }
-const Script& Script::rateRefund() { return made<scripts::rate_refund>(); }
-const Script& Script::legacy() { return made<scripts::legacy>(); }
+const Script& Script::acquire() { return of<scripts::acquire>(); }
+const Script& Script::acquirePermits() { return of<scripts::acquire_permits>(); }
+const Script& Script::renewPermits() { return of<scripts::renew_permits>(); }
+const Script& Script::shareHolders() { return of<scripts::share_holders>(); }
+const Script& Script::waiters() { return of<scripts::waiters>(); }
+const Script& Script::renew() { return of<scripts::renew>(); }
+const Script& Script::release() { return of<scripts::release>(); }
+const Script& Script::holder() { return of<scripts::holder>(); }
+const Script& Script::breakLock() { return of<scripts::break_lock>(); }
+const Script& Script::rateTake() { return of<scripts::rate_take>(); }
+const Script& Script::rateRefund() { return of<scripts::rate_refund>(); }
+const Script& Script::legacy() { return of<scripts::legacy>(); }
 
 const Script& Script::acquireInOrder() {
   static const std::string& text =

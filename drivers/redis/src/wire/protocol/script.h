@@ -11,10 +11,17 @@ namespace lockkeeper::redis {
 /// In hexadecimal, as EVALSHA and redis.sha1hex have it.
 std::string sha1(std::string_view text);
 
-/// A script that runs on the server in one step. The constants are the files in scripts/.
+/// A script that runs on the server in one step. Those that several rooms use have names here.
 class Script {
  public:
   explicit Script(std::string_view text);
+
+  /// The script of that constant of scripts.h, made when it is used first, and for ever.
+  template <const std::string_view& text>
+  static const Script& of() {
+    static const Script& script = *new Script(text);
+    return script;
+  }
 
   static const Script& acquire();
   static const Script& acquirePermits();
