@@ -145,16 +145,16 @@ AcquireResult VersionDriver::Impl::acquireIfFree(AcquireRequest request, Session
   const Instant now = clock().now();
   request.deadline = now + std::min(opener_.options().ioTimeout, longestClaim);
   request.resend = false;
+  const auto state = [&](Tables& tables) { return tables.locks.stateOf(request.claim.key); };
   // Only by a session that is free: the own turn may come while one is waited for.
-  const auto ask = [&](Tables& tables) -> AcquireResult {
-    const auto state = [&] { return tables.locks.stateOf(request.claim.key); };
-    const std::string before = state();
-    if (!before.starts_with('/')) return Busy{};
-    if (waiting.session().await(clock().now() + 2 * longestPause, wakeUp.file())) return Busy{};
-    if (state() != before) return Busy{};
+  const std::string before = onTables(request.deadline, state, now);
+  if (!before.starts_with('/')) return Busy{};
+  if (waiting.session().await(clock().now() + 2 * longestPause, wakeUp.file())) return Busy{};
+  const auto claim = [&](Tables& tables) -> AcquireResult {
+    if (state(tables) != before) return Busy{};
     return acquire(tables, request, LockTexts::Standing::newcomer);
   };
-  return onTables(request.deadline, ask, now);
+  return onTables(request.deadline, claim, clock().now());
 }
 
 }  // namespace lockkeeper::mysql
