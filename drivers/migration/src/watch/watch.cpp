@@ -20,9 +20,9 @@ Watch::Watch(StateStore& stateStore, std::shared_ptr<LockDriver> oldStore, const
 
 bool Watch::beat(const MigrationState& heard, const std::vector<OldLock>& seen, Instant deadline) {
   const Instant now = clock_->now();
-  if (now >= lastBeat_ + options_.lease) inTouchSince_ = now;
-  lastBeat_ = now;
-  if (!mayWatch(heard, now)) {
+  const Instant before = std::exchange(lastBeat_, now);
+  if (now >= before + options_.lease) inTouchSince_ = now;
+  if (!mayWatch(heard, now, before == Instant::min())) {
     if (std::exchange(watching_, false)) stop();
     report(heard, seen, deadline);
     return false;
@@ -53,8 +53,8 @@ void Watch::noteFailure(std::optional<Instant>& since) {
 // Processes that end soon should not watch, because whoever comes next begins anew. So if nobody does, those
 // that have been here for long come first. A process that has just started may be the only one, unless the
 // watcher has left a moment ago. A watcher is silent by our own clock: that of the store may be set back.
-bool Watch::mayWatch(const MigrationState& heard, Instant now) {
-  const bool first = !std::exchange(begun_, true) && heard.watcherStamp == 0;
+bool Watch::mayWatch(const MigrationState& heard, Instant now, bool isFirstBeat) {
+  const bool first = isFirstBeat && heard.watcherStamp == 0;
   if (std::exchange(watcherStamp_, heard.watcherStamp) != heard.watcherStamp) watcherHeardAt_ = now;
   if (!heard.watcher.empty() && heard.watcher != id_ && now < watcherHeardAt_ + options_.lease) {
     nobodySince_.reset();

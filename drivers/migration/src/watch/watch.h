@@ -35,7 +35,7 @@ class Watch {
   void leave(Instant deadline);
 
  private:
-  bool mayWatch(const MigrationState& heard, Instant now);
+  bool mayWatch(const MigrationState& heard, Instant now, bool isFirstBeat);
   void noteFailure(std::optional<Instant>& since);
   void stop();
   MigrationState readAll(Instant deadline);
@@ -54,7 +54,6 @@ class Watch {
   OldStoreScan scan_;
   Observation observation_;
   bool watching_ = false;
-  bool begun_ = false;
   Instant lastBeat_ = Instant::min();
   Instant inTouchSince_ = Instant::min();
   std::uint64_t watcherStamp_ = 0;
