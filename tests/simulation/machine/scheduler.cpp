@@ -95,7 +95,7 @@ void Scheduler::run(const std::function<void()>& body) {
 }
 
 void Scheduler::at(Time time, std::function<void()> event) {
-  events_.push({time, ++events, std::make_shared<std::function<void()>>(std::move(event))});
+  events_.push({time, ++eventsMade_, std::make_shared<std::function<void()>>(std::move(event))});
 }
 
 std::uint64_t Scheduler::upTo(std::uint64_t bound) {

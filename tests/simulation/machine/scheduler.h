@@ -123,7 +123,7 @@ class Scheduler {
   Thread* running_ = nullptr;
   Thread* uninterrupted_ = nullptr;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::uint64_t events = 0;
+  std::uint64_t eventsMade_ = 0;
   std::uint64_t hash_ = 14695981039346656037U;
   std::uint64_t switches_ = 0;
 };

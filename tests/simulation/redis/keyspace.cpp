@@ -1,6 +1,9 @@
 #include "simulation/redis/keyspace.h"
 
+#include <Poco/String.h>
+
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -16,12 +19,6 @@ const RedisReply syntaxError = RedisReply::error("ERR syntax error");
 
 // Thrown by get() and make(), caught by execute().
 struct WrongType {};
-
-bool sameWord(const std::string& given, const char* word) {
-  const std::string_view wanted = word;
-  return std::equal(given.begin(), given.end(), wanted.begin(), wanted.end(),
-                    [](char a, char b) { return std::toupper(static_cast<unsigned char>(a)) == b; });
-}
 
 std::optional<double> redisFloat(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0) return std::nullopt;
@@ -132,9 +129,7 @@ std::optional<RedisReply> Keyspace::execute(const Words& words) {
   if (found == commands().end()) return std::nullopt;
   const Command& command = found->second;
   if (words.size() < command.fewest || words.size() > command.most) {
-    std::string name = words[0];
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return RedisReply::error("ERR wrong number of arguments for '" + name + "' command");
+    return RedisReply::error("ERR wrong number of arguments for '" + Poco::toLower(words[0]) + "' command");
   }
   try {
     return (this->*command.call)(words);
@@ -194,11 +189,11 @@ RedisReply Keyspace::set(const Words& words) {
   bool keepsTtl = false;
   std::optional<std::int64_t> length;
   for (std::size_t i = 3; i < words.size(); ++i) {
-    if (sameWord(words[i], "NX")) {
+    if (Poco::icompare(words[i], "NX") == 0) {
       absent = true;
-    } else if (sameWord(words[i], "KEEPTTL")) {
+    } else if (Poco::icompare(words[i], "KEEPTTL") == 0) {
       keepsTtl = true;
-    } else if (sameWord(words[i], "PX") && i + 1 < words.size()) {
+    } else if (Poco::icompare(words[i], "PX") == 0 && i + 1 < words.size()) {
       length = redisInteger(words[++i]);
       if (!length) return notAnInteger;
       if (*length <= 0) return RedisReply::error("ERR invalid expire time in 'set' command");
@@ -281,7 +276,7 @@ RedisReply Keyspace::type(const Words& words) {
 RedisReply Keyspace::scan(const Words& words) {
   std::string pattern = "*";
   for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
-    if (sameWord(words[i], "MATCH")) pattern = words[i + 1];
+    if (Poco::icompare(words[i], "MATCH") == 0) pattern = words[i + 1];
   }
   std::vector<RedisReply> found;
   for (const std::string& name : names()) {
@@ -415,7 +410,7 @@ RedisReply Keyspace::zscore(const Words& words) {
 
 RedisReply Keyspace::zrange(const Words& words) {
   const bool withScores = words.size() == 5;
-  if (withScores && !sameWord(words[4], "WITHSCORES")) return syntaxError;
+  if (withScores && Poco::icompare(words[4], "WITHSCORES") != 0) return syntaxError;
   const auto first = redisInteger(words[2]);
   const auto last = redisInteger(words[3]);
   if (!first || !last) return notAnInteger;

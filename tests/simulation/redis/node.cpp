@@ -1,18 +1,11 @@
 #include "simulation/redis/node.h"
 
-#include <algorithm>
-#include <cctype>
-#include <cstdio>
+#include <Poco/String.h>
+
 #include <utility>
 
 namespace lockkeeper::simulation {
 namespace {
-
-std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
 
 /// Takes the first whole command out of `bytes`; false when there is none yet.
 bool takeCommand(std::string& bytes, Words& words) {
@@ -65,7 +58,7 @@ class RedisNode::Client final : public Session {
 
  private:
   std::string answer(const Words& words) {
-    const std::string name = upper(words[0]);
+    const std::string name = Poco::toUpper(words[0]);
     const bool adds = name == "SUBSCRIBE" || name == "SSUBSCRIBE";
     if (!adds && name != "UNSUBSCRIBE" && name != "SUNSUBSCRIBE") {
       if (name == "PING" && listening_ > 0) {
@@ -81,9 +74,7 @@ class RedisNode::Client final : public Session {
       } else {
         listening_ -= static_cast<std::int64_t>(listeners.erase(this));
       }
-      std::string kind = words[0];
-      std::transform(kind.begin(), kind.end(), kind.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      const std::string kind = Poco::toLower(words[0]);
       replies +=
           RedisReply::array({RedisReply::bulk(kind), RedisReply::bulk(words[i]), RedisReply::of(listening_)})
               .encoded();
@@ -136,7 +127,7 @@ std::string RedisNode::info() const {
 
 RedisReply RedisNode::execute(Client& /*client*/, const Words& words) {
   Words named = words;
-  named[0] = upper(named[0]);
+  named[0] = Poco::toUpper(named[0]);
   if (named[0] == "EVAL" || named[0] == "EVALSHA") return executeScript(named, named[0] == "EVALSHA");
   if (named[0] == "CLIENT" || named[0] == "SELECT" || named[0] == "AUTH") return RedisReply::ok();
   if (named[0] == "CONFIG")
