@@ -1,4 +1,4 @@
-// Rate limits on MariaDB, beside a bare loop of the client library that sends a bucket as one statement, on
+// Rate limits on MariaDB, beside a bare loop of the client library that sends the driver's own statement, on
 // the same server in the same run.
 
 #include <benchmark/benchmark.h>
@@ -12,7 +12,6 @@
 #include "lockkeeper/store_registry.h"
 #include "ratio_report.h"
 #include "raw_session.h"
-#include "session/statements/sql_text.h"
 
 namespace lockkeeper {
 namespace {
@@ -48,20 +47,8 @@ void bareStatement(benchmark::State& state) {
   (void)limiter().peek("user:0", generous);  // makes the table
   bench::RawSession session(server().port(), database());
   session.ask(mysql::pinScript(mysql::rates::sessionRules));
-  const std::string key = "'bare:" + keyOf(state) + "'";
-  const std::string now = mysql::microsecondsNow;
-  // A bucket as one statement can decide it, with the numbers of every other one.
-  const std::string from =
-      "GREATEST((state DIV 10000000000)*1.0+LEAST((state % 10000000000),1.0)," + now + "*1.0)";
-  const std::string fits = from + "+1.0<=" + now + "*1.0+1000000000.0";
-  const std::string statement = "INSERT INTO lockkeeper_rates(family,id,state,kept_for) VALUES(0," + key +
-                                ",(" + now + "+1)*10000000000.0,1+0*LAST_INSERT_ID(" + now +
-                                ")) ON DUPLICATE KEY UPDATE kept_for=IF(" + fits + ",1,kept_for),state=IF(" +
-                                fits + ",((" + from + "+1.0) DIV 1.0)*10000000000.0+(" + from +
-                                "+1.0) % 1.0,state);SELECT ROW_COUNT()>0,LAST_INSERT_ID(),state DIV "
-                                "10000000000,state % 10000000000 FROM "
-                                "lockkeeper_rates WHERE family=0 AND id=" +
-                                key + ";COMMIT";
+  const std::string key = "bare:" + keyOf(state);
+  const std::string statement = mysql::rates::charge({.key = key, .law = &generous.law()});
   for (auto _ : state) {
     if (session.ask(statement) != "1") state.SkipWithError("the statement did not grant");
   }

@@ -153,7 +153,7 @@ TEST_P(PlannedSwitch, AChargeThatIsGivenUpEndsNothingOnTheOtherServer) {
   keeping << "SELECT id FROM information_schema.processlist WHERE user = 'clerk' AND db = '" + database + "'",
       into(number), Poco::Data::Keywords::now;
   keeping.begin();
-  keeping << "UPDATE lockkeeper_rates SET kept_for = 0", Poco::Data::Keywords::now;
+  keeping << "UPDATE lockkeeper_rates SET granted = 0", Poco::Data::Keywords::now;
 
   mysql::SessionOpener opener(mysql::ServerOptions::fromUri(StoreUri::parse(next.uri(same))), {}, {});
   std::unique_ptr<mysql::ServerSession> namesake;

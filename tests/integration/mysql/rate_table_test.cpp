@@ -175,7 +175,7 @@ TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   take("b");
   Poco::Data::Session other = store.session();
   other.begin();
-  execute(other, "UPDATE lockkeeper_rates SET kept_for=0 WHERE family=0 AND id='b'");
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='b'");
   std::string rows;
   for (int row = 0; row < 100; ++row) rows += (row == 0 ? "(9,'" : ",(9,'") + std::to_string(row) + "')";
   execute(other, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
@@ -190,7 +190,7 @@ TEST_P(RateTableTest, ADeadlockIsNotSeen) {
   // Not information_schema.innodb_trx: while it is read often it shows what was found by the first look.
   EXPECT_TRUE(waitUntil([&] { return store.status("Innodb_row_lock_current_waits") == 1; }));
   const std::int64_t before = deadlocks();
-  execute(other, "UPDATE lockkeeper_rates SET kept_for=0 WHERE family=0 AND id='a'");
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='a'");
   EXPECT_EQ(deadlocks(), before + 1);
   other.commit();
   taker.join();
@@ -201,7 +201,7 @@ class KeptRow {
  public:
   explicit KeptRow(const VersionStore& store) : session_(store.session()) {
     session_.begin();
-    session_ << "UPDATE lockkeeper_rates SET kept_for=kept_for+1 WHERE family=0 AND id LIKE 'hot%'",
+    session_ << "UPDATE lockkeeper_rates SET granted=granted+1 WHERE family=0 AND id LIKE 'hot%'",
         Poco::Data::Keywords::now;
   }
   ~KeptRow() { session_.rollback(); }
@@ -339,7 +339,7 @@ TEST_P(RateTableTest, AHotRowIsAnOutageOfItsKeyAlone) {
   const std::string row = store.ask("SELECT id FROM lockkeeper_rates WHERE id LIKE '%hot'");
   Poco::Data::Session other = store.session();
   other.begin();
-  execute(other, "UPDATE lockkeeper_rates SET kept_for=0 WHERE family=0 AND id='" + row + "'");
+  execute(other, "UPDATE lockkeeper_rates SET granted=0 WHERE family=0 AND id='" + row + "'");
   EXPECT_EQ(limiter.take("hot", policy).outage, ErrorCode::lockTimeout);
   EXPECT_FALSE(limiter.take("cold", policy).outage) << "the store is asked";
   other.rollback();

@@ -37,6 +37,10 @@ std::string checkTable();
 /// Reads the table, and answers nothing.
 std::string readTable();
 
+/// One batch, one round trip: decides on a bucket or a window of the calendar as admit() does, on the
+/// server's clock, and commits. Answers granted, the server's time, and the two numbers of the state.
+std::string charge(const RateCharge& charge);
+
 /// Answers, for each row that there is: the server's time, family, id, the two numbers of its state, and its
 /// log. One row at least: of names that are not there, with NULLs.
 std::string readRows(std::span<const RowName> rows);

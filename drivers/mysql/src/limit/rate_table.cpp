@@ -82,7 +82,8 @@ class RateTable::Impl {
   /// store is well.
   template <class Transaction>
   auto onRows(std::vector<RowName> rows, Transaction transaction, Instant deadline);
-  void charge(std::span<RateCharge> charges, std::span<const RowName> names, Instant deadline);
+  void chargeOne(RateCharge& charge, Instant deadline);
+  void chargeAll(std::span<RateCharge> charges, std::span<const RowName> names, Instant deadline);
   void peek(std::span<RateCharge> charges, Instant deadline);
   bool refund(const RateRefund& refund, const RowName& name, Instant deadline);
   void reset(const RowName& name, Instant deadline);
@@ -181,8 +182,20 @@ Row RateTable::Impl::rowIn(const Reply& reply, const RowName& name) {
   return row;
 }
 
-void RateTable::Impl::charge(std::span<RateCharge> charges, std::span<const RowName> names,
-                             Instant deadline) {
+void RateTable::Impl::chargeOne(RateCharge& charge, Instant deadline) {
+  Use use = session(deadline);
+  const Reply& reply = ask(use, rates::charge(charge), deadline);
+  if (reply.rows.empty()) throw ProtocolError(opener_.display() + ": the server answered no row");
+  use.keep();
+  const Reply::Row& answer = reply.rows.front();
+  const Row row{
+      .state = {numberIn(answer.at(2)), numberIn(answer.at(3))}, .log = {}, .now = numberIn(answer.at(1))};
+  if (!row.isLimit()) refuseForeignRow();
+  charge.outcome = outcomeOf(charge, {.state = row.state, .now = row.now, .granted = numberIn(answer.at(0))});
+}
+
+void RateTable::Impl::chargeAll(std::span<RateCharge> charges, std::span<const RowName> names,
+                                Instant deadline) {
   Use use = session(deadline);
   const Reply& reply = ask(use, rates::hold(names, idleUntil(deadline)), deadline);
   std::vector<Row> rows;
@@ -254,8 +267,13 @@ RateTable::~RateTable() {
 void RateTable::take(std::span<RateCharge> charges, Instant deadline) {
   impl_->forkGuard.check();
   if (charges.size() == 1 && charges.front().cost == 0) return impl_->peek(charges, deadline);
+  const bool inOneStatement = charges.size() == 1 && charges.front().law->kind != RateKind::slidingWindow;
   impl_->onRows(
-      rowsOf(charges), [&](std::span<const RowName> rows) { impl_->charge(charges, rows, deadline); },
+      rowsOf(charges),
+      [&](std::span<const RowName> rows) {
+        inOneStatement ? impl_->chargeOne(charges.front(), deadline)
+                       : impl_->chargeAll(charges, rows, deadline);
+      },
       deadline);
   impl_->clearAfter(charges.size(), deadline);
 }

@@ -9,10 +9,11 @@
 
 namespace lockkeeper::mysql {
 
-/// Rate limits as rows of the table lockkeeper_rates (schema/rates.sql) on MariaDB or MySQL, decided on the
-/// server's clock. The charges of one call are one transaction of two round trips, which locks their rows in
-/// a fixed order. A refusal changes no limit. A key whose row others keep until the deadline is a
-/// LockTimeout: the other keys go on.
+/// Rate limits as rows of the table lockkeeper_rates (schema/rates.sql) on MariaDB or MySQL, decided by the
+/// server on its own clock. A charge of one bucket or calendar window is one batch of statements in one round
+/// trip; several charges, and sliding windows, are one transaction of two round trips that takes the rows in
+/// a fixed order. A refusal writes nothing. A key whose row others keep until the deadline is a LockTimeout:
+/// the other keys go on.
 ///
 /// It has sessions of its own, at most 8, opened when needed, and one more that ends what has no answer in
 /// time, so that the server waits for no row on behalf of a caller who has left. Of the URI's parameters it
