@@ -59,12 +59,19 @@ Instant SharedPoll::sleep(Lock& lock, Waiter& self, Instant until) {
   std::condition_variable& waker = wakers_.take();
   self.waker_ = &waker;
   sleeping_.push_back(&self);
+  // Also when the clock throws: nobody may count on one that has left.
+  const struct Seat {
+    SharedPoll& all;
+    Waiter& self;
+
+    ~Seat() {
+      std::erase(all.sleeping_, &self);
+      all.wakers_.recycle(*std::exchange(self.waker_, nullptr));
+    }
+  } seat{*this, self};
   // The wait itself lets go of the mutex.
   for (; dueCount_ > 0; --dueCount_) due_[dueCount_ - 1]->notify_one();
   clock_.wait(lock.lock_, waker, until);
-  std::erase(sleeping_, &self);
-  self.waker_ = nullptr;
-  wakers_.recycle(waker);
   return clock_.now();
 }
 

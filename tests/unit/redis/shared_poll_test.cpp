@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -214,6 +216,33 @@ TEST(SharedPoll, AnInterruptIsSeenByTheNextPollOnce) {
   poll.wait(
       lock, self, clock.now() + 1h, [] { return false; }, pollOnce);
   EXPECT_EQ(polls, 2);
+}
+
+class ClockThatFails final : public Clock {
+ public:
+  Instant now() const noexcept override { return systemClock()->now(); }
+  void wait(std::unique_lock<std::mutex>&, std::condition_variable&, Instant) override {
+    throw std::runtime_error("no memory");
+  }
+};
+
+TEST(SharedPoll, WhoseSleepFailsIsNotChosenToPollNext) {
+  ClockThatFails clock;
+  SharedPoll poll(clock);
+  SharedPoll::Lock lock(poll);
+  SharedPoll::Waiter polls;
+  const auto never = [] { return false; };
+  const auto pollOnce = [&] {
+    const auto sleeps = std::make_unique<SharedPoll::Waiter>();
+    const auto pollsToo = [] {
+      ADD_FAILURE() << "somebody polls already";
+      return Instant::max();
+    };
+    EXPECT_THROW(poll.wait(lock, *sleeps, Instant::max(), never, pollsToo), std::runtime_error);
+    return Instant::max();
+  };
+  poll.wait(lock, polls, Instant::max(), never, pollOnce);
+  EXPECT_FALSE(poll.polling());
 }
 
 }  // namespace

@@ -98,6 +98,9 @@ std::vector<LockTable::Answer> LockTable::claimInOrder(std::span<const AcquireRe
   const std::string from = " FROM " + texts_.table + " WHERE " + isOneOf("lock_key", requests, keyOf);
   const std::string none = std::string(microsecondsNow) + ",'','',UTC_TIMESTAMP(6)";
   const std::string granted = "COALESCE(lock_key < @lk_busy, TRUE)";
+  // Not what holds the row by now: if the server's clock has gone back since the first busy key was looked
+  // for, a lease that had ended goes on, and its fence must not be given again.
+  const std::string ours = "(" + std::string(isHeld) + " AND token = VALUES(token))";
   const Reply& reply = transact(
       insert + rowsOf(requests, [&](const AcquireRequest&) { return none; }) + "lock_key = lock_key;" +
           "SELECT MIN(lock_key) INTO @lk_busy" + from + " AND (" + isHeld + " AND NOT " +
@@ -109,8 +112,8 @@ std::vector<LockTable::Answer> LockTable::claimInOrder(std::span<const AcquireRe
                           ",UTC_TIMESTAMP(6) + INTERVAL " + inMicroseconds(each.ttl) + " MICROSECOND";
                  }) +
           // From left to right, as in the claim of one key.
-          "version = version + (" + granted + " AND NOT (" + isHeld + ")), " +                //
-          "expires_at = IF(" + granted + ", IF(" + isHeld +                                   //
+          "version = version + (" + granted + " AND NOT " + ours + "), " +                    //
+          "expires_at = IF(" + granted + ", IF(" + ours +                                     //
           ", GREATEST(expires_at, VALUES(expires_at)), VALUES(expires_at)), expires_at), " +  //
           "token = IF(" + granted + ", VALUES(token), token), " +                             //
           "owner = IF(" + granted + ", VALUES(owner), owner);" + "SELECT version, IF(" + isHeld + ", " +

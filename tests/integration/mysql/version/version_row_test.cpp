@@ -194,12 +194,13 @@ TEST_P(VersionRowOfLock, RowsThatNobodyHasUsedForADayAreDeletedBesideReleases) {
   EXPECT_EQ(store.direct->release(held.claim(), soon()), ReleaseOutcome::released);
 }
 
-// A row that comes back begins with the time.
-TEST_P(VersionRowOfLock, ARowWhoseVersionIsAheadOfTheTimeStays) {
+// A row that comes back begins with the time of the statement that makes it, which may have waited.
+TEST_P(VersionRowOfLock, ARowWhoseVersionIsAheadOfTheTimeOrOnlyJustBehindItStays) {
   (void)store.isFree("makes the table");
   store.server.execute("INSERT INTO " + store.database +
                        ".lockkeeper_locks VALUES ('ahead', 9000000000000000, '', '', '2020-01-01'),"
-                       "('behind', 8, '', '', '2020-01-01')");
+                       "('behind', 8, '', '', '2020-01-01'),"
+                       "('barely behind', (UNIX_TIMESTAMP() - 3600) * 1000000, '', '', '2020-01-01')");
   for (int pair = 0;
        pair < 200 && store.ask("SELECT 1 FROM lockkeeper_locks WHERE lock_key = 'behind'") == "1"; ++pair) {
     const Claimant who{.key = "used"};
@@ -207,6 +208,7 @@ TEST_P(VersionRowOfLock, ARowWhoseVersionIsAheadOfTheTimeStays) {
     ASSERT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
   }
   EXPECT_EQ(store.ask("SELECT 1 FROM lockkeeper_locks WHERE lock_key = 'behind'"), "");
+  EXPECT_EQ(store.ask("SELECT 1 FROM lockkeeper_locks WHERE lock_key = 'barely behind'"), "1");
   const Claimant who{.key = "ahead"};
   const AcquireResult result = store.direct->acquire(who.request());
   ASSERT_TRUE(granted(result));

@@ -110,14 +110,15 @@ std::string schemaOf(const std::string& table) {
   return text;
 }
 
-// A row that comes back begins with the time as its version. So it must have been away for longer than the
-// server's clock may be set back, by a wrong time zone for example, and its version must not be ahead.
+// A row that comes back begins with the time as its version: that of the statement that makes it, which may
+// have waited, on a clock that may have been set back, by a wrong time zone for example. So both the end of
+// its last lease and its version must be a day old.
 UnusedRows::Table unusedRows(const LockTexts& texts) {
   return {.name = texts.table,
           .family = {},
           .key = "lock_key",
-          .isUnused =
-              "expires_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY AND version < " + std::string(microsecondsNow)};
+          .isUnused = "expires_at < UTC_TIMESTAMP(6) - INTERVAL 1 DAY AND version < " +
+                      std::string(microsecondsNow) + " - " + inMicroseconds(std::chrono::hours{24})};
 }
 
 LockTexts::LockTexts(const std::string& itsTable)
