@@ -29,13 +29,13 @@ constexpr std::uint32_t nodeAddress = 0x0A000001;  // 10.0.0.1
 // Bytes of the run, so that the same seed makes the same tokens.
 class RandomOfRun final : public Random {
  public:
-  explicit RandomOfRun(Scheduler& scheduler) : scheduler_(scheduler) {}
+  explicit RandomOfRun(Chance& chance) : chance_(chance) {}
   void fill(std::span<std::byte> out) override {
-    for (std::byte& each : out) each = static_cast<std::byte>(scheduler_.random()());
+    for (std::byte& each : out) each = static_cast<std::byte>(chance_());
   }
 
  private:
-  Scheduler& scheduler_;
+  Chance& chance_;
 };
 
 struct Outcome {
@@ -63,23 +63,23 @@ class History {
                     .switching = seed % 3 == 0   ? 0.5
                                  : seed % 3 == 1 ? 0.1
                                                  : 0.01}),
-        network_(scheduler_),
-        node_(scheduler_, network_, nodeAddress),
+        chance_(seed, 5),
+        network_(scheduler_, seed),
+        node_(scheduler_, network_, nodeAddress, seed),
         believers_(scheduler_) {
     node_.changeScripts(change.from, change.to);
   }
 
   Outcome run() {
     scheduler_.run([&] {
-      const bool faulty = scheduler_.happens(0.7);
+      const bool faulty = chance_.happens(0.7);
       if (faulty) network_.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
       std::vector<std::thread> computers;
       for (int i = 0; i < processes; ++i) {
-        const int id =
-            scheduler_.addProcess({.name = "process " + std::to_string(i),
-                                   .drift = 1e-4 * (static_cast<double>(scheduler_.upTo(20)) - 10),
-                                   .bootOffset = static_cast<Time>(scheduler_.upTo(1000)) * second,
-                                   .wallOffset = static_cast<Time>(scheduler_.upTo(100)) * second});
+        const int id = scheduler_.addProcess({.name = "process " + std::to_string(i),
+                                              .drift = 1e-4 * (static_cast<double>(chance_.upTo(20)) - 10),
+                                              .bootOffset = static_cast<Time>(chance_.upTo(1000)) * second,
+                                              .wallOffset = static_cast<Time>(chance_.upTo(100)) * second});
         computers.emplace_back([this, id] { process(id); });
       }
       std::thread trouble([&] {
@@ -103,10 +103,10 @@ class History {
   // Faults that keep the promise of one Redis with an append-only file: no lost data, no step of its clock.
   void makeTrouble() {
     for (int i = 0; i < 10; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(scheduler_.upTo(1000)));
-      const int process = 1 + static_cast<int>(scheduler_.upTo(processes - 1));
-      const Time until = scheduler_.now() + static_cast<Time>(scheduler_.upTo(3 * second));
-      switch (scheduler_.upTo(3)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(1000)));
+      const int process = 1 + static_cast<int>(chance_.upTo(processes - 1));
+      const Time until = scheduler_.now() + static_cast<Time>(chance_.upTo(3 * second));
+      switch (chance_.upTo(3)) {
         case 0:
           scheduler_.process(process).pausedUntil = until;
           pausedUntil_ = std::max(pausedUntil_, until);
@@ -137,7 +137,7 @@ class History {
   void process(int id) {
     scheduler_.enterProcess(id);
     Environment environment;
-    environment.random = std::make_shared<RandomOfRun>(scheduler_);
+    environment.random = std::make_shared<RandomOfRun>(scheduler_.chance());
     redis::RedisOptions options;
     options.host = "10.0.0.1";
     LockManager manager(std::make_shared<redis::RedisDriver>(options, environment),
@@ -152,11 +152,11 @@ class History {
 
   void work(LockManager& manager) {
     for (int i = 0; i < operations; ++i) {
-      const std::string key = scheduler_.happens(0.7) ? "a" : "b";
-      const bool shared = scheduler_.happens(0.25);
+      const std::string key = chance_.happens(0.7) ? "a" : "b";
+      const bool shared = chance_.happens(0.25);
       LockOptions options;
-      options.waitFor = std::chrono::milliseconds(scheduler_.happens(0.3) ? 0 : scheduler_.upTo(4000));
-      if (scheduler_.happens(0.3)) options.renew = Renew::manual;
+      options.waitFor = std::chrono::milliseconds(chance_.happens(0.3) ? 0 : chance_.upTo(4000));
+      if (chance_.happens(0.3)) options.renew = Renew::manual;
       const Time began = scheduler_.now();
       const std::uint64_t pausedBefore = pauses_;
       try {
@@ -167,8 +167,7 @@ class History {
       } catch (const Error&) {
         endedAfter(began, pausedBefore, *options.waitFor, key);  // the store could not be reached in time
       }
-      if (scheduler_.happens(0.3))
-        std::this_thread::sleep_for(std::chrono::milliseconds(scheduler_.upTo(1000)));
+      if (chance_.happens(0.3)) std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(1000)));
     }
   }
 
@@ -185,14 +184,14 @@ class History {
 
   void hold(const std::string& key, Lock& lock, bool shared) {
     const auto belief = believers_.granted(key, lock, shared);
-    if (scheduler_.happens(0.7)) {
-      const bool longer = scheduler_.happens(0.2);
-      std::this_thread::sleep_for(std::chrono::milliseconds(scheduler_.upTo(longer ? 2500 : 100)));
+    if (chance_.happens(0.7)) {
+      const bool longer = chance_.happens(0.2);
+      std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(longer ? 2500 : 100)));
     }
     believers_.givesUp(belief);
-    if (scheduler_.happens(0.1)) {
-      lock.releaseHeldFor(std::chrono::milliseconds(scheduler_.upTo(300)));
-    } else if (scheduler_.happens(0.5)) {
+    if (chance_.happens(0.1)) {
+      lock.releaseHeldFor(std::chrono::milliseconds(chance_.upTo(300)));
+    } else if (chance_.happens(0.5)) {
       lock.release();
     } else {
       lock = {};
@@ -200,6 +199,7 @@ class History {
   }
 
   Scheduler scheduler_;
+  Chance chance_;
   Network network_;
   RedisNode node_;
   Believers believers_;

@@ -60,21 +60,29 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
                    void* argument) {
   LOCKKEEPER_REAL(pthread_create);
   Scheduler* const scheduler = Scheduler::ofThisThread();
-  return scheduler ? scheduler->startThread(thread, attributes, routine, argument)
+  return scheduler ? scheduler->startThread(thread, routine, argument)
                    : real(thread, attributes, routine, argument);
 }
 
 int pthread_join(pthread_t thread, void** result) {
   LOCKKEEPER_REAL(pthread_join);
-  if (Scheduler* const scheduler = Scheduler::ofThisThread()) scheduler->awaitEnd(thread);
-  return real(thread, result);
+  Scheduler* const scheduler = Scheduler::ofThisThread();
+  if (!scheduler) return real(thread, result);
+  void* const its = scheduler->awaitEnd(thread);
+  if (result) *result = its;
+  return 0;
+}
+
+int pthread_detach(pthread_t thread) {
+  LOCKKEEPER_REAL(pthread_detach);
+  return Scheduler::ofThisThread() != nullptr ? 0 : real(thread);
 }
 
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
   LOCKKEEPER_REAL(pthread_mutex_lock);
   Scheduler* const scheduler = Scheduler::ofThisThread();
   if (!scheduler) return real(mutex);
-  scheduler->giveWay();
+  scheduler->giveWay("before it locks a mutex");
   return lockMutex(*scheduler, mutex, lockkeeper::simulation::never);
 }
 
@@ -90,7 +98,7 @@ int pthread_mutex_unlock(pthread_mutex_t* mutex) {
   Scheduler* const scheduler = Scheduler::ofThisThread();
   if (!scheduler) return real(mutex);
   const int result = unlockMutex(*scheduler, mutex);
-  scheduler->giveWay();
+  scheduler->giveWay("after it has unlocked a mutex");
   return result;
 }
 
@@ -139,7 +147,7 @@ int pthread_cond_signal(pthread_cond_t* condition) {
   Scheduler* const scheduler = Scheduler::ofThisThread();
   if (!scheduler) return real(condition);
   scheduler->wake(condition, 1);
-  scheduler->giveWay();
+  scheduler->giveWay("after it has woken somebody up");
   return 0;
 }
 
@@ -148,7 +156,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
   Scheduler* const scheduler = Scheduler::ofThisThread();
   if (!scheduler) return real(condition);
   scheduler->wake(condition, everybody);
-  scheduler->giveWay();
+  scheduler->giveWay("after it has woken somebody up");
   return 0;
 }
 
@@ -192,7 +200,7 @@ long syscall(long number, ...) {
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: {
       const auto woken = scheduler->wake(word, static_cast<std::size_t>(static_cast<int>(each[2])));
-      scheduler->giveWay();
+      scheduler->giveWay("after it has woken somebody up");
       return static_cast<long>(woken);
     }
     default:

@@ -76,7 +76,7 @@ ssize_t getrandom(void* out, size_t length, unsigned flags) {
   Scheduler* const scheduler = Scheduler::ofThisThread();
   if (!scheduler) return real(out, length, flags);
   auto* const bytes = static_cast<unsigned char*>(out);
-  for (size_t i = 0; i < length; ++i) bytes[i] = static_cast<unsigned char>(scheduler->random()());
+  for (size_t i = 0; i < length; ++i) bytes[i] = static_cast<unsigned char>(scheduler->chance()());
   return static_cast<ssize_t>(length);
 }
 

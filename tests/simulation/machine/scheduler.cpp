@@ -1,14 +1,8 @@
 #include "simulation/machine/scheduler.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
+#include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <exception>
 #include <stdexcept>
 
 #include "simulation/machine/real_calls.h"
@@ -23,87 +17,90 @@ namespace {
 
 // What a thread takes from one call of the C library to the next: who spins until a time comes sees it come.
 constexpr Time stepLength = 300;
+// A history takes some thousand.
+constexpr std::uint64_t mostSwitches = 2'000'000;
 
-// Where one thread of a run stands still: the real futex, past the one that is simulated.
-class Gate {
- public:
-  void pass() {
-    while (open_.exchange(0) == 0) futex(FUTEX_WAIT_PRIVATE, 0);
-  }
-  void open() {
-    open_.store(1);
-    futex(FUTEX_WAKE_PRIVATE, 1);
-  }
+thread_local Scheduler* ownScheduler = nullptr;
 
- private:
-  void futex(int operation, int value) {
-    LOCKKEEPER_REAL(syscall);
-    real(SYS_futex, &open_, operation, value, nullptr, nullptr, 0);
+// Fibers of former runs. They serve again, since to start a thread takes longer than many a history.
+std::vector<std::unique_ptr<Fiber>>& idleFibers() {
+  static std::vector<std::unique_ptr<Fiber>> all;
+  return all;
+}
+
+std::unique_ptr<Fiber> takeFiber() {
+  LOCKKEEPER_REAL(pthread_create);
+  if (idleFibers().empty()) {
+    return std::make_unique<Fiber>(__interceptor_pthread_create != nullptr ? &__interceptor_pthread_create
+                                                                           : real);
   }
-  std::atomic<int> open_{0};
-};
+  std::unique_ptr<Fiber> taken = std::move(idleFibers().back());
+  idleFibers().pop_back();
+  return taken;
+}
+
+template <std::size_t... Kind>
+std::array<Occasions, eventKinds> occasionsOf(const Choice& choice, std::index_sequence<Kind...> /*all*/) {
+  return {Occasions(choice.seed, static_cast<Event>(Kind), choice.kept)...};
+}
 
 }  // namespace
 
 struct Scheduler::Thread {
   Scheduler* scheduler = nullptr;
-  int number = 0;
+  std::string name;
+  std::uint64_t number = 0;
   int process = 0;
-  pthread_t handle{};
+  std::unique_ptr<Fiber> fiber;
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;
+  void* result = nullptr;
   const void* waitsFor = nullptr;  // null: it can go on
   Time until = never;
   bool woken = false;
   bool ended = false;
-  Gate gate;
 };
-
-namespace {
-
-thread_local Scheduler* ownScheduler = nullptr;
-
-}  // namespace
 
 Scheduler* Scheduler::ofThisThread() noexcept { return ownScheduler; }
 
-Scheduler::Scheduler(Choice choice) : choice_(choice), random_(choice.seed) {
+Scheduler::Scheduler(const Choice& choice)
+    : switching_(choice.switching),
+      traced_(choice.traced),
+      chance_(choice.seed, 1),
+      bytes_(choice.seed, 2),
+      occasions_(occasionsOf(choice, std::make_index_sequence<eventKinds>())) {
   processes_.push_back(std::make_unique<Process>(Process{.name = "controller"}));
 }
 
 Scheduler::~Scheduler() = default;
 
 void Scheduler::run(const std::function<void()>& body) {
-  threads_.push_back(std::make_unique<Thread>());
-  Thread& first = *threads_.back();
-  first.scheduler = this;
-  first.handle = pthread_self();
-  running_ = &first;
-  ownScheduler = this;
-  std::exception_ptr failure;
-  try {
-    body();
-  } catch (...) {
-    failure = std::current_exception();
+  struct Call {
+    Scheduler& scheduler;
+    const std::function<void()>& body;
+  } call{*this, body};
+  const auto routine = [](void* given) -> void* {
+    const Call& its = *static_cast<Call*>(given);
+    try {
+      its.body();
+    } catch (...) {
+      its.scheduler.failure_ = std::current_exception();
+    }
+    return nullptr;
+  };
+  running_ = &addThread(routine, &call);
+  caller_.changeTo(*running_->fiber);
+  if (failure_) {
+    // Where its threads stand, nobody can go on, and nobody can begin anew: they keep their stacks.
+    for (const auto& each : threads_) (void)each->fiber.release();
+    std::rethrow_exception(failure_);
   }
-  // Detached threads may still be on their way to their end.
-  while (std::any_of(threads_.begin() + 1, threads_.end(), [](const auto& each) { return !each->ended; })) {
-    wait(&threads_, never);
-  }
-  ownScheduler = nullptr;
-  if (failure) std::rethrow_exception(failure);
+  for (const auto& each : threads_) idleFibers().push_back(std::move(each->fiber));
 }
 
 void Scheduler::at(Time time, std::function<void()> event) {
-  events_.push({time, ++eventsMade_, std::make_shared<std::function<void()>>(std::move(event))});
-}
-
-std::uint64_t Scheduler::upTo(std::uint64_t bound) {
-  return bound == std::numeric_limits<std::uint64_t>::max() ? random_() : random_() % (bound + 1);
-}
-
-bool Scheduler::happens(double probability) {
-  return static_cast<double>(random_() >> 11U) < probability * 9007199254740992.0;
+  plans_.push_back({time, ++plansMade_, std::move(event)});
+  std::push_heap(plans_.begin(), plans_.end(), std::greater<>());
 }
 
 int Scheduler::addProcess(Process process) {
@@ -114,6 +111,8 @@ int Scheduler::addProcess(Process process) {
 int Scheduler::thisProcess() const noexcept { return running_->process; }
 
 void Scheduler::enterProcess(int id) noexcept { running_->process = id; }
+
+void Scheduler::nameThread(std::string name) { running_->name = std::move(name); }
 
 Time Scheduler::bootTime(int process) const noexcept {
   const Process& its = *processes_[static_cast<std::size_t>(process)];
@@ -132,71 +131,93 @@ Time Scheduler::after(Time length) const noexcept {
 }
 
 bool Scheduler::canRun(const Thread& thread) const noexcept {
-  return !thread.ended && thread.waitsFor == nullptr &&
+  return thread.waitsFor == nullptr &&
          processes_[static_cast<std::size_t>(thread.process)]->pausedUntil <= now_;
+}
+
+std::uint16_t& Scheduler::waitersFor(const void* what) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(what);
+  return waiters_[(address >> 3U ^ address >> 11U) % waiters_.size()];
+}
+
+void Scheduler::endWait(Thread& thread, bool woken) noexcept {
+  --waitersFor(thread.waitsFor);
+  thread.waitsFor = nullptr;
+  thread.woken = woken;
 }
 
 void Scheduler::letTimePass(Time until) {
   now_ = std::max(now_, until);
-  while (!events_.empty() && events_.top().time <= now_) {
-    const Event event = events_.top();
-    events_.pop();
-    note(event.number);
-    (*event.call)();
+  while (!plans_.empty() && plans_.front().time <= now_) {
+    std::pop_heap(plans_.begin(), plans_.end(), std::greater<>());
+    const Planned due = std::move(plans_.back());
+    plans_.pop_back();
+    note(due.number);
+    due.call();
   }
-  for (const auto& each : threads_) {
-    if (each->waitsFor != nullptr && each->until <= now_) {
-      each->waitsFor = nullptr;
-      each->woken = false;
+  if (now_ < firstTimeout_) return;
+  firstTimeout_ = never;
+  for (Thread* const each : alive_) {
+    if (each->waitsFor == nullptr) continue;
+    if (each->until <= now_) {
+      endWait(*each, false);
+    } else {
+      firstTimeout_ = std::min(firstTimeout_, each->until);
     }
   }
 }
 
 Scheduler::Thread& Scheduler::chooseNext() {
-  letTimePass(now_ + static_cast<Time>(random_() % 2000));
+  if (switches_ > mostSwitches) fail("does not end: its threads go on and on");
+  letTimePass(now_ + static_cast<Time>(chance_.upTo(1999)));
   for (;;) {
-    ready_.clear();
-    for (const auto& each : threads_) {
-      if (canRun(*each)) ready_.push_back(each.get());
+    chosenFrom_.clear();
+    for (Thread* const each : alive_) {
+      if (canRun(*each)) chosenFrom_.push_back(each);
     }
-    if (!ready_.empty()) return *ready_[random_() % ready_.size()];
-    Time next = events_.empty() ? never : events_.top().time;
-    for (const auto& each : threads_) {
-      if (each->ended) continue;
+    if (!chosenFrom_.empty()) return *chosenFrom_[chance_.upTo(chosenFrom_.size() - 1)];
+    Time next = plans_.empty() ? never : plans_.front().time;
+    for (const Thread* const each : alive_) {
       const Time resumed = processes_[static_cast<std::size_t>(each->process)]->pausedUntil;
       next = std::min(next, each->waitsFor == nullptr ? resumed : each->until);
     }
-    if (next == never) standstill();
+    if (next == never) fail("stands still: " + whatTheyWaitFor());
     letTimePass(next);
   }
 }
 
-void Scheduler::standstill() const {
-  std::fprintf(stderr, "the simulation stands still: all its threads wait for each other, without an end\n");
-  for (const auto& each : threads_) {
-    if (!each->ended) {
-      std::fprintf(stderr, "  thread %d of %s waits for %p\n", each->number,
-                   processes_[static_cast<std::size_t>(each->process)]->name.c_str(), each->waitsFor);
-    }
-  }
-  std::abort();
+std::string Scheduler::whatTheyWaitFor() const {
+  std::string all = "all threads wait without an end:";
+  for (const Thread* const each : alive_) all += " " + each->name + ",";
+  all.pop_back();
+  return all;
+}
+
+void Scheduler::fail(const std::string& what) {
+  failure_ = std::make_exception_ptr(Unending(what));
+  ownScheduler = nullptr;
+  Fiber::leaveFor(caller_);
+}
+
+void Scheduler::chosen(Thread& next) {
+  ++switches_;
+  note(next.number);
+  running_ = &next;
 }
 
 void Scheduler::switchTo(Thread& next) {
   Thread& self = *running_;
   if (&next == &self) return;
-  ++switches_;
-  note(static_cast<std::uint64_t>(next.number));
-  running_ = &next;
-  const bool stays = !self.ended;
-  next.gate.open();
-  if (stays) self.gate.pass();
+  chosen(next);
+  self.fiber->changeTo(*next.fiber);
 }
 
-void Scheduler::giveWay() {
+void Scheduler::giveWay(const char* where) {
   now_ += stepLength;
-  if (uninterrupted_ == running_ || !happens(choice_.switching)) return;
-  switchTo(chooseNext());
+  if (uninterrupted_ == running_ || !happens(Event::preemption, switching_)) return;
+  Thread& next = chooseNext();
+  if (&next != running_) trace([&] { return std::string("is interrupted ") + where; });
+  switchTo(next);
 }
 
 bool Scheduler::wait(const void* what, Time until) {
@@ -204,68 +225,81 @@ bool Scheduler::wait(const void* what, Time until) {
   self.waitsFor = what;
   self.until = until;
   self.woken = false;
+  ++waitersFor(what);
+  firstTimeout_ = std::min(firstTimeout_, until);
   switchTo(chooseNext());
   return self.woken;
 }
 
 std::size_t Scheduler::wake(const void* what, std::size_t most) {
-  ready_.clear();
-  for (const auto& each : threads_) {
-    if (each->waitsFor == what) ready_.push_back(each.get());
+  if (waitersFor(what) == 0) return 0;
+  chosenFrom_.clear();
+  for (Thread* const each : alive_) {
+    if (each->waitsFor == what) chosenFrom_.push_back(each);
   }
   std::size_t done = 0;
-  for (; done < most && !ready_.empty(); ++done) {
-    const std::size_t chosen = random_() % ready_.size();
-    ready_[chosen]->waitsFor = nullptr;
-    ready_[chosen]->woken = true;
-    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(chosen));
+  for (; done < most && !chosenFrom_.empty(); ++done) {
+    const std::size_t one = chance_.upTo(chosenFrom_.size() - 1);
+    endWait(*chosenFrom_[one], true);
+    chosenFrom_.erase(chosenFrom_.begin() + static_cast<std::ptrdiff_t>(one));
   }
   return done;
 }
 
-void* Scheduler::runThread(void* given) {
+void Scheduler::runThread(void* given) {
   Thread& self = *static_cast<Thread*>(given);
-  self.gate.pass();
   ownScheduler = self.scheduler;
-  void* const result = self.routine(self.argument);
+  self.result = self.routine(self.argument);
   self.scheduler->finish(self);
-  return result;
 }
 
 void Scheduler::finish(Thread& thread) {
   thread.ended = true;
-  ownScheduler = nullptr;
+  std::erase(alive_, &thread);
   wake(&thread, std::numeric_limits<std::size_t>::max());
-  wake(&threads_, std::numeric_limits<std::size_t>::max());
-  switchTo(chooseNext());
+  // Without threads there is nothing to choose.
+  Thread* const next = alive_.empty() ? nullptr : &chooseNext();
+  ownScheduler = nullptr;
+  if (!next) Fiber::leaveFor(caller_);
+  chosen(*next);
+  Fiber::leaveFor(*next->fiber);
 }
 
-int Scheduler::startThread(pthread_t* thread, const pthread_attr_t* attributes, void* (*routine)(void*),
-                           void* argument) {
-  LOCKKEEPER_REAL(pthread_create);
-  auto* const create = __interceptor_pthread_create != nullptr ? &__interceptor_pthread_create : real;
+Scheduler::Thread& Scheduler::addThread(void* (*routine)(void*), void* argument) {
   auto made = std::make_unique<Thread>();
   made->scheduler = this;
-  made->number = static_cast<int>(threads_.size());
-  made->process = running_->process;
+  made->number = threads_.size();
+  made->process = running_ ? running_->process : 0;
+  made->name =
+      process(made->process).name + (made->number == 0 ? "" : " thread " + std::to_string(made->number));
   made->routine = routine;
   made->argument = argument;
-  if (const int failure = create(&made->handle, attributes, &Scheduler::runThread, made.get()); failure != 0)
-    return failure;
-  *thread = made->handle;
+  made->fiber = takeFiber();
+  made->fiber->begin(&Scheduler::runThread, made.get());
+  alive_.push_back(made.get());
   threads_.push_back(std::move(made));
-  giveWay();
+  return *threads_.back();
+}
+
+int Scheduler::startThread(pthread_t* thread, void* (*routine)(void*), void* argument) {
+  *thread = addThread(routine, argument).fiber->thread();
+  giveWay("after it has started a thread");
   return 0;
 }
 
-bool Scheduler::awaitEnd(pthread_t thread) {
-  // The last one of that handle: the C library gives those of ended threads to new ones.
-  const auto found = std::find_if(threads_.rbegin(), threads_.rend(),
-                                  [&](const auto& each) { return pthread_equal(each->handle, thread) != 0; });
-  if (found == threads_.rend()) return false;
+void* Scheduler::awaitEnd(pthread_t thread) {
+  const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const auto& each) {
+    return pthread_equal(each->fiber->thread(), thread) != 0;
+  });
   Thread& awaited = **found;
   while (!awaited.ended) wait(&awaited, never);
-  return true;
+  return awaited.result;
+}
+
+void Scheduler::addToTrace(const std::string& whom, const std::string& what) {
+  char time[32];
+  std::snprintf(time, sizeof time, "%12.6f s  ", static_cast<double>(now_ - 1000 * second) / 1e9);
+  lines_.push_back(time + (whom.empty() ? running_->name : whom) + ": " + what);
 }
 
 }  // namespace lockkeeper::simulation

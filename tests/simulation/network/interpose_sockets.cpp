@@ -1,5 +1,6 @@
 // The C library's sockets, events and poll(), for the threads of a simulation that has a network.
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <string.h>
@@ -20,7 +21,7 @@ namespace {
 Network* networkOf(int descriptor) {
   Network* const network = Network::ofThisThread();
   if (!network || !network->has(descriptor)) return nullptr;
-  Scheduler::ofThisThread()->giveWay();
+  Scheduler::ofThisThread()->giveWay("before it uses a socket");
   return network->has(descriptor) ? network : nullptr;
 }
 
@@ -111,8 +112,20 @@ int shutdown(int descriptor, int how) noexcept {
 
 int close(int descriptor) {
   LOCKKEEPER_REAL(close);
-  if (Network* const network = networkOf(descriptor)) network->forget(descriptor);
-  return real(descriptor);
+  Network* const network = networkOf(descriptor);
+  if (!network) return real(descriptor);
+  network->forget(descriptor);
+  return 0;
+}
+
+// Sets flags: all descriptors of the network are non-blocking already.
+int fcntl(int descriptor, int command, ...) {
+  LOCKKEEPER_REAL(fcntl);
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return networkOf(descriptor) ? 0 : real(descriptor, command, argument);
 }
 
 int poll(pollfd* descriptors, nfds_t count, int timeout) {
@@ -120,7 +133,7 @@ int poll(pollfd* descriptors, nfds_t count, int timeout) {
   Network* const network = Network::ofThisThread();
   if (!network) return real(descriptors, count, timeout);
   Scheduler& scheduler = *Scheduler::ofThisThread();
-  scheduler.giveWay();
+  scheduler.giveWay("before it polls");
   const auto until = timeout < 0 ? lockkeeper::simulation::never
                                  : scheduler.after(timeout * lockkeeper::simulation::millisecond);
   return network->poll(descriptors, count, timeout == 0 ? scheduler.now() : until);

@@ -1,8 +1,6 @@
 #include "simulation/network/network.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -20,37 +18,42 @@ int failWith(int error) {
 
 }  // namespace
 
-Network::Network(Scheduler& scheduler) : scheduler_(scheduler) { present = this; }
+Network::Network(Scheduler& scheduler, std::uint64_t seed) : scheduler_(scheduler), chance_(seed, 3) {
+  present = this;
+}
 
 Network::~Network() {
   present = nullptr;
-  for (const auto& [descriptor, connection] : connections_) connection->descriptor_ = -1;
+  for (const Descriptor& each : descriptors_) {
+    if (each.connection) each.connection->descriptor_ = -1;
+  }
 }
 
 Network* Network::ofThisThread() noexcept { return Scheduler::ofThisThread() ? present : nullptr; }
 
-// A real descriptor: what this program does not replace, such as fcntl(), works on it.
-int Network::placeholder() { return ::open("/dev/null", O_RDWR | O_CLOEXEC); }
+int Network::open(Descriptor descriptor) {
+  descriptors_.push_back(std::move(descriptor));
+  return firstDescriptor + static_cast<int>(descriptors_.size()) - 1;
+}
 
 int Network::openSocket() {
-  const int descriptor = placeholder();
   auto made = std::make_shared<Connection>(*this, scheduler_.thisProcess());
-  made->descriptor_ = descriptor;
-  connections_[descriptor] = std::move(made);
-  return descriptor;
+  Connection& connection = *made;
+  return connection.descriptor_ = open({std::move(made), {}});
 }
 
-int Network::openEvent(std::uint64_t count) {
-  const int descriptor = placeholder();
-  events_[descriptor] = count;
-  return descriptor;
-}
+int Network::openEvent(std::uint64_t count) { return open({nullptr, count}); }
 
 Time Network::arrival(const Connection& connection, Time& last) {
-  Time length = 20 * microsecond + static_cast<Time>(scheduler_.upTo(200 * microsecond));
-  if (scheduler_.happens(faults.slow)) {
-    length = static_cast<Time>(scheduler_.upTo(static_cast<std::uint64_t>(faults.slowest)));
+  Time length = 20 * microsecond + static_cast<Time>(chance_.upTo(200 * microsecond));
+  const auto longer = static_cast<Time>(chance_.upTo(static_cast<std::uint64_t>(faults.slowest)));
+  if (scheduler_.happens(Event::slow, faults.slow)) {
+    length = longer;
     ++slow_;
+    scheduler_.trace("network", [&] {
+      return "bytes of " + scheduler_.process(connection.process_).name + " take " +
+             std::to_string(length / millisecond) + " ms";
+    });
   }
   Time at = scheduler_.now() + length;
   const auto held = held_.find({connection.process_, connection.address_.first});
@@ -59,10 +62,13 @@ Time Network::arrival(const Connection& connection, Time& last) {
   return last;
 }
 
-bool Network::tears() { return scheduler_.happens(faults.torn); }
+std::optional<std::size_t> Network::tornAfter(std::size_t length) {
+  const std::size_t some = chance_.upTo(length);
+  return scheduler_.happens(Event::torn, faults.torn) ? std::optional(some) : std::nullopt;
+}
 
 int Network::connect(int descriptor, const sockaddr_in& address) {
-  const std::shared_ptr<Connection> connection = connections_.at(descriptor);
+  const std::shared_ptr<Connection> connection = at(descriptor).connection;
   connection->state_ = Connection::State::connecting;
   connection->address_ = {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)};
   scheduler_.at(arrival(*connection, connection->lastThere_), [this, connection] {
@@ -76,7 +82,7 @@ int Network::connect(int descriptor, const sockaddr_in& address) {
 }
 
 int Network::socketError(int descriptor) const {
-  switch (at(descriptor).state_) {
+  switch (at(descriptor).connection->state_) {
     case Connection::State::refused:
       return ECONNREFUSED;
     case Connection::State::reset:
@@ -88,24 +94,28 @@ int Network::socketError(int descriptor) const {
 
 void Network::reset(Connection& connection) {
   ++torn_;
+  scheduler_.trace("network", [&] {
+    return "a connection of " + scheduler_.process(connection.process_).name + " is reset";
+  });
   connection.session_ = nullptr;
   connection.state_ = Connection::State::reset;
   changed(connection.descriptor_);
 }
 
 void Network::resetAll(std::uint32_t ip, std::uint16_t port) {
-  for (const auto& [descriptor, connection] : connections_) {
-    const bool itsOwn = connection->address_ == std::pair(ip, port);
-    if (itsOwn && connection->state_ == Connection::State::open) reset(*connection);
+  for (const Descriptor& each : descriptors_) {
+    const bool itsOwn = each.connection && each.connection->address_ == std::pair(ip, port);
+    if (itsOwn && each.connection->state_ == Connection::State::open) reset(*each.connection);
   }
 }
 
 ssize_t Network::send(int descriptor, std::string_view bytes) {
-  const std::shared_ptr<Connection> connection = connections_.at(descriptor);
+  const std::shared_ptr<Connection> connection = at(descriptor).connection;
   if (connection->state_ == Connection::State::reset) return failWith(ECONNRESET);
   if (connection->state_ != Connection::State::open) return failWith(EPIPE);
-  const bool torn = tears();
-  std::string arrives(bytes.substr(0, torn ? scheduler_.upTo(bytes.size()) : bytes.size()));
+  const std::optional<std::size_t> some = tornAfter(bytes.size());
+  const bool torn = some.has_value();
+  std::string arrives(bytes.substr(0, some.value_or(bytes.size())));
   scheduler_.at(arrival(*connection, connection->lastThere_),
                 [this, connection, torn, arrives = std::move(arrives)] {
                   if (!connection->session_) return;
@@ -116,8 +126,9 @@ ssize_t Network::send(int descriptor, std::string_view bytes) {
 }
 
 void Connection::reply(std::string_view bytes) {
-  const bool torn = network_.tears();
-  std::string arrives(bytes.substr(0, torn ? network_.scheduler_.upTo(bytes.size()) : bytes.size()));
+  const std::optional<std::size_t> some = network_.tornAfter(bytes.size());
+  const bool torn = some.has_value();
+  std::string arrives(bytes.substr(0, some.value_or(bytes.size())));
   network_.scheduler_.at(network_.arrival(*this, lastBack_),
                          [this, self = shared_from_this(), torn, arrives = std::move(arrives)] {
                            if (state_ != State::open) return;
@@ -139,11 +150,12 @@ void Connection::close() {
 }
 
 ssize_t Network::receive(int descriptor, char* out, std::size_t length, bool keep) {
-  Connection& connection = at(descriptor);
+  Connection& connection = *at(descriptor).connection;
   if (!connection.incoming_.empty()) {
     // As the kernel may: fewer bytes than there are.
     const std::size_t there = std::min(length, connection.incoming_.size());
-    const std::size_t taken = scheduler_.happens(0.02) ? 1 + scheduler_.upTo(there - 1) : there;
+    const std::size_t some = 1 + chance_.upTo(there - 1);
+    const std::size_t taken = scheduler_.happens(Event::shortRead, 0.02) ? some : there;
     std::memcpy(out, connection.incoming_.data(), taken);
     if (!keep) connection.incoming_.erase(0, taken);
     return static_cast<ssize_t>(taken);
@@ -154,40 +166,41 @@ ssize_t Network::receive(int descriptor, char* out, std::size_t length, bool kee
 }
 
 ssize_t Network::readEvent(int descriptor, std::uint64_t& count) {
-  std::uint64_t& kept = events_.at(descriptor);
+  std::uint64_t& kept = *at(descriptor).event;
   if (kept == 0) return failWith(EAGAIN);
   count = std::exchange(kept, 0);
   return sizeof count;
 }
 
 void Network::writeEvent(int descriptor, std::uint64_t count) {
-  events_.at(descriptor) += count;
+  *at(descriptor).event += count;
   changed(descriptor);
 }
 
 void Network::shutdown(int descriptor) {
-  Connection& connection = at(descriptor);
+  Connection& connection = *at(descriptor).connection;
   connection.session_ = nullptr;
   connection.ended_ = true;
   changed(descriptor);
 }
 
 void Network::forget(int descriptor) {
-  if (const auto found = connections_.find(descriptor); found != connections_.end()) {
-    found->second->descriptor_ = -1;
-    found->second->session_ = nullptr;
-    found->second->state_ = Connection::State::reset;
-    connections_.erase(found);
+  if (const std::shared_ptr<Connection> connection = std::move(at(descriptor).connection)) {
+    connection->descriptor_ = -1;
+    connection->session_ = nullptr;
+    connection->state_ = Connection::State::reset;
   }
-  events_.erase(descriptor);
+  at(descriptor) = {};
 }
 
 short Network::readiness(const pollfd& asked) const {
+  if (asked.fd < 0) return 0;
+  if (!has(asked.fd)) return POLLNVAL;
   int found = 0;
-  if (const auto event = events_.find(asked.fd); event != events_.end()) {
-    found = (event->second > 0 ? POLLIN : 0) | POLLOUT;
-  } else if (const auto each = connections_.find(asked.fd); each != connections_.end()) {
-    const Connection& connection = *each->second;
+  if (isEvent(asked.fd)) {
+    found = (*at(asked.fd).event > 0 ? POLLIN : 0) | POLLOUT;
+  } else {
+    const Connection& connection = *at(asked.fd).connection;
     switch (connection.state_) {
       case Connection::State::idle:
         found = POLLOUT | POLLHUP;
@@ -202,8 +215,6 @@ short Network::readiness(const pollfd& asked) const {
         found = POLLIN | POLLOUT | POLLERR | POLLHUP;
         break;
     }
-  } else {
-    return asked.fd < 0 ? short{0} : short{POLLNVAL};
   }
   return static_cast<short>(found & (asked.events | POLLERR | POLLHUP));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,7 +72,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 class Network {
  public:
   /// One at a time is the network of a scheduler's threads.
-  explicit Network(Scheduler& scheduler);
+  Network(Scheduler& scheduler, std::uint64_t seed);
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
   ~Network();
@@ -90,7 +91,11 @@ class Network {
   std::uint64_t slow() const noexcept { return slow_; }
 
   /// @{ The system calls, on descriptors of this network. They return as those do, with errno.
-  bool has(int descriptor) const { return connections_.count(descriptor) + events_.count(descriptor) > 0; }
+  bool has(int descriptor) const noexcept {
+    return descriptor >= firstDescriptor &&
+           descriptor - firstDescriptor < static_cast<int>(descriptors_.size()) &&
+           (at(descriptor).connection || at(descriptor).event);
+  }
   int openSocket();
   int openEvent(std::uint64_t count);
   int connect(int descriptor, const sockaddr_in& address);
@@ -99,7 +104,7 @@ class Network {
   ssize_t receive(int descriptor, char* out, std::size_t length, bool keep);
   ssize_t readEvent(int descriptor, std::uint64_t& count);
   void writeEvent(int descriptor, std::uint64_t count);
-  bool isEvent(int descriptor) const { return events_.count(descriptor) > 0; }
+  bool isEvent(int descriptor) const noexcept { return at(descriptor).event.has_value(); }
   void shutdown(int descriptor);
   void forget(int descriptor);
   int poll(pollfd* descriptors, std::size_t count, Time until);
@@ -112,18 +117,32 @@ class Network {
     std::size_t count;
   };
 
-  int placeholder();
+  // Far above those that the kernel gives.
+  static constexpr int firstDescriptor = 1 << 20;
+  // Neither of them: closed.
+  struct Descriptor {
+    std::shared_ptr<Connection> connection;
+    std::optional<std::uint64_t> event;
+  };
+
+  int open(Descriptor descriptor);
   short readiness(const pollfd& asked) const;
   void changed(int descriptor);
   void reset(Connection& connection);
   Time arrival(const Connection& connection, Time& last);
-  bool tears();
-  Connection& at(int descriptor) const { return *connections_.at(descriptor); }
+  /// How much of the bytes arrives before the connection is reset; nothing if it stays.
+  std::optional<std::size_t> tornAfter(std::size_t length);
+  const Descriptor& at(int descriptor) const noexcept {
+    return descriptors_[static_cast<std::size_t>(descriptor - firstDescriptor)];
+  }
+  Descriptor& at(int descriptor) noexcept {
+    return descriptors_[static_cast<std::size_t>(descriptor - firstDescriptor)];
+  }
 
   Scheduler& scheduler_;
+  Chance chance_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, Server*> servers_;
-  std::map<int, std::shared_ptr<Connection>> connections_;
-  std::map<int, std::uint64_t> events_;
+  std::vector<Descriptor> descriptors_;
   std::map<std::pair<int, std::uint32_t>, Time> held_;
   std::vector<Poller*> pollers_;
   std::uint64_t torn_ = 0;

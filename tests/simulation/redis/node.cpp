@@ -34,10 +34,13 @@ bool takeCommand(std::string& bytes, Words& words) {
 
 class RedisNode::Client final : public Session {
  public:
-  Client(RedisNode& node, Connection& connection) : node_(node), connection_(connection) {}
+  Client(RedisNode& node, Connection& connection)
+      : node_(node), connection_(connection), number_(++node.clients_) {}
   ~Client() override {
-    for (auto& [channel, listeners] : node_.channels_) listeners.erase(this);
+    for (auto& [channel, listeners] : node_.channels_) listeners.erase(number_);
   }
+
+  int process() const noexcept { return connection_.process(); }
 
   void receive(std::string_view bytes) override {
     received_ += bytes;
@@ -45,7 +48,7 @@ class RedisNode::Client final : public Session {
     std::string replies;
     while (takeCommand(received_, words)) {
       ++node_.commands_;
-      replies += answer(words);
+      replies += answer(std::move(words));
     }
     if (!replies.empty()) connection_.reply(replies);
   }
@@ -57,22 +60,22 @@ class RedisNode::Client final : public Session {
   }
 
  private:
-  std::string answer(const Words& words) {
+  std::string answer(Words words) {
     const std::string name = Poco::toUpper(words[0]);
     const bool adds = name == "SUBSCRIBE" || name == "SSUBSCRIBE";
     if (!adds && name != "UNSUBSCRIBE" && name != "SUNSUBSCRIBE") {
       if (name == "PING" && listening_ > 0) {
         return RedisReply::array({RedisReply::bulk("pong"), RedisReply::bulk("")}).encoded();
       }
-      return node_.execute(*this, words).encoded();
+      return node_.execute(*this, std::move(words)).encoded();
     }
     std::string replies;
     for (std::size_t i = 1; i < words.size(); ++i) {
       auto& listeners = node_.channels_[words[i]];
       if (adds) {
-        listening_ += listeners.insert(this).second ? 1 : 0;
+        listening_ += listeners.emplace(number_, this).second ? 1 : 0;
       } else {
-        listening_ -= static_cast<std::int64_t>(listeners.erase(this));
+        listening_ -= static_cast<std::int64_t>(listeners.erase(number_));
       }
       const std::string kind = Poco::toLower(words[0]);
       replies +=
@@ -84,25 +87,32 @@ class RedisNode::Client final : public Session {
 
   RedisNode& node_;
   Connection& connection_;
+  const std::uint64_t number_;
   std::string received_;
   std::int64_t listening_ = 0;
 };
 
-RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip)
-    : scheduler_(scheduler), network_(network), ip_(ip), keys_([this] { return micros(); }) {
+RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip, std::uint64_t seed)
+    : scheduler_(scheduler), network_(network), ip_(ip), chance_(seed ^ ip, 4), keys_([this] {
+        return micros();
+      }) {
   network.listen(ip, 6379, *this);
-  restart(true);
+  start();
 }
 
 void RedisNode::restart(bool empty) {
   network_.resetAll(ip_, 6379);
   channels_.clear();
   if (empty) keys_.clear();
-  hasChanged_ = scripts_ && hasChangedScripts();
+  hasChanged_ = hasChangedScripts();
+  start();
+}
+
+void RedisNode::start() {
   scripts_ = std::make_unique<ScriptEngine>([this](const Words& words) { return callOfScript(words); });
   scripts_->change(change_.first, change_.second);
   runId_.clear();
-  for (int i = 0; i < 40; ++i) runId_ += "0123456789abcdef"[scheduler_.upTo(15)];
+  for (int i = 0; i < 40; ++i) runId_ += "0123456789abcdef"[chance_.upTo(15)];
 }
 
 void RedisNode::changeScripts(std::string from, std::string to) {
@@ -125,9 +135,14 @@ std::string RedisNode::info() const {
          "# Cluster\r\ncluster_enabled:0\r\n";
 }
 
-RedisReply RedisNode::execute(Client& /*client*/, const Words& words) {
-  Words named = words;
+RedisReply RedisNode::execute(Client& client, Words named) {
   named[0] = Poco::toUpper(named[0]);
+  scheduler_.trace("server", [&] {
+    std::string text = "executes for " + scheduler_.process(client.process()).name + ": " + named[0];
+    for (std::size_t i = named[0] == "EVAL" ? 2 : 1; i < named.size() && i < 8; ++i)
+      text += " " + named[i].substr(0, 40);
+    return text;
+  });
   if (named[0] == "EVAL" || named[0] == "EVALSHA") return executeScript(named, named[0] == "EVALSHA");
   if (named[0] == "CLIENT" || named[0] == "SELECT" || named[0] == "AUTH") return RedisReply::ok();
   if (named[0] == "CONFIG")
@@ -153,7 +168,7 @@ RedisReply RedisNode::callOfScript(const Words& words) {
   if (outOfMemory && Keyspace::writes(words[0]) && words[0] != "DEL" && words[0] != "PEXPIRE") {
     return RedisReply::error("OOM command not allowed when used memory > 'maxmemory'.");
   }
-  if (const auto reply = keys_.execute(words)) return *reply;
+  if (auto reply = keys_.execute(words)) return *std::move(reply);
   if (words[0] == "PUBLISH" || words[0] == "SPUBLISH") return publish(words.at(1), words.at(2));
   if (words[0] == "PUBSUB") return subscribers(words);
   if (words[0] == "INFO") return RedisReply::bulk(info());
@@ -164,7 +179,9 @@ RedisReply RedisNode::callOfScript(const Words& words) {
 RedisReply RedisNode::publish(const std::string& channel, const std::string& message) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return RedisReply::of(0);
-  for (Client* const each : found->second) each->push(channel, message, false);
+  for (const auto& [number, each] : found->second) {
+    each->push(channel, message, false);
+  }
   return RedisReply::of(static_cast<std::int64_t>(found->second.size()));
 }
 

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,7 +16,7 @@ namespace lockkeeper::simulation {
 /// One Redis 7.0 server: its keys, scripts, channels and connections, on a wall clock of its own.
 class RedisNode final : public Server {
  public:
-  RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip);
+  RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip, std::uint64_t seed);
 
   std::unique_ptr<Session> accept(Connection& connection) override;
 
@@ -42,12 +41,13 @@ class RedisNode final : public Server {
   friend class Client;
 
   std::int64_t micros() const;
-  RedisReply execute(Client& client, const Words& words);
+  RedisReply execute(Client& client, Words words);
   RedisReply executeScript(const Words& words, bool bySha1);
   RedisReply callOfScript(const Words& words);
   RedisReply publish(const std::string& channel, const std::string& message);
   RedisReply subscribers(const Words& words) const;
   std::string info() const;
+  void start();
 
   Scheduler& scheduler_;
   Network& network_;
@@ -55,11 +55,13 @@ class RedisNode final : public Server {
   Time wallOffset_ = 0;
   Time stoppedUntil_ = 0;
   std::string runId_;
+  Chance chance_;
   Keyspace keys_;
   std::unique_ptr<ScriptEngine> scripts_;
   std::pair<std::string, std::string> change_;
   bool hasChanged_ = false;
-  std::map<std::string, std::set<Client*>> channels_;
+  std::map<std::string, std::map<std::uint64_t, Client*>> channels_;  // by the number of the client
+  std::uint64_t clients_ = 0;
   std::uint64_t commands_ = 0;
 };
 

@@ -5,20 +5,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 namespace lockkeeper::simulation {
 namespace {
 
-// Its address is the place of the engine in the registry.
-const char engineKey = 0;
-
-ScriptEngine* engineOf(lua_State* state) {
-  lua_pushlightuserdata(state, const_cast<char*>(&engineKey));
-  lua_rawget(state, LUA_REGISTRYINDEX);
-  auto* const engine = static_cast<ScriptEngine*>(lua_touserdata(state, -1));
-  lua_pop(state, 1);
-  return engine;
-}
+// Whose script is run now.
+ScriptEngine* present = nullptr;
 
 void pushText(lua_State* state, const std::string& text) { lua_pushlstring(state, text.data(), text.size()); }
 
@@ -152,34 +145,33 @@ std::string sha1Of(const std::string& text) {
   return Poco::DigestEngine::digestToHex(engine.digest());
 }
 
-ScriptEngine::ScriptEngine(std::function<RedisReply(const Words&)> call)
-    : call_(std::move(call)), state_(luaL_newstate()) {
-  luaL_openlibs(state_);
-  lua_pushlightuserdata(state_, const_cast<char*>(&engineKey));
-  lua_pushlightuserdata(state_, this);
-  lua_rawset(state_, LUA_REGISTRYINDEX);
-  lua_newtable(state_);
-  for (const auto& [name, function] :
-       {std::pair<const char*, lua_CFunction>{"call", &ScriptEngine::callFromScript},
-        {"pcall", &ScriptEngine::pcallFromScript},
-        {"sha1hex", &sha1hex},
-        {"status_reply", &statusReply},
-        {"error_reply", &errorReply}}) {
-    lua_pushcfunction(state_, function);
-    lua_setfield(state_, -2, name);
-  }
-  lua_setglobal(state_, "redis");
-  lua_pushcfunction(state_, &pcallOfServer);
-  lua_setglobal(state_, "pcall");
+lua_State* ScriptEngine::interpreter() {
+  static lua_State* const only = [] {
+    lua_State* const state = luaL_newstate();
+    luaL_openlibs(state);
+    lua_newtable(state);
+    for (const auto& [name, function] :
+         {std::pair<const char*, lua_CFunction>{"call", &ScriptEngine::callFromScript},
+          {"pcall", &ScriptEngine::pcallFromScript},
+          {"sha1hex", &sha1hex},
+          {"status_reply", &statusReply},
+          {"error_reply", &errorReply}}) {
+      lua_pushcfunction(state, function);
+      lua_setfield(state, -2, name);
+    }
+    lua_setglobal(state, "redis");
+    lua_pushcfunction(state, &pcallOfServer);
+    lua_setglobal(state, "pcall");
+    return state;
+  }();
+  return only;
 }
-
-ScriptEngine::~ScriptEngine() { lua_close(state_); }
 
 int ScriptEngine::pcallFromScript(lua_State* state) {
   // No C++ object may live when Lua leaves this function by longjmp; here it returns.
   const auto words = wordsOf(state);
   pushReply(state,
-            words ? engineOf(state)->call_(*words)
+            words ? present->call_(*words)
                   : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers"));
   return 1;
 }
@@ -189,7 +181,7 @@ int ScriptEngine::callFromScript(lua_State* state) {
   {
     const auto words = wordsOf(state);
     const RedisReply reply =
-        words ? engineOf(state)->call_(*words)
+        words ? present->call_(*words)
               : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers");
     failed = reply.kind == RedisReply::Kind::error;
     pushReply(state, reply);
@@ -198,7 +190,14 @@ int ScriptEngine::callFromScript(lua_State* state) {
 }
 
 RedisReply ScriptEngine::load(const std::string& text) {
-  const std::string sha1 = sha1Of(text);
+  struct Compiled {
+    int reference = LUA_NOREF;
+    std::string fault;
+  };
+  static std::unordered_map<std::string, std::string> digests;
+  static std::unordered_map<std::string, Compiled> compiled;
+  std::string& sha1 = digests[text];
+  if (sha1.empty()) sha1 = sha1Of(text);
   if (knows(sha1)) return RedisReply::bulk(sha1);
   std::string changed = text;
   for (std::size_t at = 0;
@@ -207,24 +206,33 @@ RedisReply ScriptEngine::load(const std::string& text) {
     changed.replace(at, change_.first.size(), change_.second);
     hasChanged_ = true;
   }
-  if (luaL_loadbuffer(state_, changed.data(), changed.size(), "@user_script") != 0) {
-    const std::string fault = textAt(state_, -1);
-    lua_pop(state_, 1);
-    return RedisReply::error("ERR Error compiling script (new function): " + fault);
+  Compiled& script = compiled[changed];
+  if (script.reference == LUA_NOREF && script.fault.empty()) {
+    lua_State* const state = interpreter();
+    if (luaL_loadbuffer(state, changed.data(), changed.size(), "@user_script") != 0) {
+      script.fault = textAt(state, -1);
+      lua_pop(state, 1);
+    } else {
+      script.reference = luaL_ref(state, LUA_REGISTRYINDEX);
+    }
   }
-  known_[sha1] = luaL_ref(state_, LUA_REGISTRYINDEX);
+  if (!script.fault.empty())
+    return RedisReply::error("ERR Error compiling script (new function): " + script.fault);
+  known_[sha1] = script.reference;
   return RedisReply::bulk(sha1);
 }
 
 RedisReply ScriptEngine::evaluate(const std::string& sha1, const Words& keys, const Words& arguments) {
-  setTable(state_, "KEYS", keys);
-  setTable(state_, "ARGV", arguments);
-  lua_rawgeti(state_, LUA_REGISTRYINDEX, known_.at(sha1));
-  const bool failed = lua_pcall(state_, 0, 1, 0) != 0;
-  RedisReply reply = replyAt(state_, lua_gettop(state_));
+  lua_State* const state = interpreter();
+  present = this;
+  setTable(state, "KEYS", keys);
+  setTable(state, "ARGV", arguments);
+  lua_rawgeti(state, LUA_REGISTRYINDEX, known_.at(sha1));
+  const bool failed = lua_pcall(state, 0, 1, 0) != 0;
+  RedisReply reply = replyAt(state, lua_gettop(state));
   if (failed && reply.kind != RedisReply::Kind::error) reply = RedisReply::error("ERR " + reply.text);
   if (failed) reply.text += " script: " + sha1 + ", on @user_script:0.";
-  lua_settop(state_, 0);
+  lua_settop(state, 0);
   return reply;
 }
 
