@@ -15,6 +15,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/redis_driver.h"
 #include "simulation/locks/believers.h"
+#include "simulation/locks/shrink.h"
 #include "simulation/machine/scheduler.h"
 #include "simulation/network/network.h"
 #include "simulation/redis/node.h"
@@ -47,6 +48,8 @@ struct Outcome {
   std::uint64_t pauses = 0;
   std::uint64_t switches = 0;
   bool changed = false;  // a script that was run had the change
+  Happened happened{};
+  std::vector<std::string> trace{};
 };
 
 // A history: `processes` with two threads each, which take and release two keys in all ways.
@@ -58,11 +61,15 @@ class History {
     const char* to;
   };
 
-  explicit History(std::uint64_t seed, const Change& change = {"", "", ""})
-      : scheduler_({.seed = seed,
+  explicit History(std::uint64_t seed, const Change& change = {"", "", ""}, const Kept& kept = {},
+                   bool traced = false)
+      : seed_(seed),
+        scheduler_({.seed = seed,
                     .switching = seed % 3 == 0   ? 0.5
                                  : seed % 3 == 1 ? 0.1
-                                                 : 0.01}),
+                                                 : 0.01,
+                    .kept = kept,
+                    .traced = traced}),
         chance_(seed, 5),
         network_(scheduler_, seed),
         node_(scheduler_, network_, nodeAddress, seed),
@@ -71,30 +78,45 @@ class History {
   }
 
   Outcome run() {
-    scheduler_.run([&] {
-      const bool faulty = chance_.happens(0.7);
-      if (faulty) network_.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
-      std::vector<std::thread> computers;
-      for (int i = 0; i < processes; ++i) {
-        const int id = scheduler_.addProcess({.name = "process " + std::to_string(i),
-                                              .drift = 1e-4 * (static_cast<double>(chance_.upTo(20)) - 10),
-                                              .bootOffset = static_cast<Time>(chance_.upTo(1000)) * second,
-                                              .wallOffset = static_cast<Time>(chance_.upTo(100)) * second});
-        computers.emplace_back([this, id] { process(id); });
-      }
-      std::thread trouble([&] {
-        if (faulty) makeTrouble();
-      });
-      for (std::thread& each : computers) each.join();
-      trouble.join();
-      leaveNothing();
-    });
-    return {believers_.faults(),   scheduler_.traceHash(),   believers_.grants(),
-            network_.torn(),       network_.slow(),          pauses_,
-            scheduler_.switches(), node_.hasChangedScripts()};
+    try {
+      scheduler_.run([this] { live(); });
+    } catch (const Unending& fault) {
+      believers_.fail("the history", fault.what());
+    }
+    Outcome outcome{.faults = believers_.faults(),
+                    .hash = scheduler_.traceHash(),
+                    .grants = believers_.grants(),
+                    .torn = network_.torn(),
+                    .slow = network_.slow(),
+                    .pauses = pauses_,
+                    .switches = scheduler_.switches(),
+                    .changed = node_.hasChangedScripts(),
+                    .trace = scheduler_.traceLines()};
+    for (std::size_t kind = 0; kind < eventKinds; ++kind)
+      outcome.happened[kind] = scheduler_.occasions(static_cast<Event>(kind)).happened();
+    return outcome;
   }
 
  private:
+  void live() {
+    const bool faulty = chance_.happens(0.7);
+    if (faulty) network_.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
+    std::vector<std::thread> computers;
+    for (int i = 0; i < processes; ++i) {
+      const int id = scheduler_.addProcess({.name = "process " + std::to_string(i),
+                                            .drift = 1e-4 * (static_cast<double>(chance_.upTo(20)) - 10),
+                                            .bootOffset = static_cast<Time>(chance_.upTo(1000)) * second,
+                                            .wallOffset = static_cast<Time>(chance_.upTo(100)) * second});
+      computers.emplace_back([this, id] { process(id); });
+    }
+    std::thread trouble([&] {
+      if (faulty) makeTrouble();
+    });
+    for (std::thread& each : computers) each.join();
+    trouble.join();
+    leaveNothing();
+  }
+
   static constexpr int processes = 4;
   static constexpr int operations = 12;
   static constexpr auto operationTimeout = 1s;
@@ -102,27 +124,32 @@ class History {
 
   // Faults that keep the promise of one Redis with an append-only file: no lost data, no step of its clock.
   void makeTrouble() {
-    for (int i = 0; i < 10; ++i) {
+    scheduler_.nameThread("trouble");
+    for (std::uint32_t i = 0; i < 10; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(1000)));
       const int process = 1 + static_cast<int>(chance_.upTo(processes - 1));
       const Time until = scheduler_.now() + static_cast<Time>(chance_.upTo(3 * second));
-      switch (chance_.upTo(3)) {
-        case 0:
-          scheduler_.process(process).pausedUntil = until;
-          pausedUntil_ = std::max(pausedUntil_, until);
-          ++pauses_;
-          break;
-        case 1:
-          network_.hold(process, nodeAddress, until);
-          break;
-        case 2:
-          node_.restart(false);
-          break;
-        default:
-          node_.restart(false);
-          node_.stopUntil(until);
-          break;
-      }
+      const std::uint64_t what = chance_.upTo(3);
+      if (scheduler_.occasions(Event::fault).isKept(i)) makeFault(what, process, until);
+    }
+  }
+
+  void makeFault(std::uint64_t what, int process, Time until) {
+    static const char* const names[] = {"is paused", "has no network", "the server restarts",
+                                        "the server is away"};
+    scheduler_.trace([&] {
+      return (what < 2 ? scheduler_.process(process).name + " " : std::string()) + names[what] +
+             (what == 2 ? "" : " for " + std::to_string((until - scheduler_.now()) / millisecond) + " ms");
+    });
+    if (what == 0) {
+      scheduler_.process(process).pausedUntil = until;
+      pausedUntil_ = std::max(pausedUntil_, until);
+      ++pauses_;
+    } else if (what == 1) {
+      network_.hold(process, nodeAddress, until);
+    } else {
+      node_.restart(false);
+      if (what == 3) node_.stopUntil(until);
     }
   }
 
@@ -145,30 +172,44 @@ class History {
                          .operationTimeout = operationTimeout,
                          .lock = {.ttl = 1s},
                          .environment = environment});
-    std::thread other([&] { work(manager); });
-    work(manager);
+    const auto worker = static_cast<std::uint32_t>(2 * id);
+    std::thread other([&] { work(manager, worker + 1); });
+    work(manager, worker);
     other.join();
   }
 
-  void work(LockManager& manager) {
-    for (int i = 0; i < operations; ++i) {
-      const std::string key = chance_.happens(0.7) ? "a" : "b";
-      const bool shared = chance_.happens(0.25);
-      LockOptions options;
-      options.waitFor = std::chrono::milliseconds(chance_.happens(0.3) ? 0 : chance_.upTo(4000));
-      if (chance_.happens(0.3)) options.renew = Renew::manual;
-      const Time began = scheduler_.now();
-      const std::uint64_t pausedBefore = pauses_;
-      try {
-        std::optional<Lock> lock =
-            shared ? manager.tryLockShared(key, options) : manager.tryLock(key, options);
-        endedAfter(began, pausedBefore, *options.waitFor, key);
-        if (lock) hold(key, *lock, shared);
-      } catch (const Error&) {
-        endedAfter(began, pausedBefore, *options.waitFor, key);  // the store could not be reached in time
-      }
-      if (chance_.happens(0.3)) std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(1000)));
+  void work(LockManager& manager, std::uint32_t worker) {
+    scheduler_.nameThread(scheduler_.process(scheduler_.thisProcess()).name +
+                          (worker % 2 == 0 ? ".a" : ".b"));
+    for (std::uint32_t i = 0; i < operations; ++i) {
+      const std::uint32_t number = 100 * worker + i;
+      if (scheduler_.occasions(Event::operation).isKept(number))
+        operate(manager, Chance(seed_, 1000 + number));
     }
+  }
+
+  void operate(LockManager& manager, Chance chance) {
+    const std::string key = chance.happens(0.7) ? "a" : "b";
+    const bool shared = chance.happens(0.25);
+    LockOptions options;
+    options.waitFor = std::chrono::milliseconds(chance.happens(0.3) ? 0 : chance.upTo(4000));
+    if (chance.happens(0.3)) options.renew = Renew::manual;
+    scheduler_.trace([&] {
+      return "takes " + std::string(shared ? "a share of " : "") + key + ", waits for up to " +
+             std::to_string(options.waitFor->count()) + " ms";
+    });
+    const Time began = scheduler_.now();
+    const std::uint64_t pausedBefore = pauses_;
+    try {
+      std::optional<Lock> lock = shared ? manager.tryLockShared(key, options) : manager.tryLock(key, options);
+      endedAfter(began, pausedBefore, *options.waitFor, key);
+      if (!lock) scheduler_.trace([&] { return key + " is busy"; });
+      if (lock) hold(key, *lock, shared, chance);
+    } catch (const Error& error) {
+      scheduler_.trace([&] { return std::string("gets an error: ") + error.what(); });
+      endedAfter(began, pausedBefore, *options.waitFor, key);  // the store could not be reached in time
+    }
+    if (chance.happens(0.3)) std::this_thread::sleep_for(std::chrono::milliseconds(chance.upTo(1000)));
   }
 
   // A call ends after its wait, one operation and one I/O timeout; where nobody was paused meanwhile.
@@ -182,22 +223,28 @@ class History {
     }
   }
 
-  void hold(const std::string& key, Lock& lock, bool shared) {
+  void hold(const std::string& key, Lock& lock, bool shared, Chance& chance) {
+    scheduler_.trace([&] {
+      return "has " + key + ", fence " +
+             std::to_string(static_cast<std::uint64_t>(lock.fence().value_or(Fence{})));
+    });
     const auto belief = believers_.granted(key, lock, shared);
-    if (chance_.happens(0.7)) {
-      const bool longer = chance_.happens(0.2);
-      std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(longer ? 2500 : 100)));
+    if (chance.happens(0.7)) {
+      const bool longer = chance.happens(0.2);
+      std::this_thread::sleep_for(std::chrono::milliseconds(chance.upTo(longer ? 2500 : 100)));
     }
     believers_.givesUp(belief);
-    if (chance_.happens(0.1)) {
-      lock.releaseHeldFor(std::chrono::milliseconds(chance_.upTo(300)));
-    } else if (chance_.happens(0.5)) {
+    scheduler_.trace([&] { return "gives back " + key; });
+    if (chance.happens(0.1)) {
+      lock.releaseHeldFor(std::chrono::milliseconds(chance.upTo(300)));
+    } else if (chance.happens(0.5)) {
       lock.release();
     } else {
       lock = {};
     }
   }
 
+  const std::uint64_t seed_;
   Scheduler scheduler_;
   Chance chance_;
   Network network_;
@@ -210,6 +257,30 @@ class History {
 std::uint64_t numberFrom(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text ? std::stoull(text) : otherwise;
+}
+
+// The fewest events with which that history fails, and what happens then.
+std::string shrunkTrace(std::uint64_t seed, const History::Change& change = {"", "", ""}) {
+  const Kept few = shrink(History(seed, change).run().happened, [&](const Kept& kept) {
+    return !History(seed, change, kept).run().faults.empty();
+  });
+  const Outcome outcome = History(seed, change, few, true).run();
+  std::string text = "with";
+  static const char* const kinds[eventKinds] = {"faults",      "torn",       "slow",
+                                                "short reads", "operations", "preemptions"};
+  for (std::size_t kind = 0; kind < eventKinds; ++kind)
+    text +=
+        " " + std::to_string(few[kind]->size()) + " " + kinds[kind] + (kind + 1 < eventKinds ? "," : ":\n");
+  for (const std::string& line : outcome.trace) text += line + "\n";
+  for (const std::string& fault : outcome.faults) text += fault + "\n";
+  return text;
+}
+
+TEST(LockHistories, AreShrunk) {
+  const History::Change change{"", "'NX', 'PX'", "'PX'"};
+  const std::string trace = shrunkTrace(1, change);
+  EXPECT_NE(trace.find("with 0 faults, 0 torn, 0 slow, 0 short reads, 2 operations"), std::string::npos)
+      << trace;
 }
 
 TEST(LockHistories, TheSameSeedIsTheSameHistory) {
@@ -255,6 +326,7 @@ TEST(LockHistories, HaveOneHolderAndIncreasingFences) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Outcome outcome = History(seed).run();
     for (const std::string& fault : outcome.faults) ADD_FAILURE() << "seed " << seed << ", " << fault;
+    if (!outcome.faults.empty()) ADD_FAILURE() << "seed " << seed << ", shrunk, " << shrunkTrace(seed);
     all.grants += outcome.grants;
     all.torn += outcome.torn;
     all.slow += outcome.slow;
