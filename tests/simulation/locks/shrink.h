@@ -18,7 +18,7 @@ using Happened = std::array<std::vector<std::uint32_t>, eventKinds>;
 
 /// Finds few events with which a history still fails. `fails` runs it with these events only, and says
 /// whether it failed. Runs it `most` times at most.
-inline Kept shrink(const Happened& all, const std::function<bool(const Kept&)>& fails, int most = 1000) {
+inline Kept shrink(const Happened& all, const std::function<bool(const Kept&)>& fails, int most = 300) {
   Kept kept;
   const auto keep = [](const std::vector<std::uint32_t>& numbers) {
     return std::make_shared<const std::set<std::uint32_t>>(numbers.begin(), numbers.end());
