@@ -29,5 +29,6 @@ int watchKeys(const CommandLine& line);
 int serveConsole(const CommandLine& line);
 int breakKey(const CommandLine& line);
 int limitKey(const CommandLine& line);
+int checkHistory(const CommandLine& line);
 
 }  // namespace lockkeeper::cli

@@ -17,7 +17,7 @@ constexpr const char* commandLine = ":command";
 
 /// What an option, or a command in the place of its first operand, takes.
 std::vector<std::string> valuesOf(std::string_view name) {
-  if (name == "config" || name == "break-password") return {files};
+  if (name == "config" || name == "break-password" || name == "check") return {files};
   if (name == "listen") return {"127.0.0.1:8470", "[::1]:8470"};
   if (name == "kind") return {"token-bucket", "leaky-meter", "leaky-queue", "sliding-window", "fixed-window"};
   if (name == "sort") return {"key", "owner", "age", "remaining", "turns", "waiting"};
