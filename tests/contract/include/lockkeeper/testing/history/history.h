@@ -41,10 +41,11 @@ class History {
   void addPolicy(const RatePolicy& policy) {
     const RateKind kind = policy.law().kind;
     if (kind != RateKind::tokenBucket && kind != RateKind::slidingWindow)
-      throw std::invalid_argument("the policy " + quoted(policy.name()) + " is a " + toString(kind) +
+      throw std::invalid_argument("the policy " + lockkeeper::quoted(policy.name()) + " is a " +
+                                  toString(kind) +
                                   ": only token-bucket, leaky-meter and sliding-window can be checked");
     if (!policies_.emplace(policy.name(), policy).second)
-      throw std::invalid_argument("the policy " + quoted(policy.name()) + " is there twice");
+      throw std::invalid_argument("the policy " + lockkeeper::quoted(policy.name()) + " is there twice");
   }
 
   /// The next record. `line` is where it stands, for messages and reports; without one, records are counted.
@@ -131,7 +132,7 @@ class History {
     const std::uint32_t index = names_.indexOf(record.process);
     if (index == processes_.size()) processes_.emplace_back();
     if (processes_[index].died)
-      refuse("process is " + quoted(record.process) +
+      refuse("process is " + lockkeeper::quoted(record.process) +
              ", which has died: one that is started again needs another name");
     return processes_[index];
   }
@@ -159,7 +160,7 @@ class History {
     if (record.key.empty()) return;
     const std::uint32_t key = keys_.indexOf(record.key);
     if (!leftKeys_.insert(key).second)
-      refuse("key is " + quoted(record.key) + ", which an end before names, too");
+      refuse("key is " + lockkeeper::quoted(record.key) + ", which an end before names, too");
     leftovers_.push_back({key, record.time, line_});
   }
 
@@ -225,7 +226,8 @@ class History {
 
   void limit(const Record& record, Call& call) const {
     const auto found = policies_.find(record.policy);
-    if (found == policies_.end()) refuse("policy is " + quoted(record.policy) + ": no line before names it");
+    if (found == policies_.end())
+      refuse("policy is " + lockkeeper::quoted(record.policy) + ": no line before names it");
     if (record.units < 0 || record.units > found->second.limit())
       refuse("units is " + std::to_string(record.units) + ": 0 to " + std::to_string(found->second.limit()) +
              " are allowed, the policy's limit");
@@ -250,7 +252,7 @@ class History {
     auto& pauses = process.pauses;
     const bool isPaused = !pauses.empty() && pauses.rbegin()->second == never;
     if (isPaused == (record.phase == Phase::paused))
-      refuse("process is " + quoted(record.process) +
+      refuse("process is " + lockkeeper::quoted(record.process) +
              (isPaused ? ", which is paused already" : ", which is not paused"));
     if (!isPaused) {
       pauses.emplace(record.time, never);

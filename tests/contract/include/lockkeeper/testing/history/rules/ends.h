@@ -20,7 +20,7 @@ inline void checkAnswers(const History& history, Report& report) {
     const bool isOverdue = each.within == never ? !each.answer : waited - each.invoked > each.within;
     if (!isOverdue || history.wasPaused(each, waited)) continue;
     report.add(Rule::noAnswer, each.answer ? each.answerLine : each.line, each.answer ? each.line : 0,
-               quoted(history.process(each.process)) +
+               lockkeeper::quoted(history.process(each.process)) +
                    (each.answer ? " had its answer after " : " had no answer in ") +
                    std::to_string(waited - each.invoked) + " ns" +
                    (each.within == never ? "" : ", instead of " + std::to_string(each.within)));
@@ -40,8 +40,8 @@ inline void checkLeaks(const History& history, Report& report) {
   for (const Leftover& each : history.leftovers()) {
     if (!unclaimed.contains(each.key)) continue;
     report.add(Rule::leak, each.line, 0,
-               "the store still has " + quoted(history.key(each.key)) + " at " + std::to_string(each.time) +
-                   ", and nobody believes to have it");
+               "the store still has " + lockkeeper::quoted(history.key(each.key)) + " at " +
+                   std::to_string(each.time) + ", and nobody believes to have it");
   }
 }
 

@@ -15,9 +15,9 @@ namespace lockkeeper::testing::history {
 inline void checkFences(const History& history, Report& report) {
   if (!history.promises().fences) return;
   const auto told = [&](const Call& grant, const Call* other, const std::string& what) {
-    report.add(
-        Rule::fence, grant.answerLine, other ? other->answerLine : 0,
-        quoted(history.key(grant.key)) + " was granted to " + quoted(history.process(grant.process)) + what);
+    report.add(Rule::fence, grant.answerLine, other ? other->answerLine : 0,
+               lockkeeper::quoted(history.key(grant.key)) + " was granted to " +
+                   lockkeeper::quoted(history.process(grant.process)) + what);
   };
   const auto isGrant = [](const Call& each) { return each.isGrant(); };
   forEachKey(history, isGrant, [&](const Calls& grants) {

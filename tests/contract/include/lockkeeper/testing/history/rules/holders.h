@@ -27,9 +27,10 @@ inline void checkHolders(const History& history, Report& report) {
       if (taken > 0 && taken + grant->weight > grant->limit) {
         const Call& other = *holders.rbegin()->second;
         report.add(Rule::twoHolders, grant->answerLine, other.answerLine,
-                   quoted(history.key(grant->key)) + " was granted to " +
-                       quoted(history.process(grant->process)) + " at " + std::to_string(grant->answered) +
-                       ", and " + quoted(history.process(other.process)) + " believed to have it until " +
+                   lockkeeper::quoted(history.key(grant->key)) + " was granted to " +
+                       lockkeeper::quoted(history.process(grant->process)) + " at " +
+                       std::to_string(grant->answered) + ", and " +
+                       lockkeeper::quoted(history.process(other.process)) + " believed to have it until " +
                        std::to_string(other.believedUntil()));
       }
       holders.emplace(grant->believedUntil(), grant);

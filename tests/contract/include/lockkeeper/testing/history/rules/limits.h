@@ -138,7 +138,7 @@ inline void checkLimits(const History& history, Report& report) {
       if (value - gained * each.to <= unit * law.limit) continue;
       const std::int64_t length = each.to - starts[place];
       report.add(Rule::limit, each.call->answerLine, 0,
-                 quoted(history.key(each.call->key)) + ": " +
+                 lockkeeper::quoted(history.key(each.call->key)) + ": " +
                      std::to_string(static_cast<std::int64_t>((value - gained * starts[place]) / unit)) +
                      " were taken within " + std::to_string(length) + " µs, where " +
                      std::to_string(static_cast<std::int64_t>(law.limit + gained * length / unit)) +

@@ -85,10 +85,11 @@ inline void checkOrder(const History& history, Report& report) {
       const Call* const ahead = earliest.after(waiter.firstQueued);
       if (!ahead || ahead->answered >= question.until || !reported.insert(&waiter).second) continue;
       report.add(Rule::order, ahead->answerLine, waiter.line,
-                 quoted(history.key(waiter.key)) + " was granted to " +
-                     quoted(history.process(ahead->process)) + ", who asked at " +
-                     std::to_string(ahead->invoked) + ", before " + quoted(history.process(waiter.process)) +
-                     ", who was in the queue at " + std::to_string(waiter.firstQueued));
+                 lockkeeper::quoted(history.key(waiter.key)) + " was granted to " +
+                     lockkeeper::quoted(history.process(ahead->process)) + ", who asked at " +
+                     std::to_string(ahead->invoked) + ", before " +
+                     lockkeeper::quoted(history.process(waiter.process)) + ", who was in the queue at " +
+                     std::to_string(waiter.firstQueued));
     }
   });
 }

@@ -31,10 +31,10 @@ class GuardedValue {
   void noteWrite(const Call& write) {
     const auto [other, isNew] = writes_.try_emplace(*write.value, &write);
     if (!isNew)
-      throw std::invalid_argument("line " + std::to_string(write.line) + ": value is " +
-                                  std::to_string(*write.value) + ", which line " +
-                                  std::to_string(other->second->line) + " has written to " +
-                                  quoted(history_.key(write.key)) + ", too: each write needs another one");
+      throw std::invalid_argument(
+          "line " + std::to_string(write.line) + ": value is " + std::to_string(*write.value) +
+          ", which line " + std::to_string(other->second->line) + " has written to " +
+          lockkeeper::quoted(history_.key(write.key)) + ", too: each write needs another one");
     if (write.answer == Phase::ok) applied_.insert(&write);
   }
 
@@ -99,7 +99,8 @@ class GuardedValue {
   }
 
   std::string name(const Call& call) const {
-    return quoted(history_.key(call.key)) + ": " + quoted(history_.process(call.process));
+    return lockkeeper::quoted(history_.key(call.key)) + ": " +
+           lockkeeper::quoted(history_.process(call.process));
   }
   static std::string text(const Call& call) { return std::to_string(*call.value); }
   void tell(const Call& call, const Call& other, const std::string& what) {
