@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lockkeeper/store_uri.h"
 #include "lockkeeper/etcd/export.h"
+#include "lockkeeper/store_uri.h"
 
 namespace lockkeeper::etcd {
 
