@@ -5,6 +5,7 @@
 
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 
@@ -55,7 +56,12 @@ AppServer::AppServer(const std::function<Factory(Factory)>& wrap, Serve serve, i
   server_->start();
 }
 
-AppServer::~AppServer() { server_->stopAll(true); }
+// A server that is made while threads of the last one still leave the pool may find none in it, and Poco
+// forgets to free the server then.
+AppServer::~AppServer() {
+  server_->stopAll(true);
+  (void)waitUntil([&] { return server_->currentThreads() == 0; });
+}
 
 CurlAnswer AppServer::ask(const std::string& target, std::vector<std::string> arguments) const {
   arguments.push_back("http://127.0.0.1:" + std::to_string(port()) + target);

@@ -59,7 +59,7 @@ class PagedStore final : public PlainDecorator, public Browsable {
     if (number == 3) {
       log_->onFourth();
       for (const std::string& label : log_->holders) {
-        if (!visit("old key", Holder{.owner = label})) break;
+        if (!visit("old key", Holder{.owner = label, .remaining = {}, .fence = {}})) break;
       }
     }
     return number + 1 >= log_->pages ? "" : std::to_string(number + 1);
@@ -129,7 +129,9 @@ TEST_F(Scan, IsDoneByOneOfFourWhoGoesOnWhereTheOneBeforeHasStopped) {
   std::string last;
   for (const auto& [label, number] : log->all()) {
     const auto [place, isNew] = next.try_emplace(label, number);
-    if (isNew) EXPECT_EQ(number == 0, label == "a:1") << label << " begins at " << number;
+    if (isNew) {
+      EXPECT_EQ(number == 0, label == "a:1") << label << " begins at " << number;
+    }
     EXPECT_EQ(number, place->second++) << label;
     last = label;
     if (number + 1 == log->pages) break;

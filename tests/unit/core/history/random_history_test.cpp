@@ -16,9 +16,9 @@ using history::Rule;
 
 /// One grant of many that follow each other, with a read and a write of a counter under it.
 struct Turn {
-  std::int64_t invoked, queued, granted, released;
-  Fence fence;
-  std::int64_t read, written;
+  std::int64_t invoked = 0, queued = 0, granted = 0, released = 0;
+  Fence fence = 0;
+  std::int64_t read = 0, written = 0;
 };
 
 /// `turns` grants of one key, to four processes; each waits in the queue while those before it have the key.
@@ -29,7 +29,9 @@ std::vector<Turn> randomTurns(std::mt19937& random, int turns) {
   Fence fence = 0;
   for (int i = 0; i < turns; ++i) {
     asked = std::max(asked + 2, time - static_cast<std::int64_t>(random() % 300));
-    Turn turn{.invoked = asked, .queued = asked + 1};
+    Turn turn;
+    turn.invoked = asked;
+    turn.queued = asked + 1;
     turn.granted = std::max(time, asked + 2) + 1 + static_cast<std::int64_t>(random() % 20);
     turn.released = turn.granted + 10 + static_cast<std::int64_t>(random() % 50);
     turn.fence = fence += 1 + random() % 3;

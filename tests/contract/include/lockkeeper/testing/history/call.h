@@ -45,7 +45,9 @@ struct Call {
 
   /// Whether the process had the key, or its share of it, from `answered` until `believedUntil()`.
   bool isGrant() const noexcept { return operation == Operation::lock && answer == Phase::ok; }
+  /// Whether nobody else may have the key meanwhile, or only shares that let it in.
   bool isWriter() const noexcept { return kind == Kind::exclusive || kind == Kind::upgrade; }
+  /// When the process stops to believe in its grant: at its deadline, its release or its loss.
   std::int64_t believedUntil() const noexcept { return std::min(until, ended); }
 };
 

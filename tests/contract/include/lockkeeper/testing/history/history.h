@@ -31,7 +31,9 @@ struct Leftover {
 /// does not matter. One thread at a time.
 class History {
  public:
+  /// An empty one, of a store that promises this.
   explicit History(StorePromises promises = {}) : promises_(promises) {}
+  /// The calls stay where they are.
   History(History&&) = default;
   History(const History&) = delete;  // calls point at each other
 
@@ -74,16 +76,23 @@ class History {
     }
   }
 
+  /// What the store promises.
   const StorePromises& promises() const noexcept { return promises_; }
+  /// All calls, in the order of their first records.
   const std::deque<Call>& calls() const noexcept { return calls_; }
+  /// What the store held in the end.
   const std::vector<Leftover>& leftovers() const noexcept { return leftovers_; }
   /// Whether it says what the store held in the end.
   bool hasEnd() const noexcept { return hasEnd_; }
   /// The latest time of all records.
   std::int64_t latest() const noexcept { return latest_; }
+  /// How many processes it names.
   std::size_t processCount() const noexcept { return processes_.size(); }
+  /// The key with the number that calls have for it.
   const std::string& key(std::uint32_t index) const { return keys_.texts[index]; }
+  /// The name of the process with the number that calls have for it.
   const std::string& process(std::uint32_t index) const { return names_.texts[index]; }
+  /// Whether the call's process was killed, at any time.
   bool hasDied(const Call& call) const { return processes_[call.process].died; }
   /// Whether the call's process was stopped at any time from its invoke to `end`.
   bool wasPaused(const Call& call, std::int64_t end) const {

@@ -22,12 +22,16 @@ inline constexpr std::array<std::string_view, 10> phaseNames{
 /// Writes an object of JSON on one line.
 class JsonLine {
  public:
+  /// Adds a member that is a number.
   JsonLine& number(std::string_view name, const auto& value) { return raw(name, std::to_string(value)); }
+  /// As number(), or nothing if there is none.
   JsonLine& optional(std::string_view name, const auto& value) {
     return value ? number(name, *value) : *this;
   }
+  /// Adds a member that is true or false.
   JsonLine& flag(std::string_view name, bool value) { return raw(name, value ? "true" : "false"); }
 
+  /// Adds a member that is a string.
   JsonLine& text(std::string_view name, std::string_view value) {
     std::string quoted = "\"";
     for (const char each : value) {

@@ -23,6 +23,7 @@ namespace lockkeeper::testing::history {
 /// overlap.
 class Recorder {
  public:
+  /// Takes each record, in the order of time.
   using Sink = std::function<void(const Record&)>;
 
   /// `clock` tells the time for all processes of the history.
@@ -39,6 +40,7 @@ class Recorder {
     return record.id;
   }
 
+  /// The clock's time, in nanoseconds.
   std::int64_t now() const { return clock_->now().time_since_epoch().count(); }
 
  private:
@@ -79,6 +81,7 @@ class RecordedLock {
     return std::nullopt;
   }
 
+  /// The other one records nothing any more.
   RecordedLock(RecordedLock&&) noexcept = default;
   RecordedLock& operator=(RecordedLock&&) = delete;
   /// Releases, as ~Lock does.
@@ -90,6 +93,7 @@ class RecordedLock {
       });
   }
 
+  /// The lock, until it is released.
   const Lock& lock() const noexcept { return held_->lock; }
   /// The grant, for records of reads and writes.
   std::uint64_t id() const noexcept { return held_->grant; }

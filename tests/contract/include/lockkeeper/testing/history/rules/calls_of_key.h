@@ -10,6 +10,7 @@
 
 namespace lockkeeper::testing::history {
 
+/// Calls of one key, or of one row.
 using Calls = std::vector<const Call*>;
 
 /// When they were invoked, or answered: the order of calls.

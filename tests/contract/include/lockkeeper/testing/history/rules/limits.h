@@ -15,16 +15,19 @@
 
 namespace lockkeeper::testing::history {
 
+/// Sums of many products of 64 bits.
 __extension__ using Wide = __int128;
 
 /// Numbers in a row: adds to all up to a place, and finds the greatest up to another one.
 class PrefixMaximum {
  public:
+  /// The greatest number, and its place.
   struct Found {
     Wide value;
     std::size_t place;
   };
 
+  /// Begins with these.
   explicit PrefixMaximum(const std::vector<Wide>& values)
       : leaves_(std::bit_ceil(values.size())), greatest_(2 * leaves_), added_(2 * leaves_) {
     for (std::size_t i = 0; i < leaves_; ++i) {
@@ -34,6 +37,7 @@ class PrefixMaximum {
     for (std::size_t i = leaves_ - 1; i > 0; --i) update(i);
   }
 
+  /// Adds to all from the first up to `last`.
   void addUpTo(std::size_t last, Wide amount) { add(1, 0, leaves_, last, amount); }
   /// Of those from `first` to `last`, which is not before it.
   Found greatest(std::size_t first, std::size_t last) const { return find(1, 0, leaves_, first, last); }

@@ -18,6 +18,7 @@ class EarliestAfter {
   /// `grants`: all that will be put in, sorted by when they were invoked.
   explicit EarliestAfter(const Calls& grants) : grants_(grants), earliest_(grants.size() + 1) {}
 
+  /// Adds one of them.
   void put(const Call* grant) {
     for (std::size_t i = placesFrom(grant->invoked - 1); i < earliest_.size(); i += i & (~i + 1)) {
       if (!earliest_[i] || grant->answered < earliest_[i]->answered) earliest_[i] = grant;

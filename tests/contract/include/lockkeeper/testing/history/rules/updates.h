@@ -17,8 +17,10 @@ namespace lockkeeper::testing::history {
 /// The reads and writes of one value.
 class GuardedValue {
  public:
+  /// Violations go to `report`.
   GuardedValue(const History& history, Report& report) : history_(history), report_(report) {}
 
+  /// All reads and writes of the value.
   void check(const Calls& calls) {
     for (const Call* const each : calls) {
       if (each->operation == Operation::write) noteWrite(*each);
