@@ -4,6 +4,7 @@
 #include <string>
 
 #include "lockkeeper/base/key.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper {
 
