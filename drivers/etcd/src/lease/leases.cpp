@@ -91,27 +91,33 @@ TransactionReply Leases::attach(const std::string& claim, const Lease& lease,
 
 void Leases::remember(const std::string& claim, std::int64_t id) {
   const std::lock_guard guard(mutex_);
+  remember(claim, Doubted{.id = id, .age = ++lastAge_});
+}
+
+// Under the mutex.
+void Leases::remember(const std::string& claim, const Doubted& lease) {
   if (doubted_.size() >= mostDoubted) {
     doubted_.erase(std::min_element(
         doubted_.begin(), doubted_.end(),
         [](const auto& left, const auto& right) { return left.second.age < right.second.age; }));
   }
-  doubted_.emplace(claim, Doubted{.id = id, .age = ++lastAge_});
+  doubted_.emplace(claim, lease);
 }
 
 void Leases::endDoubted(const std::string& claim, Instant deadline) {
-  std::vector<std::int64_t> leases;
+  std::vector<Doubted> leases;
   std::vector<BatchedCall> calls;
   {
     const std::lock_guard guard(mutex_);
     const auto [from, to] = doubted_.equal_range(claim);
     for (auto each = from; each != to; ++each) {
-      leases.push_back(each->second.id);
+      leases.push_back(each->second);
       calls.push_back({.body = idOnly(each->second.id)});
     }
     doubted_.erase(from, to);
   }
   store_.callAll("/v3/lease/revoke", calls, std::min(deadline, store_.oneTimeout()));
+  const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
     if (!calls[i].answer) remember(claim, leases[i]);  // it may live on
   }

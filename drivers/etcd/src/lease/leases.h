@@ -74,6 +74,7 @@ class Leases {
   };
 
   void remember(const std::string& claim, std::int64_t id);
+  void remember(const std::string& claim, const Doubted& lease);
 
   EtcdStore& store_;
   std::atomic<std::int64_t> least_ = 1;  // seconds; as far as the server has shown

@@ -95,7 +95,9 @@ TEST(Console, WrongPasswordsOfOneMachineKeepNoOperatorOfAnotherOut) {
   const auto began = std::chrono::steady_clock::now();
   EXPECT_EQ(console.breakLock(with("wrong"), "127.0.0.2"), 401);
   const int again = console.breakLock(with("right"), "127.0.0.2");
-  if (std::chrono::steady_clock::now() - began < std::chrono::seconds{1}) EXPECT_EQ(again, 429);
+  if (std::chrono::steady_clock::now() - began < std::chrono::seconds{1}) {
+    EXPECT_EQ(again, 429);
+  }
   EXPECT_EQ(console.breakLock(with("right")), 400) << "the order names no lock";
 }
 

@@ -55,7 +55,7 @@ const RatePolicy& oneADay() {
 }
 
 std::string breaking(LockDriver& driver, const std::string& key) {
-  const Holder another{.grantId = std::string(40, 'a')};
+  const Holder another{.owner = {}, .remaining = {}, .fence = {}, .grantId = std::string(40, 'a')};
   (void)capability<Breakable>(driver)->breakLock(key, soon(), &another);
   return "an answer";
 }
