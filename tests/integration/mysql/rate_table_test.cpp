@@ -98,12 +98,16 @@ TEST_P(RateTableTest, RowsOfTheLongestKeysAreClearedAlsoWhereStatementsMustBeSho
   execute(session, "INSERT INTO lockkeeper_rates(family,id) VALUES" + rows);
   execute(session, "SET GLOBAL max_allowed_packet = 65536");
   mysql::RateTable narrow(uri);
-  for (int i = 0; i < 300; ++i) {
+  const auto areGone = [&] {
+    return store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'") == "0";
+  };
+  // Clearing stops after half a second, of which a busy machine makes little.
+  for (int i = 0; i < 5000 && (i % 100 != 0 || !areGone()); ++i) {
     RateCharge charge{.key = "busy", .law = &policy.law()};
     narrow.take({&charge, 1}, soon());
   }
   execute(session, "SET GLOBAL max_allowed_packet = DEFAULT");
-  EXPECT_EQ(store.ask("SELECT COUNT(*) FROM lockkeeper_rates WHERE id LIKE 'old:%'"), "0");
+  EXPECT_TRUE(areGone());
 }
 
 TEST_P(RateTableTest, NorWithSeveralNewKeysInACallOrOneInEachProcess) {
