@@ -172,6 +172,21 @@ TEST(HistoryOfOrder, AReaderThatStillWaitsAfterALaterOneWasServedWasPassedOver) 
   }
 }
 
+TEST(HistoryOfOrder, AWaiterThatWasStoppedMayHaveMissedItsTurn) {
+  for (const bool wasStopped : {false, true}) {
+    Story story({.fifo = true});
+    const auto first = story.invoke({.process = "p1"}, 5);
+    story.tell(Phase::queued, "p1", first, 10);
+    if (wasStopped) {
+      story.tell(Phase::paused, "p1", 0, 12);
+      story.tell(Phase::resumed, "p1", 0, 25);
+    }
+    story.share({.process = "p2"}, 15, 20, 21);
+    story.answer({.phase = Phase::ok, .process = "p1", .id = first, .until = 40}, 30);
+    wasStopped ? story.isGood() : story.breaks(Rule::order);
+  }
+}
+
 TEST(HistoryOfOrder, AnUpgradeGoesAhead) {
   Story story({.fifo = true});
   story.share({.process = "p1", .kind = Kind::upgradeable}, 0, 1, 20);

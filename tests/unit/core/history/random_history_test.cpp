@@ -68,7 +68,7 @@ TEST(RandomHistory, IsGoodUntilOneCallIsChanged) {
   const unsigned seed = chosenSeed();
   SCOPED_TRACE("LOCKKEEPER_SEED=" + std::to_string(seed));
   std::mt19937 random(seed);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 40; ++round) {
     const std::vector<Turn> turns = randomTurns(random, 30);
     storyOf(turns).isGood();
     const std::size_t which = 1 + random() % (turns.size() - 1);
@@ -93,7 +93,7 @@ TEST(RandomHistory, IsGoodUntilOneCallIsChanged) {
     EXPECT_GT(brokenBy([](Turn& turn, Turn&) {
                 turn.invoked = turn.granted - 1'000'001;
                 turn.queued = turn.invoked;
-              }).count(),
+              }).count(Rule::noAnswer),
               0U);
   }
 }

@@ -49,7 +49,7 @@ class EarliestAfter {
 
 /// Nobody who asked after a waiter's place was confirmed was granted the key while the waiter was known to
 /// wait. That is until its last confirmation; and until its own grant, against those who cannot have the key
-/// beside it. An upgrade goes ahead of all by design.
+/// beside it. An upgrade goes ahead of all by design. A waiter that was stopped may have missed its turn.
 inline void checkOrder(const History& history, Report& report) {
   if (!history.promises().fifo) return;
   struct Question {
@@ -84,7 +84,8 @@ inline void checkOrder(const History& history, Report& report) {
       for (; next != byWeight.end() && (*next)->weight > question.lighter; ++next) earliest.put(*next);
       const Call& waiter = *question.waiter;
       const Call* const ahead = earliest.after(waiter.firstQueued);
-      if (!ahead || ahead->answered >= question.until || !reported.insert(&waiter).second) continue;
+      if (!ahead || ahead->answered >= question.until) continue;
+      if (history.wasPaused(waiter, ahead->answered) || !reported.insert(&waiter).second) continue;
       report.add(Rule::order, ahead->answerLine, waiter.line,
                  lockkeeper::quoted(history.key(waiter.key)) + " was granted to " +
                      lockkeeper::quoted(history.process(ahead->process)) + ", who asked at " +
