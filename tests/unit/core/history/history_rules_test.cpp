@@ -287,19 +287,19 @@ TEST(HistoryOfLimits, WithoutTheStoresTimeACallWasDecidedSomewhereInIt) {
 }
 
 TEST(HistoryOfAnswers, EachCallIsAnsweredWithinItsBoundUnlessItsProcessDied) {
-  enum { inTime, late, none, died, paused };
-  for (const int what : {inTime, late, none, died, paused}) {
+  enum { inTime, late, none, died, paused, pausedAndLate };
+  for (const int what : {inTime, late, none, died, paused, pausedAndLate}) {
     Story story;
     const auto id = story.invoke({.process = "p1", .within = 10}, 5);
-    if (what == paused) {
+    if (what == paused || what == pausedAndLate) {
       story.tell(Phase::paused, "p1", 0, 7);
-      story.tell(Phase::resumed, "p1", 0, 20);
+      story.tell(Phase::resumed, "p1", 0, what == paused ? 20 : 10);
     }
     if (what == died) story.tell(Phase::died, "p1", 0, 7);
     if (what == inTime) story.tell(Phase::fail, "p1", id, 15);
-    if (what == late || what == paused) story.tell(Phase::fail, "p1", id, 21);
+    if (what == late || what == paused || what == pausedAndLate) story.tell(Phase::fail, "p1", id, 21);
     story.end(100);
-    what == late || what == none ? story.breaks(Rule::noAnswer) : story.isGood();
+    what == late || what == none || what == pausedAndLate ? story.breaks(Rule::noAnswer) : story.isGood();
   }
 }
 

@@ -94,11 +94,16 @@ class History {
   const std::string& process(std::uint32_t index) const { return names_.texts[index]; }
   /// Whether the call's process was killed, at any time.
   bool hasDied(const Call& call) const { return processes_[call.process].died; }
-  /// Whether the call's process was stopped at any time from its invoke to `end`.
-  bool wasPaused(const Call& call, std::int64_t end) const {
+  /// For how long the call's process was stopped from its invoke to `end`.
+  std::int64_t pausedFor(const Call& call, std::int64_t end) const {
     const auto& pauses = processes_[call.process].pauses;
-    const auto next = pauses.upper_bound(end);
-    return next != pauses.begin() && std::prev(next)->second >= call.invoked;
+    std::int64_t all = 0;
+    for (auto each = pauses.lower_bound(end); each != pauses.begin();) {
+      const auto& [from, until] = *--each;
+      if (until <= call.invoked) break;
+      all += std::min(until, end) - std::max(from, call.invoked);
+    }
+    return all;
   }
 
  private:

@@ -11,19 +11,20 @@
 
 namespace lockkeeper::testing::history {
 
-/// Each call is answered within its bound, or before the end where it has none; unless its process has died
-/// or was stopped meanwhile.
+/// Each call is answered within its bound, in which its process may be stopped any time, or before the end
+/// where it has none; unless its process has died, or it has no bound and its process was stopped.
 inline void checkAnswers(const History& history, Report& report) {
   for (const Call& each : history.calls()) {
     if (!each.answer && history.hasDied(each)) continue;
-    const std::int64_t waited = std::min(each.answered, history.latest());
-    const bool isOverdue = each.within == never ? !each.answer : waited - each.invoked > each.within;
-    if (!isOverdue || history.wasPaused(each, waited)) continue;
+    const std::int64_t end = std::min(each.answered, history.latest());
+    const std::int64_t paused = history.pausedFor(each, end);
+    const std::int64_t waited = end - each.invoked - paused;
+    const bool isOverdue = each.within == never ? !each.answer && paused == 0 : waited > each.within;
+    if (!isOverdue) continue;
     report.add(Rule::noAnswer, each.answer ? each.answerLine : each.line, each.answer ? each.line : 0,
                lockkeeper::quoted(history.process(each.process)) +
-                   (each.answer ? " had its answer after " : " had no answer in ") +
-                   std::to_string(waited - each.invoked) + " ns" +
-                   (each.within == never ? "" : ", instead of " + std::to_string(each.within)));
+                   (each.answer ? " had its answer after " : " had no answer in ") + std::to_string(waited) +
+                   " ns" + (each.within == never ? "" : ", instead of " + std::to_string(each.within)));
   }
 }
 

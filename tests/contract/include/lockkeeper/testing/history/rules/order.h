@@ -85,7 +85,7 @@ inline void checkOrder(const History& history, Report& report) {
       const Call& waiter = *question.waiter;
       const Call* const ahead = earliest.after(waiter.firstQueued);
       if (!ahead || ahead->answered >= question.until) continue;
-      if (history.wasPaused(waiter, ahead->answered) || !reported.insert(&waiter).second) continue;
+      if (history.pausedFor(waiter, ahead->answered) > 0 || !reported.insert(&waiter).second) continue;
       report.add(Rule::order, ahead->answerLine, waiter.line,
                  lockkeeper::quoted(history.key(waiter.key)) + " was granted to " +
                      lockkeeper::quoted(history.process(ahead->process)) + ", who asked at " +
