@@ -268,21 +268,16 @@ const Command all[] = {
      migrateOptions, migrate},
     {"check", "check a history of locks, values and limits", "[options] FILE",
      "Reads a history from FILE (- for standard input): a line of JSON for each thing that processes did "
-     "with "
-     "locks, guarded values and limits, and for what came of it. docs/checking-histories.md describes the "
-     "lines and how to record them. Says where the history breaks a rule: two holders at a time, a fence "
-     "that "
-     "does not increase, a waiter that was passed over, a lost update, more of a limit than is allowed, a "
-     "call "
-     "without an answer in time, or a key that is held in the end and nobody has. It shows up to 20 "
-     "violations "
-     "of each rule. It asks no store.",
+     "with locks, guarded values and limits, and for what came of it. docs/checking-histories.md describes "
+     "the lines and how to record them. Says where the history breaks a rule: two holders at a time, a "
+     "fence that does not increase, a waiter that was passed over, a lost update, more of a limit than is "
+     "allowed, a call without an answer in time, or a key that is held in the end and nobody has. It shows "
+     "up to 20 violations of each rule. It asks no store.",
      "\nExamples:\n"
      "  lockkeeper check history.jsonl\n"
      "  lockkeeper check --json - <history.jsonl\n\n"
-     "Exit: 0 no rule is broken, 64 wrong usage or no history, 70 internal error, or output that could not "
-     "be "
-     "written, 75 a rule is broken.",
+     "Exit: 0 no rule is broken, 64 wrong usage or no history, 70 internal error, or output that could "
+     "not be written, 75 a rule is broken.",
      checkOptions, checkHistory},
     {"completion", "print the completion script of a shell", "bash | fish | zsh",
      "Prints a script that completes lockkeeper's command lines.",

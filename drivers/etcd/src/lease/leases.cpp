@@ -116,6 +116,7 @@ void Leases::endDoubted(const std::string& claim, Instant deadline) {
     }
     doubted_.erase(from, to);
   }
+  if (leases.empty()) return;
   store_.callAll("/v3/lease/revoke", calls, std::min(deadline, store_.oneTimeout()));
   const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < leases.size(); ++i) {
