@@ -110,23 +110,27 @@ AcquireResult WaitQueue::wait(const AcquireRequest& request, std::string_view va
   const Place place(request.claim, value);
   Subscription::Waiter waiter(subscription_, hashSlot(request.claim.key));
   bool told = true;  // to look
+  Instant deadline = std::min(store_.oneTimeout(), request.deadline);
   while (true) {
-    const Look last = look(place, waiter, request, ticket, wire);
+    const Look last = look(place, waiter, request, ticket, deadline, wire);
     if (!last.possible) {
-      if (!ticket.empty()) leave(place);
+      if (!ticket.empty()) leave(place, deadline);
       return Busy{};
     }
     if (last.granted) return *last.granted;
+    const bool isOver = stop.stop_requested() || store_.clock().now() >= until;
     // It was granted the key, or passed over because it could not be reached, and has not heard of it.
     if (!told && last.isNew) subscription_.suspect();
     ticket = last.ticket;
     const Subscription::News news = waitForNews(waiter, std::min(last.next, until), stop);
+    // If the wait ended during the look, the look and the leave have one I/O timeout together.
+    if (!isOver) deadline = store_.oneTimeout();
     if (stop.stop_requested()) break;
     if (const auto granted = grantIn(news, last, request)) return *granted;
     told = news.granted || news.channelChanged;
     if (!news.granted && store_.clock().now() >= until) break;
   }
-  leave(place);
+  leave(place, deadline);
   return Busy{};
 }
 
@@ -156,7 +160,8 @@ Subscription::News WaitQueue::waitForNews(Subscription::Waiter& waiter, Instant 
 }
 
 WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter,
-                                const AcquireRequest& request, std::string_view ticket, Request& wire) {
+                                const AcquireRequest& request, std::string_view ticket, Instant deadline,
+                                Request& wire) {
   const Subscription::Waiter::Address address = waiter.newAddress();
   const std::string number = std::to_string(address.number);
   const std::string ttl = std::to_string(request.ttl.count());
@@ -166,7 +171,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
   const std::string_view asked = request.ahead && ticket.empty() ? "0" : ticket;
   wire.clear();
   try {
-    store_.executeScripts(wire, store_.oneTimeout(), [&](Request& call, Script::By by) {
+    store_.executeScripts(wire, deadline, [&](Request& call, Script::By by) {
       place.addTo(call, by, place.waitOperation(), place.value, {number, address.channel, asked, ttl, kept});
     });
     const Reply& reply = wire.reply(0);
@@ -179,7 +184,7 @@ WaitQueue::Look WaitQueue::look(const Place& place, Subscription::Waiter& waiter
     if (ticket.empty()) throw;
     stillQueued(error);
   } catch (const ConfigError&) {
-    if (!ticket.empty()) leave(place);
+    if (!ticket.empty()) leave(place, deadline);
     throw;
   }
   return lookIn(place, request, wire);
@@ -207,10 +212,10 @@ WaitQueue::Look WaitQueue::lookIn(const Place& place, const AcquireRequest& requ
           .isNew = items[3].isInteger(1)};
 }
 
-void WaitQueue::leave(const Place& place) {
+void WaitQueue::leave(const Place& place, Instant deadline) {
   try {
     const RequestPool::Loan request = store_.requests.take();
-    store_.executeScripts(*request, store_.oneTimeout(),
+    store_.executeScripts(*request, deadline,
                           [&](Request& call, Script::By by) { place.addRelease(call, by); });
     if (isOnItsWay(request->reply(0))) {
       throw WithdrawalUnknown(

@@ -75,13 +75,13 @@ class WaitQueue {
   class PostedRelease;
 
   Look look(const Place& place, Subscription::Waiter& waiter, const AcquireRequest& request,
-            std::string_view ticket, Request& wire);
+            std::string_view ticket, Instant deadline, Request& wire);
   Look lookIn(const Place& place, const AcquireRequest& request, const Request& wire);
   std::optional<Granted> grantIn(const Subscription::News& news, const Look& last,
                                  const AcquireRequest& request) const;
   Subscription::News waitForNews(Subscription::Waiter& waiter, Instant until,
                                  const std::stop_token& stop) const;
-  void leave(const Place& place);
+  void leave(const Place& place, Instant deadline);
   [[noreturn]] static void stillQueued(const StoreUnavailable& error);
   bool change(const Place& place, Instant deadline, std::string_view operation, std::string_view value,
               std::string_view further = {});

@@ -56,8 +56,11 @@ class RedisStore {
   /// master, and as execute().
   bool isMaster(std::uint64_t connection, Instant deadline);
 
-  /// From now on, for a request of its own.
-  Instant oneTimeout() const { return saturatingAdd(clock().now(), options().ioTimeout); }
+  /// For a request of its own, from now on: a little more than an I/O timeout, so that a connection that says
+  /// nothing has been ended before, and the next request goes by a new one.
+  Instant oneTimeout() const {
+    return saturatingAdd(clock().now(), options().ioTimeout + std::chrono::milliseconds{10});
+  }
   /// For further connections to the same server.
   const DialRules& dialRules() const { return dialRules_; }
   /// How often to look() while no call is made; empty where there are no sentinels.

@@ -4,6 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include "claimant.h"
+#include "lockkeeper/driver/queue.h"
 #include "queue/queue_fixture.h"
 
 namespace lockkeeper::test {
@@ -144,6 +146,32 @@ TEST_F(QueueFault, ALeaveOfTheQueueThatComesLateEndsNoLaterClaim) {
   } else {
     EXPECT_TRUE(manager.tryLock("k", {.waitFor = 5s}));
   }
+}
+
+TEST_F(QueueFault, ALookAndTheLeaveAfterItHaveOneTimeoutTogether) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  const auto slow = openProxied("ioTimeout=1s");
+  ASSERT_FALSE(LockManager(slow).tryLock("k", {.waitFor = 10ms})) << "it is connected";
+  proxy.set({.kind = ProxyFault::Kind::delay, .pause = 800ms});
+  const Claimant claimant{.key = "k"};
+  const Instant began = now();
+  EXPECT_THROW((void)capability<Waitable>(*slow)->acquireWaiting(claimant.request(), 100ms, {}),
+               OutcomeUnknown);
+  EXPECT_LT(since(began), 1500ms);
+}
+
+TEST_F(QueueFault, TheFirstLookEndsAtTheDeadlineOfItsRequest) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  const auto slow = openProxied("ioTimeout=2s");
+  ASSERT_FALSE(LockManager(slow).tryLock("k", {.waitFor = 10ms})) << "it is connected";
+  proxy.set({.kind = ProxyFault::Kind::delay, .pause = 1500ms});
+  const Claimant claimant{.key = "k"};
+  const Instant began = now();
+  EXPECT_THROW((void)capability<Waitable>(*slow)->acquireWaiting(claimant.request(in(200ms)), 100ms, {}),
+               OutcomeUnknown);
+  EXPECT_LT(since(began), 1200ms);
 }
 
 TEST_F(QueueFault, ALookThatIsRefusedIsRepeatedByTheClaimThatHasTheKey) {

@@ -64,7 +64,7 @@ AcquireResult LockNode::acquireWaiting(const AcquireRequest& request, Instant un
   if (std::holds_alternative<Busy>(result)) return result;
   ticket.clear();  // it has left the queue with the grant
   AcquireRequest granted = request;
-  granted.deadline = oneTimeout();
+  granted.deadline = std::min(oneTimeout(), saturatingAdd(until, options().ioTimeout));
   checkReplicas({&granted, 1}, *wire);
   return result;
 }
