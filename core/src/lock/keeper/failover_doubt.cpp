@@ -43,7 +43,7 @@ void FailoverDoubt::leaseFreed(Lease& lease) noexcept {
   const Instant end = lease.endOfLease();
   std::shared_ptr<Lease> forgotten;  // when the mutex is free
   const std::lock_guard held(mutex_);
-  if (lease.releasedAt <= lastDoubt_.load()) return releases_.abandon(lease.claim(), end);
+  if (lease.heldUntil() <= lastDoubt_.load()) return releases_.abandon(lease.claim(), end);
   forgotten = std::exchange(freed_[nextFreed_], lease.shared_from_this());
   nextFreed_ = (nextFreed_ + 1) % freed_.size();
   const Instant now = clock_->now();

@@ -38,7 +38,7 @@ class FailoverDoubt {
 
   /// A lease is kept from now on.
   void leaseAdded();
-  /// The store has confirmed the release that began at lease.releasedAt. If a doubt arises soon, the key is
+  /// The store has confirmed the release that began at lease.heldUntil(). If a doubt arises soon, the key is
   /// released again.
   void leaseFreed(Lease& lease) noexcept;
 

@@ -273,7 +273,7 @@ void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept
   if (outcome == ReleaseOutcome::released) doubt_.leaseFreed(lease);
   if (lease.ending != Ending::lost) {
     Event event = foundLost ? lease.endEvent(EventKind::lost, store_, environment_.clock->now())
-                            : lease.endEvent(EventKind::released, store_, lease.releasedAt);
+                            : lease.endEvent(EventKind::released, store_, lease.heldUntil());
     event.attempts = 1;
     environment_.tell(event);
   }
@@ -285,7 +285,7 @@ void LeaseKeeper::releaseFailed(Lease& lease, ErrorCode code, std::string_view t
   environment_.tell({.kind = EventKind::attemptFailed,
                      .key = lease.key(),
                      .store = store_,
-                     .began = lease.releasedAt,
+                     .began = lease.heldUntil(),
                      .ended = now,
                      .error = code,
                      .text = text,

@@ -60,7 +60,7 @@ class LeaseKeeper final : public LeaseHost, public std::enable_shared_from_this<
   /// Lease::lastRenewal(). If a renewal that is under way comes to the store after it, it is sent again.
   bool leaveToEnd(Lease& lease, Instant end) noexcept;
 
-  /// The store has confirmed the release that began at lease.releasedAt.
+  /// The store has confirmed the release that began at lease.heldUntil().
   void freed(Lease& lease) noexcept { doubt_.leaseFreed(lease); }
 
   /// How long the lease's grant may be handed on; empty if the lease was lost or released. Only for a lease

@@ -173,7 +173,7 @@ void LeaseRenewer::endInTime(const Lease& lease, RenewOutcome outcome) {
   if (lease.ending != Ending::leftToEnd) return;
   if (outcome != RenewOutcome::renewed && outcome != RenewOutcome::unknown) return;
   const Instant now = environment_.clock->now();
-  if (now >= lease.leftUntil) {
+  if (now >= lease.heldUntil()) {
     const std::lock_guard held(mutex_);
     releases_.abandon(lease.claim(), lease.endAtLatest(now));
     return;

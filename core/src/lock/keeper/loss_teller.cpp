@@ -38,7 +38,7 @@ void LossTeller::announced(Lease& lease) {
 
 std::shared_ptr<Lease> LossTeller::lose(LeaseTable::Part& part, Lease& lease, LossReason reason) {
   const bool heldTooLong = reason == LossReason::leaseEnded &&
-                           lease.validUntil.load(std::memory_order_relaxed) == lease.holdUntil();
+                           lease.validUntil.load(std::memory_order_relaxed) == lease.heldUntil();
   lease.lossReason = heldTooLong ? LossReason::maxHold : reason;
   lease.state.store(LockState::lost, std::memory_order_release);
   part.remove(lease);

@@ -44,7 +44,7 @@ Lease::Lease(std::shared_ptr<const LeaseContext> itsContext, std::string fullKey
              const LockTerms& terms)
     : context(inPresentTrace(std::move(itsContext))),
       turn(std::move(fullKey), keyHash),
-      maxHold(longestHold(terms)),
+      heldFor(longestHold(terms)),
       share(terms.share.value_or(noShare)),
       ttl(small(terms.ttl)),
       margin(terms.margin ? small(*terms.margin) : tenthOfLease),
@@ -88,7 +88,7 @@ Renewal Lease::renewal(Instant now) const {
 }
 
 Renewal Lease::lastRenewal(Instant now) const {
-  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(leftUntil - now);
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(heldUntil() - now);
   return {.claim = claim(), .ttl = std::clamp<std::chrono::milliseconds>(rest, shortestTtl, longestTtl)};
 }
 
@@ -138,9 +138,9 @@ bool Lease::succeed(const Lease& former, Instant now) noexcept {
 
 void Lease::startHolding(const LockTerms& terms, Instant now) noexcept {
   renew = terms.renew;
-  maxHold = longestHold(terms);
+  heldFor = longestHold(terms);
   acquiredAt = now;
-  validUntil.store(std::min(end(), holdUntil()), std::memory_order_release);
+  validUntil.store(std::min(end(), heldUntil()), std::memory_order_release);
   if (renew == Renew::manual) renewAt = Instant::max();
 }
 
@@ -153,7 +153,7 @@ Instant Lease::end() const noexcept {
 void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {
   leasedFrom = confirmedFrom = from;
   length = leasedFor;
-  validUntil.store(std::min(end(), holdUntil()), std::memory_order_release);
+  validUntil.store(std::min(end(), heldUntil()), std::memory_order_release);
   // After a third of it there is time for two more attempts before the end.
   renewAt = renew == Renew::automatic ? saturatingAdd(from, length / 3) : Instant::max();
 }

@@ -97,7 +97,7 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   const std::shared_ptr<const LeaseContext> context;
   LocalQueue::Turn turn;  ///< Kept while held, so that the process's next caller waits. It has the key.
   Token token;
-  std::chrono::nanoseconds maxHold{};
+  std::chrono::nanoseconds heldFor{};  ///< The bound; once its holding has ended, how long that was.
   Instant acquiredAt{};
   Fence fenceNumber = 0;
   Share share = noShare;       ///< noShare: all of the key.
@@ -119,8 +119,6 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   std::chrono::nanoseconds length{};  ///< and for so long.
   Instant confirmedFrom{};            ///< When the request was sent that the store confirmed it by last.
   Instant renewAt = Instant::max();   ///< Instant::max(): no renewal is planned, or one is under way.
-  Instant releasedAt{};               ///< When its holder has released it.
-  Instant leftUntil{};                ///< With Ending::leftToEnd, when its lease is to end.
   HeapPlace endPlace = nowhere;       ///< In the keeper's heap of ends,
   HeapPlace renewalPlace = nowhere;   ///< and in that of renewals.
   Lease* nextByToken = nullptr;       ///< In the keeper's hash chains.
@@ -137,20 +135,21 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   Instant endAtLatest(Instant now) const noexcept {
     return saturatingAdd(now, std::max<std::chrono::nanoseconds>(ttl, length));
   }
-  Instant holdUntil() const noexcept { return saturatingAdd(acquiredAt, maxHold); }
+  /// When its holding ends at the latest, or when it has ended. With Ending::leftToEnd that is to come.
+  Instant heldUntil() const noexcept { return saturatingAdd(acquiredAt, heldFor); }
 
   /// Its holder has released it `now`. To be called before its release is posted.
   void endHolding(Instant now, bool wasAlive, bool wasValid) noexcept {
-    releasedAt = now;
+    heldFor = now - acquiredAt;
     ending = !wasAlive ? Ending::lost : wasValid ? Ending::valid : Ending::late;
   }
 
   /// Nobody holds it any more, and the store is to keep it until `end`.
   void leaveToEnd(Instant end) noexcept {
-    leftUntil = end;
+    heldFor = end - acquiredAt;
     ending = Ending::leftToEnd;
   }
-  /// The renewal that makes it end at `leftUntil`.
+  /// The renewal that makes it end at heldUntil().
   Renewal lastRenewal(Instant now) const;
 
   /// The outcome of its posted release, which goes to the keeper.
