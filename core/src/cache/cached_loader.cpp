@@ -8,6 +8,7 @@
 #include "cache/cached_values.h"
 #include "cache/shared_loads.h"
 #include "lock/lease/options.h"
+#include "lock/store_errors.h"
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/base/key.h"
 #include "lockkeeper/duration.h"
@@ -149,8 +150,9 @@ class CachedLoader::Impl {
       lock = locks_->tryLock(entry.full, options);
     } catch (const ForkedError&) {
       throw;
-    } catch (const Error&) {  // the manager has told of it
+    } catch (const Error& error) {  // the manager has told of it
       if (stale) return serve(entry, EventKind::cacheStale, std::move(stale));
+      load.outOfTime = detail::worthRetrying(error.code());
       return loadAlone(entry, load, std::current_exception());
     }
     if (!lock && stale) return serve(entry, EventKind::cacheStale, std::move(stale));

@@ -31,7 +31,7 @@ class SharedLoads {
     bool done = false;
     std::optional<std::string> value{};
     std::exception_ptr failure{};  ///< Instead of a value.
-    bool outOfTime = false;        ///< The leader's own time was over. The leader writes it before end().
+    bool outOfTime = false;        ///< The leader's own time was over. It writes this before end().
   };
 
   enum class Part {

@@ -28,6 +28,8 @@ void checkOptions(const LatchOptions& options) {
   checkNamespace(options.keyNamespace);
   checkDuration("keep", options.keep, milliseconds{1000}, std::chrono::days{366});
   checkDuration("operationTimeout", options.operationTimeout, milliseconds{1}, hours{1});
+  if (options.longestOutage != forever)
+    checkDuration("longestOutage", options.longestOutage, milliseconds{1}, hours{24});
   checkDuration("longestPause", options.longestPause, milliseconds{1}, hours{1});
   if (!options.environment.clock || !options.environment.random) {
     throw std::invalid_argument("the environment of a latch needs a clock and a random");
@@ -53,11 +55,13 @@ Instant endOf(milliseconds waitFor, const LatchOptions& options) {
 }
 
 /// Repeats `step` until it returns true; false at `until`, or if stopped. Pauses are counted from the
-/// beginning of a step. If the store fails, it is asked again; its error is thrown only at the end.
+/// beginning of a step. If the store fails, it is asked again; its error is thrown only at the end, which
+/// comes after longestOutage if there is no other.
 bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_token& stop,
                  const std::function<bool()>& step) {
   Clock& clock = *options.environment.clock;
   Backoff backoff(firstPause, std::min(options.longestPause, longestUnseen(options)));
+  Instant answeredAt = clock.now();
   for (;;) {
     const Instant next = saturatingAdd(clock.now(), backoff.next(*options.environment.random));
     std::exception_ptr failure;
@@ -69,7 +73,11 @@ bool repeatUntil(const LatchOptions& options, Instant until, const std::stop_tok
       failure = std::current_exception();
     }
     if (stop.stop_requested()) return false;
-    if (clock.now() >= until) {
+    const Instant now = clock.now();
+    if (!failure) answeredAt = now;
+    const bool isLost = until == Instant::max() && options.longestOutage != forever &&
+                        now >= saturatingAdd(answeredAt, options.longestOutage);
+    if (now >= until || isLost) {
       if (failure) std::rethrow_exception(failure);
       return false;
     }

@@ -27,6 +27,10 @@ struct LatchOptions {
   /// How long one request may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
 
+  /// How long a wait `forever` goes on while the store cannot be reached: 1 ms to 24 h, or `forever`. Then it
+  /// throws the store's error. Counted anew when the store has answered.
+  std::chrono::milliseconds longestOutage{std::chrono::minutes{1}};
+
   /// The longest pause between two looks at a store that cannot tell of new values: 1 ms to 1 h.
   std::chrono::milliseconds longestPause{250};
 
@@ -50,9 +54,9 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
 
   /// Blocks until all have counted down, for `waitFor` (0 ms to 24 h, or `forever`) plus operationTimeout
   /// plus one I/O timeout at most. False when some have not, when the store took too long to tell it of all
-  /// of them, or when `stop` was triggered. A store that is down is waited for; throws its error when it
-  /// still fails at the end. The store tells when one counts down (ValueStore::await); a look every five
-  /// seconds finds what it has not told.
+  /// of them, or when `stop` was triggered. A store that is down is waited for, with `forever` for
+  /// LatchOptions::longestOutage; throws its error when it still fails at the end. The store tells when one
+  /// counts down (ValueStore::await); a look every five seconds finds what it has not told.
   [[nodiscard]] bool wait(std::chrono::milliseconds waitFor = forever, const std::stop_token& stop = {});
 
   /// Who has not counted down yet: one request for each participant, one after the other, and

@@ -256,6 +256,20 @@ TEST_F(CachedLoaderTest, AWaiterWithTimeLeftDoesNotEndWithTheOneWhoAskedForTheLo
   EXPECT_EQ(after(second), "v1");
 }
 
+TEST_F(CachedLoaderTest, AWaiterWithTimeLeftDoesNotEndWithTheOneWhoCouldNotReachTheLocks) {
+  CacheOptions options = cacheOptions();
+  options.waitFor = 2s;
+  options.whenDown = WhenDown::fail;
+  auto users = cache(here, options, counting());
+  const Lock other = there->lock("other", {.ttl = 1h});
+  network->failAlways(Call::acquire, Fault::unavailable);
+  auto [first, second] = twoWaiters(users);
+  clock->advance(500ms);
+  EXPECT_THROW(after(first), StoreUnavailable);
+  network->heal();
+  EXPECT_EQ(after(second), "v1");
+}
+
 TEST_F(CachedLoaderTest, AWaiterThatMustLoadAfterAllWaitsNoLongerThanWaitFor) {
   CacheOptions options = cacheOptions();
   options.waitFor = 2s;

@@ -231,12 +231,33 @@ TEST_F(LatchTest, AStoreThatIsDownIsWaitedForUntilTheEnd) {
   EXPECT_TRUE(ending(waiting));
 }
 
+TEST_F(LatchTest, AWaitForEverEndsWhenTheStoreHasBeenAwayForTooLong) {
+  CountDownLatch mine = latch();
+  values->down = true;
+  Instant began = clock->now();
+  auto waiting = std::async(std::launch::async, [&] { return mine.wait(); });
+  while (clock->now() - began < 50s) clock->advance(10ms);
+  values->down = false;
+  const int reads = values->reads;
+  while (values->reads < reads + 6) clock->advance(10ms);  // it has an answer
+  values->down = true;
+  began = clock->now();
+  EXPECT_THROW(ending(waiting), StoreUnavailable);
+  EXPECT_GE(clock->now() - began, 59s) << "counted anew";
+
+  auto arriving = std::async(std::launch::async, [&] {
+    return Barrier(values, "steps", {"a", "b"}, options()).arriveAndWait("a", 1);
+  });
+  EXPECT_THROW(ending(arriving), StoreUnavailable);
+}
+
 TEST_F(LatchTest, BadNamesAreRefusedBeforeAnythingIsSent) {
   EXPECT_THROW(CountDownLatch(values, "", {"a"}), std::invalid_argument);
   EXPECT_THROW(CountDownLatch(values, "n", {}), std::invalid_argument);
   EXPECT_THROW(CountDownLatch(values, "n", {"a/b"}), std::invalid_argument);
   EXPECT_THROW(CountDownLatch(nullptr, "n", {"a"}), std::invalid_argument);
   EXPECT_THROW(CountDownLatch(values, "n", {"a"}, {.keep = 1ms}), std::invalid_argument);
+  EXPECT_THROW(CountDownLatch(values, "n", {"a"}, {.longestOutage = 25h, .environment = {}}), std::invalid_argument);
   EXPECT_THROW(Barrier(values, std::string(41, 'n'), {"a"}), std::invalid_argument);
   EXPECT_THROW(latch().countDown("d"), std::invalid_argument);
   EXPECT_THROW((void)latch().wait(-1ms), std::invalid_argument);
