@@ -38,12 +38,12 @@ TEST(HistoryOfHolders, ARenewalIsBelievedWhenItIsKnown) {
   unknown.isGood();
 }
 
-TEST(HistoryOfHolders, ADeadProcessHasItsKeyUntilTheLeaseEnds) {
+TEST(HistoryOfHolders, ADeadProcessBelievesNothing) {
   for (const bool tooEarly : {false, true}) {
     Story story;
     story.lock("p1", 0, 1, 10);
-    story.tell(Phase::died, "p1", 0, 3);
-    story.lock("p2", 2, tooEarly ? 9 : 10, 20);
+    story.tell(Phase::died, "p1", 0, 4);
+    story.lock("p2", 2, tooEarly ? 3 : 4, 20);
     tooEarly ? story.breaks(Rule::twoHolders) : story.isGood();
   }
 }

@@ -32,7 +32,7 @@ struct Call {
   std::int64_t limit = 0;   ///< and how much all may have together, when it gets that.
   std::optional<Fence> fence{};
   std::int64_t until = 0;      ///< When the process stops by itself to believe in the grant.
-  std::int64_t ended = never;  ///< When it began to release it, or was told that it is lost.
+  std::int64_t ended = never;  ///< When it began to release it, was told that it is lost, or died.
   std::int64_t firstQueued = never;
   std::int64_t lastQueued = 0;
 

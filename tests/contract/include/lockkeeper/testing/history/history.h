@@ -63,6 +63,7 @@ class History {
         return addInvoke(record, process);
       case Phase::died:
         process.died = true;
+        for (const auto& [id, call] : process.calls) call->ended = std::min(call->ended, record.time);
         return;
       case Phase::paused:
       case Phase::resumed:

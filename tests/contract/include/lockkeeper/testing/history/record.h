@@ -38,7 +38,7 @@ enum class Phase {
   fail,     ///< The call certainly had no effect.
   unknown,  ///< The call may have had its effect, and may still have it.
   lost,     ///< The process was told that it has lost a grant.
-  died,     ///< The process was killed. It can do nothing any more, but what it has sent may still arrive.
+  died,     ///< The process was killed, and believes nothing any more. What it has sent may still arrive.
   paused,   ///< The process was stopped,
   resumed,  ///< and goes on.
   end,      ///< When all leases were over, the store was asked what it still holds: `key`, or nothing.

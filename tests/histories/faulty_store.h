@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockkeeper::test {
+
+/// What happens to a store while processes use it.
+struct StoreFault {
+  std::string name;
+  std::function<void()> begin;
+  std::chrono::milliseconds length{0};
+  std::function<void()> end = [] {};
+  /// Whether it has met anybody.
+  std::function<bool()> hit = [] { return true; };
+};
+
+/// A real store, and the faults that must not break what it promises (docs/guarantees.md).
+struct FaultyStore {
+  std::string uri;
+  bool fences;
+  std::vector<StoreFault> faults;
+  std::shared_ptr<void> servers;  // that the faults are about
+};
+
+/// One of `storeNames`.
+FaultyStore faultyStore(const std::string& name);
+
+inline constexpr std::array storeNames{"Redis",   "Legacy",      "Redlock",  "Sentinel", "Cluster",
+                                       "GetLock", "VersionRows", "SqlGroup", "Etcd"};
+
+}  // namespace lockkeeper::test
