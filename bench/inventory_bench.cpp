@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "callers.h"
 #include "database_server.h"
 #include "fault_proxy.h"
 #include "line.h"
@@ -30,11 +31,12 @@
 namespace lockkeeper {
 namespace {
 
+using bench::drive;
+using bench::Result;
+using bench::Seconds;
 using inventory::Deduction;
 using inventory::StockService;
 using inventory::Way;
-using Seconds = std::chrono::duration<double>;
-using SteadyClock = std::chrono::steady_clock;
 
 constexpr int manyCallers = 64;
 constexpr int repetitions = 5;
@@ -42,49 +44,12 @@ constexpr int sellers = 4;  // processes
 constexpr int callersOfSeller = 16;
 constexpr std::size_t buckets = 8;
 
-/// What callers got in some time.
-struct Result {
-  double perSecond = 0;
-  double half = 0;  // Of the orders took no more, s.
-  double p99 = 0;   // s
-};
-
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
 }
 
-/// `order` is called by each thread with its number, again and again.
-Result drive(int threads, Seconds length, const std::function<void(int thread)>& order) {
-  std::atomic<bool> stop = false;
-  std::vector<std::vector<double>> times(static_cast<std::size_t>(threads));
-  const auto began = SteadyClock::now();
-  {
-    std::vector<std::jthread> callers;
-    for (int thread = 0; thread < threads; ++thread) {
-      callers.emplace_back([&, thread] {
-        auto& own = times[static_cast<std::size_t>(thread)];
-        while (!stop) {
-          const auto asked = SteadyClock::now();
-          order(thread);
-          own.push_back(Seconds(SteadyClock::now() - asked).count());
-        }
-      });
-    }
-    std::this_thread::sleep_for(length);
-    stop = true;
-  }
-  const double took = Seconds(SteadyClock::now() - began).count();
-  std::vector<double> all;
-  for (const auto& each : times) all.insert(all.end(), each.begin(), each.end());
-  std::ranges::sort(all);
-  if (all.empty()) return {};
-  return {.perSecond = static_cast<double>(all.size()) / took,
-          .half = all[all.size() / 2],
-          .p99 = all[all.size() * 99 / 100]};
-}
-
-double sinceBoot() { return Seconds(SteadyClock::now().time_since_epoch()).count(); }
+double sinceBoot() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Sells caps from `begin` on, and prints how many orders it got in a second.
 void sell(const std::string& uri, double begin, Seconds length) {
@@ -117,7 +82,6 @@ class InventoryBench {
     refusedReservations();
     one();
     statements();
-    soldOut();
     processes(std::chrono::milliseconds(0));
     processes(std::chrono::milliseconds(1));
   }
@@ -253,15 +217,6 @@ class InventoryBench {
     });
     const double each = (statementsSoFar() - before) / orders;
     print("statements an order, 64 callers", "", "at most 0.20", bench::figure(each, ""), each <= 0.2);
-  }
-
-  void soldOut() {
-    service_.restock("ink", 0);
-    const Result refused = drive(manyCallers, length_, [&](int) {
-      if (service_.deduct("ink", 1, nextId()) != Deduction::soldOut) std::abort();
-    });
-    print("refused orders/s when sold out, 64 callers", "", "at least 200000",
-          bench::figure(refused.perSecond, ""), refused.perSecond >= 200'000);
   }
 
   /// Orders/s of all sellers together.

@@ -1,7 +1,7 @@
 -- The tables of lockkeeper::inventory on MariaDB and MySQL. Names are VARBINARY, so that they compare byte by byte:
 -- 'a', 'A' and 'a ' are three articles. InnoDB, because stock and order must be written together or not at all.
 
--- One row for each article. Every write of a row counts its version up, so that it never counts as "unchanged". An article
+-- One row for each article. Every change of a row counts its version up, so that it never counts as "unchanged". An article
 -- is split into `buckets`; 1: it is not.
 CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   sku     VARBINARY(64) NOT NULL PRIMARY KEY,

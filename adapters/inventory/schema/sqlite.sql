@@ -1,6 +1,6 @@
 -- The tables of lockkeeper::inventory on SQLite. Names compare byte by byte, which is SQLite's default.
 
--- One row for each article. Every write of a row counts its version up. An article is split into `buckets`; 1: it is not.
+-- One row for each article. Every change of a row counts its version up. An article is split into `buckets`; 1: it is not.
 CREATE TABLE IF NOT EXISTS lockkeeper_stock (
   sku     TEXT    NOT NULL PRIMARY KEY,
   level   INTEGER NOT NULL CHECK (level BETWEEN 0 AND 1000000000000000),

@@ -8,9 +8,12 @@
 #include <Poco/Data/Statement.h>
 
 #include <deque>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "database/stock_tables.h"
 #include "free_port.h"
 #include "group_faults.h"
 #include "shop.h"
@@ -24,6 +27,8 @@ using inventory::GroupBooking;
 using inventory::KnownSplits;
 using inventory::PlacedOrder;
 using inventory::StockService;
+using inventory::StockTables;
+using inventory::Transaction;
 using inventory::Way;
 using Poco::Data::Keywords::into;
 using Poco::Data::Keywords::now;
@@ -137,6 +142,40 @@ Group mixedGroup(const std::string& name) {
 }
 
 Group plainGroup(const std::string& name) { return Group().add(name + "a").add(name + "b", 2); }
+
+using GroupBookingOnServers = GroupBookingTest;
+
+// What is told of an order that is booked must not be lost with the server: what it has shown before it
+// flushed it is flushed with this.
+TEST_P(GroupBookingOnServers, WhoIsBookedHasSomethingToCommitThatChangesNothing) {
+  service.restock("pen", 10);
+  Group().add("a").book(database);
+  const auto rows = [&] {
+    Transaction transaction = database.begin(inventory::Access::read);
+    return std::pair(transaction.select("SELECT level, version FROM lockkeeper_stock", {}),
+                     transaction.select("SELECT attempt, quantity FROM lockkeeper_orders", {}));
+  };
+  const auto before = rows();
+  using Write = std::function<void(StockTables&)>;
+  for (const Write& write : {Write([](StockTables& tables) { tables.rewriteOrder("a"); }),
+                             Write([](StockTables& tables) { EXPECT_TRUE(tables.touch("pen")); }),
+                             Write([](StockTables& tables) { tables.hold({"pen"}); })}) {
+    Transaction transaction = database.begin();
+    StockTables tables(transaction, database.dialect());
+    write(tables);
+    const auto written = transaction.select(
+        "SELECT CAST(trx_rows_modified AS SIGNED) FROM information_schema.innodb_trx "
+        "WHERE trx_mysql_thread_id = CONNECTION_ID()",
+        {});
+    ASSERT_TRUE(written);
+    EXPECT_GT(std::get<std::int64_t>(written->front()), 0);
+    transaction.commit();
+    EXPECT_EQ(rows(), before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GroupBookingOnServers, ::testing::ValuesIn(allServers),
+                         [](const auto& each) { return nameOf(each.param); });
 
 class GroupBookingFaults : public GroupFaults {
  protected:

@@ -5,7 +5,10 @@
 #include <Poco/Data/Statement.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -126,21 +129,18 @@ TEST_P(SoldOut, CanBeAskedEachTime) {
   EXPECT_EQ(forgetful.deduct("pen", 2, "a"), Deduction::deducted);
 }
 
-/// Runs something when it is asked for the time for the first time.
+/// Runs something each time that it is asked for the time.
 class InterruptingClock final : public Clock {
  public:
-  std::function<void()> interrupt;
+  std::function<void()> interrupt = [] {};
 
   Instant now() const noexcept override {
-    if (++asked_ == 1) interrupt();
+    interrupt();
     return systemClock()->now();
   }
   void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
     systemClock()->wait(held, wakeUp, until);
   }
-
- private:
-  mutable int asked_ = 0;
 };
 
 TEST_P(SoldOut, IsNotRememberedFromBeforeARestock) {
@@ -152,8 +152,7 @@ TEST_P(SoldOut, IsNotRememberedFromBeforeARestock) {
   bool restocked = false;
   // When the look has begun, and nothing is remembered yet.
   interrupting->interrupt = [&] {
-    memory.forget("pen");
-    restocked = true;
+    if (!std::exchange(restocked, true)) memory.forget("pen");
   };
   memory.look("pen", 2, Instant::max());
   EXPECT_TRUE(restocked);
@@ -193,22 +192,148 @@ TEST_P(SoldOut, IsRememberedWhileNothingOfTheArticleComesBack) {
   EXPECT_EQ(order(2), Deduction::soldOut);
 }
 
-// More than are remembered.
-TEST_P(SoldOut, OfAnArticleWithManyOrdersAsksForTheIdsAlone) {
-  service.restock("pen", 1);
-  shop.addOrders("pen", 10'001, "many");
+/// One more than are read by three pages: 1,000, 1,000 and 2,000.
+class SoldOutWithManyOrders : public SoldOut {
+ protected:
+  using Verdict = SoldOutMemory::Verdict;
+
+  SoldOutWithManyOrders() {
+    service.restock("pen", 1);
+    shop.addOrders("pen", 4'001, "many");
+  }
+
+  void look() {
+    clock->advance(100ms);
+    memory.look("pen", 2, Instant::max());
+  }
+  /// As when so many orders are refused.
+  void readOn(int refusals) {
+    for (int refused = 0; refused < refusals; ++refused) memory.readOn("pen", Instant::max());
+  }
+  Verdict verdict(const std::string& id) {
+    return memory.judge({.sku = "pen", .quantity = 2, .orderId = id});
+  }
+  void expectAllAreKnown() {
+    EXPECT_EQ(verdict("new"), Verdict::soldOut);
+    for (const char* booked : {"many0", "many999", "many1000", "many2001", "many4000"}) {
+      EXPECT_EQ(verdict(booked), Verdict::open) << booked;
+    }
+  }
+
+  std::shared_ptr<InterruptingClock> interrupting = std::make_shared<InterruptingClock>();
+  inventory::Database database{shop.uri(), {.environment = {.clock = interrupting}}};
+  SoldOutMemory memory{database, clock, 100ms};
+  // A page costs a refusal for ten of its orders. The first one is read by the look.
+  static constexpr int refusalsUntilAllAreKnown = 100 + 200 + 400;
+};
+
+TEST_P(SoldOutWithManyOrders, AsksForTheIdsAloneUntilAllAreKnown) {
+  const auto expectDuplicates = [&] {
+    for (const char* booked : {"many0", "many999", "many1000", "many4000"}) {
+      EXPECT_EQ(service.deduct("pen", 2, booked), Deduction::duplicate) << booked;
+    }
+  };
   EXPECT_EQ(order(2), Deduction::soldOut);
   shop.session() << "ALTER TABLE lockkeeper_stock RENAME TO hidden_stock", now;
   EXPECT_EQ(order(2), Deduction::soldOut);
   shop.session() << "ALTER TABLE hidden_stock RENAME TO lockkeeper_stock", now;
-  for (const char* booked : {"many0", "many10000"}) {
-    EXPECT_EQ(service.deduct("pen", 2, booked), Deduction::duplicate) << booked;
-  }
+  expectDuplicates();
+  while (orders < refusalsUntilAllAreKnown) ASSERT_EQ(order(2), Deduction::soldOut);
+  expectDuplicates();
+  hideTheTables();
+  EXPECT_EQ(order(2), Deduction::soldOut);
+}
+
+TEST_P(SoldOutWithManyOrders, ReadsThemNoFasterThanTheyAreAskedAbout) {
+  look();
+  readOn(refusalsUntilAllAreKnown - 1);
+  EXPECT_EQ(verdict("new"), Verdict::unlessBooked);
+  EXPECT_EQ(verdict("many0"), Verdict::unlessBooked);
+  readOn(1);
+  expectAllAreKnown();
+}
+
+TEST_P(SoldOutWithManyOrders, LetsOneCallerReadAndNobodyWait) {
+  look();
+  bool isReading = false;
+  int interrupts = 0;
+  interrupting->interrupt = [&] {
+    EXPECT_FALSE(isReading) << "another one reads";
+    if (std::exchange(isReading, true)) return;
+    ++interrupts;
+    readOn(200);
+    EXPECT_EQ(verdict("new"), Verdict::unlessBooked);
+    isReading = false;
+  };
+  readOn(100);
+  EXPECT_GT(interrupts, 0);
+}
+
+TEST_P(SoldOutWithManyOrders, KnowsThemWhileNothingIsBooked) {
+  using State = inventory::ReservationState;
+  StockService optimistic = shop.service(Way::lockedOptimistic);
+  other.restock("pen", 4, "delivery");
+  ASSERT_EQ(other.deduct("pen", 2, "partly returned"), Deduction::deducted);
+  ASSERT_EQ(other.takeBack("partly returned", "pen", 1, "return"), inventory::Return::returned);
+  ASSERT_EQ(other.reserve({{"pen", 1}}, 1h, "sold").state, State::held);
+  ASSERT_EQ(other.reserve({{"pen", 1}}, 1h, "kept").state, State::held);
+  ASSERT_EQ(shop.level("pen"), 2);
+  const auto lookForMore = [&] {
+    clock->advance(100ms);
+    memory.look("pen", 3, Instant::max());
+  };
+  const auto verdictOnMore = [&] { return memory.judge({.sku = "pen", .quantity = 3, .orderId = "new"}); };
+  lookForMore();
+  readOn(refusalsUntilAllAreKnown);
+  ASSERT_EQ(verdictOnMore(), Verdict::soldOut);
+  EXPECT_EQ(other.deduct("pen", 1, "many7"), Deduction::duplicate);
+  EXPECT_EQ(optimistic.deduct("pen", 1, "many8"), Deduction::duplicate);
+  EXPECT_EQ(other.restock("pen", 4, "delivery"), inventory::Restock::duplicate);
+  EXPECT_EQ(other.takeBack("partly returned", "pen", 1, "return"), inventory::Return::duplicate);
+  EXPECT_EQ(other.reserve({{"pen", 9}}, 1h, "more").state, State::soldOut);
+  EXPECT_EQ(other.reserve({{"pen", 1}}, 1h, "kept").state, State::held);
+  EXPECT_EQ(other.extend("kept", 2h), State::held);
+  EXPECT_EQ(other.confirm("sold"), State::confirmed);
+  lookForMore();
+  EXPECT_EQ(verdictOnMore(), Verdict::soldOut);
+}
+
+TEST_P(SoldOutWithManyOrders, ReadsThemAllAgainWhenOneHasBeenBookedMeanwhile) {
+  look();
+  readOn(100);
+  EXPECT_EQ(other.deduct("pen", 1, "meanwhile"), Deduction::deducted);
+  // As if the server's clock had been set back: before those that have been read.
+  shop.session() << "UPDATE lockkeeper_orders SET written_at = 0 WHERE order_id = 'meanwhile'", now;
+  readOn(refusalsUntilAllAreKnown);
+  EXPECT_EQ(verdict("new"), Verdict::unlessBooked) << "no page counts that was read after that";
+  look();
+  readOn(refusalsUntilAllAreKnown);
+  expectAllAreKnown();
+  EXPECT_EQ(verdict("meanwhile"), Verdict::open);
+}
+
+TEST_P(SoldOutWithManyOrders, KnowsThoseOfAFormerVersionWhichHaveNoTime) {
+  shop.session() << "UPDATE lockkeeper_orders SET written_at = NULL WHERE order_id <> 'many7'", now;
+  look();
+  readOn(refusalsUntilAllAreKnown);
+  expectAllAreKnown();
+  EXPECT_EQ(verdict("many7"), Verdict::open);
+}
+
+TEST_P(SoldOutWithManyOrders, KnowsWhatItHasBookedItself) {
+  EXPECT_EQ(order(2), Deduction::soldOut);
   EXPECT_EQ(service.deduct("pen", 1, "the last one"), Deduction::deducted);
   EXPECT_EQ(service.deduct("pen", 2, "the last one"), Deduction::duplicate) << "as soon as it is booked";
+  clock->advance(100ms);
+  while (orders <= refusalsUntilAllAreKnown) ASSERT_EQ(order(2), Deduction::soldOut);
+  EXPECT_EQ(service.deduct("pen", 2, "the last one"), Deduction::duplicate);
+  hideTheTables();
+  EXPECT_EQ(order(2), Deduction::soldOut) << "all are known";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SoldOut, ::testing::ValuesIn(allBackends),
+                         [](const auto& each) { return nameOf(each.param); });
+INSTANTIATE_TEST_SUITE_P(All, SoldOutWithManyOrders, ::testing::ValuesIn(allBackends),
                          [](const auto& each) { return nameOf(each.param); });
 
 }  // namespace

@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::size_t mostOrdersInserted = mostBoundBySqlite / 6;
 
+/// So that the transaction holds the article's row and has something to commit. The version is what it was
+/// then: nothing in stock has changed.
+void addTouching(std::vector<mysql::SqlStatement>& statements, const std::string& sku) {
+  for (const char* change : {"version + 1", "version - 1"}) {
+    statements.push_back(
+        {std::string("UPDATE lockkeeper_stock SET version = ") + change + " WHERE sku = ?", {sku}});
+  }
+}
+
 }  // namespace
 
 bool StockTables::insertOrder(const Order& order, std::optional<std::int64_t> levelBefore) {
@@ -70,20 +79,33 @@ std::vector<BookedOrder> StockTables::bookedAmong(std::span<const std::string_vi
   return booked;
 }
 
-std::vector<std::string> StockTables::orderIdsOf(const std::string& sku, std::int64_t most) {
-  std::vector<std::string> ids;
-  for (const mysql::SqlRow& row : transaction_.selectAll(
-           "SELECT HEX(order_id) FROM lockkeeper_orders WHERE sku = ? LIMIT ?", {sku, most})) {
-    ids.push_back(bytesIn(row[0]));
+// The conditions are ranges of the index, whose last column is the id: nothing is read twice.
+std::vector<std::string> StockTables::orderIdsAfter(BookedPlace& place, const std::string& sku,
+                                                    std::int64_t most) {
+  std::string after = "written_at IS NULL AND order_id > ? OR written_at IS NOT NULL";
+  mysql::SqlRow values{sku, place.orderId, most};
+  if (!std::holds_alternative<std::monostate>(place.writtenAt)) {
+    after = "written_at = ? AND order_id > ? OR written_at > ?";
+    values = {sku, place.writtenAt, place.orderId, place.writtenAt, most};
   }
+  std::vector<std::string> ids;
+  for (mysql::SqlRow& row :
+       transaction_.selectAll("SELECT HEX(order_id), written_at FROM lockkeeper_orders WHERE sku = ? AND (" +
+                                  after + ") ORDER BY written_at, order_id LIMIT ?",
+                              values)) {
+    ids.push_back(bytesIn(row[0]));
+    place.writtenAt = std::move(row[1]);
+  }
+  if (!ids.empty()) place.orderId = ids.back();
   return ids;
 }
 
-void StockTables::touchArticleOf(const std::string& orderId) {
-  transaction_.execute(
-      "UPDATE lockkeeper_stock SET version = version + 1 "
-      "WHERE sku = (SELECT sku FROM lockkeeper_orders WHERE order_id = ?)",
-      {orderId});
+// What is subtracted from -1 twice is what it was, and no value is too large for it.
+void StockTables::rewriteOrder(const std::string& orderId) {
+  const mysql::SqlStatement change{"UPDATE lockkeeper_orders SET attempt = -1 - attempt WHERE order_id = ?",
+                                   {orderId}};
+  const mysql::SqlStatement statements[] = {change, change};
+  transaction_.execute(statements);
 }
 
 std::int64_t StockTables::sold(const std::string& orderId, const std::string& sku) {
@@ -232,14 +254,14 @@ void StockTables::add(const std::string& sku, std::int64_t quantity) {
 }
 
 bool StockTables::touch(const std::string& sku) {
-  return transaction_.execute("UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = ?", {sku}) == 1;
+  std::vector<mysql::SqlStatement> statements;
+  addTouching(statements, sku);
+  return transaction_.execute(statements) == statements.size();
 }
 
 void StockTables::hold(const std::vector<std::string>& skus) {
   std::vector<mysql::SqlStatement> statements;
-  for (const std::string& each : skus) {
-    statements.push_back({"UPDATE lockkeeper_stock SET version = version + 1 WHERE sku = ?", {each}});
-  }
+  for (const std::string& each : skus) addTouching(statements, each);
   transaction_.execute(statements);
 }
 

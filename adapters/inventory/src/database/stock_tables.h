@@ -27,7 +27,14 @@ struct BookedOrder {
   std::int64_t attempt;
 };
 
-/// What is in stock, and how often the article's rows had been written then.
+/// An order of an article, in the order of the index that the article's orders are read by. As it is made, it
+/// is before all of them.
+struct BookedPlace {
+  mysql::SqlValue writtenAt{};  ///< NULL: a former version wrote it.
+  std::string orderId{};
+};
+
+/// What is in stock, and how often that had changed by then.
 struct Stock {
   std::int64_t level;
   std::int64_t version;
@@ -71,10 +78,10 @@ class StockTables {
   /// Which of these orders, mostBoundBySqlite at most, are booked. Sees what was committed when the
   /// transaction first asked, or had got the rows that held() and holdBuckets() wait for.
   std::vector<BookedOrder> bookedAmong(std::span<const std::string_view> orderIds);
-  /// The ids of `most` booked orders of the article at most.
-  std::vector<std::string> orderIdsOf(const std::string& sku, std::int64_t most);
-  /// Counts up the version of a booked order's article, so that there is something to commit.
-  void touchArticleOf(const std::string& orderId);
+  /// The ids of the article's next booked orders after `place`, `most` at most; moves it to the last of them.
+  std::vector<std::string> orderIdsAfter(BookedPlace& place, const std::string& sku, std::int64_t most);
+  /// Writes the booked order's row, and then what stood in it, so that there is something to commit.
+  void rewriteOrder(const std::string& orderId);
   /// How many were sold by the order; 0 when it is not booked, or is one for another article.
   std::int64_t sold(const std::string& orderId, const std::string& sku);
 
@@ -105,8 +112,8 @@ class StockTables {
   /// Adds to the article's row. Makes the article if it is new. Nobody else changes it until the transaction
   /// ends.
   void add(const std::string& sku, std::int64_t quantity);
-  /// Counts up the article's version, and nobody else changes it until the transaction ends. False when there
-  /// is no such row.
+  /// Writes the article's row without changing it, so that there is something to commit, and nobody else
+  /// changes it until the transaction ends. False when there is no such row.
   bool touch(const std::string& sku);
   /// As touch(), for each of them, in one round trip.
   void hold(const std::vector<std::string>& skus);

@@ -33,8 +33,8 @@ void CombinedOrders::book(std::span<PlacedOrder* const> orders, Instant latest) 
   lookAt(open, latest);
 }
 
-/// Answers those that are known to be sold out, and leaves the others. Where the booked orders are too many
-/// to remember, they are looked up by their ids, which costs one statement.
+/// Answers those that are known to be sold out, and leaves the others. As long as not all booked orders are
+/// known, they are looked up by their ids, which costs one statement.
 void CombinedOrders::refuseSoldOut(std::vector<PlacedOrder*>& orders, Instant latest) {
   using Verdict = SoldOutMemory::Verdict;
   std::vector<PlacedOrder*> open;

@@ -33,7 +33,9 @@ class CombinedOrders {
 
   /// Blocks until `latest` at most. Throws as CallGroups and GroupBooking do.
   Deduction deduct(Order order, Instant latest) {
-    return groups_.place({.order = std::move(order)}, latest).result;
+    const PlacedOrder placed = groups_.place({.order = std::move(order)}, latest);
+    if (placed.result == Deduction::soldOut) soldOut_.readOn(placed.order.sku, latest);
+    return placed.result;
   }
 
   /// This service has put pieces of the article into stock, or may have.

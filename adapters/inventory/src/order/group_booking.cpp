@@ -63,7 +63,7 @@ void GroupBooking::bookExactly() {
     commit(transaction);
   } else if (!booked.empty()) {
     // Servers show a commit to others before they have flushed it: a later one flushes both.
-    tables.touchArticleOf(booked.front().orderId);
+    tables.rewriteOrder(booked.front().orderId);
     commitAgain(transaction);
   }
 }

@@ -9,7 +9,7 @@ std::optional<std::int64_t> writtenBy(Database& database, const std::string& ord
   StockTables tables(transaction, database.dialect());
   const auto attempt = tables.attemptOf(orderId);
   if (!attempt) return attempt;
-  tables.touchArticleOf(orderId);
+  tables.rewriteOrder(orderId);
   commitAgain(transaction);
   return attempt;
 }
