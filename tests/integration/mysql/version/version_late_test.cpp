@@ -179,6 +179,33 @@ TEST_P(VersionLate, OnlyTheSessionThatWasGivenUpIsEnded) {
   EXPECT_LE(store.proxy.connections(), connections + 1);
 }
 
+TEST_P(VersionLate, ASessionThatWasGivenUpIsKilledOnceAndLookedForWithPauses) {
+  prepare();
+  // The server does not look whether it is to end a session while it computes the value of a column.
+  constexpr int parts = 40;
+  const Claimant who;
+  std::string slow;
+  for (int part = 0; part < parts; ++part) {
+    slow += (part > 0 ? "+" : "") + std::string("LENGTH(SHA2(REPEAT(lock_key,") +
+            std::to_string(400'000 - part) + "),512))";
+  }
+  store.server.execute("ALTER TABLE " + store.database +
+                       ".lockkeeper_locks ADD COLUMN slow BIGINT AS (IF(lock_key='" + who.key + "'," + slow +
+                       ",0)) STORED");
+  EXPECT_THROW((void)proxied->acquire(who.request(in(300ms))), OutcomeUnknown);
+  const std::int64_t kills = store.status("Com_kill");
+  const std::int64_t looks = store.status("Com_select");
+  const Instant began = now();
+  // The claim may have been carried out before the server noticed that it was to end it.
+  (void)proxied->release(who.claim(), in(1min));
+  const auto lasted = std::chrono::ceil<std::chrono::milliseconds>(now() - began);
+  EXPECT_GE(lasted, 50ms) << "it has ended at once, so that nothing was shown";
+  EXPECT_EQ(store.status("Com_kill") - kills, 1);
+  // And those of a new session.
+  EXPECT_LE(store.status("Com_select") - looks, lasted / 10ms + 10);
+  EXPECT_TRUE(store.isFree(who.key));
+}
+
 INSTANTIATE_TEST_SUITE_P(Brands, VersionLate, ::testing::ValuesIn(allBrands), brandName);
 
 }  // namespace
