@@ -92,10 +92,14 @@ class RedisNode::Client final : public Session {
   std::int64_t listening_ = 0;
 };
 
-RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip, std::uint64_t seed)
-    : scheduler_(scheduler), network_(network), ip_(ip), chance_(seed ^ ip, 4), keys_([this] {
-        return micros();
-      }) {
+RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::string name, std::uint32_t ip,
+                     std::uint64_t seed)
+    : scheduler_(scheduler),
+      network_(network),
+      name_(std::move(name)),
+      ip_(ip),
+      chance_(seed ^ ip, 4),
+      keys_([this] { return micros(); }) {
   network.listen(ip, 6379, *this);
   start();
 }
@@ -120,7 +124,10 @@ void RedisNode::changeScripts(std::string from, std::string to) {
   scripts_->change(change_.first, change_.second);
 }
 
-std::int64_t RedisNode::micros() const { return (scheduler_.wallTime(0) + wallOffset_) / microsecond; }
+std::int64_t RedisNode::micros() const {
+  const auto gained = static_cast<Time>(static_cast<double>(scheduler_.now()) * drift_);
+  return (scheduler_.wallTime(0) + gained + wallOffset_) / microsecond;
+}
 
 std::unique_ptr<Session> RedisNode::accept(Connection& connection) {
   if (stoppedUntil_ > scheduler_.now()) return nullptr;
@@ -137,7 +144,7 @@ std::string RedisNode::info() const {
 
 RedisReply RedisNode::execute(Client& client, Words named) {
   named[0] = Poco::toUpper(named[0]);
-  scheduler_.trace("server", [&] {
+  scheduler_.trace(name_, [&] {
     std::string text = "executes for " + scheduler_.process(client.process()).name + ": " + named[0];
     for (std::size_t i = named[0] == "EVAL" ? 2 : 1; i < named.size() && i < 8; ++i)
       text += " " + named[i].substr(0, 40);

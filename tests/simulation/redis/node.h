@@ -16,7 +16,10 @@ namespace lockkeeper::simulation {
 /// One Redis 7.0 server: its keys, scripts, channels and connections, on a wall clock of its own.
 class RedisNode final : public Server {
  public:
-  RedisNode(Scheduler& scheduler, Network& network, std::uint32_t ip, std::uint64_t seed);
+  RedisNode(Scheduler& scheduler, Network& network, std::string name, std::uint32_t ip, std::uint64_t seed);
+
+  const std::string& name() const noexcept { return name_; }
+  std::uint32_t ip() const noexcept { return ip_; }
 
   std::unique_ptr<Session> accept(Connection& connection) override;
 
@@ -26,6 +29,10 @@ class RedisNode final : public Server {
   void stopUntil(Time time) { stoppedUntil_ = time; }
   /// Sets its wall clock forward, or back.
   void stepClock(Time length) { wallOffset_ += length; }
+  /// How its wall clock runs: 0.001 gains a millisecond in a second. For a node that nobody has used yet.
+  void setDrift(double drift) { drift_ = drift; }
+  /// What its wall clock says, in microseconds.
+  std::int64_t micros() const;
   /// Its answers to commands that write are errors while it has no memory left.
   bool outOfMemory = false;
 
@@ -40,7 +47,6 @@ class RedisNode final : public Server {
   class Client;
   friend class Client;
 
-  std::int64_t micros() const;
   RedisReply execute(Client& client, Words words);
   RedisReply executeScript(const Words& words, bool bySha1);
   RedisReply callOfScript(const Words& words);
@@ -51,8 +57,10 @@ class RedisNode final : public Server {
 
   Scheduler& scheduler_;
   Network& network_;
+  const std::string name_;
   const std::uint32_t ip_;
   Time wallOffset_ = 0;
+  double drift_ = 0;
   Time stoppedUntil_ = 0;
   std::string runId_;
   Chance chance_;

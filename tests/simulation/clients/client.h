@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/environment.h"
+#include "simulation/histories/scene.h"
+#include "simulation/machine/chance.h"
+
+namespace lockkeeper::simulation {
+
+/// What the client of a process is made with.
+struct ClientSetting {
+  Scene& scene;
+  std::string owner;
+  std::shared_ptr<LockDriver> driver;
+  Environment environment;
+};
+
+/// How long each of its attempts, and each I/O of the driver, may take.
+inline constexpr std::chrono::milliseconds operationTimeout{1000};
+inline constexpr std::chrono::milliseconds ioTimeout{2000};
+
+/// What the workers of a process do with the store.
+class Client {
+ public:
+  virtual ~Client() = default;
+  /// One operation, of whatever kind `chance` chooses. Called by several threads.
+  virtual void operate(Chance chance) = 0;
+};
+
+/// One of the keys a and b, as a whole or a share of it.
+std::unique_ptr<Client> lockClient(const ClientSetting& setting);
+/// The same without shares.
+std::unique_ptr<Client> wholeLockClient(const ClientSetting& setting);
+/// Permits and all of the key p, shares of a and b, and several keys together.
+std::unique_ptr<Client> permitClient(const ClientSetting& setting);
+/// Calls under three limits, of different kinds, by one key.
+std::unique_ptr<Client> limitClient(const ClientSetting& setting);
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "simulation/histories/history.h"
+
+namespace lockkeeper::simulation {
+
+template <class Kind>
+std::unique_ptr<Trouble> troubleOf(Scene& scene, int processes, Chance& chance) {
+  return std::make_unique<Kind>(scene, processes, chance);
+}
+
+/// Locks and shares of two keys on one Redis.
+inline constexpr Family lockFamily{"redis://10.0.0.1", 1, 0, &troubleOf<TroubleOfOne>, &lockClient};
+
+/// Locks on five nodes. A node that restarts keeps away for no longer than it must: the ttl of the locks.
+inline constexpr Family redlockFamily{
+    "redlock://10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5?restartGuard=1s", 5, 0.008,
+    &troubleOf<TroubleOfQuorum>, &wholeLockClient};
+
+/// Permits, shares and several keys at once, on one Redis.
+inline constexpr Family permitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<TroubleOfOne>, &permitClient};
+
+/// Limits on one Redis.
+inline constexpr Family limitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<TroubleOfOne>, &limitClient};
+
+inline constexpr const Family* families[] = {&lockFamily, &redlockFamily, &permitFamily, &limitFamily};
+
+}  // namespace lockkeeper::simulation

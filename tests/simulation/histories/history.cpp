@@ -1,0 +1,168 @@
+#include "simulation/histories/history.h"
+
+#include <cstddef>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "lockkeeper/redis/use.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t firstAddress = 0x0A000001;  // 10.0.0.1
+constexpr int processCount = 4;
+constexpr std::uint32_t operationCount = 12;  // of a worker
+
+// Bytes of the run, so that the same seed makes the same tokens.
+class RandomOfRun final : public Random {
+ public:
+  explicit RandomOfRun(Chance& chance) : chance_(chance) {}
+  void fill(std::span<std::byte> out) override {
+    for (std::byte& each : out) each = static_cast<std::byte>(chance_());
+  }
+
+ private:
+  Chance& chance_;
+};
+
+const StoreRegistry& stores() {
+  static const StoreRegistry all = [] {
+    StoreRegistry made;
+    redis::use(made);
+    return made;
+  }();
+  return all;
+}
+
+Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
+  const double switching = seed % 3 == 0 ? 0.5 : seed % 3 == 1 ? 0.1 : 0.01;
+  return {.seed = seed, .switching = switching, .kept = kept, .traced = traced};
+}
+
+}  // namespace
+
+History::History(const Family& family, std::uint64_t seed, const ScriptChange& change, const Kept& kept,
+                 bool traced)
+    : family_(family), seed_(seed), scene_(choiceOf(seed, kept, traced)), chance_(seed, 5) {
+  Chance drift(seed, 6);
+  for (std::uint32_t i = 0; i < family.nodes; ++i) {
+    scene_.nodes.push_back(std::make_unique<RedisNode>(
+        scene_.scheduler, scene_.network, "node " + std::to_string(i + 1), firstAddress + i, seed));
+    scene_.nodes.back()->changeScripts(change.from, change.to);
+    scene_.nodes.back()->setDrift(family.nodeDrift * (static_cast<double>(drift.upTo(20)) - 10) / 10);
+  }
+}
+
+Outcome History::run() {
+  try {
+    scene_.scheduler.run([this] { live(); });
+  } catch (const Unending& fault) {
+    scene_.judge.fail("the history", fault.what());
+  }
+  Outcome outcome{.faults = scene_.judge.faults(),
+                  .hash = scene_.scheduler.traceHash(),
+                  .grants = scene_.believers.grants() + scene_.admissions.count(),
+                  .torn = scene_.network.torn(),
+                  .slow = scene_.network.slow(),
+                  .pauses = scene_.judge.pauses(),
+                  .switches = scene_.scheduler.switches(),
+                  .trace = scene_.scheduler.traceLines()};
+  for (const auto& node : scene_.nodes) outcome.changed = outcome.changed || node->hasChangedScripts();
+  for (std::size_t kind = 0; kind < eventKinds; ++kind)
+    outcome.happened[kind] = scene_.scheduler.occasions(static_cast<Event>(kind)).happened();
+  return outcome;
+}
+
+void History::live() {
+  faulty_ = chance_.happens(0.7);
+  if (faulty_) scene_.network.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
+  std::vector<std::thread> computers;
+  for (int i = 0; i < processCount; ++i) {
+    const int id = scene_.scheduler.addProcess({.name = "process " + std::to_string(i),
+                                                .drift = 1e-4 * (static_cast<double>(chance_.upTo(20)) - 10),
+                                                .bootOffset = static_cast<Time>(chance_.upTo(1000)) * second,
+                                                .wallOffset = static_cast<Time>(chance_.upTo(100)) * second});
+    computers.emplace_back([this, id] { process(id); });
+  }
+  std::thread trouble([&] {
+    if (faulty_) family_.trouble(scene_, processCount, chance_)->make();
+  });
+  for (std::thread& each : computers) each.join();
+  trouble.join();
+  leaveNothing();
+  scene_.admissions.check();
+}
+
+// What is there when everybody has gone and each lease has ended: counters of fences and what is known of
+// the nodes, and nothing else.
+void History::leaveNothing() {
+  std::this_thread::sleep_for(15s);
+  for (const auto& node : scene_.nodes) {
+    for (const std::string& name : node->keys().names()) {
+      if (name.find("fence") == std::string::npos && name != ":lockkeeper:run")
+        scene_.judge.fail(name, "is left");
+    }
+  }
+}
+
+// What a process has released, all servers have released when its client has ended, or after
+// releaseHeldFor().
+void History::leaveNothingOf(const std::string& owner) {
+  std::this_thread::sleep_for(400ms);
+  const Uninterrupted looksAtAll(scene_.scheduler);
+  for (const auto& node : scene_.nodes) {
+    Keyspace& keys = node->keys();
+    for (const std::string& name : keys.names()) {
+      for (const Words& each :
+           {Words{"GET", name}, Words{"ZRANGE", name, "0", "-1"}, Words{"HGETALL", name}}) {
+        if (keys.execute(each)->encoded().find("@" + owner) != std::string::npos)
+          scene_.judge.fail(name, "is left by " + owner);
+      }
+    }
+  }
+}
+
+void History::process(int id) {
+  scene_.scheduler.enterProcess(id);
+  const std::string owner = "p" + std::to_string(id);
+  Environment environment;
+  environment.random = std::make_shared<RandomOfRun>(scene_.scheduler.chance());
+  auto client = family_.client({scene_, owner, stores().open(family_.uri, environment), environment});
+  const auto worker = static_cast<std::uint32_t>(2 * id);
+  std::thread other([&] { work(*client, worker + 1); });
+  work(*client, worker);
+  other.join();
+  client = nullptr;
+  if (!faulty_) leaveNothingOf(owner);
+}
+
+void History::work(Client& client, std::uint32_t worker) {
+  Scheduler& scheduler = scene_.scheduler;
+  scheduler.nameThread(scheduler.process(scheduler.thisProcess()).name + (worker % 2 == 0 ? ".a" : ".b"));
+  for (std::uint32_t i = 0; i < operationCount; ++i) {
+    const std::uint32_t number = 100 * worker + i;
+    if (scheduler.occasions(Event::operation).isKept(number)) client.operate(Chance(seed_, 1000 + number));
+  }
+}
+
+std::string shrunkTrace(const Family& family, std::uint64_t seed, const ScriptChange& change) {
+  const Kept few = shrink(History(family, seed, change).run().happened, [&](const Kept& kept) {
+    return !History(family, seed, change, kept).run().faults.empty();
+  });
+  const Outcome outcome = History(family, seed, change, few, true).run();
+  std::string text = "with";
+  static const char* const kinds[eventKinds] = {"faults",      "torn",           "slow",
+                                                "short reads", "operations", "preemptions"};
+  for (std::size_t kind = 0; kind < eventKinds; ++kind)
+    text +=
+        " " + std::to_string(few[kind]->size()) + " " + kinds[kind] + (kind + 1 < eventKinds ? "," : ":\n");
+  for (const std::string& line : outcome.trace) text += line + "\n";
+  for (const std::string& fault : outcome.faults) text += fault + "\n";
+  return text;
+}
+
+}  // namespace lockkeeper::simulation

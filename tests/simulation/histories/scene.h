@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "simulation/histories/admissions.h"
+#include "simulation/histories/believers.h"
+#include "simulation/histories/judge.h"
+#include "simulation/machine/scheduler.h"
+#include "simulation/network/network.h"
+#include "simulation/redis/node.h"
+
+namespace lockkeeper::simulation {
+
+/// Those of the limits that Admissions counts (clients/limit_client.cpp).
+std::vector<RateLaw> lawsOfLimits();
+
+/// What the processes of a history share.
+struct Scene {
+  explicit Scene(const Choice& choice) : scheduler(choice), network(scheduler, choice.seed) {}
+
+  Scheduler scheduler;
+  Network network;
+  std::vector<std::unique_ptr<RedisNode>> nodes;
+  Judge judge{scheduler};
+  Believers believers{scheduler, judge};
+  Admissions admissions{judge, lawsOfLimits()};
+};
+
+}  // namespace lockkeeper::simulation

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "simulation/histories/scene.h"
+#include "simulation/machine/chance.h"
+
+namespace lockkeeper::simulation {
+
+/// The faults of a history: ten, at times that are chosen. They are those under which the store keeps its
+/// promise (docs/guarantees.md).
+class Trouble {
+ public:
+  /// Processes 1 to `processes` use the store.
+  Trouble(Scene& scene, int processes, Chance& chance)
+      : scene_(scene), processes_(processes), chance_(chance) {}
+  Trouble(const Trouble&) = delete;
+  Trouble& operator=(const Trouble&) = delete;
+  virtual ~Trouble() = default;
+
+  void make();
+
+ protected:
+  using Fault = std::function<void()>;
+  /// A fault of `process` or of the store, until then. Always asks chance_ for as many numbers.
+  virtual Fault choose(int process, Time until) = 0;
+
+  Fault pauseOf(int process, Time until);
+  Fault silenceOf(int process, RedisNode& node, Time until);
+  Fault restartOf(RedisNode& node, bool empty, Time awayUntil);
+  std::string length(Time until) const;
+
+  Scene& scene_;
+  const int processes_;
+  Chance& chance_;
+};
+
+/// One Redis with an append-only file: no data is lost, and its clock is not set.
+class TroubleOfOne final : public Trouble {
+ public:
+  using Trouble::Trouble;
+
+ private:
+  Fault choose(int process, Time until) override;
+};
+
+/// Independent nodes, of which a majority can be reached most of the time. They may restart without their
+/// data. A clock is set forward only where a quorum remembers what its node forgets.
+class TroubleOfQuorum final : public Trouble {
+ public:
+  using Trouble::Trouble;
+
+ private:
+  Fault choose(int process, Time until) override;
+  void stepClock(RedisNode& node, Time step);
+  bool mayForget(RedisNode& node);
+};
+
+}  // namespace lockkeeper::simulation
