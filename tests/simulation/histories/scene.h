@@ -20,8 +20,8 @@ struct Scene {
   explicit Scene(const Choice& choice) : scheduler(choice), network(scheduler, choice.seed) {}
 
   Scheduler scheduler;
-  Network network;
   std::vector<std::unique_ptr<RedisNode>> nodes;
+  Network network;
   Judge judge{scheduler};
   Believers believers{scheduler, judge};
   Admissions admissions{judge, lawsOfLimits()};

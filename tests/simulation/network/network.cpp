@@ -25,7 +25,12 @@ Network::Network(Scheduler& scheduler, std::uint64_t seed) : scheduler_(schedule
 Network::~Network() {
   present = nullptr;
   for (const Descriptor& each : descriptors_) {
-    if (each.connection) each.connection->descriptor_ = -1;
+    if (!each.connection) continue;
+    each.connection->descriptor_ = -1;
+    each.connection->session_ = nullptr;
+  }
+  for (const std::weak_ptr<Connection>& each : leaving_) {
+    if (const std::shared_ptr<Connection> connection = each.lock()) connection->session_ = nullptr;
   }
 }
 
@@ -103,6 +108,11 @@ void Network::reset(Connection& connection) {
 }
 
 void Network::resetAll(std::uint32_t ip, std::uint16_t port) {
+  for (const std::weak_ptr<Connection>& each : leaving_) {
+    const std::shared_ptr<Connection> connection = each.lock();
+    if (connection && connection->address_ == std::pair(ip, port)) connection->session_ = nullptr;
+  }
+  leaving_.clear();
   for (const Descriptor& each : descriptors_) {
     const bool itsOwn = each.connection && each.connection->address_ == std::pair(ip, port);
     if (itsOwn && each.connection->state_ == Connection::State::open) reset(*each.connection);
@@ -178,16 +188,22 @@ void Network::writeEvent(int descriptor, std::uint64_t count) {
 }
 
 void Network::shutdown(int descriptor) {
-  Connection& connection = *at(descriptor).connection;
-  connection.session_ = nullptr;
-  connection.ended_ = true;
+  leave(at(descriptor).connection);
   changed(descriptor);
+}
+
+// What was sent arrives, and then the end.
+void Network::leave(const std::shared_ptr<Connection>& connection) {
+  if (!connection->session_ || std::exchange(connection->ended_, true)) return;
+  leaving_.push_back(connection);
+  scheduler_.at(arrival(*connection, connection->lastThere_),
+                [connection] { connection->session_ = nullptr; });
 }
 
 void Network::forget(int descriptor) {
   if (const std::shared_ptr<Connection> connection = std::move(at(descriptor).connection)) {
+    leave(connection);
     connection->descriptor_ = -1;
-    connection->session_ = nullptr;
     connection->state_ = Connection::State::reset;
   }
   at(descriptor) = {};

@@ -129,6 +129,7 @@ class Network {
   short readiness(const pollfd& asked) const;
   void changed(int descriptor);
   void reset(Connection& connection);
+  void leave(const std::shared_ptr<Connection>& connection);
   Time arrival(const Connection& connection, Time& last);
   /// How much of the bytes arrives before the connection is reset; nothing if it stays.
   std::optional<std::size_t> tornAfter(std::size_t length);
@@ -145,6 +146,7 @@ class Network {
   std::vector<Descriptor> descriptors_;
   std::map<std::pair<int, std::uint32_t>, Time> held_;
   std::vector<Poller*> pollers_;
+  std::vector<std::weak_ptr<Connection>> leaving_;  // that the client has closed
   std::uint64_t torn_ = 0;
   std::uint64_t slow_ = 0;
 };
