@@ -17,9 +17,6 @@ const RedisReply notAnInteger = RedisReply::error("ERR value is not an integer o
 const RedisReply notAFloat = RedisReply::error("ERR value is not a valid float");
 const RedisReply syntaxError = RedisReply::error("ERR syntax error");
 
-// Thrown by get() and make(), caught by execute().
-struct WrongType {};
-
 std::optional<double> redisFloat(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0) return std::nullopt;
   char* end = nullptr;
@@ -54,8 +51,10 @@ std::optional<std::int64_t> redisInteger(const std::string& text) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  const bool plain = text == std::to_string(value);
-  return error == std::errc() && stop == end && plain ? std::optional(value) : std::nullopt;
+  // As Redis writes it: without zeros in front, and without "-0".
+  const char* const digits = text.data() + (value < 0 ? 1 : 0);
+  const bool plain = stop == end && (*digits != '0' || text == "0");
+  return error == std::errc() && plain ? std::optional(value) : std::nullopt;
 }
 
 std::string redisDouble(double value) {
@@ -88,9 +87,9 @@ struct Keyspace::Command {
   bool writes;
 };
 
-const std::map<std::string, Keyspace::Command>& Keyspace::commands() {
+const std::unordered_map<std::string, Keyspace::Command>& Keyspace::commands() {
   constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
-  static const std::map<std::string, Command> all{
+  static const std::unordered_map<std::string, Command> all{
       {"GET", {&Keyspace::get, 2, 2, false}},
       {"SET", {&Keyspace::set, 3, any, true}},
       {"DEL", {&Keyspace::del, 2, any, true}},
@@ -131,11 +130,10 @@ std::optional<RedisReply> Keyspace::execute(const Words& words) {
   if (words.size() < command.fewest || words.size() > command.most) {
     return RedisReply::error("ERR wrong number of arguments for '" + Poco::toLower(words[0]) + "' command");
   }
-  try {
-    return (this->*command.call)(words);
-  } catch (const WrongType&) {
-    return RedisReply::error("WRONGTYPE Operation against a key holding the wrong kind of value");
-  }
+  wrongType_ = false;
+  RedisReply reply = (this->*command.call)(words);
+  if (!wrongType_) return reply;
+  return RedisReply::error("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
 std::vector<std::string> Keyspace::names() {
@@ -161,14 +159,16 @@ Type* Keyspace::get(const std::string& key) {
   Entry* const entry = find(key);
   if (!entry) return nullptr;
   Type* const value = std::get_if<Type>(&entry->value);
-  if (!value) throw WrongType();
+  wrongType_ = wrongType_ || !value;
   return value;
 }
 
 template <class Type>
 Type& Keyspace::make(const std::string& key) {
   if (Type* const value = get<Type>(key)) return *value;
-  return keys_[key].value.emplace<Type>();
+  if (!wrongType_) return keys_[key].value.emplace<Type>();
+  static Type nobodys;
+  return nobodys = {};
 }
 
 void Keyspace::dropIfEmpty(const std::string& key) {

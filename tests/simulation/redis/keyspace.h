@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -46,14 +47,16 @@ class Keyspace {
     std::optional<std::int64_t> ends;  // in ms
   };
   struct Command;
-  static const std::map<std::string, Command>& commands();
+  static const std::unordered_map<std::string, Command>& commands();
 
   std::int64_t now() const { return clock_() / 1000; }
   Entry* find(const std::string& key);
+  /// @{ When the key has another type, they set wrongType_: get() is null then, make() a value of no key.
   template <class Type>
   Type* get(const std::string& key);
   template <class Type>
   Type& make(const std::string& key);
+  /// @}
   void dropIfEmpty(const std::string& key);
   RedisReply expireAt(const std::string& key, std::int64_t time);
 
@@ -84,6 +87,7 @@ class Keyspace {
 
   std::function<std::int64_t()> clock_;
   std::map<std::string, Entry> keys_;
+  bool wrongType_ = false;
 };
 
 /// The number that `text` is as a whole, as Redis reads arguments.

@@ -169,7 +169,7 @@ TEST_F(SameAsRedis, InWhatScriptsReturn) {
         "local ok, e = pcall(redis.call, 'LLEN', KEYS[1]) return {tostring(ok), type(e)}"}) {
     const RedisReply loaded = scripts.load(text);
     ASSERT_EQ(loaded.kind, RedisReply::Kind::bulk) << text << loaded.text;
-    EXPECT_EQ(scripts.evaluate(loaded.text, {"key"}, {"7", "x"}).encoded(),
+    EXPECT_EQ(scripts.evaluate(loaded.text, Words{"key"}, Words{"7", "x"}).encoded(),
               ofReal({"EVAL", text, "1", "key", "7", "x"}))
         << text;
   }

@@ -2,31 +2,34 @@
 
 #include <Poco/String.h>
 
+#include <charconv>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace lockkeeper::simulation {
 namespace {
 
 /// Takes the first whole command out of `bytes`; false when there is none yet.
-bool takeCommand(std::string& bytes, Words& words) {
-  std::size_t at = 0;
-  const auto number = [&](char mark, std::size_t& value) {
-    const std::size_t end = bytes.find("\r\n", at);
-    if (end == std::string::npos || bytes[at] != mark) return false;
-    value = std::stoul(bytes.substr(at + 1, end - at - 1));
-    at = end + 2;
+bool takeCommand(std::string_view& bytes, Words& words) {
+  std::string_view rest = bytes;
+  const auto takeNumber = [&rest](char mark, std::size_t& value) {
+    const std::size_t end = rest.find("\r\n");
+    if (end == std::string_view::npos || rest[0] != mark) return false;
+    std::from_chars(rest.data() + 1, rest.data() + end, value);
+    rest.remove_prefix(end + 2);
     return true;
   };
   std::size_t count = 0;
-  if (bytes.empty() || !number('*', count)) return false;
-  words.clear();
-  for (std::size_t i = 0; i < count; ++i) {
+  if (!takeNumber('*', count)) return false;
+  words.resize(count);
+  for (std::string& word : words) {
     std::size_t length = 0;
-    if (at >= bytes.size() || !number('$', length) || bytes.size() < at + length + 2) return false;
-    words.push_back(bytes.substr(at, length));
-    at += length + 2;
+    if (!takeNumber('$', length) || rest.size() < length + 2) return false;
+    word.assign(rest.substr(0, length));
+    rest.remove_prefix(length + 2);
   }
-  bytes.erase(0, at);
+  bytes = rest;
   return true;
 }
 
@@ -44,12 +47,14 @@ class RedisNode::Client final : public Session {
 
   void receive(std::string_view bytes) override {
     received_ += bytes;
-    Words words;
+    std::string_view rest = received_;
+    static Words words;
     std::string replies;
-    while (takeCommand(received_, words)) {
+    while (takeCommand(rest, words)) {
       ++node_.commands_;
-      replies += answer(std::move(words));
+      replies += answer(words);
     }
+    received_.erase(0, received_.size() - rest.size());
     if (!replies.empty()) connection_.reply(replies);
   }
 
@@ -60,14 +65,14 @@ class RedisNode::Client final : public Session {
   }
 
  private:
-  std::string answer(Words words) {
-    const std::string name = Poco::toUpper(words[0]);
+  std::string answer(Words& words) {
+    const std::string& name = Poco::toUpperInPlace(words[0]);
     const bool adds = name == "SUBSCRIBE" || name == "SSUBSCRIBE";
     if (!adds && name != "UNSUBSCRIBE" && name != "SUNSUBSCRIBE") {
       if (name == "PING" && listening_ > 0) {
         return RedisReply::array({RedisReply::bulk("pong"), RedisReply::bulk("")}).encoded();
       }
-      return node_.execute(*this, std::move(words)).encoded();
+      return node_.execute(*this, words).encoded();
     }
     std::string replies;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -142,8 +147,7 @@ std::string RedisNode::info() const {
          "# Cluster\r\ncluster_enabled:0\r\n";
 }
 
-RedisReply RedisNode::execute(Client& client, Words named) {
-  named[0] = Poco::toUpper(named[0]);
+RedisReply RedisNode::execute(Client& client, const Words& named) {
   scheduler_.trace(name_, [&] {
     std::string text = "executes for " + scheduler_.process(client.process()).name + ": " + named[0];
     for (std::size_t i = named[0] == "EVAL" ? 2 : 1; i < named.size() && i < 8; ++i)
@@ -159,16 +163,14 @@ RedisReply RedisNode::execute(Client& client, Words named) {
 }
 
 RedisReply RedisNode::executeScript(const Words& words, bool bySha1) {
-  std::string sha1 = words.at(1);
-  if (!bySha1) {
-    const RedisReply loaded = scripts_->load(words[1]);
-    if (loaded.kind == RedisReply::Kind::error) return loaded;
-    sha1 = loaded.text;
-  }
+  RedisReply loaded;
+  if (!bySha1) loaded = scripts_->load(words.at(1));
+  if (loaded.kind == RedisReply::Kind::error) return loaded;
+  const std::string& sha1 = bySha1 ? words.at(1) : loaded.text;
   if (!scripts_->knows(sha1)) return RedisReply::error("NOSCRIPT No matching script. Please use EVAL.");
-  const auto keys = static_cast<std::ptrdiff_t>(redisInteger(words.at(2)).value_or(0));
-  return scripts_->evaluate(sha1, {words.begin() + 3, words.begin() + 3 + keys},
-                            {words.begin() + 3 + keys, words.end()});
+  const auto keys = static_cast<std::size_t>(redisInteger(words.at(2)).value_or(0));
+  const auto given = std::span(words).subspan(3);
+  return scripts_->evaluate(sha1, given.first(keys), given.subspan(keys));
 }
 
 RedisReply RedisNode::callOfScript(const Words& words) {

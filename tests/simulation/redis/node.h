@@ -47,7 +47,7 @@ class RedisNode final : public Server {
   class Client;
   friend class Client;
 
-  RedisReply execute(Client& client, Words words);
+  RedisReply execute(Client& client, const Words& words);
   RedisReply executeScript(const Words& words, bool bySha1);
   RedisReply callOfScript(const Words& words);
   RedisReply publish(const std::string& channel, const std::string& message);

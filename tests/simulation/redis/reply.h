@@ -29,23 +29,31 @@ struct RedisReply {
 
   /// As it is on the wire (RESP2).
   std::string encoded() const {
+    std::string all;
+    encodeTo(all);
+    return all;
+  }
+  void encodeTo(std::string& out) const {
     switch (kind) {
       case Kind::status:
-        return "+" + text + "\r\n";
-      case Kind::error:
-        return "-" + text + "\r\n";
-      case Kind::number:
-        return ":" + std::to_string(number) + "\r\n";
-      case Kind::bulk:
-        return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-      case Kind::nil:
-        return "$-1\r\n";
-      case Kind::array:
+        out.append("+").append(text).append("\r\n");
         break;
+      case Kind::error:
+        out.append("-").append(text).append("\r\n");
+        break;
+      case Kind::number:
+        out.append(":").append(std::to_string(number)).append("\r\n");
+        break;
+      case Kind::bulk:
+        out.append("$").append(std::to_string(text.size())).append("\r\n").append(text).append("\r\n");
+        break;
+      case Kind::nil:
+        out.append("$-1\r\n");
+        break;
+      case Kind::array:
+        out.append("*").append(std::to_string(items.size())).append("\r\n");
+        for (const RedisReply& each : items) each.encodeTo(out);
     }
-    std::string all = "*" + std::to_string(items.size()) + "\r\n";
-    for (const RedisReply& each : items) all += each.encoded();
-    return all;
   }
 };
 

@@ -3,9 +3,16 @@
 #include <Poco/SHA1Engine.h>
 #include <lua5.1/lua.hpp>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
+#include <utility>
 
 namespace lockkeeper::simulation {
 namespace {
@@ -84,20 +91,69 @@ RedisReply replyAt(lua_State* state, int index) {
   }
 }
 
-std::optional<Words> wordsOf(lua_State* state) {
-  Words words;
-  for (int i = 1; i <= lua_gettop(state); ++i) {
+// A whole number as "%.17g" writes it.
+std::size_t writeNumber(double number, char (&text)[64]) {
+  if (std::abs(number) < 1e15 && number == std::trunc(number) && !std::signbit(number))
+    return static_cast<std::size_t>(std::to_chars(text, text + 64, static_cast<std::int64_t>(number)).ptr -
+                                    text);
+  return static_cast<std::size_t>(std::snprintf(text, sizeof text, "%.17g", number));
+}
+
+// The arguments of the function that Lua calls; none when one of them is neither a text nor a number. They
+// are kept for the next call, which needs no memory then, and where no destructor is skipped when Lua leaves
+// the function by longjmp.
+const Words& wordsOf(lua_State* state) {
+  static Words words;
+  const int count = lua_gettop(state);
+  words.resize(static_cast<std::size_t>(count));
+  for (int i = 1; i <= count; ++i) {
+    std::string& word = words[static_cast<std::size_t>(i) - 1];
     if (lua_type(state, i) == LUA_TNUMBER) {
       char text[64];
-      std::snprintf(text, sizeof text, "%.17g", lua_tonumber(state, i));
-      words.emplace_back(text);
+      word.assign(text, writeNumber(lua_tonumber(state, i), text));
     } else if (lua_type(state, i) == LUA_TSTRING) {
-      words.push_back(textAt(state, i));
+      std::size_t length = 0;
+      const char* const text = lua_tolstring(state, i, &length);
+      word.assign(text, length);
     } else {
-      return std::nullopt;
+      words.clear();
+      break;
     }
   }
-  return words.empty() ? std::nullopt : std::optional(words);
+  return words;
+}
+
+// Memory for the interpreter, of which it wants many small pieces. It says how long each is.
+void* allocate(void* /*unused*/, void* old, std::size_t oldLength, std::size_t length) {
+  constexpr std::size_t step = 16;
+  constexpr std::size_t longest = 512;
+  static std::array<void*, longest / step + 1> freed{};  // by length; each begins with the next one's address
+  const auto kind = [](std::size_t size) { return (size + step - 1) / step; };
+  const auto release = [&] {
+    if (!old) return;
+    if (oldLength > longest) return std::free(old);
+    void*& first = freed[kind(oldLength)];
+    *static_cast<void**>(old) = std::exchange(first, old);
+  };
+  if (length == 0) {
+    release();
+    return nullptr;
+  }
+  if (old && oldLength > longest && length > longest) return std::realloc(old, length);
+  if (old && oldLength <= longest && length <= longest && kind(oldLength) == kind(length)) return old;
+  void* made = nullptr;
+  if (length > longest) {
+    made = std::malloc(length);
+  } else if (void*& first = freed[kind(length)]) {
+    made = std::exchange(first, *static_cast<void**>(first));
+  } else {
+    made = std::malloc(kind(length) * step);
+  }
+  if (made && old) {
+    std::memcpy(made, old, std::min(oldLength, length));
+    release();
+  }
+  return made;
 }
 
 int sha1hex(lua_State* state) {
@@ -128,8 +184,8 @@ int pcallOfServer(lua_State* state) {
   return lua_gettop(state);
 }
 
-void setTable(lua_State* state, const char* name, const Words& words) {
-  lua_newtable(state);
+void setTable(lua_State* state, const char* name, std::span<const std::string> words) {
+  lua_createtable(state, static_cast<int>(words.size()), 0);
   for (std::size_t i = 0; i < words.size(); ++i) {
     pushText(state, words[i]);
     lua_rawseti(state, -2, static_cast<int>(i) + 1);
@@ -147,8 +203,10 @@ std::string sha1Of(const std::string& text) {
 
 lua_State* ScriptEngine::interpreter() {
   static lua_State* const only = [] {
-    lua_State* const state = luaL_newstate();
+    lua_State* const state = lua_newstate(&allocate, nullptr);
     luaL_openlibs(state);
+    // Most of what there is are the scripts, which stay.
+    lua_gc(state, LUA_GCSETPAUSE, 1000);
     lua_newtable(state);
     for (const auto& [name, function] :
          {std::pair<const char*, lua_CFunction>{"call", &ScriptEngine::callFromScript},
@@ -167,22 +225,23 @@ lua_State* ScriptEngine::interpreter() {
   return only;
 }
 
+RedisReply ScriptEngine::callOf(lua_State* state) {
+  const Words& words = wordsOf(state);
+  if (words.empty())
+    return RedisReply::error("ERR Lua redis lib command arguments must be strings or integers");
+  return present->call_(words);
+}
+
 int ScriptEngine::pcallFromScript(lua_State* state) {
-  // No C++ object may live when Lua leaves this function by longjmp; here it returns.
-  const auto words = wordsOf(state);
-  pushReply(state,
-            words ? present->call_(*words)
-                  : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers"));
+  pushReply(state, callOf(state));
   return 1;
 }
 
 int ScriptEngine::callFromScript(lua_State* state) {
   bool failed = false;
   {
-    const auto words = wordsOf(state);
-    const RedisReply reply =
-        words ? present->call_(*words)
-              : RedisReply::error("ERR Lua redis lib command arguments must be strings or integers");
+    // No C++ object may live when Lua leaves this function by longjmp.
+    const RedisReply reply = callOf(state);
     failed = reply.kind == RedisReply::Kind::error;
     pushReply(state, reply);
   }
@@ -222,7 +281,8 @@ RedisReply ScriptEngine::load(const std::string& text) {
   return RedisReply::bulk(sha1);
 }
 
-RedisReply ScriptEngine::evaluate(const std::string& sha1, const Words& keys, const Words& arguments) {
+RedisReply ScriptEngine::evaluate(const std::string& sha1, std::span<const std::string> keys,
+                                  std::span<const std::string> arguments) {
   lua_State* const state = interpreter();
   present = this;
   setTable(state, "KEYS", keys);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,9 +30,11 @@ class ScriptEngine {
   void change(std::string from, std::string to) { change_ = {std::move(from), std::move(to)}; }
   bool hasChanged() const noexcept { return hasChanged_; }
   bool knows(const std::string& sha1) const { return known_.contains(sha1); }
-  RedisReply evaluate(const std::string& sha1, const Words& keys, const Words& arguments);
+  RedisReply evaluate(const std::string& sha1, std::span<const std::string> keys,
+                      std::span<const std::string> arguments);
 
  private:
+  static RedisReply callOf(lua_State* state);
   static int callFromScript(lua_State* state);
   static int pcallFromScript(lua_State* state);
   static lua_State* interpreter();
