@@ -151,7 +151,12 @@ TEST_P(RealHistories, BreakNoRule) {
   }
   clients.end();
   clients.findLeaks();
-  for (const StoreFault& each : faults) EXPECT_GT(hits[each.name], 0) << each.name << " has hit nobody";
+  std::string names;
+  for (const StoreFault& each : faults) {
+    EXPECT_GT(hits[each.name], 0) << each.name << " has hit nobody";
+    names += (names.empty() ? "" : ", ") + each.name;
+  }
+  std::cout << "faults: " << names << std::endl;
   const Finished checked = runToEnd({LOCKKEEPER_COMMAND, "check", clients.written(store.fences)});
   std::cout << checked.output;
   EXPECT_EQ(checked.exitCode, 0) << checked.output << checked.errors;
