@@ -22,10 +22,10 @@ namespace lockkeeper::test {
 
 /// A store, two clients of it, and a proxy between the first one and each of the store's servers.
 struct LateStore {
-  std::shared_ptr<LockDriver> proxied;
-  std::shared_ptr<LockDriver> direct;
-  std::vector<FaultProxy*> proxies;
-  std::shared_ptr<void> servers;  ///< Lives as long as this.
+  std::shared_ptr<LockDriver> proxied{};
+  std::shared_ptr<LockDriver> direct{};
+  std::vector<FaultProxy*> proxies{};
+  std::shared_ptr<void> servers{};  ///< Lives as long as this.
 
   /// The servers do not get this claim before arrive(). Its caller loses the connections to them; what it is
   /// told then depends on whether its driver has withdrawn the claim.
