@@ -92,6 +92,10 @@ class Waits {
   std::optional<SocketWatch::Guard> guard_;
 };
 
+// Ways to log in that do not send the password as it is.
+constexpr const char* safePlugins =
+    "mysql_native_password,caching_sha2_password,sha256_password,client_ed25519,parsec";
+
 // Encrypted, or not at all: what is asked for is never given up in silence.
 void setTls(MYSQL* handle, const ServerOptions& options) {
   const my_bool on = options.tls ? 1 : 0;
@@ -99,6 +103,8 @@ void setTls(MYSQL* handle, const ServerOptions& options) {
   // Newer libraries verify unless told not to, and then refuse every server that has no TLS.
   const my_bool verify = options.tls && options.verify ? 1 : 0;
   mysql_options(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &verify);
+  // Whoever answers could ask for the password as it is.
+  if (verify == 0) mysql_options(handle, MARIADB_OPT_RESTRICTED_AUTH, safePlugins);
   if (!options.tls) return;
   mysql_options(handle, MARIADB_OPT_TLS_VERSION, "TLSv1.2,TLSv1.3");
   const CertificateFiles& files = options.files;

@@ -151,7 +151,8 @@ bool isInterrupted(unsigned error) { return isOneOf(error, {1317, 1969, 3024}); 
 void throwConnectFault(unsigned error, const std::string& text, const std::string& display) {
   if (kindOf(error) == FaultKind::notPrimary) throw NotPrimary(message(error, text, display));
   // A protocol of another kind, and what the client lacks for the account's way to log in, do not pass.
-  const bool never = isOneOf(error, {CR_VERSION_ERROR, CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR}) ||
+  const bool never = isOneOf(error, {CR_VERSION_ERROR, CR_AUTH_PLUGIN_CANNOT_LOAD, CR_AUTH_PLUGIN_ERR,
+                                     CR_PLUGIN_NOT_ALLOWED}) ||
                      (error == CR_SSL_CONNECTION_ERROR && !isBrokenHandshake(text)) ||
                      kindOf(error) == FaultKind::misconfigured;
   if (never) throw ConfigError(message(error, text, display) + tlsHint(error, text));

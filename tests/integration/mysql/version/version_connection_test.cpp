@@ -100,6 +100,28 @@ TEST_P(VersionConnection, AStatementThatIsRefusedAsSuchIsPreparedAgain) {
   EXPECT_TRUE(granted(driver->acquire(who.request(soon(), true))));
 }
 
+/// What a server says first that wants the password as it is.
+std::string greetingThatAsksForThePassword() {
+  using namespace std::string_literals;
+  const std::string body = "\x0a"s + "10.11.6-MariaDB\0"s + "\x01\0\0\0"s + "12345678\0"s +
+                           "\x09\x82\x2d\x02\0\x08\0\x15"s +  // capabilities, character set, status
+                           std::string(10, '\0') + "123456789012\0"s + "mysql_clear_password\0"s;
+  return std::string(1, static_cast<char>(body.size())) + "\0\0\0"s + body;
+}
+
+TEST_P(VersionConnection, AServerThatAsksForThePasswordAsItIsDoesNotGetIt) {
+  const auto driver = store.openProxied("connections=1");
+  store.proxy.set({.kind = ProxyFault::Kind::replace, .text = greetingThatAsksForThePassword()});
+  try {
+    (void)driver->acquire(Claimant{}.request());
+    ADD_FAILURE() << "is let in";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("'mysql_clear_password'"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(store.proxy.fired(), 1U);
+  EXPECT_EQ(store.proxy.requests(), 0U) << "it has sent an answer";
+}
+
 TEST_P(VersionConnection, AnAnswerWithoutAFenceIsNoGrant) {
   const auto driver = store.openProxied("connections=1");
   const Claimant who{};
