@@ -85,6 +85,12 @@ class FaultyDriver final : public PlainDecorator {
     return calls_[index(call)];
   }
 
+  /// How many calls of acquire() said that their claim had been sent before.
+  int resends() const {
+    const std::lock_guard guard(mutex_);
+    return resends_;
+  }
+
   /// What the last renewal was given.
   Instant renewDeadline() const {
     const std::lock_guard guard(mutex_);
@@ -103,6 +109,10 @@ class FaultyDriver final : public PlainDecorator {
   AcquireResult acquire(const AcquireRequest& request) override {
     const Ended ended(*this, Call::acquire);
     const auto fault = begin(Call::acquire);
+    {
+      const std::lock_guard guard(mutex_);
+      resends_ += request.resend ? 1 : 0;
+    }
     if (fault == Fault::replyLost) (void)inner_->acquire(request);
     refuse(fault);
     auto result = inner_->acquire(request);
@@ -193,6 +203,7 @@ class FaultyDriver final : public PlainDecorator {
   int inside_ = 0;
   int answered_ = 0;
   Instant renewDeadline_{};
+  int resends_ = 0;
 };
 
 }  // namespace lockkeeper::test

@@ -494,6 +494,7 @@ TEST_F(LockManagerTest, ALostReplyIsResolvedWithTheSameTokenAtOnce) {
   const auto held = manager.tryLock("order");
   ASSERT_TRUE(held);
   EXPECT_EQ(network->calls(Call::acquire), 2);
+  EXPECT_EQ(network->resends(), 1);
   EXPECT_EQ(held->fence(), Fence{1});  // one grant, not two
   EXPECT_FALSE(other.tryLock("order"));
 }
