@@ -80,22 +80,22 @@ class GuardedValue {
                      [](const Call* a, const Call* b) { return a->grant->line < b->grant->line; });
     std::unordered_map<std::int64_t, const Call*> replacedBy;
     const Call* grant = nullptr;
-    std::optional<std::int64_t> seen;  // what the holder of the grant knows to be there
+    const Call* seen = nullptr;  // whose value the holder of the grant knows to be there
     for (const Call* const each : calls) {
-      if (each->grant != grant) seen.reset();
+      if (each->grant != grant) seen = nullptr;
       grant = each->grant;
       const bool isWrite = each->operation == Operation::write;
-      if (isWrite && seen && applied_.contains(each)) {
-        const auto [first, isFirst] = replacedBy.try_emplace(*seen, each);
+      if (isWrite && seen != nullptr && applied_.contains(each)) {
+        const auto [first, isFirst] = replacedBy.try_emplace(*seen->value, each);
         if (!isFirst)
           tell(*each, *first->second,
-               " wrote " + text(*each) + " in the place of " + std::to_string(*seen) + ", which " +
+               " wrote " + text(*each) + " in the place of " + text(*seen) + ", which " +
                    text(*first->second) + " has replaced, too");
       }
       if (each->answer == Phase::ok) {
-        seen = each->value;
+        seen = each;
       } else if (isWrite && each->answer != Phase::fail) {
-        seen.reset();
+        seen = nullptr;
       }
     }
   }
