@@ -193,19 +193,20 @@ FaultyStore etcd() {
   return {nodes->uri(), true, std::move(faults), nodes};
 }
 
+constexpr StoreKind kinds[] = {
+    {"Redis", [] { return redis("redis", "", true); }},
+    {"Legacy", [] { return redis("redis+legacy", "?keyPrefix=history:", false); }},
+    {"Redlock", redlock},
+    {"Sentinel", sentinel},
+    {"Cluster", cluster},
+    {"GetLock", getLock},
+    {"VersionRows", versionRows},
+    {"SqlGroup", sqlGroup},
+    {"Etcd", etcd},
+};
+
 }  // namespace
 
-FaultyStore faultyStore(const std::string& name) {
-  if (name == "Redis") return redis("redis", "", true);
-  if (name == "Legacy") return redis("redis+legacy", "?keyPrefix=history:", false);
-  if (name == "Redlock") return redlock();
-  if (name == "Sentinel") return sentinel();
-  if (name == "Cluster") return cluster();
-  if (name == "GetLock") return getLock();
-  if (name == "VersionRows") return versionRows();
-  if (name == "SqlGroup") return sqlGroup();
-  if (name == "Etcd") return etcd();
-  throw std::invalid_argument("there is no store " + name);
-}
+std::span<const StoreKind> storeKinds() { return kinds; }
 
 }  // namespace lockkeeper::test

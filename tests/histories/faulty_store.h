@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,10 +27,11 @@ struct FaultyStore {
   std::shared_ptr<void> servers;  // that the faults are about
 };
 
-/// One of `storeNames`.
-FaultyStore faultyStore(const std::string& name);
-
-inline constexpr std::array storeNames{"Redis",   "Legacy",      "Redlock",  "Sentinel", "Cluster",
-                                       "GetLock", "VersionRows", "SqlGroup", "Etcd"};
+/// A kind of store that histories are made on.
+struct StoreKind {
+  const char* name;
+  FaultyStore (*start)();
+};
+std::span<const StoreKind> storeKinds();
 
 }  // namespace lockkeeper::test

@@ -127,13 +127,13 @@ class HistoryClients {
       [journal = Journal(folder_ / "faults")](const Record& each) { journal.add(toJson(each)); }};
 };
 
-class RealHistories : public ::testing::TestWithParam<const char*> {};
+class RealHistories : public ::testing::TestWithParam<StoreKind> {};
 
 TEST_P(RealHistories, BreakNoRule) {
   const unsigned seed = chosenSeed();
   std::cout << "LOCKKEEPER_SEED=" << seed << std::endl;
   std::mt19937 random(seed);
-  FaultyStore store = faultyStore(GetParam());
+  FaultyStore store = GetParam().start();
   HistoryClients clients(store.uri, seed);
   std::vector<StoreFault> faults = std::move(store.faults);
   faults.push_back({.name = "client paused", .begin = [&] { clients.pauseOne(); }});
@@ -162,8 +162,8 @@ TEST_P(RealHistories, BreakNoRule) {
   EXPECT_EQ(checked.exitCode, 0) << checked.output << checked.errors;
 }
 
-INSTANTIATE_TEST_SUITE_P(On, RealHistories, ::testing::ValuesIn(storeNames),
-                         [](const auto& store) { return std::string(store.param); });
+INSTANTIATE_TEST_SUITE_P(On, RealHistories, ::testing::ValuesIn(storeKinds().begin(), storeKinds().end()),
+                         [](const auto& store) { return std::string(store.param.name); });
 
 }  // namespace
 }  // namespace lockkeeper::test
