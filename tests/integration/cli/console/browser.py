@@ -65,7 +65,7 @@ class Page:
         if self.session:
             message["sessionId"] = self.session
         os.write(self.input, json.dumps(message).encode() + b"\0")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while True:
             answer = self.read(deadline)
             if answer.get("id") == self.number:
@@ -81,7 +81,7 @@ class Page:
             raise RuntimeError(f"{script}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def wait(self, script, what, bound=30):
+    def wait(self, script, what, bound=120):
         """Waits until an expression is true."""
         end = time.monotonic() + bound
         while not self.run(script):

@@ -146,7 +146,7 @@ class Console(unittest.TestCase):
             self.addCleanup(os.kill, self.redis.process.pid, signal.SIGCONT)
             time.sleep(0.3)  # so that a look has begun, which takes as long as the store hangs
             serve.send_signal(signal.SIGTERM)
-            self.assertEqual(serve.wait(30), 128 + signal.SIGTERM)
+            self.assertEqual(serve.wait(120), 128 + signal.SIGTERM)
 
     def test_shows_each_who_shares_a_key_and_breaks_one_of_them(self):
         for _ in range(3):
@@ -187,7 +187,7 @@ class Console(unittest.TestCase):
     def test_ten_thousand_locks_are_few_rows(self):
         self.redis.send(*(("SET", f"stock:{i:05}", f"{TOKEN}@host:{i % 7}", "PX", "600000") for i in range(10000)))
         with Page(self.url) as page:
-            page.wait("document.querySelector('#count').textContent === '10000 of 10000 locks'", "all locks are counted", 40)
+            page.wait("document.querySelector('#count').textContent === '10000 of 10000 locks'", "all locks are counted")
             self.assertIn(page.run("document.querySelectorAll('#rows tr').length"), range(10, 80))
             self.assertEqual(page.run("document.querySelector('#table').getAttribute('aria-rowcount')"), "10001")
             page.run("(() => { const s = document.querySelector('#scroll'); s.scrollTop = s.scrollHeight; })()")
@@ -206,7 +206,7 @@ class Console(unittest.TestCase):
         for _ in range(3):  # two have it, and one waits
             self.start_command("export", "--permits", "2", "--wait", "1h")
         with Page(self.url) as page:
-            page.wait("document.querySelector('#count').textContent === '10002 of 10002 locks'", "all locks are counted", 40)
+            page.wait("document.querySelector('#count').textContent === '10002 of 10002 locks'", "all locks are counted")
             page.wait("queues.get('export')?.count === 1", "one waits")
             page.run("new PerformanceObserver(list => list.getEntries().forEach(each => tasks.push(each.duration)))"
                      ".observe({type: 'longtask'}); window.tasks = []")
@@ -223,7 +223,7 @@ class Console(unittest.TestCase):
             for key in ("last:1", "last:2"):  # the look that finds the second one has begun after all that
                 self.redis.hold(key, "host:1")
                 self.wait_for_key(page, key)
-            page.wait("document.querySelector('#count').textContent === '10004 of 10004 locks'", "all are drawn", 40)
+            page.wait("document.querySelector('#count').textContent === '10004 of 10004 locks'", "all are drawn")
             listed = self.listed_with_waiters()
             self.assertEqual(len(listed), 10004)
             self.assertEqual([lock[3] for lock in listed if lock[0] == "export"], ["1", "1"])
@@ -417,7 +417,7 @@ class Console(unittest.TestCase):
 
     def press_break(self, page, password):
         """What the page says, once it takes passwords again: a second after a wrong one."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while True:
             page.run(f"document.querySelector('#password').value = {json.dumps(password)}; "
                      "document.querySelector('#answer').textContent = ''; document.querySelector('#break').click()")
