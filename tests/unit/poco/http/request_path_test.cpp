@@ -32,6 +32,17 @@ using Handlers = std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory>;
 using Serve = std::function<void(HTTPServerRequest& request, HTTPServerResponse& response)>;
 using Segments = std::vector<std::string>;
 
+TEST(RequestHost, IsThatOfTheTargetOrOfTheField) {
+  const auto host = [](const std::string& target) {
+    FakeRequest request("GET", target);
+    request.set("Host", "Shop.example:8080");
+    return hostOf(request);
+  };
+  EXPECT_EQ(host("/sms"), "shop.example");
+  EXPECT_EQ(host("http://Other.example:80/sms"), "other.example");
+  EXPECT_EQ(host("%[ /sms"), "") << "no target of a request";
+}
+
 TEST(RequestPath, HasTheDecodedSegmentsOfAPlainPath) {
   EXPECT_EQ(pathSegments("/"), Segments{});
   EXPECT_EQ(pathSegments("/?a=/../b"), Segments{});

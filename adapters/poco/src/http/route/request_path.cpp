@@ -85,7 +85,13 @@ std::optional<std::string> queryField(const std::string& target, const std::stri
 std::string hostOf(const Poco::Net::HTTPServerRequest& request) {
   const std::string& target = request.getURI();
   const bool isPath = target.starts_with('/') || target == "*";
-  if (!isPath) return Poco::toLower(Poco::URI(target).getHost());
+  if (!isPath) {
+    try {
+      return Poco::toLower(Poco::URI(target).getHost());
+    } catch (const Poco::SyntaxException&) {
+      return "";
+    }
+  }
   const std::string host = request.get("Host", "");
   const std::size_t literal = host.starts_with('[') ? host.find(']') : 0;  // [::1]:8080
   return Poco::toLower(host.substr(0, host.find(':', literal)));

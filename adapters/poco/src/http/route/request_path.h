@@ -20,6 +20,7 @@ std::optional<std::vector<std::string>> pathSegments(std::string_view target);
 std::optional<std::string> queryField(const std::string& target, const std::string& name);
 
 /// The host that a request names, in lower case and without a port: that of its target, or else the field's.
+/// Empty for a target that is neither a path nor a URL.
 std::string hostOf(const Poco::Net::HTTPServerRequest& request);
 
 }  // namespace lockkeeper::poco
