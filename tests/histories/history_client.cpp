@@ -1,10 +1,12 @@
-// One process of a history: takes locks of a store, reads and writes under them, and releases them, until
-// SIGTERM. Writes each step as a line of the history before it goes on.
+// One process of a history: takes locks of a store, reads and writes under them, and releases them, takes
+// permits and charges a limit, until SIGTERM. Writes each step as a line of the history before it goes on.
 // Arguments: the store's URI, the file for its lines, its name, a seed, the folder of the guarded values.
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -16,6 +18,8 @@
 #include "lockkeeper/etcd/use.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
+#include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 #include "lockkeeper/testing/history/json_line.h"
@@ -44,7 +48,10 @@ class Client {
         recorder_([journal = Journal(lines)](const Record& each) { journal.add(toJson(each)); }),
         driver_(registry().open(uri)),
         manager_(driver_),
-        hasShares_(capability<Permits>(*driver_) != nullptr) {}
+        hasShares_(capability<Permits>(*driver_) != nullptr) {
+    if (hasShares_) pool_.emplace(manager_, pool, poolPermits, LockOptions{.ttl = historyTtl});
+    if (auto rates = capability<RateDriver>(driver_)) limiter_.emplace(std::move(rates));
+  }
 
   void run() {
     while (ended == 0) {
@@ -68,6 +75,41 @@ class Client {
   int below(int bound) { return std::uniform_int_distribution<int>(0, bound - 1)(random_); }
 
   void step() {
+    if (limiter_ && below(4) == 0) return charge();
+    if (pool_ && below(5) == 0) return takePermits();
+    lockOne();
+  }
+
+  void charge() {
+    const RatePolicy& policy = historyPolicy();
+    const std::int64_t units = 1 + below(2);
+    Record call = {.process = name_,
+                   .operation = Operation::take,
+                   .key = "phone",
+                   .policy = policy.name(),
+                   .units = units};
+    call.id = recorder_.record(call);
+    const Decision decision = limiter_->take(call.key, policy, units);
+    call.phase = decision.allowed ? Phase::ok : decision.outage ? Phase::unknown : Phase::fail;
+    recorder_.record(call);
+    if (!decision.allowed) std::this_thread::sleep_for(milliseconds{20});
+  }
+
+  void takePermits() {
+    const auto count = static_cast<std::uint32_t>(1 + below(2));
+    const milliseconds waitFor{below(1500)};
+    Record call = {.process = name_,
+                   .operation = Operation::lock,
+                   .key = pool,
+                   .kind = Kind::permits,
+                   .permits = {count, poolPermits}};
+    call.within = std::chrono::nanoseconds(waitFor + longestAnswer).count();
+    const auto held =
+        RecordedLock::tryToTake(recorder_, call, [&] { return pool_->tryAcquire(count, waitFor); });
+    if (held) std::this_thread::sleep_for(milliseconds{below(50)});
+  }
+
+  void lockOne() {
     const std::string key = historyKeys[static_cast<std::size_t>(below(std::ssize(historyKeys)))];
     const Kind kind = hasShares_ && below(4) == 0 ? Kind::shared : Kind::exclusive;
     const LockOptions options = {.ttl = historyTtl, .waitFor = milliseconds{below(1500)}};
@@ -108,6 +150,8 @@ class Client {
   const std::shared_ptr<LockDriver> driver_;
   LockManager manager_;
   const bool hasShares_;
+  std::optional<Semaphore> pool_;
+  std::optional<RateLimiter> limiter_;
 };
 
 }  // namespace

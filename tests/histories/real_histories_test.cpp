@@ -82,7 +82,7 @@ class HistoryClients {
 
   /// Notes the keys that cannot be had although all leases are over.
   void findLeaks() {
-    for (const char* const key : historyKeys) {
+    for (const char* const key : {historyKeys[0], historyKeys[1], historyKeys[2], pool}) {
       const Finished taken = runToEnd(
           {LOCKKEEPER_COMMAND, "run", "--store", uri_, "--wait", "15s", "--ttl", "2s", key, "--", "true"});
       if (taken.exitCode != 0) faults_.record({.phase = Phase::end, .key = key});
@@ -93,13 +93,23 @@ class HistoryClients {
 
   /// The history: all lines, with those of the faults last, since a process that has died says no more.
   std::filesystem::path written(bool fences) const {
-    std::string all = toJson(testing::history::StorePromises{.fences = fences}) + "\n";
+    std::string all = toJson(testing::history::StorePromises{.fences = fences}) + "\n" + policyLine();
     for (std::size_t number = 1; number <= started_; ++number) all += readFile(folder_ / nameOf(number));
     writeFile(folder_ / "history.jsonl", all + readFile(folder_ / "faults"));
     return folder_ / "history.jsonl";
   }
 
  private:
+  static std::string policyLine() {
+    const RatePolicy& policy = historyPolicy();
+    return testing::history::JsonLine()
+               .text("policy", policy.name())
+               .text("rate", std::to_string(policy.options().rate.count) + "/s")
+               .number("burst", policy.options().burst)
+               .end() +
+           "\n";
+  }
+
   struct Client {
     std::string name;
     Process process;

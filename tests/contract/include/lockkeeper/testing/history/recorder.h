@@ -62,11 +62,19 @@ class RecordedLock {
                                              std::optional<std::chrono::nanoseconds> within = {}) {
     Record call{.process = process, .operation = Operation::lock, .key = key, .kind = kind};
     if (within) call.within = within->count();
+    return tryToTake(recorder, std::move(call), [&] {
+      return kind == Kind::shared ? manager.tryLockShared(key, options) : manager.tryLock(key, options);
+    });
+  }
+
+  /// The same for anything else that gives a lock, such as Semaphore::tryAcquire(): `call` says who takes
+  /// what, and `take` returns the lock, or nothing.
+  template <class Take>
+  static std::optional<RecordedLock> tryToTake(Recorder& recorder, Record call, Take&& take) {
     call.id = recorder.record(call);
     try {
-      std::optional<Lock> lock =
-          kind == Kind::shared ? manager.tryLockShared(key, options) : manager.tryLock(key, options);
-      if (lock) return RecordedLock(recorder, process, call.id, std::move(*lock));
+      std::optional<Lock> lock = take();
+      if (lock) return RecordedLock(recorder, call.process, call.id, std::move(*lock));
       call.phase = Phase::fail;
     } catch (const StoreUnavailable&) {
       call.phase = Phase::fail;
