@@ -23,6 +23,11 @@ inline constexpr Family permitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<Tr
 /// Limits on one Redis.
 inline constexpr Family limitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<TroubleOfOne>, &limitClient};
 
-inline constexpr const Family* families[] = {&lockFamily, &redlockFamily, &permitFamily, &limitFamily};
+/// Locks and shares of two keys on an etcd cluster.
+inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0, 0, &troubleOf<TroubleOfEtcd>,
+                                   &lockClient};
+
+inline constexpr const Family* families[] = {&lockFamily, &redlockFamily, &permitFamily, &limitFamily,
+                                             &etcdFamily};
 
 }  // namespace lockkeeper::simulation

@@ -132,6 +132,8 @@ TEST(RedlockHistories, HaveOneHolder) { runHistories(redlockFamily); }
 
 TEST(PermitHistories, HaveNoMoreHoldersThanPermits) { runHistories(permitFamily); }
 
+TEST(EtcdHistories, HaveOneHolderAndIncreasingFences) { runHistories(etcdFamily); }
+
 TEST(LimitHistories, HaveWhatTheLimitsAdmit) { runHistories(limitFamily); }
 
 }  // namespace

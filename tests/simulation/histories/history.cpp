@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "lockkeeper/etcd/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
 
@@ -34,6 +35,7 @@ const StoreRegistry& stores() {
   static const StoreRegistry all = [] {
     StoreRegistry made;
     redis::use(made);
+    etcd::use(made);
     return made;
   }();
   return all;
@@ -49,6 +51,7 @@ Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
 History::History(const Family& family, std::uint64_t seed, const ScriptChange& change, const Kept& kept,
                  bool traced)
     : family_(family), seed_(seed), scene_(choiceOf(seed, kept, traced)), chance_(seed, 5) {
+  if (family.nodes == 0) scene_.etcd = std::make_unique<EtcdCluster>(scene_.scheduler, scene_.network, seed);
   Chance drift(seed, 6);
   for (std::uint32_t i = 0; i < family.nodes; ++i) {
     scene_.nodes.push_back(std::make_unique<RedisNode>(
@@ -108,13 +111,16 @@ void History::leaveNothing() {
         scene_.judge.fail(name, "is left");
     }
   }
+  if (!scene_.etcd) return;
+  for (const auto& [name, key] : scene_.etcd->keys().all()) scene_.judge.fail(name, "is left");
 }
 
 // What a process has released, the servers have released when its client has ended, or after
 // releaseHeldFor(). Of several, the majority frees the key; the others were not waited for, and may keep it
 // until its lease ends.
 void History::leaveNothingOf(const std::string& owner) {
-  std::this_thread::sleep_for(400ms);
+  // The shortest lease of etcd is two seconds, and it looks twice a second which of them have ended.
+  std::this_thread::sleep_for(scene_.etcd ? 3s : 400ms);
   const Uninterrupted looksAtAll(scene_.scheduler);
   std::map<std::string, std::size_t> left;
   for (const auto& node : scene_.nodes) {
@@ -127,6 +133,11 @@ void History::leaveNothingOf(const std::string& owner) {
         if (runs) held += shares.items[i].text;
       }
       if (held.find("@" + owner) != std::string::npos) ++left[name];
+    }
+  }
+  if (scene_.etcd) {
+    for (const auto& [name, key] : scene_.etcd->keys().all()) {
+      if (key.value.find("@" + owner) != std::string::npos) scene_.judge.fail(name, "is left by " + owner);
     }
   }
   for (const auto& [name, nodes] : left) {

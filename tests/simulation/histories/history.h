@@ -16,7 +16,7 @@ namespace lockkeeper::simulation {
 /// What kind of store the histories are of, what goes wrong there and what its clients do.
 struct Family {
   const char* uri;
-  std::size_t nodes;
+  std::size_t nodes;  ///< Redis servers; 0: an etcd cluster.
   /// The most by which their clocks gain or lose.
   double nodeDrift;
   std::unique_ptr<Trouble> (*trouble)(Scene& scene, int processes, Chance& chance);

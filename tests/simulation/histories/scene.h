@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "simulation/etcd/cluster.h"
 #include "simulation/histories/admissions.h"
 #include "simulation/histories/believers.h"
 #include "simulation/histories/judge.h"
@@ -21,6 +22,7 @@ struct Scene {
 
   Scheduler scheduler;
   std::vector<std::unique_ptr<RedisNode>> nodes;
+  std::unique_ptr<EtcdCluster> etcd;  // instead of them
   Network network;
   Judge judge{scheduler};
   Believers believers{scheduler, judge};

@@ -122,4 +122,30 @@ bool TroubleOfQuorum::mayForget(RedisNode& node) {
   });
 }
 
+Trouble::Fault TroubleOfEtcd::choose(int process, Time until) {
+  const auto member = static_cast<std::uint32_t>(chance_.upTo(EtcdCluster::members - 1));
+  const std::string name = "member " + std::to_string(member + 1);
+  switch (chance_.upTo(3)) {
+    case 0:
+      return pauseOf(process, until);
+    case 1:
+      return [this, process, member, name, until] {
+        scene_.scheduler.trace([&] {
+          return scene_.scheduler.process(process).name + " has no network to " + name + length(until);
+        });
+        scene_.network.hold(process, EtcdCluster::ip(member), until);
+      };
+    case 2:
+      return [this, member, name, until] {
+        scene_.scheduler.trace([&] { return name + " is away" + length(until); });
+        scene_.etcd->stop(member, until);
+      };
+    default:
+      return [this, until] {
+        scene_.scheduler.trace([&] { return "there is no leader" + length(until); });
+        scene_.etcd->electUntil(until);
+      };
+  }
+}
+
 }  // namespace lockkeeper::simulation

@@ -57,4 +57,13 @@ class TroubleOfQuorum final : public Trouble {
   bool mayForget(RedisNode& node);
 };
 
+/// An etcd of three: its leader dies, a member is away, or some process has no network to a member.
+class TroubleOfEtcd final : public Trouble {
+ public:
+  using Trouble::Trouble;
+
+ private:
+  Fault choose(int process, Time until) override;
+};
+
 }  // namespace lockkeeper::simulation

@@ -153,7 +153,9 @@ void Scheduler::letTimePass(Time until) {
     const Planned due = std::move(plans_.back());
     plans_.pop_back();
     note(due.number);
+    inEvent_ = true;
     due.call();
+    inEvent_ = false;
   }
   if (now_ < firstTimeout_) return;
   firstTimeout_ = never;
@@ -213,6 +215,7 @@ void Scheduler::switchTo(Thread& next) {
 }
 
 void Scheduler::giveWay(const char* where) {
+  if (inEvent_) return;  // of no thread
   now_ += stepLength;
   if (uninterrupted_ == running_ || !happens(Event::preemption, switching_)) return;
   Thread& next = chooseNext();

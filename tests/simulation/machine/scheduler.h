@@ -159,6 +159,7 @@ class Scheduler {
   std::vector<Thread*> chosenFrom_;
   Thread* running_ = nullptr;
   Thread* uninterrupted_ = nullptr;
+  bool inEvent_ = false;
   std::vector<Planned> plans_;  // a heap
   std::uint64_t plansMade_ = 0;
   Time firstTimeout_ = never;  // no thread's wait ends before it
