@@ -45,18 +45,19 @@ std::vector<SharedRecord> MemoryRecords::read(std::string_view table, Instant /*
 
 bool MemoryRecords::replace(std::string_view table, std::string_view name,
                             const std::optional<std::string>& expected, std::string_view text,
-                            const KnownRecords& known, Instant /*deadline*/) {
+                            std::span<const KnownRecord> known, Instant /*deadline*/) {
   const auto held = mutex_.lock();
   Table& records = current(table);
   const auto found = records.find(name);
   const bool same =
       expected ? found != records.end() && found->second.text == *expected : found == records.end();
   if (!same) return false;
-  const auto isUnknown = [&](const auto& entry) {
-    return entry.first.starts_with(known.prefix) &&
-           std::ranges::find(known.names, entry.first) == known.names.end();
+  const auto isKnown = [&](const auto& entry) {
+    const auto seen = std::ranges::find(known, entry.first, &KnownRecord::name);
+    return entry.first == name ||
+           (seen != known.end() && (seen->stamp == 0 || seen->stamp == entry.second.stamp));
   };
-  if (!known.prefix.empty() && std::ranges::any_of(records, isUnknown)) return false;
+  if (!known.empty() && !std::ranges::all_of(records, isKnown)) return false;
   records.insert_or_assign(std::string(name),
                            Written{std::string(text), clock_->now(), ++writes_, Instant::max()});
   return true;

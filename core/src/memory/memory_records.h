@@ -24,7 +24,7 @@ class MemoryRecords final : public SharedRecords {
                                   std::span<const WantedRecord> wanted, Instant deadline) override;
   std::vector<SharedRecord> read(std::string_view table, Instant deadline) override;
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, const KnownRecords& known, Instant deadline) override;
+               std::string_view text, std::span<const KnownRecord> known, Instant deadline) override;
 
  private:
   struct Written {

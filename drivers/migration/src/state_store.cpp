@@ -120,10 +120,10 @@ std::string memberText(const Member& member) {
 MigrationState stateOf(const std::vector<SharedRecord>& records) {
   MigrationState state;
   for (const SharedRecord& record : records) {
+    state.recordNames.push_back(record.name);
     if (record.name == rulesRecord) {
       readRules(record, state);
     } else if (record.name.starts_with(memberRecords)) {
-      state.memberNames.push_back(record.name);
       Lines lines(record.name, record.text);
       if (lines.next() == departed) {
         lines.addRestTo(state.departed);
@@ -195,7 +195,10 @@ bool StateStore::change(const MigrationState& seen, std::uint64_t version, const
 }
 
 bool StateStore::commit(const MigrationState& seen, Instant deadline) {
-  const KnownRecords known{std::string(memberRecords), seen.memberNames};
+  // These may be new: they say nothing that the commit rests on.
+  std::vector<KnownRecord> known = {{watcherRecord}, {scanRecord}, {sightingRecord}};
+  for (const std::string& name : seen.recordNames)
+    known.push_back({name, name == inTheWayRecord ? seen.inTheWay->stamp : 0});
   return records_->replace(name_, rulesRecord, seen.rulesText,
                            rulesText(seen.version + 1, seen.target, seen.target), known, deadline);
 }

@@ -90,15 +90,27 @@ TEST_P(Records, ReplacesOnlyWhatIsExpected) {
   EXPECT_EQ(named(store->read("b", soon()), "n")->text, "two");
 }
 
-TEST_P(Records, ReplacesOnlyWhileTheRecordsOfAKindAreTheKnownOnes) {
-  store->write("b", "member 1", "one", std::nullopt, {}, soon());
-  store->write("b", "another", "one", std::nullopt, {}, soon());
-  EXPECT_FALSE(store->replace("b", "n", std::nullopt, "one", {"member ", {}}, soon()));
-  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", {"member ", {"member 1"}}, soon()));
-  store->write("b", "member 2", "one", std::nullopt, {}, soon());
-  EXPECT_FALSE(store->replace("b", "n", "one", "two", {"member ", {"member 1"}}, soon()));
-  EXPECT_TRUE(
-      store->replace("b", "n", "one", "two", {"member ", {"member 1", "member 2", "member gone"}}, soon()));
+TEST_P(Records, ReplacesOnlyWhileAllOthersAreKnown) {
+  store->write("b", "first", "one", std::nullopt, {}, soon());
+  const std::array<KnownRecord, 2> known{{{"gone"}, {"first"}}};
+  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", known, soon()));
+  store->write("b", "second", "one", std::nullopt, {}, soon());
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", known, soon()));
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", std::array{KnownRecord{"second"}}, soon()));
+  const std::array<KnownRecord, 2> both{{{"first"}, {"second"}}};
+  EXPECT_TRUE(store->replace("b", "n", "one", "two", both, soon()));
+  EXPECT_TRUE(store->replace("b", "n", "two", "three", both, soon())) << "its own record needs no mention";
+}
+
+TEST_P(Records, ReplacesOnlyWhileAKnownOneHasNotBeenWrittenAgain) {
+  store->write("b", "same", "one", std::nullopt, {}, soon());
+  store->write("b", "any", "one", std::nullopt, {}, soon());
+  const std::uint64_t stamp = named(store->read("b", soon()), "same")->stamp;
+  const std::array<KnownRecord, 2> known{{{"same", stamp}, {"any"}}};
+  store->write("b", "any", "one", std::nullopt, {}, soon());
+  EXPECT_TRUE(store->replace("b", "n", std::nullopt, "one", known, soon()));
+  store->write("b", "same", "one", std::nullopt, {}, soon());
+  EXPECT_FALSE(store->replace("b", "n", "one", "two", known, soon()));
 }
 
 TEST_P(Records, ShowThatTheyWereWrittenAgain) {

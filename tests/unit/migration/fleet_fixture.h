@@ -46,6 +46,7 @@ class FaultyRecords final : public SharedRecords {
   /// Runs when a read has ended, before the caller knows of it.
   std::function<void()> afterRead = [] {};
   std::atomic<int> replacements{0};  // ended
+  std::atomic<int> refusals{0};      // those of them that have not written
 
   std::vector<SharedRecord> write(std::string_view table, std::string_view name, std::string_view text,
                                   std::optional<std::chrono::milliseconds> keep,
@@ -72,9 +73,10 @@ class FaultyRecords final : public SharedRecords {
     return all;
   }
   bool replace(std::string_view table, std::string_view name, const std::optional<std::string>& expected,
-               std::string_view text, const KnownRecords& known, Instant deadline) override {
+               std::string_view text, std::span<const KnownRecord> known, Instant deadline) override {
     before("replace");
     const bool written = reached().replace(table, name, expected, text, known, deadline);
+    if (!written) ++refusals;
     ++replacements;
     return written;
   }

@@ -127,6 +127,7 @@ TEST_F(Pair, CountsTheLeaseFromTheEarlierStore) {
   const AcquireResult result = ask(process, who);
   // The probe that makes sure that there are two stores is over since the process joined.
   EXPECT_EQ(std::get<Granted>(result).leasedFrom, before);
+  EXPECT_EQ(std::get<Granted>(result).leasedFor, ttl) << "to the earlier end";
 }
 
 TEST_F(Pair, TheProbeIsAskedForUnderTheNameOfTheKey) {

@@ -68,6 +68,21 @@ TEST_F(StateStoreOutage, AStoreThatThrowsWhatIsNotAnErrorOfOursIsOutOfReach) {
   end(process);
 }
 
+TEST_F(StateStoreOutage, TheLeaseCountsFromWhenItsHeartbeatWasSent) {
+  decree("legacy");
+  std::atomic<int> beats{0};
+  const Process process = join("legacy", "a:1");
+  process.records->before = [&](std::string_view call) {
+    if (call != "write") return;
+    if (++beats > 1) throw StoreUnavailable("after the slow heartbeat, says the test");
+    clock->advance(options.lease - 2s);
+  };
+  pass(1s);
+  EXPECT_EQ(stores(process), "old");
+  pass(2s);
+  EXPECT_EQ(stores(process), "old+new");
+}
+
 TEST_F(StateStoreOutage, AnAcquireWaitsForAStateStoreThatHangsForHalfOfItsTimeOnly) {
   decree("legacy");
   const Process process = join("legacy", "a:1");

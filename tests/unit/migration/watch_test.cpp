@@ -9,6 +9,54 @@
 namespace lockkeeper::migration {
 namespace {
 
+/// Somebody who is no member is met in the old store just before the call of the last step that is named.
+class OutsiderMetLate : public Fleet, public ::testing::WithParamInterface<std::string_view> {
+ protected:
+  /// Takes a key of the old store, where the watcher has looked already, and is seen by another member.
+  void reach(std::string_view call) {
+    if (call == "write") looked_ = false;
+    if (call != GetParam() || !looked_ || met) return;
+    met = true;
+    EXPECT_TRUE(std::holds_alternative<Granted>(oldStore->acquire({outsider.claim(), 10min, soon()})));
+    stateStore.sighted(outsider.key, true, soon());
+  }
+  Process startWatcher() {
+    Process watcher = start("both", "a:1");
+    watcher.records->before = [this](std::string_view call) { reach(call); };
+    const auto store = std::make_shared<LookedThrough>(oldStore);
+    store->before = [this] { looked_ = true; };
+    watcher.driver = std::make_shared<MigratingDriver>(
+        store, newStore, watcher.records, options,
+        Environment{clock, std::make_shared<FakeRandom>(77), watcher.notes});
+    ++hearts;
+    return watcher;
+  }
+
+  const Claimant outsider{"k"};
+  std::atomic<bool> met{false};
+
+ private:
+  bool looked_ = false;  // in this heartbeat
+};
+
+TEST_P(OutsiderMetLate, KeepsItsKeyInBothStores) {
+  decree("both");
+  const Process watcher = startWatcher();
+  EXPECT_EQ(stores(watcher), "old+new");
+  stateStore.sighted("another", true, soon());
+  advance("modern");
+  pass(options.observation + 5s);
+  EXPECT_TRUE(met);
+  EXPECT_EQ(stateStore.read(soon()).current.text(), "* = both");
+  EXPECT_FALSE(takes(watcher, {outsider.key, "a:1"})) << "two holders";
+  oldStore->release(outsider.claim(), soon());
+  pass(options.observation + 5s);
+  EXPECT_EQ(stores(watcher), "new");
+}
+
+INSTANTIATE_TEST_SUITE_P(Before, OutsiderMetLate, ::testing::Values("read", "replace"),
+                         [](const auto& of) { return std::string(of.param); });
+
 /// One member watches for all.
 class OneWatches : public Fleet {
  protected:

@@ -30,10 +30,10 @@ struct WantedRecord {
       0;  ///< The stamp that the caller has seen: if it is the present one, the text is omitted.
 };
 
-/// Which records a caller of replace() has seen.
-struct KnownRecords {
-  std::string prefix;              ///< Of their names; empty: the call does not depend on other records.
-  std::vector<std::string> names;  ///< All that begin with `prefix`.
+/// A record that a caller of replace() has seen; it may be gone by then.
+struct KnownRecord {
+  std::string_view name;
+  std::uint64_t stamp = 0;  ///< As it was seen, if the record must not be written again; 0: it may be.
 };
 
 /// A capability: the store keeps small texts beside its locks, by which processes agree on something. They
@@ -55,10 +55,11 @@ class LOCKKEEPER_CORE_EXPORT SharedRecords {
   virtual std::vector<SharedRecord> read(std::string_view table, Instant deadline) = 0;
 
   /// Writes `text` for ever if what is there now is `expected` (empty: nothing is), and if the table has no
-  /// other records with the prefix of `known` than those. False when it does not write.
+  /// other records than this one and those that are `known`; empty: whatever it has. False when it does not
+  /// write.
   [[nodiscard]] virtual bool replace(std::string_view table, std::string_view name,
                                      const std::optional<std::string>& expected, std::string_view text,
-                                     const KnownRecords& known, Instant deadline) = 0;
+                                     std::span<const KnownRecord> known, Instant deadline) = 0;
 };
 
 }  // namespace lockkeeper

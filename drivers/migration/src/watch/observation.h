@@ -26,12 +26,13 @@ class Observation {
  private:
   struct Heard {
     Member member;
-    Instant at;  ///< When its present record was seen first.
+    Instant at;  ///< When its last record was seen first, or may have been written at the latest.
   };
 
-  void measureMembers(MigrationState& state, Instant askedAt, Instant now);
+  void measureMembers(MigrationState& state, std::chrono::milliseconds leap, Instant askedAt, Instant now);
 
   std::optional<std::string> rules_;
+  std::chrono::milliseconds rulesAge_{};  // on the store's clock
   Instant rulesSince_{};
   std::optional<std::uint64_t> inTheWay_;  // its stamp
   Instant inTheWaySince_{};

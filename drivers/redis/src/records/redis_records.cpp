@@ -82,14 +82,15 @@ std::vector<SharedRecord> RedisRecords::ask(const Script& script, std::string_vi
 
 bool RedisRecords::replace(std::string_view table, std::string_view name,
                            const std::optional<std::string>& expected, std::string_view text,
-                           const KnownRecords& known, Instant deadline) {
+                           std::span<const KnownRecord> known, Instant deadline) {
   forkGuard_.check();
   const std::string key = tableKey(table);
   std::vector<std::string_view> arguments = {name, text, expected ? "1" : "0",
                                              expected ? *expected : std::string_view()};
-  if (!known.prefix.empty()) {
-    arguments.push_back(known.prefix);
-    arguments.insert(arguments.end(), known.names.begin(), known.names.end());
+  std::vector<std::string> stamps;
+  for (const KnownRecord& each : known) stamps.push_back(std::to_string(each.stamp));
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    arguments.insert(arguments.end(), {known[i].name, stamps[i]});
   }
   return servers_.at(key, deadline, [&](RedisStore& store) {
     Request wire;

@@ -51,7 +51,7 @@ struct LOCKKEEPER_MIGRATION_EXPORT MigrationState {
   std::vector<Member> members;
   std::vector<std::string> departed;     ///< Labels of members that have left a short while ago.
   std::vector<std::string> departedIds;  ///< Their ids.
-  std::vector<std::string> memberNames;  ///< Names of the records of all of them, as they stand in the store.
+  std::vector<std::string> recordNames;  ///< Of all records, as they stand in the store.
   std::optional<Sighting> sighting;      ///< The last one, of any key.
   std::optional<Sighting> inTheWay;      ///< The last one of a key on its way to modern.
   std::optional<std::string> rulesText;  ///< As it stands in the store.
@@ -89,7 +89,8 @@ class LOCKKEEPER_MIGRATION_EXPORT StateStore {
   bool change(const MigrationState& seen, std::uint64_t version, const Rules& current, const Rules& target,
               Instant deadline);
   /// Makes the target of `seen` the current rules, as the next version, if the rules are still those of
-  /// `seen` and no other members than its own have joined; false otherwise.
+  /// `seen`, no other members than its own have joined and nobody has been seen in the way since; false
+  /// otherwise.
   bool commit(const MigrationState& seen, Instant deadline);
 
   /// Records that somebody who is no member holds `key`; `inTheWay`: the key is on its way to modern.
