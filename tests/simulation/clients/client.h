@@ -17,6 +17,7 @@ struct ClientSetting {
   std::string owner;
   std::shared_ptr<LockDriver> driver;
   Environment environment;
+  std::chrono::milliseconds longestHold{2500};  ///< For which a key is held now and then.
 };
 
 /// How long each of its attempts, and each I/O of the driver, may take.
@@ -29,6 +30,8 @@ class Client {
   virtual ~Client() = default;
   /// One operation, of whatever kind `chance` chooses. Called by several threads.
   virtual void operate(Chance chance) = 0;
+  /// When its workers have ended. It may wait for those of others.
+  virtual void settle() {}
 };
 
 /// One of the keys a and b, as a whole or a share of it.
@@ -37,6 +40,8 @@ std::unique_ptr<Client> lockClient(const ClientSetting& setting);
 std::unique_ptr<Client> wholeLockClient(const ClientSetting& setting);
 /// Permits and all of the key p, shares of a and b, and several keys together.
 std::unique_ptr<Client> permitClient(const ClientSetting& setting);
+/// Whole keys in the stores of a migration, 10.0.0.1 and 10.0.0.2. Its state is on 10.0.0.3.
+std::unique_ptr<Client> migrationClient(const ClientSetting& setting);
 /// Calls under three limits, of different kinds, by one key.
 std::unique_ptr<Client> limitClient(const ClientSetting& setting);
 

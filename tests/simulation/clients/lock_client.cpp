@@ -16,6 +16,7 @@ class LockClient final : public Client {
   LockClient(const ClientSetting& setting, bool shares)
       : scene_(setting.scene),
         shares_(shares),
+        longestHold_(setting.longestHold),
         manager_(setting.driver, {.owner = setting.owner,
                                   .operationTimeout = operationTimeout,
                                   .lock = {.ttl = 1s},
@@ -56,8 +57,9 @@ class LockClient final : public Client {
     });
     const auto belief = scene_.believers.granted(key, lock, shared ? readerShare : Believers::whole);
     if (chance.happens(0.7)) {
-      const bool longer = chance.happens(0.2);
-      std::this_thread::sleep_for(std::chrono::milliseconds(chance.upTo(longer ? 2500 : 100)));
+      const std::chrono::milliseconds longest = chance.happens(0.2) ? longestHold_ : 100ms;
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(chance.upTo(static_cast<std::uint64_t>(longest.count()))));
     }
     scene_.believers.givesUp(belief);
     scene_.scheduler.trace([&] { return "gives back " + key; });
@@ -72,6 +74,7 @@ class LockClient final : public Client {
 
   Scene& scene_;
   const bool shares_;
+  const std::chrono::milliseconds longestHold_;
   LockManager manager_;
 };
 

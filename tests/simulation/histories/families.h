@@ -10,24 +10,33 @@ std::unique_ptr<Trouble> troubleOf(Scene& scene, int processes, Chance& chance) 
 }
 
 /// Locks and shares of two keys on one Redis.
-inline constexpr Family lockFamily{"redis://10.0.0.1", 1, 0, &troubleOf<TroubleOfOne>, &lockClient};
+inline constexpr Family lockFamily{"redis://10.0.0.1", 1, 0, 0, &troubleOf<TroubleOfOne>, &lockClient};
 
 /// Locks on five nodes. A node that restarts keeps away for no longer than it must: the ttl of the locks.
 inline constexpr Family redlockFamily{
-    "redlock://10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5?restartGuard=1s", 5, 0.008,
-    &troubleOf<TroubleOfQuorum>, &wholeLockClient};
+    "redlock://10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4,10.0.0.5?restartGuard=1s",
+    5,
+    0.008,
+    2,
+    &troubleOf<TroubleOfQuorum>,
+    &wholeLockClient};
 
 /// Permits, shares and several keys at once, on one Redis.
-inline constexpr Family permitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<TroubleOfOne>, &permitClient};
+inline constexpr Family permitFamily{"redis://10.0.0.1", 1, 0.008, 0, &troubleOf<TroubleOfOne>,
+                                     &permitClient};
 
 /// Limits on one Redis.
-inline constexpr Family limitFamily{"redis://10.0.0.1", 1, 0.008, &troubleOf<TroubleOfOne>, &limitClient};
+inline constexpr Family limitFamily{"redis://10.0.0.1", 1, 0.008, 0, &troubleOf<TroubleOfOne>, &limitClient};
+
+/// Locks of processes that are on the way from one Redis to another.
+inline constexpr Family migrationFamily{"redis://10.0.0.2", 3, 0.008, 0, &troubleOf<TroubleOfMigration>,
+                                        &migrationClient};
 
 /// Locks and shares of two keys on an etcd cluster.
-inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0, 0, &troubleOf<TroubleOfEtcd>,
+inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0, 0, 0, &troubleOf<TroubleOfEtcd>,
                                    &lockClient};
 
-inline constexpr const Family* families[] = {&lockFamily, &redlockFamily, &permitFamily, &limitFamily,
-                                             &etcdFamily};
+inline constexpr const Family* families[] = {&lockFamily,  &redlockFamily,   &permitFamily,
+                                             &limitFamily, &migrationFamily, &etcdFamily};
 
 }  // namespace lockkeeper::simulation

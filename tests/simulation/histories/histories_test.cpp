@@ -136,5 +136,7 @@ TEST(EtcdHistories, HaveOneHolderAndIncreasingFences) { runHistories(etcdFamily)
 
 TEST(LimitHistories, HaveWhatTheLimitsAdmit) { runHistories(limitFamily); }
 
+TEST(MigrationHistories, HaveOneHolderAndEndInTheTarget) { runHistories(migrationFamily); }
+
 }  // namespace
 }  // namespace lockkeeper::simulation

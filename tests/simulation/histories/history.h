@@ -19,6 +19,8 @@ struct Family {
   std::size_t nodes;  ///< Redis servers; 0: an etcd cluster.
   /// The most by which their clocks gain or lose.
   double nodeDrift;
+  /// How many of them may keep a key that was released until its lease ends: a majority frees it.
+  std::size_t keep;
   std::unique_ptr<Trouble> (*trouble)(Scene& scene, int processes, Chance& chance);
   std::unique_ptr<Client> (*client)(const ClientSetting& setting);
 };

@@ -24,6 +24,7 @@ struct Scene {
   std::vector<std::unique_ptr<RedisNode>> nodes;
   std::unique_ptr<EtcdCluster> etcd;  // instead of them
   Network network;
+  int working = 0;  ///< Processes whose workers have not ended yet. Then the network has no more faults.
   Judge judge{scheduler};
   Believers believers{scheduler, judge};
   Admissions admissions{judge, lawsOfLimits()};

@@ -11,7 +11,7 @@ namespace lockkeeper::simulation {
 void Trouble::make() {
   scene_.scheduler.nameThread("trouble");
   for (std::uint32_t i = 0; i < 10; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(1000)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(chance_.upTo(rest())));
     const int process = 1 + static_cast<int>(chance_.upTo(static_cast<std::uint64_t>(processes_) - 1));
     const Time until = scene_.scheduler.now() + static_cast<Time>(chance_.upTo(3 * second));
     const Fault fault = choose(process, until);
@@ -94,6 +94,36 @@ Trouble::Fault TroubleOfQuorum::choose(int process, Time until) {
       return restartOf(node, false, 0);
     default:
       return [this, &node, step] { stepClock(node, step); };
+  }
+}
+
+Trouble::Fault TroubleOfMigration::choose(int process, Time until) {
+  const std::uint64_t what = chance_.upTo(6);
+  RedisNode& node = *scene_.nodes[chance_.upTo(scene_.nodes.size() - 1)];
+  RedisNode& state = *scene_.nodes.back();
+  const Time step = static_cast<Time>(chance_.upTo(20 * second)) - 10 * second;
+  switch (what) {
+    case 0:
+      return pauseOf(process, until);
+    case 1:
+      return pauseOf(process, until + 8 * second);
+    case 2:
+      return silenceOf(process, node, until);
+    case 3:
+      return silenceOf(process, state, until + 3 * second);
+    case 4:
+      return restartOf(node, &node == &state, until);
+    case 5:
+      return restartOf(node, false, 0);
+    default:
+      return [this, process, &state, step] {
+        scene_.scheduler.trace([&] {
+          return "the wall clocks of " + state.name() + " and " + scene_.scheduler.process(process).name +
+                 " are set by " + std::to_string(step / millisecond) + " ms";
+        });
+        state.stepClock(step);
+        scene_.scheduler.process(process).wallOffset -= step;
+      };
   }
 }
 

@@ -25,6 +25,8 @@ class Trouble {
   using Fault = std::function<void()>;
   /// A fault of `process` or of the store, until then. Always asks chance_ for as many numbers.
   virtual Fault choose(int process, Time until) = 0;
+  /// The longest time between two faults, in milliseconds.
+  virtual std::uint64_t rest() const noexcept { return 1000; }
 
   Fault pauseOf(int process, Time until);
   Fault silenceOf(int process, RedisNode& node, Time until);
@@ -64,6 +66,17 @@ class TroubleOfEtcd final : public Trouble {
 
  private:
   Fault choose(int process, Time until) override;
+};
+
+/// The stores of a migration, which lose nothing, and the one that keeps its state, which may lose all of it
+/// and whose clock may be set. A process may be gone for so long that the others do not wait for it.
+class TroubleOfMigration final : public Trouble {
+ public:
+  using Trouble::Trouble;
+
+ private:
+  Fault choose(int process, Time until) override;
+  std::uint64_t rest() const noexcept override { return 3000; }
 };
 
 }  // namespace lockkeeper::simulation
