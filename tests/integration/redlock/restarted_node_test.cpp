@@ -25,7 +25,7 @@ class RestartedNode : public RedlockTest {
     ASSERT_TRUE(waitUntil([&] {
       try {
         return granted(driver.acquire(request(first, guard)));
-      } catch (const StoreUnavailable&) {
+      } catch (const Error&) {
         return false;
       }
     }));
@@ -48,7 +48,7 @@ class RestartedNode : public RedlockTest {
     second.key = first.key;
     try {
       return granted(driver.acquire(request(second, 1s)));
-    } catch (const StoreUnavailable&) {
+    } catch (const Error&) {
       return false;
     }
   }
@@ -93,7 +93,7 @@ TEST_F(RestartGuards, ARestartedNodeGetsNoKeyBackFromARenewalBeforeItMayVote) {
   ASSERT_TRUE(waitUntil([&] {
     try {
       return granted(driver->acquire(request(who, shortGuard)));
-    } catch (const StoreUnavailable&) {
+    } catch (const Error&) {
       return false;
     }
   }));
@@ -201,7 +201,7 @@ class ObservedNodes : public ::testing::Test {
     who.key = key;
     try {
       return granted(driver.acquire({.claim = who.claim(), .ttl = 1s, .deadline = soon()}));
-    } catch (const StoreUnavailable&) {
+    } catch (const Error&) {
       return false;
     }
   }

@@ -46,10 +46,10 @@ AcquireResult RedlockDriver::acquire(const AcquireRequest& request) {
 
   const Tally votes = tally(round.request, claimVote);
   if (votes.yes >= quorum) return impl_->accept(round.request, request);
-  impl_->withdraw(round.request, request);
+  const bool isUndone = impl_->withdraw(round.request, request);
   // Nodes whose answer was not waited for count as there; those that let the time pass do not.
   const std::size_t there = votes.yes + votes.no + (isDecided(votes, quorum) ? votes.open : 0);
-  if (votes.no == 0 || there < quorum) impl_->noQuorum(round.request);
+  if (votes.no == 0 || there < quorum) impl_->noQuorum(round.request, isUndone);
   return impl_->busy(round.request, votes.yes);
 }
 
@@ -116,7 +116,7 @@ ReleaseOutcome RedlockDriver::release(const Claim& claim, Instant deadline) {
   const Tally votes = tally(round.request, voteOf);
   if (votes.yes >= quorum) return ReleaseOutcome::released;
   if (votes.no > impl_->nodes.size() - quorum) return ReleaseOutcome::notOwner;
-  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round.request);
+  if (votes.yes + votes.no + votes.open + votes.lost == 0) impl_->noQuorum(round.request);
   throw OutcomeUnknown(impl_->store +
                        ": the release did not reach a quorum: " + reasons(impl_->nodes, round.request));
 }
@@ -173,7 +173,7 @@ bool RedlockDriver::breakLock(std::string_view key, Instant deadline, const Hold
   impl_->ask(round, impl_->patience(usualTtl), deadline, voteOf);
   const Tally votes = tally(round.request, voteOf);
   if (votes.yes + votes.no >= impl_->quorum()) return votes.yes > 0;
-  if (votes.yes + votes.no + votes.open == 0) impl_->noQuorum(round.request);
+  if (votes.yes + votes.no + votes.open + votes.lost == 0) impl_->noQuorum(round.request);
   throw OutcomeUnknown(impl_->store +
                        ": the key was not deleted by a quorum: " + reasons(impl_->nodes, round.request));
 }

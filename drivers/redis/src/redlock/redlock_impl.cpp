@@ -22,6 +22,13 @@ using std::chrono::nanoseconds;
 constexpr milliseconds leastPatience{50};
 constexpr milliseconds fixedDrift{2};
 constexpr std::uint32_t coreDrift = 1;  // percent: what core takes off by itself
+constexpr const char* perhapsLater = ", perhaps not yet by all nodes";
+
+// Or may still do so.
+bool mayHaveGranted(const Answer& claim) {
+  if (claim.complete()) return errorIn(claim) == nullptr && claimVote(claim) != Vote::no;
+  return isLost(claim) || claim.state == Answer::State::late;
+}
 
 }  // namespace
 
@@ -86,11 +93,15 @@ Instant RedlockDriver::Impl::leasedFrom(const Request& round, nanoseconds ttl) c
 Granted RedlockDriver::Impl::accept(const Request& round, const AcquireRequest& request) {
   const nanoseconds ttl = request.ttl;
   const Instant end = round.sentAt() + ttl - ttl * options.drift / 100 - fixedDrift;
+  const auto giveBack = [&](ErrorCode code, const std::string& text) {
+    if (!withdraw(round, request)) throw WithdrawalUnknown(text + perhapsLater);
+    throwError(code, text);
+  };
   const auto checkValidity = [&] {
     if (end - now() >= ttl * options.minValidity / 100) return;
-    withdraw(round, request);
-    throw StoreUnavailable(store + ": the grant came so late that less than " +
-                           std::to_string(options.minValidity) + "% of its ttl was left; it was given back");
+    giveBack(ErrorCode::storeUnavailable, store + ": the grant came so late that less than " +
+                                              std::to_string(options.minValidity) +
+                                              "% of its ttl was left; it was given back");
   };
   checkValidity();
   std::optional<Fence> fence;
@@ -98,9 +109,8 @@ Granted RedlockDriver::Impl::accept(const Request& round, const AcquireRequest& 
     try {
       fence = fences->next(request.claim, request.resend, request.deadline);
     } catch (const Error& fault) {
-      withdraw(round, request);
-      const std::string text = store + ": no fence, so the grant was given back: " + fault.what();
-      throwError(fault.code() == ErrorCode::config ? ErrorCode::config : ErrorCode::storeUnavailable, text);
+      giveBack(fault.code() == ErrorCode::config ? ErrorCode::config : ErrorCode::storeUnavailable,
+               store + ": no fence, so the grant was given back: " + fault.what());
     }
     checkValidity();
   }
@@ -121,8 +131,9 @@ Busy RedlockDriver::Impl::busy(const Request& round, std::size_t yes) const {
 }
 
 // On all nodes that may have granted it, in the order of their connections: so it ends also what has not been
-// answered yet. Those that had the time to answer and did not are not waited for again.
-void RedlockDriver::Impl::withdraw(const Request& round, const AcquireRequest& request) {
+// answered yet. Those that had the time to answer and did not are not waited for again. On another
+// connection, the release may come before the claim.
+bool RedlockDriver::Impl::withdraw(const Request& round, const AcquireRequest& request) {
   Round back = this->round();
   Script::release().addTo(back.request, Script::By::text, std::array{request.claim.key},
                           std::array<std::string_view, 1>{lockValue(request.claim)});
@@ -136,7 +147,7 @@ void RedlockDriver::Impl::withdraw(const Request& round, const AcquireRequest& r
     awaited[asked.size()] = vote == Vote::yes || (answer.state == Answer::State::late && early);
     asked.push_back(answer.state != Answer::State::notAsked && vote != Vote::no);
   }
-  if (std::find(asked.begin(), asked.end(), true) == asked.end()) return;
+  if (std::find(asked.begin(), asked.end(), true) == asked.end()) return true;
   back.rules.enough = [&awaited](const Request& open) {
     for (std::size_t index = 0; index < awaited.size(); ++index) {
       if (awaited[index] && open.answers()[index].state == Answer::State::waiting) return false;
@@ -145,6 +156,12 @@ void RedlockDriver::Impl::withdraw(const Request& round, const AcquireRequest& r
   };
   const auto length = std::min<nanoseconds>(patience(request.ttl), options.nodes.front().ioTimeout);
   ask(back, length, saturatingAdd(now(), length), [](const Answer& answer) { return flagVote(answer); });
+  for (std::size_t index = 0; index < nodes.size(); ++index) {
+    const Answer& claim = round.answers()[index];
+    const bool refused = errorIn(back.request.answers()[index]) != nullptr;
+    if (mayHaveGranted(claim) && (refused || !nodes.isConnected(index, claim.connection))) return false;
+  }
+  return true;
 }
 
 void RedlockDriver::Impl::renew(Round& round, std::span<Renewal> renewals,
@@ -182,7 +199,7 @@ RenewOutcome RedlockDriver::Impl::renewed(const Request& round, std::size_t inde
   const Tally votes = tally(round, [&](const Answer& answer) { return flagVote(answer, index); });
   if (votes.yes >= quorum()) return RenewOutcome::renewed;
   if (votes.no > nodes.size() - quorum()) return RenewOutcome::notOwner;
-  return votes.yes + votes.open > 0 ? RenewOutcome::unknown : RenewOutcome::unavailable;
+  return votes.yes + votes.open + votes.lost > 0 ? RenewOutcome::unknown : RenewOutcome::unavailable;
 }
 
 RedlockDriver::Impl::Renewing::Renewing(Impl& impl, std::span<const std::string> values)

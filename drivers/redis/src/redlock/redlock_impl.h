@@ -53,7 +53,9 @@ class RedlockDriver::Impl {
   /// is no fence.
   Granted accept(const Request& round, const AcquireRequest& request);
   Busy busy(const Request& round, std::size_t yes) const;
-  void withdraw(const Request& round, const AcquireRequest& request);
+  /// Releases what was granted, or will be. False: a node may keep it, or grant it later, because it refused
+  /// the release or has ended the connection behind the claim.
+  bool withdraw(const Request& round, const AcquireRequest& request);
   /// One round of renewals, which writes the outcomes. Within Renewing, of the same `values`.
   void renew(Round& round, std::span<Renewal> renewals, std::span<const std::string> values,
              std::chrono::nanoseconds patience, Instant deadline);
@@ -64,7 +66,10 @@ class RedlockDriver::Impl {
   void noteRelease(const std::string& value);
   /// Gives the leases that were renewed to the nodes that have lost them, or never had them. Within Renewing.
   void repair(const Request& round, std::span<const Renewal> renewals, std::span<const std::string> values);
-  [[noreturn]] void noQuorum(const Request& round) const { throwNoQuorum(store, nodes, round, quorum()); }
+  /// `isUndone`: nothing of the round is left, nor will be.
+  [[noreturn]] void noQuorum(const Request& round, bool isUndone = true) const {
+    throwNoQuorum(store, nodes, round, quorum(), isUndone);
+  }
 
   const ForkGuard forkGuard;
   const RedlockOptions options;

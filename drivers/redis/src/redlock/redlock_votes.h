@@ -23,7 +23,14 @@ struct Tally {
   std::size_t yes = 0;
   std::size_t no = 0;
   std::size_t open = 0;  ///< May become either.
+  std::size_t lost = 0;  ///< Nobody will know.
 };
+
+/// Whether the node has ended the connection when it was asked: it may have done what it was asked, or do it
+/// later.
+inline bool isLost(const Answer& answer) {
+  return answer.state == Answer::State::failed && answer.code != ErrorCode::storeUnavailable;
+}
 
 /// Adds the question whether a claim may have the key: a bare SET … NX, and for a caller that waits the
 /// remaining time of whoever has it; for a resend the script that recognises the claim's own value.
@@ -51,6 +58,7 @@ Tally tally(const Request& round, VoteOf&& voteOf) {
     result.yes += vote == Vote::yes;
     result.no += vote == Vote::no;
     result.open += answer.state == Answer::State::waiting || answer.state == Answer::State::late;
+    result.lost += isLost(answer);
   }
   return result;
 }

@@ -47,12 +47,14 @@ std::string reasons(const Multiplexer& nodes, const Request& round) {
 }
 
 void throwNoQuorum(const std::string& store, const Multiplexer& nodes, const Request& round,
-                   std::size_t quorum) {
+                   std::size_t quorum, bool isUndone) {
   const auto& answers = round.answers();
   const auto mistakes = std::count_if(answers.begin(), answers.end(), isSetUpWrongly);
   const bool hopeless = static_cast<std::size_t>(mistakes) > nodes.size() - quorum;
-  throwError(hopeless ? ErrorCode::config : ErrorCode::storeUnavailable,
-             store + ": no quorum of " + std::to_string(quorum) + " nodes: " + reasons(nodes, round));
+  const std::string text =
+      store + ": no quorum of " + std::to_string(quorum) + " nodes: " + reasons(nodes, round);
+  if (!hopeless && !isUndone) throw WithdrawalUnknown(text + "; the claim may still reach a node");
+  throwError(hopeless ? ErrorCode::config : ErrorCode::storeUnavailable, text);
 }
 
 }  // namespace lockkeeper::redis

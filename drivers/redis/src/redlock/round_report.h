@@ -21,8 +21,9 @@ std::string reasonOf(const std::string& store, const Answer& answer);
 /// The reasons of all nodes that have given none.
 std::string reasons(const Multiplexer& nodes, const Request& round);
 
-/// ConfigError when too many nodes are set up wrongly for a quorum, else StoreUnavailable.
+/// ConfigError when too many nodes are set up wrongly for a quorum, else StoreUnavailable if it `isUndone`,
+/// or WithdrawalUnknown.
 [[noreturn]] void throwNoQuorum(const std::string& store, const Multiplexer& nodes, const Request& round,
-                                std::size_t quorum);
+                                std::size_t quorum, bool isUndone);
 
 }  // namespace lockkeeper::redis

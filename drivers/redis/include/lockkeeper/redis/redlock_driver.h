@@ -42,9 +42,9 @@ class LOCKKEEPER_REDIS_EXPORT RedlockDriver final : public LockDriver, public Br
   RedlockDriver& operator=(const RedlockDriver&) = delete;
   ~RedlockDriver() override;
 
-  /// Never throws OutcomeUnknown: a claim that no quorum grants is released on all nodes; those that do not
-  /// answer get the release when they do. Throws std::invalid_argument for a ttl above
-  /// restartGuard.
+  /// A claim that no quorum grants is released on all nodes; those that do not answer get the release when
+  /// they do. Throws WithdrawalUnknown when a node may get the claim after that, because it has ended the
+  /// connection behind the claim; std::invalid_argument for a ttl above restartGuard.
   AcquireResult acquire(const AcquireRequest& request) override;
   /// Gives the key back to nodes that have lost it, provided that a quorum has kept it and that they have not
   /// restarted within restartGuard.

@@ -125,6 +125,12 @@ bool Multiplexer::disconnectUnless(const std::string& server, const std::string&
   return true;
 }
 
+bool Multiplexer::isConnected(std::size_t node, std::uint64_t connection) {
+  const Lock lock(nodes_);
+  const Node& named = nodes_[node];
+  return named.ready() && named.connection->number == connection;
+}
+
 std::string Multiplexer::serverRun(std::uint64_t connection, std::size_t node) {
   const Lock lock(nodes_);
   const Node& named = nodes_[node];

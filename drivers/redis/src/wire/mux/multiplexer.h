@@ -100,6 +100,9 @@ class Multiplexer {
   /// Ends the node's connection when it leads to another server than `server` (Dial::server()). True: it did.
   bool disconnectUnless(const std::string& server, const std::string& why, std::size_t node = 0);
 
+  /// Whether `connection` is still there.
+  bool isConnected(std::size_t node, std::uint64_t connection);
+
   /// Which start of the server (its run_id) `connection` leads to; empty when the connection has ended.
   std::string serverRun(std::uint64_t connection, std::size_t node = 0);
 
