@@ -237,11 +237,15 @@ std::string_view ShareTable::common(std::string_view name) const {
   return texts_.keptMark;
 }
 
-std::string ShareTable::readBoth(const std::string& table) {
-  return LockTable::read(table) + ";" + LockTable::read(table + "_shares");
+void ShareTable::check(const std::string& schema) {
+  try {
+    ask(filled(tried, {}));
+  } catch (const NoSuchTable&) {
+    if (schema.empty()) throw;
+    ask(schema);
+    ask(filled(tried, {}));
+  }
 }
-
-void ShareTable::check() { ask(filled(tried, {})); }
 
 ShareTable::Answer ShareTable::claim(const AcquireRequest& request, LockTexts::Standing standing) {
   const Claim& claim = request.claim;

@@ -23,12 +23,9 @@ class ShareTable final : public LeaseRows {
  public:
   using LeaseRows::LeaseRows;
 
-  /// Reads both tables of this name, and answers nothing.
-  static std::string readBoth(const std::string& table);
-
-  /// Throws ConfigError unless the table is there and may be used: most shares do not need it, and a mistake
-  /// of the configuration is to be found with the first of them.
-  void check();
+  /// Makes the table if it is missing, unless `schema` is empty. Throws ConfigError unless it may be used:
+  /// most shares do not need it, and a mistake of the configuration is to be found with the first of them.
+  void check(const std::string& schema);
 
   /// What came of a claim.
   struct Answer {

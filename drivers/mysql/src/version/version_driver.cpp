@@ -20,12 +20,11 @@ constexpr std::chrono::milliseconds clearingTime{100};
 constexpr std::chrono::milliseconds longestClearing{500};
 
 Preparation preparationOf(const VersionOptions& options) {
-  return {
-      .schema = schemaOf(options.table),
-      .schemaFile = "version.sql",
-      .readTable = options.createTable ? ShareTable::readBoth(options.table) : LockTable::read(options.table),
-      .namesClient = true,
-      .tellsDurability = true};
+  return {.schema = schemaOf(options.table),
+          .schemaFile = "version.sql",
+          .readTable = LockTable::read(options.table),
+          .namesClient = true,
+          .tellsDurability = true};
 }
 
 }  // namespace
@@ -33,6 +32,7 @@ Preparation preparationOf(const VersionOptions& options) {
 VersionDriver::Impl::Impl(const VersionOptions& options, const StoreUri& uri, const Environment& environment)
     : rates(uri, environment),
       texts_(options.table),
+      sharesSchema_(options.createTable ? sharesSchemaOf(options.table) : ""),
       opener_(options, preparationOf(options), environment),
       pool_(opener_, options.connections),
       waiting_(opener_, options.connections),
@@ -68,7 +68,7 @@ AcquireResult VersionDriver::Impl::acquire(Tables& tables, const AcquireRequest&
 
 AcquireResult VersionDriver::Impl::acquireShare(Tables& tables, const AcquireRequest& request,
                                                 LockTexts::Standing standing) {
-  if (!sharesAreChecked_) tables.shares.check();
+  if (!sharesAreChecked_) tables.shares.check(sharesSchema_);
   sharesAreChecked_ = true;
   const Instant leasedFrom = clock().now();
   const Claim& claim = request.claim;

@@ -88,6 +88,7 @@ class VersionDriver::Impl {
   void renewShares(std::span<Renewal* const> renewals, Instant deadline);
 
   const LockTexts texts_;
+  const std::string sharesSchema_;  // "" unless the table of shares may be made
   SessionOpener opener_;
   std::atomic<bool> sharesAreChecked_ = false;
   SessionPool pool_;

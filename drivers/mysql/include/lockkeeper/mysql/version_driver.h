@@ -29,9 +29,10 @@ namespace lockkeeper::mysql {
 /// Those who wait for a key wait in the server's queue for a name (GET_LOCK), and the first of them looks
 /// after the row.
 ///
-/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist),
-/// `connections` (8: the most open at once, 1 to 256; as many more for claims that wait, and one that ends
-/// what waits for too long), and those of mysql+getlock for the connection.
+/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist, that
+/// of shares with the first share), `connections` (8: the most open at once, 1 to 256; as many more for
+/// claims that wait, and one that ends what waits for too long), and those of mysql+getlock for the
+/// connection.
 ///
 /// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
 /// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed; with

@@ -101,13 +101,25 @@ std::string releaseText(const LockTexts& texts) {
          " WHERE lock_key = ? AND token = ? AND expires_at > UTC_TIMESTAMP(6)";
 }
 
-}  // namespace
-
-std::string schemaOf(const std::string& table) {
+std::string bothSchemas(const std::string& table) {
   std::string text = versionSchema;
   for (auto at = text.find(tableInSchema); at != text.npos; at = text.find(tableInSchema, at + 1))
     text.replace(at, tableInSchema.size(), "`" + table);
   return text;
+}
+
+std::size_t endOfFirst(const std::string& schemas) { return schemas.find(";\n") + 1; }
+
+}  // namespace
+
+std::string schemaOf(const std::string& table) {
+  const std::string both = bothSchemas(table);
+  return both.substr(0, endOfFirst(both));
+}
+
+std::string sharesSchemaOf(const std::string& table) {
+  const std::string both = bothSchemas(table);
+  return both.substr(endOfFirst(both));
 }
 
 // A row that comes back begins with the time as its version: that of the statement that makes it, which may

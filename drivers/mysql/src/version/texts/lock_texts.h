@@ -58,8 +58,10 @@ struct LockTexts {
 /// Rows of locks that have been free for a day.
 UnusedRows::Table unusedRows(const LockTexts& texts);
 
-/// What makes the table of locks of this name, and that of its shares.
+/// What makes the table of locks of this name.
 std::string schemaOf(const std::string& table);
+/// What makes that of its shares.
+std::string sharesSchemaOf(const std::string& table);
 
 // UTC_TIMESTAMP does not depend on the session's time zone, and has no hour that comes twice. It is the time
 // at which the statement began: a statement that waited for a row grants a shorter lease, never a longer one.

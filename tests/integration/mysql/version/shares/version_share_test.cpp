@@ -272,8 +272,7 @@ class VersionShareRights : public VersionShare {
 };
 
 TEST_P(VersionShareRights, LocksNeedNoTableOfShares) {
-  (void)store.direct->holder("makes both tables", soon());
-  store.server.execute("DROP TABLE " + shares);
+  (void)store.direct->holder("makes the table", soon());
   const auto driver = open({"SELECT, INSERT, UPDATE ON " + locks, "SELECT ON " + store.database + ".*"}, "");
   Claimant whole;
   ASSERT_TRUE(granted(driver->acquire(whole.request())));
@@ -297,6 +296,16 @@ TEST_P(VersionShareRights, BothTablesAreMadeWhereThatIsWanted) {
   const Claimant who = sharer("k", 1, 3);
   ASSERT_TRUE(granted(driver->acquire(who.request())));
   EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_P(VersionShareRights, WhatIsThereNeedNotBeMade) {
+  (void)store.direct->holder("makes the table of locks", soon());
+  const auto driver =
+      open({"SELECT, INSERT, UPDATE ON " + locks, "SELECT ON " + store.database + ".*"}, "?createTable=true");
+  EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  EXPECT_THAT(refusalOf<ConfigError>([&] { (void)driver->acquire(sharer("k", 1, 3).request()); }),
+              AllOf(HasSubstr("CREATE command denied"), HasSubstr("lockkeeper_locks_shares")));
+  EXPECT_TRUE(grants(sharer("k", 2, 2))) << "nothing was taken";
 }
 
 TEST_P(VersionShareRights, AMissingRightIsNamed) {
