@@ -125,6 +125,7 @@ Handle newHandle(const ServerOptions& options) {
   // A hostile server could ask for our files otherwise.
   const unsigned off = 0;
   mysql_options(handle.get(), MYSQL_OPT_LOCAL_INFILE, &off);
+  mysql_options(handle.get(), MYSQL_OPT_MAX_ALLOWED_PACKET, &longestReply);
   mysql_options(handle.get(), MYSQL_SET_CHARSET_NAME, "utf8mb4");
   // Or the library would take "localhost" for its unix socket.
   const unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;

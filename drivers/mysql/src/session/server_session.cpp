@@ -32,13 +32,18 @@ void keepAlive(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-void addRow(Reply& reply, MYSQL_RES* result, MYSQL_ROW row) {
+/// Returns how long it is in memory.
+std::size_t addRow(Reply& reply, MYSQL_RES* result, MYSQL_ROW row) {
   const unsigned long* const lengths = mysql_fetch_lengths(result);
   const std::size_t count = mysql_num_fields(result);
   Reply::Row& fields = reply.rows.emplace_back(std::max(count, Reply::leastColumns));
+  std::size_t length = fields.size() * sizeof(fields.front());
   for (std::size_t i = 0; i < count; ++i) {
-    if (row[i] != nullptr) fields[i].emplace(row[i], lengths[i]);
+    if (row[i] == nullptr) continue;
+    fields[i].emplace(row[i], lengths[i]);
+    length += lengths[i];
   }
+  return length;
 }
 
 Reply::Type typeOf(const MYSQL_FIELD& field) {
@@ -58,13 +63,23 @@ Reply::Type typeOf(const MYSQL_FIELD& field) {
   }
 }
 
-void addResult(Reply& reply, MYSQL_RES* result) {
+struct FreeResult {
+  void operator()(MYSQL_RES* result) const { mysql_free_result(result); }
+};
+
+/// False when the rows are longer than longestReply: the rest is not read.
+bool addResult(Reply& reply, MYSQL_RES* result) {
   reply.rows.clear();
   reply.types.clear();
   for (unsigned i = 0; i < mysql_num_fields(result); ++i) {
     reply.types.push_back(typeOf(*mysql_fetch_field_direct(result, i)));
   }
-  while (const MYSQL_ROW row = mysql_fetch_row(result)) addRow(reply, result, row);
+  std::size_t length = 0;
+  while (const MYSQL_ROW row = mysql_fetch_row(result)) {
+    length += addRow(reply, result, row);
+    if (length > longestReply) return false;
+  }
+  return true;
 }
 
 // It refers to the parameter.
@@ -177,9 +192,9 @@ Reply& ServerSession::receive(Instant until) {
   reply_ = {};
   if (mysql_read_query_result(handle) != 0) return failed();
   for (;;) {
-    if (MYSQL_RES* const result = mysql_store_result(handle)) {
-      addResult(reply_, result);
-      mysql_free_result(result);
+    if (const std::unique_ptr<MYSQL_RES, FreeResult> result{mysql_use_result(handle)}) {
+      if (!addResult(reply_, result.get())) return tooLong();
+      if (mysql_errno(handle) != 0) return failed();
     } else if (mysql_errno(handle) != 0 || mysql_field_count(handle) != 0) {
       return failed();
     } else {
@@ -233,6 +248,13 @@ const Reply& ServerSession::execute(const std::string& statement, std::span<cons
 
 Reply& ServerSession::failed() {
   setError(mysql_errno(handle_.get()), mysql_error(handle_.get()));
+  return reply_;
+}
+
+Reply& ServerSession::tooLong() {
+  cut();  // or the rest of the reply would be read
+  reply_ = {.error = CR_NET_PACKET_TOO_LARGE,
+            .reason = "the reply is longer than " + std::to_string(longestReply) + " bytes"};
   return reply_;
 }
 

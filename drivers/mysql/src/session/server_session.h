@@ -159,6 +159,7 @@ class ServerSession {
   };
 
   Reply& failed();
+  Reply& tooLong();
   void setError(unsigned number, const char* words);
 
   const std::shared_ptr<Clock> clock_;
