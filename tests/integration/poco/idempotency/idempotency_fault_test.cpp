@@ -48,6 +48,28 @@ TEST_F(IdempotencyTest, AHandlerThatThrowsInALongAnswerLeavesNothingBehindEither
   EXPECT_EQ(server.post("/orders/", "k", "{}").body, "run 2");
 }
 
+TEST_F(IdempotencyTest, AHandlerThatThrowsInLongAnswersTakesNoRoomOfItsClient) {
+  poco::IdempotencyOptions given = options("POST /orders/*", "header X-User");
+  given.maxAnswer = 1024;
+  given.maxStoredPerClient = 0;  // and 64 KiB for facts, of 300 bytes each
+  AppServer server(once(given), [&](HTTPServerRequest& request, HTTPServerResponse& response) {
+    ++runs;
+    if (!request.has("X-Fails")) return reply(response, 201, "bought");
+    response.setContentLength(5000);
+    response.send() << std::string(2000, 'b') << std::flush;
+    throw std::runtime_error("a secret");
+  });
+  constexpr int more = 65'536 / 300 + 1;
+  for (int i = 0; i < more; ++i) {
+    (void)readToEnd(
+        server.send("POST /orders/ HTTP/1.1\r\nHost: x\r\nX-User: ann\r\nX-Fails: yes\r\nContent-Length: "
+                    "0\r\nIdempotency-Key: " +
+                    std::to_string(i) + "\r\n\r\n"));
+  }
+  EXPECT_EQ(runs, more);
+  EXPECT_EQ(server.post("/orders/", "k", "{}", {"-H", "X-User: ann"}).status, 201);
+}
+
 TEST_F(IdempotencyTest, WhatAnotherServerHasKeptStaysWhenAHandlerThrowsLater) {
   AppServer two(once(), counting());
   poco::IdempotencyOptions given = options();

@@ -67,7 +67,8 @@ std::optional<StoredAnswer> AnswerStore::find(const IdempotencyOptions& options,
 }
 
 void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute& route,
-                       const std::string& client, const std::string& key, const StoredAnswer& answer) {
+                       const std::string& client, const std::string& key, const StoredAnswer& answer,
+                       Counted& counted) {
   if (options.isFinal ? !options.isFinal(answer.status) : !isFinalStatus(answer.status)) return;
   std::string bytes = answer.encode();
   {
@@ -76,19 +77,27 @@ void AnswerStore::keep(const IdempotencyOptions& options, const IdempotencyRoute
     dropEnded(now);
     // Both count also if the store should not take them.
     if (answer.whole && fits(options, route, client, bytes.size())) {
-      count(endOf(route, now), client, {.ofAll = bytes.size(), .ofClient = bytes.size()});
+      counted = {endOf(route, now), {.ofAll = bytes.size(), .ofClient = bytes.size()}};
     } else {
       bytes =
           StoredAnswer{.fingerprint = answer.fingerprint, .status = answer.status, .whole = false}.encode();
-      if (!route.client.isEverybody()) count(endOf(route, now), client, {.ofClient = factBytes});
+      if (!route.client.isEverybody()) counted = {endOf(route, now), {.ofClient = factBytes}};
     }
+    count(client, counted);
   }
   // What is not kept runs again when it is repeated. The first one that is kept stays.
   insist([&] { values_->add(valueKey(options, key), bytes, route.keepFor, deadlineOf(options)); });
 }
 
-void AnswerStore::forget(const IdempotencyOptions& options, const std::string& key) {
+void AnswerStore::forget(const IdempotencyOptions& options, const std::string& client, const std::string& key,
+                         const Counted& counted) {
   insist([&] { values_->erase(valueKey(options, key), deadlineOf(options)); });
+  const std::lock_guard guard(mutex_);
+  const auto ending = endings_.find({counted.end, client});
+  if (ending == endings_.end()) return;  // It has ended meanwhile, or nothing was kept.
+  ending->second.ofAll -= counted.bytes.ofAll;
+  ending->second.ofClient -= counted.bytes.ofClient;
+  giveBack(client, counted.bytes);
 }
 
 bool AnswerStore::hasRoom(const IdempotencyOptions& options, const IdempotencyRoute& route,
@@ -115,7 +124,9 @@ std::size_t AnswerStore::storedOf(const std::string& client) const {
   return known == storedOfClients_.end() ? 0 : known->second;
 }
 
-void AnswerStore::count(Instant end, const std::string& client, Bytes bytes) {
+void AnswerStore::count(const std::string& client, const Counted& counted) {
+  const auto& [end, bytes] = counted;
+  if (bytes.ofClient == 0) return;
   std::size_t& storedOfClient = storedOfClients_[client];
   Bytes& ending = endings_[{end, client}];
   ending.ofAll += bytes.ofAll;
@@ -124,13 +135,16 @@ void AnswerStore::count(Instant end, const std::string& client, Bytes bytes) {
   stored_ += bytes.ofAll;
 }
 
+void AnswerStore::giveBack(const std::string& client, Bytes bytes) {
+  const auto its = storedOfClients_.find(client);
+  if (its != storedOfClients_.end() && (its->second -= bytes.ofClient) == 0) storedOfClients_.erase(its);
+  stored_ -= bytes.ofAll;
+}
+
 void AnswerStore::dropEnded(Instant now) {
   while (!endings_.empty() && endings_.begin()->first.first <= now) {
     const auto ended = endings_.begin();
-    const auto client = storedOfClients_.find(ended->first.second);
-    client->second -= ended->second.ofClient;
-    if (client->second == 0) storedOfClients_.erase(client);
-    stored_ -= ended->second.ofAll;
+    giveBack(ended->first.second, ended->second);
     endings_.erase(ended);
   }
 }

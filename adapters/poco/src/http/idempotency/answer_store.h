@@ -25,24 +25,31 @@ class AnswerStore {
   /// Throws Error.
   std::optional<StoredAnswer> find(const IdempotencyOptions& options, const std::string& key);
 
-  /// Keeps the answer if it is final; only the fact, when it, or all of the client, or all together are too
-  /// long. Throws Error.
-  void keep(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
-            const std::string& key, const StoredAnswer& answer);
-
-  /// Removes what keep() may have kept. Throws Error.
-  void forget(const IdempotencyOptions& options, const std::string& key);
-
- private:
   struct Bytes {
     std::size_t ofAll = 0;
     std::size_t ofClient = 0;
   };
+  /// What an answer takes of the bounds, and until when.
+  struct Counted {
+    Instant end{};
+    Bytes bytes{};
+  };
 
+  /// Keeps the answer if it is final; only the fact, when it, or all of the client, or all together are too
+  /// long. `counted` is written before the store is asked, and not if nothing is kept. Throws Error.
+  void keep(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
+            const std::string& key, const StoredAnswer& answer, Counted& counted);
+
+  /// Removes what keep() may have kept, and gives back what it has counted. Throws Error.
+  void forget(const IdempotencyOptions& options, const std::string& client, const std::string& key,
+              const Counted& counted);
+
+ private:
   bool fits(const IdempotencyOptions& options, const IdempotencyRoute& route, const std::string& client,
             std::size_t bytes) const;
   std::size_t storedOf(const std::string& client) const;
-  void count(Instant end, const std::string& client, Bytes bytes);
+  void count(const std::string& client, const Counted& counted);
+  void giveBack(const std::string& client, Bytes bytes);
   void dropEnded(Instant now);
 
   const std::shared_ptr<ValueStore> values_;

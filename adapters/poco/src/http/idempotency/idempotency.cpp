@@ -77,6 +77,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
     Body body;
     HTTPServerRequest& request;
     HTTPServerResponse& response;
+    AnswerStore::Counted counted{};
   };
 
   /// A request that does not say whose it is: nobody else may be given its answer.
@@ -166,9 +167,9 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
   }
 
   /// Reports what cannot be kept.
-  void keep(const Call& call, const StoredAnswer& answer) noexcept {
+  void keep(Call& call, const StoredAnswer& answer) noexcept {
     try {
-      state_->answers().keep(rules_->options(), call.route, call.client, call.key, answer);
+      state_->answers().keep(rules_->options(), call.route, call.client, call.key, answer, call.counted);
     } catch (const std::exception& error) {
       report(call, IdempotencyEvent::notKept, error.what());
     } catch (...) {
@@ -178,7 +179,7 @@ class Idempotency::Handler final : public FilterHandler<State, IdempotencyRules>
 
   void forget(const Call& call) noexcept {
     try {
-      state_->answers().forget(rules_->options(), call.key);
+      state_->answers().forget(rules_->options(), call.client, call.key, call.counted);
     } catch (const std::exception&) {
       // It stays then: a repetition gets 409.
     }
