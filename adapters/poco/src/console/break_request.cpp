@@ -33,9 +33,6 @@ constexpr std::size_t longestOrder = 65536;
 constexpr std::chrono::seconds longestWait{10};
 constexpr std::size_t longestShown = 200;
 constexpr std::chrono::seconds bound{5};
-constexpr std::chrono::seconds afterWrong{1};
-// Beyond that, nobody has to wait: those many would keep out the one who knows the password.
-constexpr std::size_t mostPeers = 1024;
 
 Instant within() { return saturatingAdd(systemClock()->now(), bound); }
 
@@ -102,7 +99,7 @@ void BreakRequests::handle(HTTPServerRequest& request, HTTPServerResponse& respo
   }
   if (outcome.status == HTTPResponse::HTTP_UNAUTHORIZED) response.set("WWW-Authenticate", "Bearer");
   if (outcome.status == HTTPResponse::HTTP_TOO_MANY_REQUESTS) {
-    response.set("Retry-After", std::to_string(afterWrong.count()));
+    response.set("Retry-After", std::to_string(PasswordPauses::afterWrong.count()));
   }
   answer(request, response, outcome);
 }
@@ -129,12 +126,12 @@ Problem BreakRequests::decide(HTTPServerRequest& request, std::string& who, std:
   }
   const bool hasPassword = request.has("Authorization");
   const std::string peer = request.clientAddress().host().toString();
-  if (hasPassword && !mayTryPassword(peer)) {
+  if (hasPassword && !pauses_.mayTry(peer, systemClock()->now())) {
     return plainProblem(HTTPResponse::HTTP_TOO_MANY_REQUESTS,
                         "A wrong password was sent a moment ago: try again in a second.");
   }
   const std::string user = operatorOf_(request);
-  if (hasPassword && !user.empty()) passwordWasRight(peer);
+  if (hasPassword && !user.empty()) pauses_.wasRight(peer);
   if (user.empty()) {
     return plainProblem(HTTPResponse::HTTP_UNAUTHORIZED, "Only operators may break locks: log in.");
   }
@@ -164,18 +161,6 @@ Problem BreakRequests::decide(HTTPServerRequest& request, std::string& who, std:
         HTTPResponse::HTTP_SERVICE_UNAVAILABLE,
         "The store did not answer, so the lock may or may not be broken: " + std::string(error.what()));
   }
-}
-
-bool BreakRequests::mayTryPassword(const std::string& peer) const {
-  const Instant now = systemClock()->now();
-  const std::lock_guard guard(mutex_);
-  std::erase_if(nextPasswords_, [&](const auto& each) { return each.second <= now; });
-  return nextPasswords_.size() >= mostPeers || nextPasswords_.emplace(peer, now + afterWrong).second;
-}
-
-void BreakRequests::passwordWasRight(const std::string& peer) const {
-  const std::lock_guard guard(mutex_);
-  nextPasswords_.erase(peer);
 }
 
 Problem BreakRequests::take(const Wanted& wanted) const {

@@ -3,15 +3,12 @@
 #include <Poco/Net/HTTPServerRequest.h>
 #include <Poco/Net/HTTPServerResponse.h>
 
-#include <cstddef>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "console/lock_feed.h"
+#include "console/password_pauses.h"
 #include "http/problem.h"
-#include "lockkeeper/base/clock.h"
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/poco/client_options.h"
 #include "text/log_throttle.h"
@@ -19,8 +16,7 @@
 namespace lockkeeper::poco {
 
 /// Takes a lock from the holder that a viewer of the console saw. Each attempt of an operator is logged; of
-/// others, as many as LogThrottle lets through. Of each machine that sends passwords, one is looked at at a
-/// time, and after a wrong one none for a second. Thread-safe.
+/// others, as many as LogThrottle lets through. Thread-safe.
 class BreakRequests {
  public:
   /// `secret` is what only pages of this console know. Throws ConfigError when the store breaks no locks.
@@ -42,17 +38,13 @@ class BreakRequests {
   /// an operator.
   Problem decide(Poco::Net::HTTPServerRequest& request, std::string& who, std::string& what) const;
   Problem take(const Wanted& wanted) const;
-  /// False while the last password of this peer was wrong a moment ago, or is still being looked at.
-  bool mayTryPassword(const std::string& peer) const;
-  void passwordWasRight(const std::string& peer) const;
 
   const std::shared_ptr<LockDriver> store_;
   const std::shared_ptr<const LockFeed> feed_;
   const std::string secret_;
   const UserOf operatorOf_;
   mutable LogThrottle ofOthers_;
-  mutable std::mutex mutex_;
-  mutable std::map<std::string, Instant> nextPasswords_;  // by peer: when one is looked at again
+  mutable PasswordPauses pauses_;
 };
 
 }  // namespace lockkeeper::poco

@@ -11,7 +11,7 @@ namespace lockkeeper::poco {
 
 namespace {
 
-constexpr std::size_t mostDigits = 18;  // what fits into 64 bits
+constexpr std::size_t mostLengthDigits = 18;  // what fits into 64 bits
 
 bool isTokenCharacter(char c) {
   return Poco::Ascii::isAlphaNumeric(static_cast<unsigned char>(c)) ||
@@ -22,7 +22,7 @@ bool isTokenCharacter(char c) {
 bool isToken(const std::string& name) { return std::ranges::all_of(name, isTokenCharacter); }
 
 bool isLength(const std::string& value) {
-  return !value.empty() && value.size() <= mostDigits && std::ranges::all_of(value, [](char c) {
+  return !value.empty() && value.size() <= mostLengthDigits && std::ranges::all_of(value, [](char c) {
     return Poco::Ascii::isDigit(static_cast<unsigned char>(c));
   });
 }
