@@ -30,7 +30,7 @@ struct ManagerOptions {
   std::string keyNamespace{};
 
   /// The label under which others see who holds a lock; "" for "host:pid". At most 64 printable characters
-  /// without '@'. Not secret.
+  /// without '@', the last one not '~', which marks members of a migration. Not secret.
   std::string owner{};
 
   /// How long one attempt at the store may take: 1 ms to 1 h.

@@ -63,10 +63,10 @@ LockTerms termsOf(const LockOptions& call, const LockOptions& defaults, millisec
 ManagerOptions completed(ManagerOptions options) {
   checkNamespace(options.keyNamespace);
   if (options.owner.empty()) options.owner = hostAndPid();
-  if (options.owner.size() > longestOwner ||
+  if (options.owner.size() > longestOwner || options.owner.ends_with('~') ||
       !std::all_of(options.owner.begin(), options.owner.end(), fitsOwner)) {
     throw std::invalid_argument("the owner " + quoted(options.owner) +
-                                " is not 1 to 64 printable characters without '@'");
+                                " is not 1 to 64 printable characters without '@', the last one not '~'");
   }
   checkPositive("operationTimeout", options.operationTimeout);
   if (options.longestOutage != forever)

@@ -46,7 +46,9 @@ TEST_F(BadInputTest, ManagersWithBadOptionsAreNotMade) {
   EXPECT_EQ(made([](auto& o) { o.keyNamespace = "a b"; }),
             "the namespace is 'a b': 1 to 64 characters of [A-Za-z0-9_.-] are allowed");
   EXPECT_EQ(made([](auto& o) { o.owner = "me@home"; }),
-            "the owner 'me@home' is not 1 to 64 printable characters without '@'");
+            "the owner 'me@home' is not 1 to 64 printable characters without '@', the last one not '~'");
+  EXPECT_NE(made([](auto& o) { o.owner = "home~"; }).find("the owner 'home~' is not"), std::string::npos);
+  EXPECT_NO_THROW(LockManager(store, ManagerOptions{.owner = "~home"}));
   EXPECT_EQ(made([](auto& o) { o.operationTimeout = 0ms; }), "operationTimeout is 0s: it must be 1ms to 1h");
   EXPECT_EQ(refusalOf([&] {
               auto bad = options();

@@ -482,7 +482,8 @@ TEST(LockServices, NamesTheSettingThatCannotBe) {
   EXPECT_EQ(refused(store + "lockkeeper.lock.operationTimeout = 0s\n"),
             "lockkeeper.lock: operationTimeout is 0s: it must be 1ms to 1h");
   EXPECT_EQ(refused(store + "lockkeeper.lock.owner = me@home\n"),
-            "lockkeeper.lock: the owner 'me@home' is not 1 to 64 printable characters without '@'");
+            "lockkeeper.lock: the owner 'me@home' is not 1 to 64 printable characters without '@', the last "
+            "one not '~'");
   EXPECT_EQ(refused(store + "lockkeeper.limiter.operationTimeout = 2h\n"),
             "lockkeeper.limiter: operationTimeout is 2h: it must be 1ms to 1h");
   EXPECT_EQ(refused(store + "lockkeeper.tasks.report.atLeast = 11m\n"),
