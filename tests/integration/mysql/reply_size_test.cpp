@@ -16,8 +16,11 @@ class ReplySize : public ::testing::TestWithParam<Brand> {
   static std::string rowOf(std::size_t bytes) { return "SELECT REPEAT('x'," + std::to_string(bytes) + ")"; }
 
  private:
-  // It would itself refuse to send what is above its own limit.
-  DatabaseServer server_{GetParam(), {"--max-allowed-packet=1G"}};
+  DatabaseServer& server_ = [this]() -> DatabaseServer& {
+    // It would itself refuse to send what is above its own limit.
+    serverOf(GetParam()).execute("SET GLOBAL max_allowed_packet = 1073741824");
+    return serverOf(GetParam());
+  }();
   mysql::SessionOpener opener_{
       mysql::ServerOptions::fromUri(StoreUri::parse(server_.uri(server_.newDatabase()))), {}, {}};
 };
