@@ -3,9 +3,6 @@
 #include <hiredis/hiredis.h>
 
 #include <stdexcept>
-#include <utility>
-
-#include "scripts.h"
 
 namespace lockkeeper::bench {
 
@@ -39,8 +36,6 @@ void RawRedis::Free::operator()(redisContext* context) const { redisFree(context
 RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port)) {
   if (!context_ || context_->err != 0) throw std::runtime_error("hiredis does not connect");
   releaseSha_ = load(context_.get(), releaseScript);
-  fencedAcquireSha_ = load(context_.get(), redis::scripts::acquire);
-  queueReleaseSha_ = load(context_.get(), redis::scripts::queue);
 }
 
 void RawRedis::ping() { (void)call(context_.get(), "PING"); }
@@ -50,19 +45,6 @@ void RawRedis::pair(const std::string& key) {
   expect(REDIS_REPLY_STATUS);
   addRelease(key);
   expect(REDIS_REPLY_INTEGER);
-}
-
-void RawRedis::postedPair(const std::string& key) {
-  addSet(key);
-  awaitPosted();
-  expect(REDIS_REPLY_STATUS);
-  addRelease(key);
-  send();
-  releasePosted_ = true;
-}
-
-void RawRedis::awaitPosted() {
-  if (std::exchange(releasePosted_, false)) expect(REDIS_REPLY_INTEGER);
 }
 
 void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
@@ -78,55 +60,12 @@ void RawRedis::pairOnAll(std::span<RawRedis> servers, const std::string& key) {
   for (RawRedis& each : servers) each.expect(REDIS_REPLY_INTEGER);
 }
 
-void RawRedis::queuedPair(const std::string& key) {
-  addSet(key);
-  expect(REDIS_REPLY_STATUS);
-  addQueuedRelease(key);
-  expect(REDIS_REPLY_INTEGER);
-}
-
-void RawRedis::fencedPair(const std::string& key) {
-  addFencedAcquire(key);
-  expect(REDIS_REPLY_ARRAY);
-  addFencedRelease(key);
-  expect(REDIS_REPLY_INTEGER);
-}
-
-void RawRedis::fencedPairsTogether(const std::vector<std::string>& keys) {
-  for (const std::string& key : keys) {
-    addFencedAcquire(key);
-    addFencedRelease(key);
-  }
-  for (std::size_t pair = 0; pair < keys.size(); ++pair) {
-    expect(REDIS_REPLY_ARRAY);
-    expect(REDIS_REPLY_INTEGER);
-  }
-}
-
 void RawRedis::addSet(const std::string& key) {
   redisAppendCommand(context_.get(), "SET %s %s NX PX 30000", key.c_str(), token);
 }
 
 void RawRedis::addRelease(const std::string& key) {
   redisAppendCommand(context_.get(), "EVALSHA %s 1 %s %s", releaseSha_.c_str(), key.c_str(), token);
-}
-
-void RawRedis::addQueuedRelease(const std::string& key) {
-  const char* const name = key.c_str();
-  redisAppendCommand(context_.get(), "EVALSHA %s 3 %s %s:queue %s:waiters release %s 86400000",
-                     queueReleaseSha_.c_str(), name, name, name, token);
-}
-
-void RawRedis::addFencedAcquire(const std::string& key) {
-  const char* const name = key.c_str();
-  redisAppendCommand(context_.get(), "EVALSHA %s 2 %s %s:fence %s 30000 86400000", fencedAcquireSha_.c_str(),
-                     name, name, token);
-}
-
-void RawRedis::addFencedRelease(const std::string& key) {
-  const char* const name = key.c_str();
-  redisAppendCommand(context_.get(), "EVALSHA %s 4 %s %s:queue %s:waiters %s:fence release %s 86400000",
-                     queueReleaseSha_.c_str(), name, name, name, name, token);
 }
 
 void RawRedis::send() {

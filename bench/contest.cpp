@@ -1,0 +1,180 @@
+#include "contest.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "line.h"
+#include "process.h"
+#include "temp_folder.h"
+
+namespace lockkeeper::bench {
+
+namespace {
+
+constexpr int rounds = 9;
+constexpr std::chrono::milliseconds length{200};
+
+std::vector<pid_t> childrenThatRun(const std::string& program) {
+  std::vector<pid_t> found;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;) {
+      if (test::readFile("/proc/" + std::to_string(child) + "/comm") == program + "\n")
+        found.push_back(child);
+    }
+  }
+  return found;
+}
+
+double secondsOf(clockid_t clock) {
+  timespec time{};
+  if (::clock_gettime(clock, &time) != 0) throw std::runtime_error("no processor time of a process");
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+double medianOf(const std::vector<Cost>& costs, double Cost::*part) {
+  std::vector<double> values;
+  for (const Cost& each : costs) values.push_back(each.*part);
+  return median(std::move(values));
+}
+
+// Of each round by itself: what the machine did meanwhile met both.
+double ratioOf(const std::vector<Cost>& ours, const std::vector<Cost>& beside, double Cost::*part) {
+  std::vector<double> ratios;
+  for (std::size_t round = 0; round < ours.size(); ++round)
+    ratios.push_back(ours[round].*part / beside[round].*part);
+  return median(std::move(ratios));
+}
+
+std::string inWords(int threads) { return std::to_string(threads) + (threads == 1 ? " thread" : " threads"); }
+
+}  // namespace
+
+double processorTime() { return secondsOf(CLOCK_PROCESS_CPUTIME_ID); }
+
+double processorTimeOf(const std::string& children) {
+  double sum = 0;
+  for (const pid_t child : childrenThatRun(children)) {
+    clockid_t clock = 0;
+    if (::clock_getcpuclockid(child, &clock) != 0) throw std::runtime_error("a server has ended");
+    sum += secondsOf(clock);
+  }
+  return sum;
+}
+
+Way pairs(std::string name, LockManager& locks) {
+  return {std::move(name), [&locks](int thread) {
+            return [&locks, key = "order:" + std::to_string(thread)] {
+              auto held = locks.tryLock(key);
+              if (!held || held->release() != ReleaseResult::released)
+                throw std::runtime_error("the lock was not taken");
+            };
+          }};
+}
+
+Contest::Contest(std::string title, std::string servers, int count, char** arguments)
+    : title_(std::move(title)), servers_(std::move(servers)) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (count != 4 || arguments[1] != std::string("--profile")) return;
+  profiled_ = arguments[2];
+  profile_ = arguments[3];
+}
+
+void Contest::measure(int threads, const std::vector<Way>& ways, const std::vector<Goal>& goals) {
+  const std::string name = title_ + ", " + inWords(threads);
+  Costs costs;
+  for (int round = 0; round < rounds; ++round) {
+    for (const Way& each : ways) {
+      if (profiled_.empty()) {
+        costs[each.name].push_back(run(each, threads, [] { std::this_thread::sleep_for(length); }));
+      } else if (round == 0 && profiled_ == name + ", " + each.name) {
+        profile(each, threads);
+      }
+    }
+  }
+  if (costs.empty()) return;
+  for (const Way& each : ways) {
+    const auto& mine = costs.at(each.name);
+    std::printf("cost | %s | %s | %s | %.3f | %.3f | %.3f\n", title_.c_str(), inWords(threads).c_str(),
+                each.name.c_str(), medianOf(mine, &Cost::client), medianOf(mine, &Cost::server),
+                medianOf(mine, &Cost::time));
+  }
+  for (const Goal& each : goals) print(name, costs, each);
+}
+
+Cost Contest::run(const Way& way, int threads, const std::function<void()>& meanwhile) const {
+  std::atomic<bool> stop = false;
+  std::atomic<long> calls = 0;
+  std::barrier together(threads + 1);
+  std::vector<std::jthread> running;
+  for (int thread = 0; thread < threads; ++thread) {
+    running.emplace_back([&, thread] {
+      const auto call = way.begin(thread);
+      call();
+      together.arrive_and_wait();
+      long mine = 0;
+      for (; !stop.load(std::memory_order_relaxed); ++mine) call();
+      calls += mine;
+      together.arrive_and_wait();
+    });
+  }
+  together.arrive_and_wait();
+  const auto began = std::chrono::steady_clock::now();
+  const double server = processorTimeOf(servers_), client = processorTime();
+  meanwhile();
+  stop = true;
+  together.arrive_and_wait();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const double own = processorTime() - client, theirs = processorTimeOf(servers_) - server;
+  const double each = 1e6 / static_cast<double>(calls);
+  return {.time = took.count() * each,
+          .client = own * each,
+          .server = theirs * each / static_cast<double>(way.servers)};
+}
+
+void Contest::profile(const Way& way, int threads) const {
+  std::string processes = std::to_string(::getpid());
+  for (const pid_t server : childrenThatRun(servers_)) processes += "," + std::to_string(server);
+  run(way, threads, [&] {
+    const auto perf =
+        test::runToEnd({"perf", "record", "--event", "cpu-clock", "--freq", "997", "--call-graph",
+                        "dwarf,16384", "--pid", processes, "--output", profile_, "--", "sleep", "5"});
+    if (perf.exitCode != 0) throw std::runtime_error("perf: " + perf.errors);
+  });
+}
+
+void Contest::print(const std::string& name, const Costs& costs, const Goal& goal) const {
+  const auto &ours = costs.at(goal.ours), &beside = costs.at(goal.beside);
+  const auto line = [&](const char* what, std::optional<double> wanted, double measured, bool atLeast) {
+    if (!wanted) return;
+    const bool compared = *wanted != shown;
+    bench::print({.name = name + ", " + goal.ours + ": " + what,
+                  .floor = goal.beside,
+                  .wanted = compared ? (atLeast ? "at least " : "at most ") + figure(*wanted, "x") : "",
+                  .measured = figure(measured, "x"),
+                  .passed = !compared || (atLeast ? measured >= *wanted : measured <= *wanted)});
+  };
+  line("server", goal.server, ratioOf(ours, beside, &Cost::server), false);
+  line("client", goal.client, ratioOf(ours, beside, &Cost::client), false);
+  line("time", goal.time, ratioOf(ours, beside, &Cost::time), false);
+  line("calls a second", goal.perSecond, 1 / ratioOf(ours, beside, &Cost::time), true);
+}
+
+}  // namespace lockkeeper::bench

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/lock_manager.h"
+
+namespace lockkeeper::bench {
+
+/// What a call costs, in µs: on the wall's clock, and of processor time in this process and in the servers.
+struct Cost {
+  double time = 0;
+  double client = 0;
+  double server = 0;
+};
+
+/// One of several ways to do the same.
+struct Way {
+  std::string name;
+  /// What a thread does again and again. Asked for once by each thread, which may connect first.
+  std::function<std::function<void()>(int thread)> begin;
+  std::size_t servers = 1;  ///< `Cost::server` is that of each of so many.
+};
+
+/// Takes and releases a lock of its own in each thread, and waits for both answers.
+Way pairs(std::string name, LockManager& locks);
+
+/// For figures that are only shown.
+inline constexpr double shown = -1;
+
+/// What `ours` is wanted to cost at most, and do at least, as a multiple of what `beside` does.
+struct Goal {
+  std::string ours;
+  std::string beside;
+  std::optional<double> server{};
+  std::optional<double> client{};
+  std::optional<double> time{};
+  std::optional<double> perSecond{};
+};
+
+/// Measures ways in turn, nine times, so that what else the machine does meets all of them. Processor time is
+/// the kernel's count of it; making threads and connections is not counted.
+class Contest {
+ public:
+  /// `title` begins with the name of the program; `servers` is the name of the children that count as
+  /// servers, such as "redis-server", or "". With "--profile LINE" in the arguments nothing is measured: the
+  /// way that has this name runs under perf, which writes to the file that follows.
+  Contest(std::string title, std::string servers, int count, char** arguments);
+
+  /// Prints the costs of all ways and then a line for each goal.
+  void measure(int threads, const std::vector<Way>& ways, const std::vector<Goal>& goals);
+
+ private:
+  using Costs = std::map<std::string, std::vector<Cost>>;
+
+  Cost run(const Way& way, int threads, const std::function<void()>& meanwhile) const;
+  void profile(const Way& way, int threads) const;
+  void print(const std::string& name, const Costs& costs, const Goal& goal) const;
+
+  const std::string title_;
+  const std::string servers_;
+  std::string profiled_{};
+  std::string profile_{};
+};
+
+/// Processor seconds of this process, and of all of its children that run this program.
+/// @{
+double processorTime();
+double processorTimeOf(const std::string& children);
+/// @}
+
+}  // namespace lockkeeper::bench
