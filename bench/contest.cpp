@@ -24,15 +24,17 @@ namespace lockkeeper::bench {
 namespace {
 
 constexpr int rounds = 9;
-constexpr std::chrono::milliseconds length{200};
+// The cheapest of a round counts: the others were disturbed by what else the machine does.
+constexpr int tries = 3;
+constexpr std::chrono::milliseconds length{70};
 
 std::vector<pid_t> childrenThatRun(const std::string& program) {
   std::vector<pid_t> found;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream children(thread.path() / "children");
     for (pid_t child = 0; children >> child;) {
-      if (test::readFile("/proc/" + std::to_string(child) + "/comm") == program + "\n")
-        found.push_back(child);
+      const std::string command = test::readFile("/proc/" + std::to_string(child) + "/cmdline");
+      if (!program.empty() && command.find(program) != command.npos) found.push_back(child);
     }
   }
   return found;
@@ -99,17 +101,25 @@ Contest::Contest(std::string title, std::string servers, int count, char** argum
 
 void Contest::measure(int threads, const std::vector<Way>& ways, const std::vector<Goal>& goals) {
   const std::string name = title_ + ", " + inWords(threads);
+  if (!profiled_.empty()) {
+    for (const Way& each : ways) {
+      if (profiled_ == name + ", " + each.name) profile(each, threads);
+    }
+    return;
+  }
   Costs costs;
   for (int round = 0; round < rounds; ++round) {
-    for (const Way& each : ways) {
-      if (profiled_.empty()) {
-        costs[each.name].push_back(run(each, threads, [] { std::this_thread::sleep_for(length); }));
-      } else if (round == 0 && profiled_ == name + ", " + each.name) {
-        profile(each, threads);
+    for (int attempt = 0; attempt < tries; ++attempt) {
+      for (const Way& each : ways) {
+        const Cost cost = run(each, threads, [] { std::this_thread::sleep_for(length); });
+        auto& mine = costs[each.name];
+        if (attempt == 0)
+          mine.push_back(cost);
+        else if (cost.client + cost.server < mine.back().client + mine.back().server)
+          mine.back() = cost;
       }
     }
   }
-  if (costs.empty()) return;
   for (const Way& each : ways) {
     const auto& mine = costs.at(each.name);
     std::printf("cost | %s | %s | %s | %.3f | %.3f | %.3f\n", title_.c_str(), inWords(threads).c_str(),
@@ -161,20 +171,24 @@ void Contest::profile(const Way& way, int threads) const {
 }
 
 void Contest::print(const std::string& name, const Costs& costs, const Goal& goal) const {
-  const auto &ours = costs.at(goal.ours), &beside = costs.at(goal.beside);
-  const auto line = [&](const char* what, std::optional<double> wanted, double measured, bool atLeast) {
+  const auto measured = [&](double Cost::*part) {
+    const auto& ours = costs.at(goal.ours);
+    return goal.beside.empty() ? medianOf(ours, part) : ratioOf(ours, costs.at(goal.beside), part);
+  };
+  const char* const unit = goal.beside.empty() ? " µs" : "x";
+  const auto line = [&](const char* what, std::optional<double> wanted, double value, bool atLeast = false) {
     if (!wanted) return;
     const bool compared = *wanted != shown;
     bench::print({.name = name + ", " + goal.ours + ": " + what,
                   .floor = goal.beside,
-                  .wanted = compared ? (atLeast ? "at least " : "at most ") + figure(*wanted, "x") : "",
-                  .measured = figure(measured, "x"),
-                  .passed = !compared || (atLeast ? measured >= *wanted : measured <= *wanted)});
+                  .wanted = compared ? (atLeast ? "at least " : "at most ") + figure(*wanted, unit) : "",
+                  .measured = figure(value, unit),
+                  .passed = !compared || (atLeast ? value >= *wanted : value <= *wanted)});
   };
-  line("server", goal.server, ratioOf(ours, beside, &Cost::server), false);
-  line("client", goal.client, ratioOf(ours, beside, &Cost::client), false);
-  line("time", goal.time, ratioOf(ours, beside, &Cost::time), false);
-  line("calls a second", goal.perSecond, 1 / ratioOf(ours, beside, &Cost::time), true);
+  line("server", goal.server, measured(&Cost::server));
+  line("client", goal.client, measured(&Cost::client));
+  line("time", goal.time, measured(&Cost::time));
+  line("calls a second", goal.perSecond, 1 / measured(&Cost::time), true);
 }
 
 }  // namespace lockkeeper::bench

@@ -32,23 +32,25 @@ Way pairs(std::string name, LockManager& locks);
 /// For figures that are only shown.
 inline constexpr double shown = -1;
 
-/// What `ours` is wanted to cost at most, and do at least, as a multiple of what `beside` does.
+/// What `ours` is wanted to cost at most, and do at least, as a multiple of what `beside` does; in µs where
+/// nothing is beside it.
 struct Goal {
   std::string ours;
-  std::string beside;
+  std::string beside{};
   std::optional<double> server{};
   std::optional<double> client{};
   std::optional<double> time{};
   std::optional<double> perSecond{};
 };
 
-/// Measures ways in turn, nine times, so that what else the machine does meets all of them. Processor time is
-/// the kernel's count of it; making threads and connections is not counted.
+/// Measures ways in turn, in nine rounds of three tries, of which the cheapest counts, so that what else the
+/// machine does meets all ways, and counts little. Processor time is the kernel's count of it; making threads
+/// and connections is not counted.
 class Contest {
  public:
-  /// `title` begins with the name of the program; `servers` is the name of the children that count as
-  /// servers, such as "redis-server", or "". With "--profile LINE" in the arguments nothing is measured: the
-  /// way that has this name runs under perf, which writes to the file that follows.
+  /// `title` begins with the name of the program; `servers` is in the command lines of the children
+  /// that count as servers, such as "redis-server"; with "" there are none. The arguments "--profile LINE
+  /// FILE" let only the way of that line run, under perf, which writes the file.
   Contest(std::string title, std::string servers, int count, char** arguments);
 
   /// Prints the costs of all ways and then a line for each goal.
@@ -67,7 +69,7 @@ class Contest {
   std::string profile_{};
 };
 
-/// Processor seconds of this process, and of all of its children that run this program.
+/// Processor seconds of this process, and of all of its children that have this in their command lines.
 /// @{
 double processorTime();
 double processorTimeOf(const std::string& children);

@@ -1,7 +1,7 @@
 // One hot key that several processes take in turn: how long a released key lies idle until its next holder
 // starts, what a turn costs the server, and whether everybody gets as many. Beside it, the round trip of a
 // connection that is idle as long as a key is held, as those of waiters are. What waiters cost while nothing
-// happens, too. usage: hand_over_bench [PROCESSES [THREADS [HOLD_MS [SECONDS [THINK_MS]]]]]
+// happens, too.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,11 +11,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <initializer_list>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "contest.h"
 #include "line.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
@@ -34,7 +36,6 @@ struct Contest {
   int threads = 1;  // of each
   milliseconds hold{1};
   std::chrono::seconds length{5};
-  milliseconds think{0};
 
   std::string name() const {
     return std::to_string(processes) + " processes x " + std::to_string(threads) + ", hold " +
@@ -73,11 +74,10 @@ void take(LockManager& locks, Shared& all, int me, const Contest& contest) {
     if (turn < mostTurns) all.idle[turn] = last == 0 || asked > last ? -1 : started - last;
     all.longestWait[me] = std::max(all.longestWait[me], started - asked);
     ++all.of[me];
-    if (contest.hold.count() > 0) std::this_thread::sleep_for(contest.hold);
+    std::this_thread::sleep_for(contest.hold);
     --all.inside;
     all.released = nanos();
     held->release();
-    if (contest.think.count() > 0) std::this_thread::sleep_for(contest.think);
   }
 }
 
@@ -96,27 +96,21 @@ void work(Shared& all, int me, const test::RedisServer& server, const Contest& c
   for (int i = 0; i < contest.threads; ++i) threads.emplace_back([&] { take(locks, all, me, contest); });
 }
 
-std::string calls(const test::RedisServer& server) {
-  std::string out;
-  const std::string info = server.command({"INFO", "commandstats"});
-  for (std::size_t at = 0; (at = info.find("cmdstat_", at)) != std::string::npos; ++at) {
-    const std::string line = info.substr(at + 8, info.find('\n', at) - at - 8);
-    out += " " + line.substr(0, line.find(','));
-  }
-  return out;
-}
+struct Calls {
+  double scripts = 0;
+  double inside = 0;  // what the scripts call, and what is called besides
+};
 
-long callsOf(const test::RedisServer& server, std::initializer_list<const char*> names) {
-  long sum = 0;
-  const std::string info = calls(server);
-  for (const char* const name : names) {
-    const std::size_t at = info.find(std::string(" ") + name + ":calls=");
-    if (at != std::string::npos) sum += std::atol(info.c_str() + at + std::string(name).size() + 8);
+Calls callsOf(const test::RedisServer& server) {
+  Calls calls;
+  std::istringstream lines(server.command({"INFO", "commandstats"}));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t name = line.find("cmdstat_"), count = line.find(":calls=");
+    if (name == line.npos || count == line.npos || line.starts_with("cmdstat_config")) continue;
+    (line.starts_with("cmdstat_eval") ? calls.scripts : calls.inside) += std::stod(line.substr(count + 7));
   }
-  return sum;
+  return calls;
 }
-
-long scriptsOf(const test::RedisServer& server) { return callsOf(server, {"evalsha", "eval"}); }
 
 // In ns, of a connection that has been idle for so long, as a waiter's is; the median.
 double roundTrip(const test::RedisServer& server, milliseconds idleFor) {
@@ -151,17 +145,17 @@ bool run(const Contest& contest) {
   while (all.ready < contest.processes) std::this_thread::sleep_for(milliseconds{1});
   const double idleTrip = roundTrip(server, contest.hold);
   server.command({"CONFIG", "RESETSTAT"});
+  const double before = bench::processorTimeOf("redis-server");
   all.go = true;
   std::this_thread::sleep_for(contest.length);
   all.stop = true;
-  const std::size_t turns = all.turns;
-  const double scripts =
-      static_cast<double>(scriptsOf(server)) / static_cast<double>(std::max<std::size_t>(turns, 1));
-  const std::string stats = calls(server);
+  const double used = bench::processorTimeOf("redis-server") - before;
+  const double turns = static_cast<double>(std::max<std::size_t>(all.turns, 1));
+  const Calls calls = callsOf(server);
   for (const pid_t child : children) ::waitpid(child, nullptr, 0);
 
   std::vector<std::int64_t> idle;
-  for (std::size_t i = 0; i < std::min<std::size_t>(turns, mostTurns); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(all.turns, mostTurns); ++i) {
     if (all.idle[i] >= 0) idle.push_back(all.idle[i]);
   }
   std::sort(idle.begin(), idle.end());
@@ -172,10 +166,10 @@ bool run(const Contest& contest) {
   const double fairness = static_cast<double>(many->load()) / std::max(1, few->load());
   const std::int64_t longest = *std::max_element(all.longestWait, all.longestWait + contest.processes);
   const int overlaps = all.overlaps;
-  std::printf("%s, think %ld ms: %zu turns in %ld s, %d overlaps, longest wait %.0f ms\n  calls:%s\n",
-              contest.name().c_str(), static_cast<long>(contest.think.count()), turns,
-              static_cast<long>(contest.length.count()), overlaps, static_cast<double>(longest) / 1e6,
-              stats.c_str());
+  std::printf("%s: %.0f turns in %ld s, %d overlaps, longest wait %.0f ms\n", contest.name().c_str(), turns,
+              static_cast<long>(contest.length.count()), overlaps, static_cast<double>(longest) / 1e6);
+  std::printf("cost | hand-over | %s | a turn | 0 | %.3f | %.3f\n", contest.name().c_str(),
+              used * 1e6 / turns, half / 1e3);
   const auto line = [&](const std::string& what, const char* floor, double measured, double atMost,
                         const char* unit) {
     bench::print({.name = "hand-over, " + contest.name() + ": " + what,
@@ -186,7 +180,8 @@ bool run(const Contest& contest) {
   };
   line("idle, median", "a round trip", half / idleTrip, 4, "x");
   line("idle, p99", "", most / 1e6, 5, " ms");
-  line("commands a turn", "", scripts, 4, "");
+  line("scripts a turn", "", calls.scripts / turns, 4, "");
+  line("commands in them, a turn", "", calls.inside / turns, 14, "");
   line("turns of the busiest process", "the least busy one", fairness, 1.2, "x");
   ::munmap(memory, sizeof(Shared));
   return overlaps == 0;
@@ -211,7 +206,7 @@ void idleWaiters() {
   std::this_thread::sleep_for(before);
   server.command({"CONFIG", "RESETSTAT"});
   std::this_thread::sleep_for(length);
-  const double each = static_cast<double>(scriptsOf(server)) / waiters / static_cast<double>(length.count());
+  const double each = callsOf(server).scripts / waiters / static_cast<double>(length.count());
   stop.request_stop();
   bench::print({.name = "hand-over: 16 idle waiters, commands a second of each",
                 .floor = "",
@@ -223,27 +218,13 @@ void idleWaiters() {
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int count, char** arguments) {
-  std::vector<std::string> given(arguments + 1, arguments + count);
-  std::erase_if(given,
-                [](const std::string& each) { return each.starts_with("--"); });  // of Google Benchmark
-  if (given.empty()) {
-    using lockkeeper::Contest;
-    bool sound = true;
-    for (const Contest& each : {Contest{}, Contest{.threads = 4}, Contest{.processes = 64}}) {
-      sound = lockkeeper::run(each) && sound;
-    }
-    lockkeeper::idleWaiters();
-    return sound ? 0 : 1;
+int main() {
+  using lockkeeper::Contest;
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  bool sound = true;
+  for (const Contest& each : {Contest{}, Contest{.threads = 4}, Contest{.processes = 64}}) {
+    sound = lockkeeper::run(each) && sound;
   }
-  const auto number = [&](std::size_t at, int otherwise) {
-    return given.size() > at ? std::stoi(given[at]) : otherwise;
-  };
-  return lockkeeper::run({.processes = number(0, 8),
-                          .threads = number(1, 1),
-                          .hold = std::chrono::milliseconds{number(2, 1)},
-                          .length = std::chrono::seconds{number(3, 5)},
-                          .think = std::chrono::milliseconds{number(4, 0)}})
-             ? 0
-             : 1;
+  lockkeeper::idleWaiters();
+  return sound ? 0 : 1;
 }

@@ -1,12 +1,14 @@
-// Shared locks and semaphores in memory, on one Redis, on version rows of MariaDB and on etcd, beside a mutex
-// of the same store in the same run.
+// Shares and permits beside a mutex of the same store, in the same run: in memory, on one Redis, on version
+// rows of MariaDB and on etcd.
 
-#include <benchmark/benchmark.h>
-
-#include <map>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "contest.h"
 #include "database_server.h"
 #include "etcd_cluster.h"
 #include "lockkeeper/etcd/use.h"
@@ -15,116 +17,89 @@
 #include "lockkeeper/permit/semaphore.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
-#include "ratio_report.h"
 #include "redis_server.h"
 
 namespace lockkeeper {
 namespace {
 
-/// The servers, and a manager of each.
-class Stores {
- public:
-  // Made on the thread that lives longest: the servers die with the one that started them.
-  Stores() {
-    StoreRegistry registry;
-    redis::use(registry);
-    etcd::use(registry);
-    mysql::use(registry);
-    managers_.emplace("memory", registry.open("memory:"));
-    managers_.emplace("version", registry.open(versionUri()));
-    managers_.emplace("redis", registry.open(redis_.uri()));
-    managers_.emplace("etcd", registry.open(etcd_.uri()));
-  }
-  LockManager& on(const std::string& store) { return managers_.at(store); }
+// Of what is held all the time: its renewals must not be measured.
+constexpr std::chrono::minutes longTime{10};
 
- private:
-  std::string versionUri() {
-    const std::string uri = mariadb_.uri(mariadb_.newDatabase());
-    return "mysql+version" + uri.substr(uri.find("://")) + "?createTable=true";
-  }
-
-  test::RedisServer redis_;
-  test::DatabaseServer mariadb_{test::Brand::mariadb};
-  test::EtcdCluster etcd_;
-  std::map<std::string, LockManager> managers_;
-};
-
-Stores& stores() {
-  static Stores made;
-  return made;
+bench::Way permits(std::string name, Semaphore& semaphore) {
+  return {std::move(name), [&semaphore](int) {
+            return [&semaphore] {
+              auto held = semaphore.tryAcquire();
+              if (!held || held->release() != ReleaseResult::released)
+                throw std::runtime_error("no permit was taken");
+            };
+          }};
 }
 
-void mutex(benchmark::State& state, const char* store) {
-  LockManager& manager = stores().on(store);
-  const std::string key = "order:" + std::to_string(state.thread_index());
-  for (auto _ : state) {
-    auto held = manager.tryLock(key);
-    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
-  }
+bench::Way shares(std::string name, LockManager& locks, std::string key) {
+  return {std::move(name), [&locks, key = std::move(key)](int) {
+            return [&locks, key] {
+              auto held = locks.tryLockShared(key);
+              if (!held || held->release() != ReleaseResult::released)
+                throw std::runtime_error("the share was not taken");
+            };
+          }};
 }
 
-// Of one key for all threads, beside so many other readers.
-void shared(benchmark::State& state, const char* store) {
-  LockManager& manager = stores().on(store);
-  static std::vector<Lock> others;
-  if (state.thread_index() == 0) {
-    for (std::int64_t i = 0; i < state.range(0); ++i) others.push_back(manager.lockShared("price"));
-  }
-  for (auto _ : state) {
-    auto held = manager.tryLockShared("price");
-    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the share was not taken");
-  }
-  if (state.thread_index() == 0) others.clear();
-}
-
-// One permit of 1,000, so many of which are taken.
-void permit(benchmark::State& state, const char* store) {
-  Semaphore semaphore(stores().on(store), "export", 1000);
+/// Of the store's servers, and where there is none of this process, a share and a permit may cost so many
+/// times what a mutex does.
+void compare(bench::Contest contest, LockManager locks, double atMost, bool servers,
+             const std::vector<int>& threads) {
+  const LockOptions options{.ttl = longTime};
   std::vector<Lock> others;
-  for (std::int64_t i = 0; i < state.range(0); ++i) others.push_back(semaphore.acquire());
-  for (auto _ : state) {
-    auto held = semaphore.tryAcquire();
-    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("no permit was taken");
+  for (int i = 0; i < 50; ++i) others.push_back(locks.lockShared("crowded", options));
+  Semaphore empty(locks, "empty", 1000), tenth(locks, "tenth", 1000, options),
+      full(locks, "full", 1000, options);
+  for (int i = 0; i < 99; ++i) others.push_back(tenth.acquire());
+  for (int i = 0; i < 999; ++i) others.push_back(full.acquire());
+
+  const std::string mutex = "a mutex";
+  const auto goal = [&](const char* ours, const std::string& beside, double wanted) {
+    return bench::Goal{.ours = ours,
+                       .beside = beside,
+                       .server = servers ? std::optional(wanted) : std::nullopt,
+                       .client = servers ? std::nullopt : std::optional(wanted)};
+  };
+  contest.measure(
+      1,
+      {bench::pairs(mutex, locks), shares("a share", locks, "price"),
+       shares("a share beside 50", locks, "crowded"), permits("a permit", empty),
+       permits("a permit, 99 of 1,000 taken", tenth), permits("a permit, 999 of 1,000 taken", full)},
+      {goal("a share", mutex, atMost), goal("a share beside 50", mutex, bench::shown),
+       goal("a permit", mutex, atMost),
+       goal("a permit, 999 of 1,000 taken", "a permit, 99 of 1,000 taken", 1.5)});
+  for (const int each : threads) {
+    contest.measure(
+        each, {bench::pairs(mutex, locks), shares("a share", locks, "price"), permits("a permit", empty)},
+        {goal("a share", mutex, atMost), goal("a permit", mutex, atMost)});
   }
 }
-
-BENCHMARK_CAPTURE(mutex, redis, "redis")->Threads(1)->Threads(50)->UseRealTime();
-BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(0)->Threads(1)->Threads(50)->UseRealTime();
-BENCHMARK_CAPTURE(shared, redis, "redis")->Arg(50)->UseRealTime();
-BENCHMARK_CAPTURE(permit, redis, "redis")->Arg(0)->Arg(9)->Arg(99)->Arg(999)->UseRealTime();
-BENCHMARK_CAPTURE(mutex, memory, "memory")->Threads(1)->UseRealTime();
-BENCHMARK_CAPTURE(shared, memory, "memory")->Arg(0)->Arg(50)->UseRealTime();
-BENCHMARK_CAPTURE(permit, memory, "memory")->Arg(9)->Arg(999)->UseRealTime();
-BENCHMARK_CAPTURE(mutex, version, "version")->Threads(1)->UseRealTime();
-BENCHMARK_CAPTURE(shared, version, "version")->Arg(0)->Arg(50)->UseRealTime();
-BENCHMARK_CAPTURE(permit, version, "version")->Arg(0)->Arg(9)->Arg(999)->UseRealTime();
-BENCHMARK_CAPTURE(mutex, etcd, "etcd")->Threads(1)->UseRealTime();
-BENCHMARK_CAPTURE(shared, etcd, "etcd")->Arg(0)->Arg(50)->UseRealTime();
-BENCHMARK_CAPTURE(permit, etcd, "etcd")->Arg(9)->Arg(999)->UseRealTime();
 
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  lockkeeper::stores();
-  lockkeeper::bench::RatioReport report(
-      {{"shared/redis/0/real_time/threads:1", "mutex/redis/real_time/threads:1", 1.2},
-       {"shared/redis/50/real_time", "mutex/redis/real_time/threads:1"},
-       {"shared/redis/0/real_time/threads:50", "mutex/redis/real_time/threads:50"},
-       {"permit/redis/0/real_time", "mutex/redis/real_time/threads:1", 1.2},
-       {"permit/redis/99/real_time", "permit/redis/9/real_time"},
-       {"permit/redis/999/real_time", "permit/redis/99/real_time", 1.5},
-       {"shared/memory/0/real_time", "mutex/memory/real_time/threads:1", 1.2},
-       {"shared/memory/50/real_time", "mutex/memory/real_time/threads:1"},
-       {"permit/memory/999/real_time", "permit/memory/9/real_time"},
-       {"shared/version/0/real_time", "mutex/version/real_time/threads:1", 1.2},
-       {"shared/version/50/real_time", "mutex/version/real_time/threads:1"},
-       {"permit/version/0/real_time", "mutex/version/real_time/threads:1", 1.2},
-       {"permit/version/999/real_time", "permit/version/9/real_time", 1.5},
-       {"shared/etcd/0/real_time", "mutex/etcd/real_time/threads:1", 1.2},
-       {"shared/etcd/50/real_time", "mutex/etcd/real_time/threads:1"},
-       {"permit/etcd/999/real_time", "permit/etcd/9/real_time", 1.5}});
-  benchmark::RunSpecifiedBenchmarks(&report);
+int main(int count, char** arguments) {
+  using namespace lockkeeper;
+  const test::RedisServer redis;
+  test::DatabaseServer mariadb(test::Brand::mariadb);
+  const test::EtcdCluster etcd;
+  StoreRegistry registry;
+  redis::use(registry);
+  etcd::use(registry);
+  mysql::use(registry);
+  const std::string rows = mariadb.uri(mariadb.newDatabase());
+  const auto contest = [&](const char* store, const char* servers) {
+    return bench::Contest(std::string("permit, ") + store, servers, count, arguments);
+  };
+  compare(contest("redis", "redis-server"), LockManager(registry.open(redis.uri())), 1.3, true, {16});
+  compare(contest("memory", ""), LockManager(registry.open("memory:")), 1.2, false, {});
+  compare(contest("mysql+version", "mariadbd"),
+          LockManager(registry.open("mysql+version" + rows.substr(rows.find("://")) + "?createTable=true")),
+          1.2, true, {});
+  compare(contest("etcd", "etcd"), LockManager(registry.open(etcd.uri())), 1.2, true, {});
   return 0;
 }

@@ -1,10 +1,7 @@
 // One Redis through the whole of core, beside bare hiredis on the same server in the same run.
 
 #include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,6 +13,9 @@
 #include "lockkeeper/store_registry.h"
 #include "raw_redis.h"
 #include "redis_server.h"
+#ifdef REDIS_PLUS_PLUS_VERSION
+#include <sw/redis++/redis++.h>
+#endif
 
 namespace lockkeeper {
 namespace {
@@ -33,6 +33,27 @@ bench::Way hiredis(const test::RedisServer& server) {
           }};
 }
 
+#ifdef REDIS_PLUS_PLUS_VERSION
+// A pool with a connection for each thread, and the commands of hiredis.
+bench::Way redisPlusPlus(const test::RedisServer& server) {
+  sw::redis::ConnectionOptions connection;
+  connection.host = "127.0.0.1";
+  connection.port = server.port();
+  sw::redis::ConnectionPoolOptions pool;
+  pool.size = 64;
+  const auto redis = std::make_shared<sw::redis::Redis>(connection, pool);
+  const std::string release = redis->script_load(bench::RawRedis::releaseScript);
+  return {"redis-plus-plus " REDIS_PLUS_PLUS_VERSION, [redis, release](int thread) {
+            return [redis, release, key = "plus:" + std::to_string(thread)] {
+              const std::string token = "0123456789abcdef0123456789abcdef";
+              if (!redis->set(key, token, std::chrono::seconds{30}, sw::redis::UpdateType::NOT_EXIST) ||
+                  redis->evalsha<long long>(release, {key}, {token}) != 1)
+                throw std::runtime_error("the lock was not taken");
+            };
+          }};
+}
+#endif
+
 // As a program does that lets its Lock go out of scope: the release's answer is not waited for.
 bench::Way scopes(std::string name, LockManager& locks) {
   return {std::move(name), [&locks](int thread) {
@@ -42,44 +63,8 @@ bench::Way scopes(std::string name, LockManager& locks) {
           }};
 }
 
-// A lock of one process with a queue: each waiter is woken up when its turn has come.
-class FifoLock {
- public:
-  void lock() {
-    std::unique_lock held(mutex_);
-    if (!std::exchange(taken_, true)) return;
-    thread_local Waiter self;
-    self.turn = false;
-    waiters_.push_back(&self);
-    self.wakeUp.wait(held, [&] { return self.turn; });
-  }
-  void unlock() {
-    const std::lock_guard held(mutex_);
-    taken_ = !waiters_.empty();
-    if (!taken_) return;
-    Waiter& next = *waiters_.front();
-    waiters_.pop_front();
-    next.turn = true;
-    next.wakeUp.notify_one();
-  }
-
- private:
-  struct Waiter {
-    std::condition_variable wakeUp;
-    bool turn = false;
-  };
-  std::mutex mutex_;
-  bool taken_ = false;
-  std::deque<Waiter*> waiters_;
-};
-
-bench::Way queueOfThreads(FifoLock& lock) {
-  return {"a queue of the threads alone",
-          [&lock](int) { return [&lock] { const std::lock_guard held(lock); }; }};
-}
-
 bench::Way oneKey(LockManager& locks) {
-  return {"lockkeeper", [&locks](int) {
+  return {"one key for all", [&locks](int) {
             return [&locks] { const auto held = locks.lock("hot", {.waitFor = std::chrono::minutes{1}}); };
           }};
 }
@@ -91,9 +76,12 @@ int main(int count, char** arguments) {
   using namespace lockkeeper;
   const test::RedisServer server;
   LockManager plain = open(server, "?fence=off"), fenced = open(server, "");
-  const std::vector<bench::Way> ways{hiredis(server), bench::pairs("no fence", plain),
-                                     bench::pairs("with a fence", fenced),
-                                     scopes("with a fence, not awaited", fenced)};
+  std::vector<bench::Way> ways{hiredis(server), bench::pairs("no fence", plain),
+                               bench::pairs("with a fence", fenced),
+                               scopes("with a fence, not awaited", fenced)};
+#ifdef REDIS_PLUS_PLUS_VERSION
+  ways.insert(ways.begin() + 1, redisPlusPlus(server));
+#endif
   const std::string plainPair = "no fence", fencedPair = "with a fence", posted = "with a fence, not awaited",
                     bare = "hiredis";
   bench::Contest contest("redis", "redis-server", count, arguments);
@@ -105,16 +93,14 @@ int main(int count, char** arguments) {
                     .server = bench::shown,
                     .client = bench::shown,
                     .time = bench::shown}});
+  ways.push_back(oneKey(fenced));
   contest.measure(16, ways,
                   {{.ours = plainPair, .beside = bare, .server = 0.6, .client = 0.8},
-                   {.ours = fencedPair, .beside = bare, .server = 0.9, .client = 0.85, .perSecond = 1.2}});
+                   {.ours = fencedPair, .beside = bare, .server = 0.9, .client = 0.85, .perSecond = 1.2},
+                   {.ours = "one key for all", .beside = bare, .server = 0.1, .client = 0.5}});
+  ways.pop_back();
   contest.measure(64, ways,
                   {{.ours = plainPair, .beside = bare, .server = 0.4, .client = 0.7},
                    {.ours = fencedPair, .beside = bare, .server = 0.6, .client = 0.75}});
-
-  FifoLock fifo;
-  bench::Contest oneHotKey("redis: one key for all", "redis-server", count, arguments);
-  oneHotKey.measure(16, {queueOfThreads(fifo), oneKey(fenced)},
-                    {{.ours = "lockkeeper", .beside = "a queue of the threads alone", .client = 2.22}});
   return 0;
 }

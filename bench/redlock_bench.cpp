@@ -1,18 +1,17 @@
-// Redlock on five servers through the whole of core, beside one server in the same run.
-
-#include <benchmark/benchmark.h>
+// Redlock on five servers through the whole of core, beside bare hiredis on one of them and on all, in the
+// same run.
 
 #include <array>
 #include <atomic>
-#include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "contest.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
-#include "ratio_report.h"
 #include "raw_redis.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
@@ -31,30 +30,24 @@ struct LeftOut final : Listener {
   std::atomic<int> count{0};
 };
 
-LockManager open(const std::string& uri, const std::shared_ptr<Listener>& listener) {
+LockManager open(const Servers& servers, const std::shared_ptr<Listener>& listener = nullptr) {
   StoreRegistry registry;
   redis::use(registry);
   ManagerOptions options;
   options.environment.listener = listener;
+  const std::string uri = test::redlockUri(servers, "restartGuard=off");  // they have only just started
   return LockManager(registry.open(uri, options.environment), options);
 }
 
-std::string uriOf(const Servers& servers) {
-  return test::redlockUri(servers, "restartGuard=off");  // the servers have only just started
-}
-
-struct Stores {
-  Servers healthy;
+/// Two of five stop, and have been found out; two of five others are killed.
+struct Incomplete {
   Servers silent;
   Servers refusing;
   std::shared_ptr<LeftOut> leftOut = std::make_shared<LeftOut>();
-  LockManager one = open(healthy[0].uri() + "?fence=off", nullptr);
-  LockManager five = open(uriOf(healthy), nullptr);
-  LockManager twoSilent = open(uriOf(silent), leftOut);
-  LockManager twoRefusing = open(uriOf(refusing), nullptr);
+  LockManager twoSilent = open(silent, leftOut);
+  LockManager twoRefusing = open(refusing);
 
-  /// Two of five stop, and have been found out; two of five others are killed.
-  Stores() {
+  Incomplete() {
     (void)twoSilent.tryLock("all are there");
     (void)twoRefusing.tryLock("all are there");
     for (const std::size_t node : {1U, 3U}) {
@@ -70,57 +63,47 @@ struct Stores {
   }
 };
 
-Stores& stores() {
-  static Stores made;
-  return made;
-}
-
-void pairs(benchmark::State& state, LockManager& locks) {
-  const std::string key = "order:" + std::to_string(state.thread_index());
-  for (auto _ : state) {
-    auto held = locks.tryLock(key);
-    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
-  }
-  state.SetItemsProcessed(state.iterations());
+bench::Way bareOne(const Servers& servers) {
+  return {"hiredis, one server", [&servers](int thread) {
+            return [redis = std::make_shared<bench::RawRedis>(servers[0].port()),
+                    key = "one:" + std::to_string(thread)] { redis->pair(key); };
+          }};
 }
 
 // As a client does that has no library: plain commands, to all five at once.
-void bareFive(benchmark::State& state) {
-  std::vector<bench::RawRedis> servers;
-  for (const test::RedisServer& each : stores().healthy) servers.emplace_back(each.port());
-  const std::string key = "bare:" + std::to_string(state.thread_index());
-  for (auto _ : state) bench::RawRedis::pairOnAll(servers, key);
-  state.SetItemsProcessed(state.iterations());
+bench::Way bareFive(const Servers& servers) {
+  const auto begin = [&servers](int thread) {
+    auto all = std::make_shared<std::vector<bench::RawRedis>>();
+    for (const test::RedisServer& each : servers) all->emplace_back(each.port());
+    return [all, key = "five:" + std::to_string(thread)] { bench::RawRedis::pairOnAll(*all, key); };
+  };
+  return {.name = "hiredis, five servers", .begin = begin, .servers = 5};
 }
-
-void oneNode(benchmark::State& state) { pairs(state, stores().one); }
-void fiveNodes(benchmark::State& state) { pairs(state, stores().five); }
-void twoOfFiveStopped(benchmark::State& state) { pairs(state, stores().twoSilent); }
-void twoOfFiveDead(benchmark::State& state) { pairs(state, stores().twoRefusing); }
-
-BENCHMARK(oneNode)->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK(bareFive)->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK(fiveNodes)->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK(twoOfFiveStopped)->Threads(1)->Threads(16)->UseRealTime();
-BENCHMARK(twoOfFiveDead)->Threads(1)->Threads(16)->UseRealTime();
 
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int argc, char** argv) {
-  benchmark::Initialize(&argc, argv);
-  lockkeeper::stores();  // on the thread that lives longest: the servers die with the one that started them
-  const std::string one = "/real_time/threads:1", sixteen = "/real_time/threads:16";
-  lockkeeper::bench::RatioReport report({{"fiveNodes" + one, "oneNode" + one, 2},
-                                         {"fiveNodes" + one, "bareFive" + one},
-                                         {"bareFive" + one, "oneNode" + one},
-                                         {"twoOfFiveStopped" + one, "oneNode" + one, 2},
-                                         {"twoOfFiveStopped" + one, "fiveNodes" + one, 1.5},
-                                         {"twoOfFiveDead" + one, "fiveNodes" + one, 1.6},
-                                         {"fiveNodes" + sixteen, "oneNode" + sixteen, 2},
-                                         {"fiveNodes" + sixteen, "bareFive" + sixteen},
-                                         {"bareFive" + sixteen, "oneNode" + sixteen},
-                                         {"twoOfFiveStopped" + sixteen, "oneNode" + sixteen}});
-  benchmark::RunSpecifiedBenchmarks(&report);
+int main(int count, char** arguments) {
+  using namespace lockkeeper;
+  const Servers healthy;
+  Incomplete incomplete;
+  LockManager redlock = open(healthy);
+  bench::Way five = bench::pairs("five servers", redlock);
+  five.servers = 5;
+  const std::vector<bench::Way> ways{bareOne(healthy), bareFive(healthy), five,
+                                     bench::pairs("two silent", incomplete.twoSilent),
+                                     bench::pairs("two down", incomplete.twoRefusing)};
+  bench::Contest contest("redlock", "redis-server", count, arguments);
+  contest.measure(
+      1, ways,
+      {{.ours = "five servers", .beside = "hiredis, five servers", .client = bench::shown, .time = 0.75},
+       {.ours = "five servers", .beside = "hiredis, one server", .server = 1.0},
+       {.ours = "two silent", .beside = "five servers", .time = 1.5},
+       {.ours = "two down", .beside = "five servers", .time = 1.6}});
+  contest.measure(
+      16, ways,
+      {{.ours = "five servers", .beside = "hiredis, five servers", .client = bench::shown, .time = 0.5},
+       {.ours = "five servers", .beside = "hiredis, one server", .server = 1.0},
+       {.ours = "two silent", .beside = "five servers", .time = bench::shown}});
   return 0;
 }

@@ -1,12 +1,10 @@
 // One pair of acquire and release, on every store, in one run: what the choice of a store costs.
 
-#include <benchmark/benchmark.h>
-
-#include <functional>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "contest.h"
 #include "database_server.h"
 #include "etcd_cluster.h"
 #include "lockkeeper/etcd/use.h"
@@ -14,7 +12,6 @@
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
-#include "ratio_report.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
@@ -51,36 +48,26 @@ class Servers {
   test::EtcdCluster etcd_;
 };
 
-void pairs(benchmark::State& state, LockManager& locks) {
-  for (auto _ : state) {
-    auto held = locks.tryLock("order:1");
-    if (!held || held->release() != ReleaseResult::released) state.SkipWithError("the lock was not taken");
-  }
-}
-
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int argc, char** argv) {
+int main(int count, char** arguments) {
   using namespace lockkeeper;
-  benchmark::Initialize(&argc, argv);
   Servers servers;
   StoreRegistry stores;
   redis::use(stores);
   mysql::use(stores);
   etcd::use(stores);
-  std::vector<LockManager> managers;
-  std::vector<bench::RatioReport::Ratio> ratios;
   const auto uris = servers.uris();
+  std::vector<LockManager> managers;
   managers.reserve(uris.size());
+  std::vector<bench::Way> ways;
+  std::vector<bench::Goal> goals;
   for (const auto& [name, uri] : uris) {
-    LockManager& locks = managers.emplace_back(stores.open(uri));
-    benchmark::RegisterBenchmark(("stores/" + name).c_str(), [&](benchmark::State& state) {
-      pairs(state, locks);
-    })->UseRealTime();
-    ratios.push_back({"stores/" + name + "/real_time", "stores/redis/real_time"});
+    ways.push_back(bench::pairs(name, managers.emplace_back(stores.open(uri))));
+    goals.push_back({.ours = name, .beside = "redis", .client = bench::shown, .time = bench::shown});
   }
-  bench::RatioReport report(ratios);
-  benchmark::RunSpecifiedBenchmarks(&report);
+  bench::Contest contest("stores", "", count, arguments);
+  contest.measure(1, ways, goals);
   return 0;
 }

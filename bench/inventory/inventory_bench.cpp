@@ -283,11 +283,7 @@ int main(int count, char** arguments) {
     lockkeeper::sell(arguments[2], std::stod(arguments[3]), lockkeeper::Seconds(std::stod(arguments[4])));
     return 0;
   }
-  double seconds = 2;
-  for (int i = 1; i < count; ++i) {
-    const std::string given = arguments[i];
-    if (!given.starts_with("--")) seconds = std::stod(given);  // Not of Google Benchmark.
-  }
+  const double seconds = count > 1 ? std::stod(arguments[1]) : 0.5;
   for (const lockkeeper::test::Brand brand : lockkeeper::test::allBrands) {
     lockkeeper::InventoryBench(brand, lockkeeper::Seconds(seconds)).run();
   }

@@ -127,11 +127,7 @@ class SoldOutBench {
 
 int main(int count, char** arguments) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  double seconds = 2;
-  for (int i = 1; i < count; ++i) {
-    const std::string given = arguments[i];
-    if (!given.starts_with("--")) seconds = std::stod(given);  // Not of Google Benchmark.
-  }
+  const double seconds = count > 1 ? std::stod(arguments[1]) : 0.5;
   for (const lockkeeper::test::Brand brand : lockkeeper::test::allBrands) {
     lockkeeper::SoldOutBench(brand, lockkeeper::bench::Seconds(seconds)).run();
   }

@@ -3,31 +3,18 @@
 #include <hiredis/hiredis.h>
 
 #include <stdexcept>
+#include <vector>
 
 namespace lockkeeper::bench {
 
 namespace {
 
 constexpr const char* token = "0123456789abcdef0123456789abcdef";
-constexpr const char* releaseScript =
-    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
 struct FreeReply {
   void operator()(redisReply* reply) const { freeReplyObject(reply); }
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
-
-template <class... Arguments>
-Reply call(redisContext* context, const char* format, Arguments... arguments) {
-  Reply reply(static_cast<redisReply*>(redisCommand(context, format, arguments...)));
-  if (!reply || reply->type == REDIS_REPLY_ERROR) throw std::runtime_error("the raw command failed");
-  return reply;
-}
-
-std::string load(redisContext* context, std::string_view script) {
-  const auto sha = call(context, "SCRIPT LOAD %b", script.data(), script.size());
-  return {sha->str, static_cast<std::size_t>(sha->len)};
-}
 
 }  // namespace
 
@@ -35,10 +22,29 @@ void RawRedis::Free::operator()(redisContext* context) const { redisFree(context
 
 RawRedis::RawRedis(std::uint16_t port) : context_(redisConnect("127.0.0.1", port)) {
   if (!context_ || context_->err != 0) throw std::runtime_error("hiredis does not connect");
-  releaseSha_ = load(context_.get(), releaseScript);
+  releaseSha_ = load(releaseScript);
 }
 
-void RawRedis::ping() { (void)call(context_.get(), "PING"); }
+std::string RawRedis::load(std::string_view script) {
+  const Reply sha(
+      static_cast<redisReply*>(redisCommand(context_.get(), "SCRIPT LOAD %b", script.data(), script.size())));
+  if (!sha || sha->type != REDIS_REPLY_STRING) throw std::runtime_error("the raw script was refused");
+  return {sha->str, static_cast<std::size_t>(sha->len)};
+}
+
+void RawRedis::run(std::string_view script, std::string_view key,
+                   std::initializer_list<std::string_view> arguments) {
+  std::vector<std::string_view> words{"EVALSHA", script, "1", key};
+  words.insert(words.end(), arguments);
+  std::vector<const char*> texts;
+  std::vector<std::size_t> lengths;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  redisAppendCommandArgv(context_.get(), static_cast<int>(words.size()), texts.data(), lengths.data());
+  expect(REDIS_REPLY_INTEGER);
+}
 
 void RawRedis::pair(const std::string& key) {
   addSet(key);

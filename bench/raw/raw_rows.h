@@ -3,20 +3,28 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 struct st_mysql;
 struct st_mysql_stmt;
 
 namespace lockkeeper::bench {
 
-/// The floor of version rows: two conditional UPDATEs of one row a pair, prepared with the client library's
+/// The floor of version rows: two statements a pair that change one row, prepared with the client library's
 /// own functions, and nothing else. One connection; not thread-safe.
 class RawRows {
  public:
-  /// Makes the table bare_rows where it does not exist, and the row `key`.
-  RawRows(std::uint16_t port, const std::string& database, std::string key);
+  struct Statement {
+    std::string text;
+    std::vector<std::variant<std::string, std::int64_t>> values{};
+  };
 
-  /// Throws std::runtime_error unless the row was taken and freed.
+  RawRows(std::uint16_t port, const std::string& database, Statement take, Statement free);
+  /// Two plain UPDATEs of the row `key` of the table bare_rows, which are made where they do not exist.
+  RawRows(std::uint16_t port, const std::string& database, const std::string& key);
+
+  /// Throws std::runtime_error unless both statements changed the row.
   void pair();
 
  private:
@@ -24,16 +32,17 @@ class RawRows {
     void operator()(st_mysql* handle) const;
     void operator()(st_mysql_stmt* statement) const;
   };
-  using Statement = std::unique_ptr<st_mysql_stmt, Close>;
+  using Prepared = std::unique_ptr<st_mysql_stmt, Close>;
 
   void run(const std::string& statement);
-  Statement prepare(const std::string& statement);
-  static void updateOne(st_mysql_stmt* statement);
+  Prepared prepare(Statement& statement);
+  static void change(st_mysql_stmt* statement);
 
   std::unique_ptr<st_mysql, Close> handle_;
-  std::string key_;
-  Statement take_;
-  Statement free_;
+  Statement takeText_;
+  Statement freeText_;
+  Prepared take_;
+  Prepared free_;
 };
 
 }  // namespace lockkeeper::bench
