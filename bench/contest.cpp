@@ -94,19 +94,21 @@ Way pairs(std::string name, LockManager& locks) {
 Contest::Contest(std::string title, std::string servers, int count, char** arguments)
     : title_(std::move(title)), servers_(std::move(servers)) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (count == 2) only_ = arguments[1];
   if (count != 4 || arguments[1] != std::string("--profile")) return;
-  profiled_ = arguments[2];
+  only_ = arguments[2];
   profile_ = arguments[3];
 }
 
 void Contest::measure(int threads, const std::vector<Way>& ways, const std::vector<Goal>& goals) {
   const std::string name = title_ + ", " + inWords(threads);
-  if (!profiled_.empty()) {
+  if (!profile_.empty()) {
     for (const Way& each : ways) {
-      if (profiled_ == name + ", " + each.name) profile(each, threads);
+      if (only_ == name + ", " + each.name) profile(each, threads);
     }
     return;
   }
+  if (!name.starts_with(only_) && !only_.starts_with(name + ",")) return;
   Costs costs;
   for (int round = 0; round < rounds; ++round) {
     for (int attempt = 0; attempt < tries; ++attempt) {

@@ -49,8 +49,9 @@ struct Goal {
 class Contest {
  public:
   /// `title` begins with the name of the program; `servers` is in the command lines of the children
-  /// that count as servers, such as "redis-server"; with "" there are none. The arguments "--profile LINE
-  /// FILE" let only the way of that line run, under perf, which writes the file.
+  /// that count as servers, such as "redis-server"; with "" there are none. The argument LINE lets only the
+  /// contests run whose lines begin so; "--profile LINE FILE" only the way of that line, under perf, which
+  /// writes the file.
   Contest(std::string title, std::string servers, int count, char** arguments);
 
   /// Prints the costs of all ways and then a line for each goal.
@@ -65,8 +66,8 @@ class Contest {
 
   const std::string title_;
   const std::string servers_;
-  std::string profiled_{};
-  std::string profile_{};
+  std::string only_{};     // the beginning of lines, or empty
+  std::string profile_{};  // the file to write, or empty
 };
 
 /// Processor seconds of this process, and of all of its children that have this in their command lines.

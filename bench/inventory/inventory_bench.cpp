@@ -1,6 +1,6 @@
 // Orders and reservations of one article through StockService, beside the same statements of the bare client
 // library, in the same run on the same server, which flushes each commit.
-// usage: inventory_bench [SECONDS of each measurement]
+// usage: inventory_bench
 //        inventory_bench --sell URI BEGIN SECONDS  what the sellers do that it starts
 
 #include <unistd.h>
@@ -283,9 +283,8 @@ int main(int count, char** arguments) {
     lockkeeper::sell(arguments[2], std::stod(arguments[3]), lockkeeper::Seconds(std::stod(arguments[4])));
     return 0;
   }
-  const double seconds = count > 1 ? std::stod(arguments[1]) : 0.5;
   for (const lockkeeper::test::Brand brand : lockkeeper::test::allBrands) {
-    lockkeeper::InventoryBench(brand, lockkeeper::Seconds(seconds)).run();
+    lockkeeper::InventoryBench(brand, lockkeeper::Seconds(0.5)).run();
   }
   return 0;
 }

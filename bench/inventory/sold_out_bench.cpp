@@ -1,5 +1,4 @@
 // Refusals of an article that is sold out, through StockService.
-// usage: sold_out_bench [SECONDS of each measurement; at least 10 with a million booked orders]
 
 #include <algorithm>
 #include <atomic>
@@ -125,11 +124,10 @@ class SoldOutBench {
 }  // namespace
 }  // namespace lockkeeper
 
-int main(int count, char** arguments) {
+int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const double seconds = count > 1 ? std::stod(arguments[1]) : 0.5;
   for (const lockkeeper::test::Brand brand : lockkeeper::test::allBrands) {
-    lockkeeper::SoldOutBench(brand, lockkeeper::bench::Seconds(seconds)).run();
+    lockkeeper::SoldOutBench(brand, lockkeeper::bench::Seconds(1)).run();
   }
   return 0;
 }
