@@ -12,7 +12,7 @@ namespace lockkeeper::simulation {
 namespace {
 
 constexpr std::uint16_t port = 2379;
-// A leader looks so often which leases have ended.
+// A leader looks so often at least which leases have ended.
 constexpr Time leaseLook = 500 * millisecond;
 
 std::string chunk(const std::string& body) {
@@ -116,7 +116,7 @@ EtcdCluster::~EtcdCluster() = default;
 void EtcdCluster::lookAtLeasesLater() {
   if (willLookAtLeases_ || !keys_.hasLeases()) return;
   willLookAtLeases_ = true;
-  scheduler_.at(scheduler_.now() + leaseLook, [this] {
+  scheduler_.at(scheduler_.now() + static_cast<Time>(chance_.upTo(leaseLook)), [this] {
     willLookAtLeases_ = false;
     if (electedAt_ <= scheduler_.now()) keys_.endLeases();
     lookAtLeasesLater();
