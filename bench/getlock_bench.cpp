@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "brand.h"
 #include "contest.h"
 #include "database_server.h"
 #include "lockkeeper/lock_manager.h"
@@ -39,9 +40,8 @@ void compare(const test::Brand brand, int count, char** arguments) {
   };
   const std::string same = "bare, same statements", less = "bare, fewer questions", fence = "with a fence",
                     sameFenced = "bare, same statements, with a fence", lessFenced = "bare, with a fence";
-  const bool mariadb = brand == test::Brand::mariadb;
-  bench::Contest contest(mariadb ? "getlock, MariaDB" : "getlock, MySQL", mariadb ? "mariadbd" : "mysqld",
-                         count, arguments);
+  bench::Contest contest(std::string("getlock, ") + bench::inWords(brand), bench::serverOf(brand), count,
+                         arguments);
   for (const int threads : {1, 16}) {
     contest.measure(threads,
                     {bare(less, &bench::RawGetLock::pair), bare(same, &bench::RawGetLock::checkedPair),

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "brand.h"
 #include "contest.h"
 #include "database_server.h"
 #include "limit/rate_statements.h"
@@ -102,9 +103,8 @@ void onDatabase(const test::Brand brand, int count, char** arguments) {
                                    throw std::runtime_error("the statement did not grant");
                                };
                              }};
-  const bool mariadb = brand == test::Brand::mariadb;
-  bench::Contest contest(mariadb ? "limits, MariaDB" : "limits, MySQL", mariadb ? "mariadbd" : "mysqld",
-                         count, arguments);
+  bench::Contest contest(std::string("limits, ") + bench::inWords(brand), bench::serverOf(brand), count,
+                         arguments);
   for (const int threads : {1, 16}) {
     contest.measure(
         threads,

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "brand.h"
 #include "contest.h"
 #include "database_server.h"
 #include "lockkeeper/base/random.h"
@@ -51,9 +52,8 @@ void compare(const test::Brand brand, int count, char** arguments) {
       bare(less, [&](const std::string& key) { return bench::RawRows(server.port(), database, key); }),
       bare(same, [&](const std::string& key) { return sameStatements(server, database, key); }),
       bench::pairs(ours, locks)};
-  const bool mariadb = brand == test::Brand::mariadb;
-  bench::Contest contest(mariadb ? "version, MariaDB" : "version, MySQL", mariadb ? "mariadbd" : "mysqld",
-                         count, arguments);
+  bench::Contest contest(std::string("version, ") + bench::inWords(brand), bench::serverOf(brand), count,
+                         arguments);
   for (const int threads : {1, 16}) {
     contest.measure(threads, ways,
                     {{.ours = ours, .beside = same, .server = 1.15, .client = 1.15},

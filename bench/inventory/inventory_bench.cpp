@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "brand.h"
 #include "callers.h"
 #include "database_server.h"
 #include "fault_proxy.h"
@@ -151,8 +152,8 @@ class InventoryBench {
       std::printf(
           "%s, %d callers: %s %.0f/s, half %.3f ms, p99 %.2f ms; StockService %.0f/s, half %.3f ms, p99 %.2f "
           "ms\n",
-          test::nameOf(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3, own.perSecond,
-          own.half * 1e3, own.p99 * 1e3);
+          bench::inWords(brand_), threads, name, bare.perSecond, bare.half * 1e3, bare.p99 * 1e3,
+          own.perSecond, own.half * 1e3, own.p99 * 1e3);
       perSecond.push_back(own.perSecond / bare.perSecond);
       best = std::min(best, own.half);
       bestFloor = std::min(bestFloor, bare.half);
@@ -163,7 +164,7 @@ class InventoryBench {
 
   void print(const std::string& what, const std::string& floor, const std::string& wanted,
              const std::string& measured, bool passed) const {
-    bench::print({.name = std::string("inventory, ") + test::nameOf(brand_) + ": " + what,
+    bench::print({.name = std::string("inventory, ") + bench::inWords(brand_) + ": " + what,
                   .floor = floor,
                   .wanted = wanted,
                   .measured = measured,
@@ -253,7 +254,7 @@ class InventoryBench {
       service_.split("cap", buckets);
       const double split = sellTogether(uri);
       std::printf("%s, %d processes of %d callers, %d ms away: in one row %.0f/s, in %zu buckets %.0f/s\n",
-                  test::nameOf(brand_), sellers, callersOfSeller, static_cast<int>(away.count()), whole,
+                  bench::inWords(brand_), sellers, callersOfSeller, static_cast<int>(away.count()), whole,
                   buckets, split);
       ratios.push_back(split / whole);
     }

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "brand.h"
 #include "callers.h"
 #include "database_server.h"
 #include "line.h"
@@ -47,7 +48,7 @@ class SoldOutBench {
  private:
   void print(const std::string& what, const std::string& wanted, double measured, const char* unit,
              bool passed) const {
-    bench::print({.name = std::string("inventory, ") + test::nameOf(brand_) + ": " + what,
+    bench::print({.name = std::string("sold out, ") + bench::inWords(brand_) + ": " + what,
                   .floor = "",
                   .wanted = wanted,
                   .measured = bench::figure(measured, unit),
@@ -61,7 +62,7 @@ class SoldOutBench {
   void fewOrders() {
     service_.restock("ink", 0);
     const Result refused = drive(manyCallers, length_, [&](int) { refuse("ink"); });
-    print("refused orders/s when sold out, 64 callers", "at least 200000", refused.perSecond, "",
+    print("refused orders/s, 64 callers", "at least 200000", refused.perSecond, "",
           refused.perSecond >= 200'000);
   }
 
@@ -98,14 +99,13 @@ class SoldOutBench {
       for (; !stop.stop_requested(); std::this_thread::sleep_for(pause)) service_.restock("pen", 1);
     });
     const Result fastest = refuseCups(std::numeric_limits<double>::infinity());
-    print("refused orders/s when sold out" + when, "at least 100000", fastest.perSecond, "",
-          fastest.perSecond >= 100'000);
+    print("refused orders/s" + when, "at least 100000", fastest.perSecond, "", fastest.perSecond >= 100'000);
     // At full speed, so many threads wait longer than that for a processor.
     const Result paced = refuseCups(120'000);
-    print("refused orders/s of 120000 offered when sold out" + when, "at least 100000", paced.perSecond, "",
+    print("refused orders/s of 120000 offered" + when, "at least 100000", paced.perSecond, "",
           paced.perSecond >= 100'000);
-    print("longest refusal of 120000/s offered when sold out" + when, "at most 100 ms", paced.longest * 1e3,
-          " ms", paced.longest <= 0.1);
+    print("longest refusal of 120000/s offered" + when, "at most 100 ms", paced.longest * 1e3, " ms",
+          paced.longest <= 0.1);
     for (int number = 0; number < million; number += 50'021) {
       const std::string booked = "million-" + std::to_string(number);
       if (service_.deduct("cup", 1, booked) != Deduction::duplicate) std::abort();
