@@ -66,10 +66,18 @@ class LockClient final : public Client {
     if (chance.happens(0.1)) {
       lock.releaseHeldFor(std::chrono::milliseconds(chance.upTo(300)));
     } else if (chance.happens(0.5)) {
-      lock.release();
+      release(key, lock);
     } else {
       lock = {};
     }
+  }
+
+  // Who holds it is told so, as long as its lease runs.
+  void release(const std::string& key, Lock& lock) {
+    const Time ends = scene_.scheduler.after(std::chrono::nanoseconds(lock.remaining()).count());
+    const ReleaseResult result = lock.release();
+    if (result == ReleaseResult::notOwner && scene_.scheduler.now() < ends)
+      scene_.judge.fail(key, "was not its holder's when it was released");
   }
 
   Scene& scene_;

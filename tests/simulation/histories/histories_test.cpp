@@ -134,6 +134,10 @@ TEST(PermitHistories, HaveNoMoreHoldersThanPermits) { runHistories(permitFamily)
 
 TEST(EtcdHistories, HaveOneHolderAndIncreasingFences) { runHistories(etcdFamily); }
 
+TEST(SentinelHistories, HaveOneHolder) { runHistories(sentinelFamily); }
+
+TEST(ClusterHistories, HaveOneHolder) { runHistories(clusterFamily); }
+
 TEST(LimitHistories, HaveWhatTheLimitsAdmit) { runHistories(limitFamily); }
 
 TEST(MigrationHistories, HaveOneHolderAndEndInTheTarget) { runHistories(migrationFamily); }

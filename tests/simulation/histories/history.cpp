@@ -59,6 +59,7 @@ History::History(const Family& family, std::uint64_t seed, const ScriptChange& c
     scene_.nodes.back()->changeScripts(change.from, change.to);
     scene_.nodes.back()->setDrift(family.nodeDrift * (static_cast<double>(drift.upTo(20)) - 10) / 10);
   }
+  if (family.arrange) family.arrange(scene_);
 }
 
 Outcome History::run() {
@@ -93,11 +94,13 @@ void History::live() {
                                                 .wallOffset = static_cast<Time>(chance_.upTo(100)) * second});
     computers.emplace_back([this, id] { process(id); });
   }
-  std::thread trouble([&] {
-    if (faulty_) family_.trouble(scene_, processCount, chance_)->make();
+  // It has planned what comes later, too.
+  const std::unique_ptr<Trouble> trouble = family_.trouble(scene_, processCount, chance_);
+  std::thread troubled([&] {
+    if (faulty_) trouble->make();
   });
   for (std::thread& each : computers) each.join();
-  trouble.join();
+  troubled.join();
   leaveNothing();
   scene_.admissions.check();
 }

@@ -23,6 +23,8 @@ struct Family {
   std::size_t keep;
   std::unique_ptr<Trouble> (*trouble)(Scene& scene, int processes, Chance& chance);
   std::unique_ptr<Client> (*client)(const ClientSetting& setting);
+  /// Makes more of the nodes than independent servers; null: they stay that.
+  void (*arrange)(Scene& scene) = nullptr;
 };
 
 struct Outcome {

@@ -9,7 +9,9 @@
 #include "simulation/histories/judge.h"
 #include "simulation/machine/scheduler.h"
 #include "simulation/network/network.h"
+#include "simulation/redis/cluster.h"
 #include "simulation/redis/node.h"
+#include "simulation/redis/sentinel.h"
 
 namespace lockkeeper::simulation {
 
@@ -24,6 +26,8 @@ struct Scene {
   std::vector<std::unique_ptr<RedisNode>> nodes;
   std::unique_ptr<EtcdCluster> etcd;  // instead of them
   Network network;
+  std::vector<std::unique_ptr<SentinelNode>> sentinels;
+  std::unique_ptr<Cluster> cluster;
   int working = 0;  ///< Processes whose workers have not ended yet. Then the network has no more faults.
   Judge judge{scheduler};
   Believers believers{scheduler, judge};

@@ -118,6 +118,8 @@ const std::unordered_map<std::string, Keyspace::Command>& Keyspace::commands() {
   return all;
 }
 
+bool Keyspace::knows(const std::string& name) { return commands().contains(name); }
+
 bool Keyspace::writes(const std::string& name) {
   const auto found = commands().find(name);
   return found != commands().end() && found->second.writes;
@@ -131,9 +133,25 @@ std::optional<RedisReply> Keyspace::execute(const Words& words) {
     return RedisReply::error("ERR wrong number of arguments for '" + Poco::toLower(words[0]) + "' command");
   }
   wrongType_ = false;
+  wrote_ = wrote_ || command.writes;
   RedisReply reply = (this->*command.call)(words);
   if (!wrongType_) return reply;
   return RedisReply::error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+class Keyspace::Copy {
+ public:
+  std::map<std::string, Entry> keys;
+};
+
+std::shared_ptr<const Keyspace::Copy> Keyspace::copy() const {
+  return std::make_shared<const Copy>(Copy{keys_});
+}
+
+void Keyspace::replaceBy(const std::shared_ptr<const Copy>& copy) { keys_ = copy->keys; }
+
+void Keyspace::move(const std::string& key, Keyspace& to) {
+  if (find(key)) to.keys_.insert_or_assign(key, std::move(keys_.extract(key).mapped()));
 }
 
 std::vector<std::string> Keyspace::names() {

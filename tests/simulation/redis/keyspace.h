@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,10 +27,20 @@ class Keyspace {
   /// Nothing for a command that is none of keys.
   std::optional<RedisReply> execute(const Words& words);
 
+  static bool knows(const std::string& name);
   /// Whether a command of that name changes keys.
   static bool writes(const std::string& name);
 
+  /// Whether a command has changed keys, or may have, since the last call.
+  bool wrote() noexcept { return std::exchange(wrote_, false); }
+
   void clear() { keys_.clear(); }
+  /// What another server may have in the place of its keys. They end by the clock of that one.
+  class Copy;
+  std::shared_ptr<const Copy> copy() const;
+  void replaceBy(const std::shared_ptr<const Copy>& copy);
+  /// The key goes to another server, if it is there.
+  void move(const std::string& key, Keyspace& to);
   /// The names of all keys that live.
   std::vector<std::string> names();
 
@@ -88,6 +99,7 @@ class Keyspace {
   std::function<std::int64_t()> clock_;
   std::map<std::string, Entry> keys_;
   bool wrongType_ = false;
+  bool wrote_ = false;
 };
 
 /// The number that `text` is as a whole, as Redis reads arguments.

@@ -2,38 +2,15 @@
 
 #include <Poco/String.h>
 
-#include <charconv>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "simulation/redis/cluster.h"
+#include "simulation/redis/resp.h"
 
 namespace lockkeeper::simulation {
-namespace {
-
-/// Takes the first whole command out of `bytes`; false when there is none yet.
-bool takeCommand(std::string_view& bytes, Words& words) {
-  std::string_view rest = bytes;
-  const auto takeNumber = [&rest](char mark, std::size_t& value) {
-    const std::size_t end = rest.find("\r\n");
-    if (end == std::string_view::npos || rest[0] != mark) return false;
-    std::from_chars(rest.data() + 1, rest.data() + end, value);
-    rest.remove_prefix(end + 2);
-    return true;
-  };
-  std::size_t count = 0;
-  if (!takeNumber('*', count)) return false;
-  words.resize(count);
-  for (std::string& word : words) {
-    std::size_t length = 0;
-    if (!takeNumber('$', length) || rest.size() < length + 2) return false;
-    word.assign(rest.substr(0, length));
-    rest.remove_prefix(length + 2);
-  }
-  bytes = rest;
-  return true;
-}
-
-}  // namespace
 
 class RedisNode::Client final : public Session {
  public:
@@ -41,21 +18,34 @@ class RedisNode::Client final : public Session {
       : node_(node), connection_(connection), number_(++node.clients_) {}
   ~Client() override {
     for (auto& [channel, listeners] : node_.channels_) listeners.erase(number_);
+    node_.waiting_.erase(number_);
   }
 
   int process() const noexcept { return connection_.process(); }
 
   void receive(std::string_view bytes) override {
     received_ += bytes;
-    std::string_view rest = received_;
-    static Words words;
-    std::string replies;
-    while (takeCommand(rest, words)) {
-      ++node_.commands_;
-      replies += answer(words);
+    serve();
+  }
+
+  /// Answers its WAIT, if enough replicas have what it has written, or the time is over.
+  void lookAtReplicas(bool isOver) {
+    const Replication& its = node_.replication_;
+    const std::size_t having = its.having(wrote_);
+    if (having < awaited_ && !isOver && !its.isReplica()) return;
+    node_.waiting_.erase(number_);
+    if (its.isReplica()) {
+      connection_.reply("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
+      return connection_.close();
     }
-    received_.erase(0, received_.size() - rest.size());
-    if (!replies.empty()) connection_.reply(replies);
+    connection_.reply(RedisReply::of(static_cast<std::int64_t>(having)).encoded());
+    serve();
+  }
+
+  void leaves(const std::string& channel) {
+    connection_.reply(RedisReply::array({RedisReply::bulk("sunsubscribe"), RedisReply::bulk(channel),
+                                         RedisReply::of(--listening_)})
+                          .encoded());
   }
 
   void push(const std::string& channel, const std::string& message, bool sharded) {
@@ -65,14 +55,52 @@ class RedisNode::Client final : public Session {
   }
 
  private:
+  void serve() {
+    std::string_view rest = received_;
+    static Words words;
+    std::string replies;
+    while (!node_.waiting_.contains(number_) && takeCommand(rest, words)) {
+      ++node_.commands_;
+      replies += answer(words);
+    }
+    received_.erase(0, received_.size() - rest.size());
+    if (!replies.empty()) connection_.reply(replies);
+  }
+
+  std::string awaitReplicas(const Words& words) {
+    awaited_ = static_cast<std::size_t>(redisInteger(words.at(1)).value_or(0));
+    const std::size_t having = node_.replication_.having(wrote_);
+    if (having >= awaited_) return RedisReply::of(static_cast<std::int64_t>(having)).encoded();
+    node_.waiting_[number_] = this;
+    const Time length = redisInteger(words.at(2)).value_or(0) * millisecond;
+    node_.scheduler_.at(node_.scheduler_.now() + length, [&node = node_, number = number_, waits = ++waits_] {
+      const auto found = node.waiting_.find(number);
+      const bool same = found != node.waiting_.end() && found->second->waits_ == waits;
+      if (same) found->second->lookAtReplicas(true);
+    });
+    return {};
+  }
+
   std::string answer(Words& words) {
     const std::string& name = Poco::toUpperInPlace(words[0]);
+    if (ClusterView* const cluster = node_.cluster()) {
+      if (name == "CLUSTER") return cluster->answer(words).encoded();
+      const bool asks = std::exchange(asking_, name == "ASKING");
+      if (asking_) return RedisReply::ok().encoded();
+      if (const auto refusal = cluster->refusal(words, asks)) return refusal->encoded();
+    }
     const bool adds = name == "SUBSCRIBE" || name == "SSUBSCRIBE";
     if (!adds && name != "UNSUBSCRIBE" && name != "SUNSUBSCRIBE") {
       if (name == "PING" && listening_ > 0) {
         return RedisReply::array({RedisReply::bulk("pong"), RedisReply::bulk("")}).encoded();
       }
-      return node_.execute(*this, words).encoded();
+      if (name == "WAIT") return awaitReplicas(words);
+      const std::string reply = node_.execute(*this, words).encoded();
+      if (node_.keys_.wrote() || std::exchange(node_.published_, false)) {
+        node_.replication_.wrote();
+        wrote_ = node_.replication_.offset();
+      }
+      return reply;
     }
     std::string replies;
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -95,6 +123,10 @@ class RedisNode::Client final : public Session {
   const std::uint64_t number_;
   std::string received_;
   std::int64_t listening_ = 0;
+  std::int64_t wrote_ = 0;   // the server's offset after its last write
+  std::size_t awaited_ = 0;  // the replicas for which it waits
+  std::uint64_t waits_ = 0;
+  bool asking_ = false;
 };
 
 RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::string name, std::uint32_t ip,
@@ -104,13 +136,21 @@ RedisNode::RedisNode(Scheduler& scheduler, Network& network, std::string name, s
       name_(std::move(name)),
       ip_(ip),
       chance_(seed ^ ip, 4),
-      keys_([this] { return micros(); }) {
-  network.listen(ip, 6379, *this);
+      keys_([this] { return micros(); }),
+      replication_(scheduler, keys_, Chance(seed ^ ip, 7), [this] { lookAtWaiting(); }) {
+  network.listen(ip, port, *this);
   start();
 }
 
+std::string RedisNode::address() const {
+  std::string text;
+  for (const int shift : {24, 16, 8, 0})
+    text += (text.empty() ? "" : ".") + std::to_string(ip_ >> shift & 255U);
+  return text;
+}
+
 void RedisNode::restart(bool empty) {
-  network_.resetAll(ip_, 6379);
+  disconnect();
   channels_.clear();
   if (empty) keys_.clear();
   hasChanged_ = hasChangedScripts();
@@ -143,8 +183,10 @@ std::string RedisNode::info() const {
   return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + runId_ +
          "\r\nuptime_in_seconds:1000\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
          "# Persistence\r\nloading:0\r\naof_enabled:1\r\n# "
-         "Replication\r\nrole:master\r\nconnected_slaves:0\r\n"
-         "# Cluster\r\ncluster_enabled:0\r\n";
+         "Replication\r\nrole:" +
+         (replication_.isReplica() ? "slave" : "master") +
+         "\r\nconnected_slaves:" + std::to_string(replication_.replicas()) +
+         "\r\n# Cluster\r\ncluster_enabled:" + (cluster_ ? "1" : "0") + "\r\n";
 }
 
 RedisReply RedisNode::execute(Client& client, const Words& named) {
@@ -177,21 +219,39 @@ RedisReply RedisNode::callOfScript(const Words& words) {
   if (outOfMemory && Keyspace::writes(words[0]) && words[0] != "DEL" && words[0] != "PEXPIRE") {
     return RedisReply::error("OOM command not allowed when used memory > 'maxmemory'.");
   }
+  if (replication_.isReplica() && Keyspace::writes(words[0]))
+    return RedisReply::error("READONLY You can't write against a read only replica.");
   if (auto reply = keys_.execute(words)) return *std::move(reply);
-  if (words[0] == "PUBLISH" || words[0] == "SPUBLISH") return publish(words.at(1), words.at(2));
+  if (words[0] == "PUBLISH" || words[0] == "SPUBLISH")
+    return publish(words.at(1), words.at(2), words[0] == "SPUBLISH");
   if (words[0] == "PUBSUB") return subscribers(words);
   if (words[0] == "INFO") return RedisReply::bulk(info());
-  if (words[0] == "WAIT") return RedisReply::of(0);
   return RedisReply::error("ERR unknown command '" + words[0] + "'");
 }
 
-RedisReply RedisNode::publish(const std::string& channel, const std::string& message) {
+RedisReply RedisNode::publish(const std::string& channel, const std::string& message, bool sharded) {
+  published_ = true;
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return RedisReply::of(0);
   for (const auto& [number, each] : found->second) {
-    each->push(channel, message, false);
+    each->push(channel, message, sharded);
   }
   return RedisReply::of(static_cast<std::int64_t>(found->second.size()));
+}
+
+void RedisNode::dropChannels(const std::function<bool(const std::string& channel)>& which) {
+  for (auto& [channel, listeners] : channels_) {
+    if (!which(channel)) continue;
+    for (const auto& [number, each] : listeners) each->leaves(channel);
+    listeners.clear();
+  }
+}
+
+void RedisNode::lookAtWaiting() {
+  const auto waiting = waiting_;
+  for (const auto& [number, each] : waiting) {
+    if (waiting_.contains(number)) each->lookAtReplicas(false);
+  }
 }
 
 RedisReply RedisNode::subscribers(const Words& words) const {

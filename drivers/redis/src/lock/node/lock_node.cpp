@@ -64,7 +64,7 @@ AcquireResult LockNode::acquireWaiting(const AcquireRequest& request, Instant un
   if (std::holds_alternative<Busy>(result)) return result;
   ticket.clear();  // it has left the queue with the grant
   AcquireRequest granted = request;
-  granted.deadline = std::min(oneTimeout(), saturatingAdd(until, options().ioTimeout));
+  granted.deadline = std::min(clock().now(), until);
   checkReplicas({&granted, 1}, *wire);
   return result;
 }
@@ -109,7 +109,8 @@ void LockNode::checkReplicas(std::span<Renewal> renewals, std::uint64_t connecti
   }
   if (done.empty()) return;
   const std::uint32_t least = options().minReplicas;
-  const ReplicaCount::Answer answer = replicas_.having(connection, std::move(some), deadline);
+  const ReplicaCount::Answer answer =
+      replicas_.having(connection, std::move(some), saturatingAdd(deadline, options().ioTimeout));
   if (answer.replicas >= least) return;
   for (Renewal* each : done) {
     each->outcome = RenewOutcome::unavailable;
@@ -175,15 +176,15 @@ void LockNode::checkReplicas(std::span<const AcquireRequest> granted, const Requ
   std::vector<ReplicaCount::Written> some;
   for (const AcquireRequest& each : granted.first(std::min(granted.size(), ReplicaCount::enough)))
     some.push_back({std::string(each.claim.key), lockValue(each.claim).string()});
-  const ReplicaCount::Answer answer =
-      replicas_.having(wire.connection(), std::move(some), granted.front().deadline);
+  // For both, to ask and to give back: a call may last for one I/O timeout longer.
+  const Instant latest = saturatingAdd(granted.front().deadline, options().ioTimeout);
+  const ReplicaCount::Answer answer = replicas_.having(wire.connection(), std::move(some), latest);
   if (answer.replicas >= least) return;
 
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
-    const Instant end = oneTimeout();
-    for (const AcquireRequest& each : granted) queue.release(each.claim, lockValue(each.claim), end);
+    for (const AcquireRequest& each : granted) queue.release(each.claim, lockValue(each.claim), latest);
   } catch (const Error&) {
     throw WithdrawalUnknown(few + "; giving it back failed");
   }

@@ -45,7 +45,7 @@ ReplicaCount::ReplicaCount(RedisStore& store) : store_(store) {
 }
 
 ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<Written> some,
-                                          Instant deadline) {
+                                          Instant latest) {
   std::unique_lock lock(mutex_);
   if (!next_) next_ = std::make_shared<Turn>();
   const std::shared_ptr<Turn> turn = next_;
@@ -54,8 +54,8 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
   }
   while (!turn->over) {
     if (asking_) {
-      if (store_.clock().now() >= deadline) return {};
-      store_.clock().wait(lock, ended_, deadline);
+      if (store_.clock().now() >= latest) return {};
+      store_.clock().wait(lock, ended_, latest);
       continue;
     }
     // Those who came before may have given up, and what they have written is gone then.
@@ -67,11 +67,12 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
     asking_ = true;
     next_.reset();
     lock.unlock();
-    ask(*turn, deadline);
+    const bool inTime = ask(*turn, latest);
     lock.lock();
-    turn->over = true;
+    turn->over = inTime;
     asking_ = false;
     ended_.notify_all();
+    if (!inTime) return {};  // others of the turn may have more time, and ask
   }
   lock.unlock();
   // After a failover, the replicas of another server say nothing about what was written here.
@@ -82,9 +83,9 @@ ReplicaCount::Answer ReplicaCount::having(std::uint64_t connection, std::vector<
   return same || !turn->answer.refusal.empty() ? turn->answer : Answer{};
 }
 
-void ReplicaCount::ask(Turn& turn, Instant deadline) {
+// False when the time was over before there was an answer.
+bool ReplicaCount::ask(Turn& turn, Instant latest) {
   const RedisOptions& options = store_.options();
-  const Instant latest = saturatingAdd(store_.clock().now(), options.replicaTimeout + options.ioTimeout);
   try {
     Request request;
     addWrites(request, turn);
@@ -92,7 +93,7 @@ void ReplicaCount::ask(Turn& turn, Instant deadline) {
         {"WAIT", std::to_string(options.minReplicas), std::to_string(options.replicaTimeout.count())});
     const bool isImporting = options.cluster == ClusterUse::importingNode;
     if (isImporting) request.addAsking();
-    server_->execute(request, std::max(deadline, latest));
+    server_->execute(request, latest);
     if (isImporting) request.dropAskingReplies();
     turn.connection = request.connection();
     const std::size_t last = request.size() - 1;
@@ -102,12 +103,13 @@ void ReplicaCount::ask(Turn& turn, Instant deadline) {
       if (isError(reply, "NOPERM")) turn.answer.refusal = faultOf(store_.name(), reply, replicaRights).text;
       written = written || (index < last && isWrite(reply, options.cluster));
     }
-    if (!written || request.reply(last).kind != ReplyKind::integer) return;
+    if (!written || request.reply(last).kind != ReplyKind::integer) return true;
     turn.answer.replicas = request.reply(last).integer;
     turn.serverRun = server_->serverRun(request.connection());
   } catch (const std::exception&) {
-    // No answer: no replica is known to have it.
+    return store_.clock().now() < latest;  // no answer: no replica is known to have it
   }
+  return true;
 }
 
 // WAIT counts the replicas that have all that was written before the last write of its own connection. To

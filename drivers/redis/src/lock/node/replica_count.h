@@ -38,14 +38,13 @@ class ReplicaCount {
 
   /// How many replicas have what was written, and answered, on `connection` (redis::Answer::connection) of
   /// the store, such as `some`, which is not empty: 0 when that one has ended, when WAIT was asked of another
-  /// server, or when no answer has come by `deadline`. May take replicaTimeout and the I/O timeout longer,
-  /// since it asks for others too.
-  Answer having(std::uint64_t connection, std::vector<Written> some, Instant deadline);
+  /// server, or when no answer has come by `latest`.
+  Answer having(std::uint64_t connection, std::vector<Written> some, Instant latest);
 
  private:
   struct Turn;
 
-  void ask(Turn& turn, Instant deadline);
+  bool ask(Turn& turn, Instant latest);
   void addWrites(Request& request, const Turn& turn) const;
 
   RedisStore& store_;
