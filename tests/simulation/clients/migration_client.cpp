@@ -88,7 +88,7 @@ class MigrationClient final : public Client {
   }
 
   void writeTarget(Chance& chance) {
-    static constexpr std::array targets{"legacy", "both", "modern", "a = modern, * = both",
+    static constexpr std::array targets{"legacy", "both", "modern", "a = modern, * = legacy",
                                         "a = legacy, * = modern"};
     const std::string target = targets.at(chance.upTo(targets.size() - 1));
     try {
