@@ -47,10 +47,7 @@ class RedisDriver::Impl {
             [this, environment](const RedisOptions& node) {
               return std::make_shared<LockNode>(node, environment, tellDoubt());
             },
-            // Who has posted a release hears of its end.
-            [this](const Nodes& dropped) {
-              awaitPosted(dropped, saturatingAdd(clock->now(), options.ioTimeout));
-            }),
+            [](LockNode& node) { return node.hasPosted(); }),
         records(map, options, environment) {}
 
   template <class Call>
@@ -168,7 +165,8 @@ bool RedisDriver::postRelease(const Claim& claim, std::shared_ptr<PostListener> 
 void RedisDriver::awaitPosted(Instant deadline) noexcept {
   if (impl_->forkGuard.inherited()) return;
   try {
-    impl_->awaitPosted(impl_->nodes.used(), deadline);
+    impl_->awaitPosted(impl_->nodes.perhapsPosted(), deadline);
+    (void)impl_->nodes.perhapsPosted();  // ends those that were only kept for that
   } catch (const std::exception&) {
     // No memory: another call reads them.
   }

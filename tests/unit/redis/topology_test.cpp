@@ -32,8 +32,7 @@ void serveOneSlot(ScriptedServer::Peer& peer, std::uint16_t port) {
 }
 
 struct FakeNode {
-  int posted = 0;
-  int told = 0;
+  bool hasPosted = false;
 };
 
 class TopologyTest : public ::testing::Test {
@@ -43,9 +42,7 @@ class TopologyTest : public ::testing::Test {
   const std::shared_ptr<ClusterMap> map = std::make_shared<ClusterMap>(options, Environment{});
   Topology<FakeNode> nodes{map, options.node,
                            [](const RedisOptions&) { return std::make_shared<FakeNode>(); },
-                           [](const Topology<FakeNode>::Nodes& some) {
-                             for (const auto& each : some) each->told = each->posted;
-                           }};
+                           [](FakeNode& node) { return node.hasPosted; }};
   const ClusterMap::Route route = map->route(slot, systemClock()->now() + 10s);
   const std::string key = tagInSlot(slot);
   const NodeAddress next{"127.0.0.1", 1};
@@ -53,15 +50,35 @@ class TopologyTest : public ::testing::Test {
 
 TEST_F(TopologyTest, WhatIsPostedWhileItsNodeIsDroppedIsStillWaitedFor) {
   EXPECT_FALSE(nodes.post(key, [](FakeNode&) { return true; })) << "there is none yet";
-  const std::shared_ptr<FakeNode> node = nodes.of(route.master, false);
+  const std::weak_ptr<FakeNode> node = nodes.of(route.master, false);
   EXPECT_TRUE(nodes.post(key, [&](FakeNode& each) {
     map->moved(route, next);
-    EXPECT_NE(nodes.of(next, false), node);
+    EXPECT_NE(nodes.of(next, false), node.lock());
     EXPECT_EQ(nodes.used().size(), 1U) << "the master without slots was dropped";
-    ++each.posted;
-    return true;
+    return each.hasPosted = true;
   }));
-  EXPECT_EQ(node->told, 1);
+  EXPECT_EQ(nodes.used().size(), 1U);
+  EXPECT_EQ(nodes.perhapsPosted().size(), 2U);
+  ASSERT_EQ(nodes.perhapsPosted().front(), node.lock());
+  node.lock()->hasPosted = false;
+  EXPECT_EQ(nodes.perhapsPosted(), nodes.used());
+  EXPECT_TRUE(node.expired());
+}
+
+TEST_F(TopologyTest, WhatIsPostedToANodeBeforeItIsDroppedIsStillWaitedFor) {
+  const std::weak_ptr<FakeNode> node = nodes.of(route.master, false);
+  EXPECT_TRUE(nodes.post(key, [](FakeNode& each) { return each.hasPosted = true; }));
+  map->moved(route, next);
+  (void)nodes.of(next, false);
+  ASSERT_EQ(nodes.perhapsPosted().size(), 2U);
+  EXPECT_EQ(nodes.perhapsPosted().front(), node.lock());
+}
+
+TEST_F(TopologyTest, ANodeThatIsDroppedEndsWhenNothingIsPostedToIt) {
+  const std::weak_ptr<FakeNode> node = nodes.of(route.master, false);
+  map->moved(route, next);
+  (void)nodes.of(next, false);
+  EXPECT_TRUE(node.expired());
 }
 
 TEST_F(TopologyTest, WhoStillHasTheRouteToAFormerMasterDoesNotBringItBack) {

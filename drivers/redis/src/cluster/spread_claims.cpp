@@ -138,7 +138,7 @@ void SpreadClaims::release(std::span<const Claim> claims) {
     if (error.code() == ErrorCode::config) throw;
     throw WithdrawalUnknown(std::string(error.what()) + "; keys behind a busy one were not given back");
   }
-  for (const auto& node : nodes_.used()) {
+  for (const auto& node : nodes_.perhapsPosted()) {
     if (asked.contains(node.get())) node->awaitPosted(deadline);
   }
   if (!releases->all(claims.size(), clock_, deadline)) {

@@ -18,23 +18,24 @@ namespace lockkeeper::redis {
 
 /// Where the keys of a store are: on one server, or on the masters of a Redis Cluster. Has a `Node`, such as
 /// the locks of a server, for each of them; for a master it is made when it is first needed. Those of nodes
-/// that are masters no longer are dropped, and so end their connections, when their last call has ended; with
-/// them go those for slots on their way. Thread-safe.
+/// that are masters no longer are dropped, and so end their connections, when their last call has ended, and
+/// what was posted to them; with them go those for slots on their way. Nothing here waits for a node, but for
+/// what it is asked to call. Thread-safe.
 template <class Node>
 class Topology {
  public:
   using Make = std::function<std::shared_ptr<Node>(const RedisOptions& node)>;
   using Nodes = std::vector<std::shared_ptr<Node>>;
-  /// Called with the nodes that are dropped.
-  using Drop = std::function<void(const Nodes& nodes)>;
+  /// Whether something that was posted to the node has not ended.
+  using HasPosted = std::function<bool(Node& node)>;
 
   /// Without a `map`, `options` are those of the one server; otherwise those of all masters, but for their
   /// addresses.
-  Topology(std::shared_ptr<ClusterMap> map, RedisOptions options, Make make, Drop drop = {})
+  Topology(std::shared_ptr<ClusterMap> map, RedisOptions options, Make make, HasPosted hasPosted = {})
       : map_(std::move(map)),
         options_(std::move(options)),
         make_(std::move(make)),
-        drop_(std::move(drop)),
+        hasPosted_(std::move(hasPosted)),
         only_(map_ ? nullptr : make_(options_)) {}
 
   /// The node of the one server; null for a cluster.
@@ -99,16 +100,15 @@ class Topology {
     return node;
   }
 
-  /// Calls `post`, which says whether it has begun something that `Drop` waits for, with the node that has
-  /// the key, if that is known and there is one already. One that is dropped meanwhile is handed to `Drop`
-  /// once more. Does not block.
+  /// Calls `post`, which says whether it has posted something, with the node that has the key, if that is
+  /// known and there is one already. Does not block.
   template <class Post>
   bool post(std::string_view key, Post&& post) {
     if (only_) return post(*only_);
     const auto route = map_->knownRoute(hashSlot(key));
     const std::shared_ptr<Node> node = route ? existing(route->master) : nullptr;
     if (!node || !post(*node)) return false;
-    if (drop_ && existing(route->master) != node) drop_({node});
+    if (existing(route->master) != node) keepForPosted({node});
     return true;
   }
 
@@ -131,6 +131,20 @@ class Topology {
     return nodes;
   }
 
+  /// Those, and the dropped ones to which something is posted that has not ended: unless somebody reads what
+  /// they answer, nobody hears of it.
+  Nodes perhapsPosted() {
+    Nodes nodes;
+    {
+      const std::lock_guard guard(mutex_);
+      nodes.swap(dropped_);
+    }
+    keepForPosted(nodes);
+    const Nodes others = used();
+    nodes.insert(nodes.end(), others.begin(), others.end());
+    return nodes;
+  }
+
  private:
   void dropOthers() {
     const std::uint64_t version = map_->version();
@@ -146,7 +160,14 @@ class Topology {
         return true;
       });
     }
-    if (drop_ && !dropped.empty()) drop_(dropped);
+    keepForPosted(std::move(dropped));
+  }
+
+  // As long as something posted is under way. Asks the nodes without the mutex.
+  void keepForPosted(Nodes dropped) {
+    std::erase_if(dropped, [&](const auto& node) { return !hasPosted_ || !hasPosted_(*node); });
+    const std::lock_guard guard(mutex_);
+    dropped_.insert(dropped_.end(), dropped.begin(), dropped.end());
   }
 
   std::shared_ptr<Node> existing(const NodeAddress& address) const {
@@ -158,11 +179,12 @@ class Topology {
   const std::shared_ptr<ClusterMap> map_;
   const RedisOptions options_;
   const Make make_;
-  const Drop drop_;
+  const HasPosted hasPosted_;
   const std::shared_ptr<Node> only_;
 
   mutable std::mutex mutex_;
   std::map<std::pair<NodeAddress, bool>, std::shared_ptr<Node>> masters_;  // by address and `importing`
+  Nodes dropped_;  // those to which something is posted
   std::uint64_t version_ = 0;
 };
 

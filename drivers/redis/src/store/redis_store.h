@@ -71,11 +71,12 @@ class RedisStore {
   /// the present one answers.
   void checkServer(Instant deadline) noexcept;
 
-  /// As Multiplexer::post() and awaitPosted().
+  /// As Multiplexer::post(), awaitPosted() and hasPosted().
   bool post(const Request& request, std::unique_ptr<Posted> posted, std::uint64_t connection) {
     return !isImporting() && server_.post(request, std::move(posted), connection);
   }
   void awaitPosted(Instant deadline) { server_.awaitPosted(deadline); }
+  bool hasPosted() { return server_.hasPosted(); }
 
   /// Executes what `fill(request, by)` adds; once more, with the texts, if the server has not seen a script
   /// of it. The replies and sentAt() are then those of the second time, since a call that gets NOSCRIPT does

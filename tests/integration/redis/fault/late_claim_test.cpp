@@ -32,20 +32,5 @@ constexpr LateStoreCase lateRedisStores[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Stores, LateClaim, ::testing::ValuesIn(lateRedisStores), lateStoreName);
 
-using LateClaimOnRedis = RedisFaultTest;
-
-TEST_F(LateClaimOnRedis, ThatHasLostItsCounterHasOneTurnToo) {
-  const auto driver = openRedis(server.port());
-  const Claimant who{};
-  AcquireRequest request = who.request();
-  request.localHolders = 64;
-  ASSERT_TRUE(granted(driver->acquire(request)));
-  ASSERT_EQ(server.command({"DEL", "{" + who.key + "}:lockkeeper:fence"}), "1");
-  request.resend = true;
-  const AcquireResult found = driver->acquire(request);
-  ASSERT_TRUE(granted(found));
-  EXPECT_EQ(std::get<Granted>(found).localHolders, 1U);
-}
-
 }  // namespace
 }  // namespace lockkeeper::test

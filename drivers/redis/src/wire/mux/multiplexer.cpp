@@ -109,6 +109,11 @@ void Multiplexer::awaitPosted(Instant deadline) {
   nodes_.flush(lock);
 }
 
+bool Multiplexer::hasPosted() {
+  const Lock lock(nodes_);
+  return nodes_.hasPosted();
+}
+
 void Multiplexer::disconnect(std::size_t node, std::uint64_t connection, const std::string& why) {
   const Lock lock(nodes_);
   Node& named = nodes_[node];

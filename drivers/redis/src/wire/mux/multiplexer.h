@@ -93,6 +93,9 @@ class Multiplexer {
   /// Returns when the replies to what was posted before are read, or will not come, or at `deadline`.
   void awaitPosted(Instant deadline);
 
+  /// Whether there is something that awaitPosted() waits for.
+  bool hasPosted();
+
   /// Ends the connection that `connection` (Answer::connection) names, unless it has ended already, since the
   /// server behind it is not what we need; `why` is for others that wait for it.
   void disconnect(std::size_t node, std::uint64_t connection, const std::string& why);

@@ -85,6 +85,7 @@ class NodeGroup {
   bool post(const Request& request, std::unique_ptr<Posted> posted, Instant now);
   /// Waits until as many posted commands are finished as were posted by now, or until `deadline`.
   void awaitPosted(Lock& lock, Instant deadline);
+  bool hasPosted() const { return posted_ != postedFinished_; }
 
  private:
   struct Watched;
