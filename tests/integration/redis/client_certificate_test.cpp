@@ -31,6 +31,15 @@ TEST_F(ClientCertificate, OpensTheDoor) {
   EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
+TEST_F(ClientCertificate, OpensTheDoorToLegacyLocks) {
+  const auto driver =
+      open("redis+legacy://localhost:" + std::to_string(server.tlsPort()) +
+           "?tls=on&caFile=" + files.authority().string() + query(files.certificate(), files.key()));
+  const Claimant who{};
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
 TEST_F(ClientCertificate, IsAskedForByNameWhereItIsMissing) {
   try {
     (void)open(uri(""))->acquire(Claimant{}.request());

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <barrier>
+#include <future>
 #include <thread>
 
 #include "lockkeeper/internal/backoff.h"
@@ -74,7 +75,7 @@ TEST_F(Contention, ABusyKeyIsBusyWithAHintAndKeepsNoVotesOfTheLoser) {
 }
 
 TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
-  const auto driver = open();
+  const auto driver = open("restartGuard=off&nodeTimeout=5s&ioTimeout=5s");
   ASSERT_TRUE(allAgree(*driver));
   const Claimant who{};
   for (std::size_t node = 0; node < 3; ++node) {
@@ -84,6 +85,12 @@ TEST_F(Contention, VotesThatMakeNoQuorumAreGivenBackBeforeTheCallerIsTold) {
     ASSERT_TRUE(std::holds_alternative<Busy>(driver->acquire(who.request())));
     EXPECT_EQ(votes(who.key), 3U);
   }
+  proxies[3]->set({.kind = ProxyFault::Kind::step, .text = "EVAL"});
+  auto last = std::async(std::launch::async, [&] { return driver->acquire(who.request()); });
+  EXPECT_TRUE(waitUntil([&] { return proxies[3]->fired() == 1; }));
+  EXPECT_EQ(last.wait_for(200ms), std::future_status::timeout) << "a node has not given its vote back";
+  proxies[3]->passThrough();
+  EXPECT_TRUE(std::holds_alternative<Busy>(last.get()));
   for (std::size_t node = 0; node < 3; ++node)
     EXPECT_EQ(servers[node].command({"GET", who.key}), "somebody else");
   EXPECT_FALSE(driver->holder(Claimant{}.key, soon()));

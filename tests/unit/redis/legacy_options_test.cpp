@@ -22,12 +22,13 @@ TEST(LegacyOptions, AHostIsEnough) {
   EXPECT_EQ(options.keyPrefix, "");
   EXPECT_EQ(options.skewAllowance, 1s);
   EXPECT_FALSE(options.pure);
+  EXPECT_FALSE(options.redis.tls);
 }
 
 TEST(LegacyOptions, EverythingCanBeSaid) {
   const LegacyOptions options = legacyOptions(
       "redis+legacy://bob:secret@cache:6380/3?keyPrefix=shop%3Alock%3A&skewAllowance=5s&pure=true"
-      "&allowEviction=on&connectTimeout=1s&ioTimeout=500ms&clientName=shop");
+      "&allowEviction=on&connectTimeout=1s&ioTimeout=500ms&clientName=shop&tls=on");
   EXPECT_EQ(options.redis.user, "bob");
   EXPECT_EQ(options.redis.password, "secret");
   EXPECT_EQ(options.redis.port, 6380);
@@ -39,6 +40,7 @@ TEST(LegacyOptions, EverythingCanBeSaid) {
   EXPECT_EQ(options.keyPrefix, "shop:lock:");
   EXPECT_EQ(options.skewAllowance, 5s);
   EXPECT_TRUE(options.pure);
+  EXPECT_TRUE(options.redis.tls);
 }
 
 TEST(LegacyOptions, WhatIsWrongIsNamed) {
@@ -56,6 +58,7 @@ TEST(LegacyOptions, WhatIsWrongIsNamed) {
   names(":s3cr3t@h?keyPrefix=a:lockkeeper:b", ":lockkeeper:");
   names(":s3cr3t@h1,h2", "exactly one host");
   names(":s3cr3t@h/one", "'one'");
+  names(":s3cr3t@h?caFile=/ca.pem", "caFile");
 }
 
 TEST(LegacyOptions, AreCheckedAlsoWhenNoUriWasRead) {

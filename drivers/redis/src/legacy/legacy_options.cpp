@@ -18,12 +18,13 @@ constexpr std::chrono::milliseconds longestAllowance{std::chrono::hours{1}};
 }  // namespace
 
 LegacyOptions LegacyOptions::fromUri(const StoreUri& uri) {
-  allowOnly(uri, {"keyPrefix", "skewAllowance", "pure"}, false);
+  allowOnly(uri, {"keyPrefix", "skewAllowance", "pure", "tls"}, true);
   if (uri.endpoints().size() != 1) throw ConfigError(uri.scheme() + " takes exactly one host");
   LegacyOptions options;
   readAddress(uri, uri.endpoints()[0], options.redis);
   readLogin(uri, &uri.endpoints()[0], options.redis);
-  readCommon(uri, false, options.redis);
+  options.redis.tls = uri.flag("tls", false);
+  readCommon(uri, options.redis.tls, options.redis);
   options.redis.fence = false;
   options.keyPrefix = uri.parameter("keyPrefix").value_or("");
   options.skewAllowance =
