@@ -93,7 +93,8 @@ TEST_F(TopologyTest, ACallThatWaitedGoesOnWhereTheKeyIsThen) {
   int calls = 0;
   const auto wait = [&](FakeNode&, Instant deadline) {
     if (++calls == 2) return deadline;
-    while (systemClock()->now() - began <= longCall) std::this_thread::yield();
+    const Instant called = systemClock()->now();
+    while (systemClock()->now() - called <= longCall) std::this_thread::yield();
     throw Redirected("moved", {.kind = Redirect::Kind::moved, .to = next});
   };
   const Instant deadline = nodes.wait(key, began + 1ms, began + 10s, {}, *systemClock(), wait);

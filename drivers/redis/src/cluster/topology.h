@@ -134,12 +134,7 @@ class Topology {
   /// Those, and the dropped ones to which something is posted that has not ended: unless somebody reads what
   /// they answer, nobody hears of it.
   Nodes perhapsPosted() {
-    Nodes nodes;
-    {
-      const std::lock_guard guard(mutex_);
-      nodes.swap(dropped_);
-    }
-    keepForPosted(nodes);
+    Nodes nodes = keepForPosted(takeDropped());
     const Nodes others = used();
     nodes.insert(nodes.end(), others.begin(), others.end());
     return nodes;
@@ -163,11 +158,17 @@ class Topology {
     keepForPosted(std::move(dropped));
   }
 
-  // As long as something posted is under way. Asks the nodes without the mutex.
-  void keepForPosted(Nodes dropped) {
+  Nodes takeDropped() {
+    const std::lock_guard guard(mutex_);
+    return std::exchange(dropped_, {});
+  }
+
+  // Those on which something posted is under way. Asks the nodes without the mutex.
+  Nodes keepForPosted(Nodes dropped) {
     std::erase_if(dropped, [&](const auto& node) { return !hasPosted_ || !hasPosted_(*node); });
     const std::lock_guard guard(mutex_);
     dropped_.insert(dropped_.end(), dropped.begin(), dropped.end());
+    return dropped;
   }
 
   std::shared_ptr<Node> existing(const NodeAddress& address) const {
