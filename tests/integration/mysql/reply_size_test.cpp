@@ -16,7 +16,7 @@ class ReplySize : public ::testing::TestWithParam<Brand> {
   static std::string rowOf(std::size_t bytes) { return "SELECT REPEAT('x'," + std::to_string(bytes) + ")"; }
 
  private:
-  DatabaseServer& server_ = [this]() -> DatabaseServer& {
+  DatabaseServer& server_ = []() -> DatabaseServer& {
     // It would itself refuse to send what is above its own limit.
     serverOf(GetParam()).execute("SET GLOBAL max_allowed_packet = 1073741824");
     return serverOf(GetParam());

@@ -10,13 +10,14 @@
 #include <string_view>
 #include <utility>
 
+#include "simulation/machine/scheduler.h"
+
 namespace lockkeeper::simulation {
 namespace {
 
 using Poco::JSON::Array;
 using Poco::JSON::Object;
 
-constexpr std::int64_t second = 1'000'000'000;
 // What a cluster with etcd's own election timeout grants at least, in s.
 constexpr std::int64_t leastTtl = 2;
 const char* const noLease = "etcdserver: requested lease not found";

@@ -9,6 +9,7 @@
 #include <Poco/StreamCopier.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <random>
@@ -144,8 +145,7 @@ std::string comparable(const std::string& text) {
 
 TEST(SameAsEtcd, InEachCall) {
   RealEtcd real;
-  const std::int64_t now = 0;
-  EtcdKeys simulated([now] { return now; }, [](const auto&) {});
+  EtcdKeys simulated([] { return std::int64_t{0}; }, [](const auto&) {});
   RandomCalls calls(20261128);
   std::map<std::string, int> kinds;
   for (int i = 0; i < 3000; ++i) {

@@ -33,27 +33,28 @@ inline constexpr Family limitFamily{"redis://10.0.0.1", 1, 0.008, 0, &troubleOf<
 inline constexpr Family sentinelFamily{"redis+sentinel://10.0.1.1,10.0.1.2,10.0.1.3/master?minReplicas=1",
                                        2,
                                        0,
-                                       1,
+                                       0,
                                        &troubleOf<TroubleOfSentinels>,
                                        &lockClient,
                                        &arrangeSentinels};
 
 /// The same on a cluster of three masters, with a replica each.
-inline constexpr Family clusterFamily{"redis+cluster://10.0.0.1,10.0.0.2,10.0.0.3?minReplicas=1&replicaTimeout=50ms",
-                                      6,
-                                      0,
-                                      1,
-                                      &troubleOf<TroubleOfCluster>,
-                                      &lockClient,
-                                      &arrangeCluster};
+inline constexpr Family clusterFamily{
+    "redis+cluster://10.0.0.1,10.0.0.2,10.0.0.3?minReplicas=1&replicaTimeout=50ms",
+    6,
+    0,
+    0,
+    &troubleOf<TroubleOfCluster>,
+    &lockClient,
+    &arrangeCluster};
 
 /// Locks of processes that are on the way from one Redis to another.
 inline constexpr Family migrationFamily{"redis://10.0.0.2", 3, 0.008, 0, &troubleOf<TroubleOfMigration>,
                                         &migrationClient};
 
 /// Locks and shares of two keys on an etcd cluster.
-inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0, 0, 0, &troubleOf<TroubleOfEtcd>,
-                                   &lockClient};
+inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0,          0, 0,
+                                   &troubleOf<TroubleOfEtcd>,           &lockClient};
 
 inline constexpr const Family* families[] = {&lockFamily,     &redlockFamily, &permitFamily,    &limitFamily,
                                              &sentinelFamily, &clusterFamily, &migrationFamily, &etcdFamily};

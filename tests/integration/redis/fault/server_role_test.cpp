@@ -2,6 +2,7 @@
 #include <future>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "lockkeeper/lock_manager.h"
 
@@ -289,6 +290,28 @@ TEST_F(Replicas, OneThatStandsStillMakesNoOtherCallLate) {
   EXPECT_EQ(waiting.wait_for(0s), std::future_status::timeout);
   replica.resume();
   EXPECT_TRUE(granted(waiting.get()));
+}
+
+// One asks for all who have come until then.
+TEST_F(Replicas, WhoHasLittleTimeLeftDoesNotEndTheWaitOfOthers) {
+  const auto driver = openRedis(master.port(), "minReplicas=1&replicaTimeout=10s&ioTimeout=500ms");
+  ASSERT_TRUE(grantedSoon(*driver, Claimant{}));
+  replica.pause();
+  const auto acquire = [&](std::chrono::milliseconds time) {
+    return std::async(std::launch::async,
+                      [&driver, time] { return granted(driver->acquire(Claimant{}.request(in(time)))); });
+  };
+  std::vector<std::future<bool>> brief;
+  brief.push_back(acquire(1s));
+  EXPECT_TRUE(waitUntil([&] {
+    return master.command({"CLIENT", "LIST"}).find("cmd=wait") != std::string::npos;
+  }));
+  std::future<bool> patient = acquire(30s);
+  for (int i = 0; i < 8; ++i) brief.push_back(acquire(1200ms));
+  for (std::future<bool>& each : brief) EXPECT_THROW((void)each.get(), Error);
+  EXPECT_EQ(patient.wait_for(0s), std::future_status::timeout);
+  replica.resume();
+  EXPECT_TRUE(patient.get());
 }
 
 TEST_F(Replicas, ThoseOfAnotherServerDoNotCount) {
