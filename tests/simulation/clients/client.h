@@ -36,12 +36,16 @@ class Client {
 
 /// One of the keys a and b, as a whole or a share of it.
 std::unique_ptr<Client> lockClient(const ClientSetting& setting);
-/// The same without shares.
+/// The same, more of them held for so long that they are renewed.
+std::unique_ptr<Client> renewedLockClient(const ClientSetting& setting);
+/// As lockClient() without shares.
 std::unique_ptr<Client> wholeLockClient(const ClientSetting& setting);
 /// Permits and all of the key p, shares of a and b, and several keys together.
 std::unique_ptr<Client> permitClient(const ClientSetting& setting);
 /// Whole keys in the stores of a migration, 10.0.0.1 and 10.0.0.2. Its state is on 10.0.0.3.
 std::unique_ptr<Client> migrationClient(const ClientSetting& setting);
+/// Reads of a value through a cache, and changes of it.
+std::unique_ptr<Client> valueClient(const ClientSetting& setting);
 /// Calls under three limits, of different kinds, by one key.
 std::unique_ptr<Client> limitClient(const ClientSetting& setting);
 

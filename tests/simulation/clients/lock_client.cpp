@@ -13,10 +13,11 @@ using namespace std::chrono_literals;
 
 class LockClient final : public Client {
  public:
-  LockClient(const ClientSetting& setting, bool shares)
+  LockClient(const ClientSetting& setting, bool shares, double renewed)
       : scene_(setting.scene),
         shares_(shares),
         longestHold_(setting.longestHold),
+        renewed_(renewed),
         manager_(setting.driver, {.owner = setting.owner,
                                   .operationTimeout = operationTimeout,
                                   .lock = {.ttl = 1s},
@@ -57,7 +58,7 @@ class LockClient final : public Client {
     });
     const auto belief = scene_.believers.granted(key, lock, shared ? readerShare : Believers::whole);
     if (chance.happens(0.7)) {
-      const std::chrono::milliseconds longest = chance.happens(0.2) ? longestHold_ : 100ms;
+      const std::chrono::milliseconds longest = chance.happens(renewed_) ? longestHold_ : 100ms;
       std::this_thread::sleep_for(
           std::chrono::milliseconds(chance.upTo(static_cast<std::uint64_t>(longest.count()))));
     }
@@ -83,17 +84,22 @@ class LockClient final : public Client {
   Scene& scene_;
   const bool shares_;
   const std::chrono::milliseconds longestHold_;
+  const double renewed_;  // the part of them that are held for about as long as their lease, or longer
   LockManager manager_;
 };
 
 }  // namespace
 
 std::unique_ptr<Client> lockClient(const ClientSetting& setting) {
-  return std::make_unique<LockClient>(setting, true);
+  return std::make_unique<LockClient>(setting, true, 0.2);
+}
+
+std::unique_ptr<Client> renewedLockClient(const ClientSetting& setting) {
+  return std::make_unique<LockClient>(setting, true, 0.6);
 }
 
 std::unique_ptr<Client> wholeLockClient(const ClientSetting& setting) {
-  return std::make_unique<LockClient>(setting, false);
+  return std::make_unique<LockClient>(setting, false, 0.2);
 }
 
 }  // namespace lockkeeper::simulation

@@ -35,7 +35,7 @@ inline constexpr Family sentinelFamily{"redis+sentinel://10.0.1.1,10.0.1.2,10.0.
                                        0,
                                        0,
                                        &troubleOf<TroubleOfSentinels>,
-                                       &lockClient,
+                                       &renewedLockClient,
                                        &arrangeSentinels};
 
 /// The same on a cluster of three masters, with a replica each.
@@ -45,7 +45,7 @@ inline constexpr Family clusterFamily{
     0,
     0,
     &troubleOf<TroubleOfCluster>,
-    &lockClient,
+    &renewedLockClient,
     &arrangeCluster};
 
 /// Locks of processes that are on the way from one Redis to another.
@@ -56,7 +56,12 @@ inline constexpr Family migrationFamily{"redis://10.0.0.2", 3, 0.008, 0, &troubl
 inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0,          0, 0,
                                    &troubleOf<TroubleOfEtcd>,           &lockClient};
 
-inline constexpr const Family* families[] = {&lockFamily,     &redlockFamily, &permitFamily,    &limitFamily,
-                                             &sentinelFamily, &clusterFamily, &migrationFamily, &etcdFamily};
+/// A value that is cached on one Redis.
+inline constexpr Family valueFamily{"redis://10.0.0.1",          1,           0.008, 0,
+                                    &troubleOf<TroubleOfValues>, &valueClient};
+
+inline constexpr const Family* families[] = {&lockFamily,      &redlockFamily,  &permitFamily,
+                                             &limitFamily,     &sentinelFamily, &clusterFamily,
+                                             &migrationFamily, &etcdFamily,     &valueFamily};
 
 }  // namespace lockkeeper::simulation

@@ -70,7 +70,7 @@ Outcome History::run() {
   }
   Outcome outcome{.faults = scene_.judge.faults(),
                   .hash = scene_.scheduler.traceHash(),
-                  .grants = scene_.believers.grants() + scene_.admissions.count(),
+                  .grants = scene_.believers.grants() + scene_.admissions.count() + scene_.readings.count(),
                   .torn = scene_.network.torn(),
                   .slow = scene_.network.slow(),
                   .pauses = scene_.judge.pauses(),
@@ -86,6 +86,7 @@ void History::live() {
   faulty_ = chance_.happens(0.7);
   if (faulty_) scene_.network.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
   scene_.working = processCount;
+  scene_.readings.expectOneLoader(!faulty_);
   std::vector<std::thread> computers;
   for (int i = 0; i < processCount; ++i) {
     const int id = scene_.scheduler.addProcess({.name = "process " + std::to_string(i),

@@ -7,6 +7,7 @@
 #include "simulation/histories/admissions.h"
 #include "simulation/histories/believers.h"
 #include "simulation/histories/judge.h"
+#include "simulation/histories/readings.h"
 #include "simulation/machine/scheduler.h"
 #include "simulation/network/network.h"
 #include "simulation/redis/cluster.h"
@@ -32,6 +33,7 @@ struct Scene {
   Judge judge{scheduler};
   Believers believers{scheduler, judge};
   Admissions admissions{judge, lawsOfLimits()};
+  Readings readings{scheduler, judge};
 };
 
 }  // namespace lockkeeper::simulation

@@ -66,6 +66,15 @@ Trouble::Fault TroubleOfOne::choose(int process, Time until) {
   }
 }
 
+TroubleOfValues::TroubleOfValues(Scene& scene, int processes, Chance& chance)
+    : Trouble(scene, processes, chance) {
+  scene.network.faults.inTime = true;
+}
+
+Trouble::Fault TroubleOfValues::choose(int /*process*/, Time until) {
+  return restartOf(*scene_.nodes.front(), false, chance_.happens(0.5) ? until : 0);
+}
+
 Trouble::Fault TroubleOfQuorum::choose(int process, Time until) {
   const std::uint64_t what = chance_.upTo(6);
   RedisNode& node = *scene_.nodes[chance_.upTo(scene_.nodes.size() - 1)];

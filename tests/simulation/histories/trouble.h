@@ -47,6 +47,16 @@ class TroubleOfOne final : public Trouble {
   Fault choose(int process, Time until) override;
 };
 
+/// As above, but what is sent to the server arrives in time or never, and no process is paused before it
+/// sends it: a value that comes late replaces a newer one (docs/caches.md).
+class TroubleOfValues final : public Trouble {
+ public:
+  TroubleOfValues(Scene& scene, int processes, Chance& chance);
+
+ private:
+  Fault choose(int process, Time until) override;
+};
+
 /// Independent nodes, of which a majority can be reached most of the time. They may restart without their
 /// data. A clock is set forward only where a quorum remembers what its node forgets.
 class TroubleOfQuorum final : public Trouble {

@@ -49,10 +49,10 @@ int Network::openSocket() {
 
 int Network::openEvent(std::uint64_t count) { return open({nullptr, count}); }
 
-Time Network::arrival(const Connection& connection, Time& last) {
+Time Network::arrival(const Connection& connection, Time& last, double slow) {
   Time length = 20 * microsecond + static_cast<Time>(chance_.upTo(200 * microsecond));
   const auto longer = static_cast<Time>(chance_.upTo(static_cast<std::uint64_t>(faults.slowest)));
-  if (scheduler_.happens(Event::slow, faults.slow)) {
+  if (scheduler_.happens(Event::slow, slow)) {
     length = longer;
     ++slow_;
     scheduler_.trace("network", [&] {
@@ -76,13 +76,14 @@ int Network::connect(int descriptor, const sockaddr_in& address) {
   const std::shared_ptr<Connection> connection = at(descriptor).connection;
   connection->state_ = Connection::State::connecting;
   connection->address_ = {ntohl(address.sin_addr.s_addr), ntohs(address.sin_port)};
-  scheduler_.at(arrival(*connection, connection->lastThere_), [this, connection] {
-    if (connection->state_ != Connection::State::connecting) return;
-    const auto found = servers_.find(connection->address_);
-    connection->session_ = found == servers_.end() ? nullptr : found->second->accept(*connection);
-    connection->state_ = connection->session_ ? Connection::State::open : Connection::State::refused;
-    changed(connection->descriptor_);
-  });
+  scheduler_.at(
+      arrival(*connection, connection->lastThere_, faults.inTime ? 0 : faults.slow), [this, connection] {
+        if (connection->state_ != Connection::State::connecting) return;
+        const auto found = servers_.find(connection->address_);
+        connection->session_ = found == servers_.end() ? nullptr : found->second->accept(*connection);
+        connection->state_ = connection->session_ ? Connection::State::open : Connection::State::refused;
+        changed(connection->descriptor_);
+      });
   return failWith(EINPROGRESS);
 }
 
@@ -126,7 +127,7 @@ ssize_t Network::send(int descriptor, std::string_view bytes) {
   const std::optional<std::size_t> some = tornAfter(bytes.size());
   const bool torn = some.has_value();
   std::string arrives(bytes.substr(0, some.value_or(bytes.size())));
-  scheduler_.at(arrival(*connection, connection->lastThere_),
+  scheduler_.at(arrival(*connection, connection->lastThere_, faults.inTime ? 0 : faults.slow),
                 [this, connection, torn, arrives = std::move(arrives)] {
                   if (!connection->session_) return;
                   if (!arrives.empty()) connection->session_->receive(arrives);
@@ -139,7 +140,7 @@ void Connection::reply(std::string_view bytes) {
   const std::optional<std::size_t> some = network_.tornAfter(bytes.size());
   const bool torn = some.has_value();
   std::string arrives(bytes.substr(0, some.value_or(bytes.size())));
-  network_.scheduler_.at(network_.arrival(*this, lastBack_),
+  network_.scheduler_.at(network_.arrival(*this, lastBack_, network_.faults.slow),
                          [this, self = shared_from_this(), torn, arrives = std::move(arrives)] {
                            if (state_ != State::open) return;
                            incoming_ += arrives;
@@ -153,10 +154,11 @@ void Connection::reply(std::string_view bytes) {
 
 void Connection::close() {
   session_ = nullptr;
-  network_.scheduler_.at(network_.arrival(*this, lastBack_), [this, self = shared_from_this()] {
-    ended_ = true;
-    network_.changed(descriptor_);
-  });
+  network_.scheduler_.at(network_.arrival(*this, lastBack_, network_.faults.slow),
+                         [this, self = shared_from_this()] {
+                           ended_ = true;
+                           network_.changed(descriptor_);
+                         });
 }
 
 ssize_t Network::receive(int descriptor, char* out, std::size_t length, bool keep) {
@@ -196,7 +198,7 @@ void Network::shutdown(int descriptor) {
 void Network::leave(const std::shared_ptr<Connection>& connection) {
   if (!connection->session_ || std::exchange(connection->ended_, true)) return;
   leaving_.push_back(connection);
-  scheduler_.at(arrival(*connection, connection->lastThere_),
+  scheduler_.at(arrival(*connection, connection->lastThere_, faults.inTime ? 0 : faults.slow),
                 [connection] { connection->session_ = nullptr; });
 }
 

@@ -38,7 +38,8 @@ class Server {
 struct LinkFaults {
   double slow = 0;  ///< It takes up to `slowest`.
   Time slowest = 3 * second;
-  double torn = 0;  ///< The connection is reset after some of it.
+  bool inTime = false;  ///< Not on the way to the server: what a client gives up has arrived, or never does.
+  double torn = 0;      ///< The connection is reset after some of it.
 };
 
 /// A connection as both ends see it. The bytes of one direction come in their order, later or never.
@@ -130,7 +131,7 @@ class Network {
   void changed(int descriptor);
   void reset(Connection& connection);
   void leave(const std::shared_ptr<Connection>& connection);
-  Time arrival(const Connection& connection, Time& last);
+  Time arrival(const Connection& connection, Time& last, double slow);
   /// How much of the bytes arrives before the connection is reset; nothing if it stays.
   std::optional<std::size_t> tornAfter(std::size_t length);
   const Descriptor& at(int descriptor) const noexcept {
