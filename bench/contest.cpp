@@ -26,7 +26,7 @@ namespace {
 constexpr int rounds = 9;
 // The cheapest of a round counts: the others were disturbed by what else the machine does.
 constexpr int tries = 3;
-constexpr std::chrono::milliseconds length{70};
+constexpr std::chrono::milliseconds length{60};
 
 std::vector<pid_t> childrenThatRun(const std::string& program) {
   std::vector<pid_t> found;

@@ -223,7 +223,7 @@ class InventoryBench {
   /// Orders/s of all sellers together.
   double sellTogether(const std::string& uri) {
     // Long enough for all of them to start.
-    const double begin = sinceBoot() + 2;
+    const double begin = sinceBoot() + 1;
     const test::TempFolder folder;
     std::vector<test::Process> processes;
     for (int i = 0; i < sellers; ++i) {
