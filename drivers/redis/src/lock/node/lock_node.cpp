@@ -64,7 +64,7 @@ AcquireResult LockNode::acquireWaiting(const AcquireRequest& request, Instant un
   if (std::holds_alternative<Busy>(result)) return result;
   ticket.clear();  // it has left the queue with the grant
   AcquireRequest granted = request;
-  granted.deadline = std::min(clock().now(), until);
+  granted.deadline = std::min(saturatingAdd(clock().now(), options().replicaTimeout), until);
   checkReplicas({&granted, 1}, *wire);
   return result;
 }
@@ -176,15 +176,17 @@ void LockNode::checkReplicas(std::span<const AcquireRequest> granted, const Requ
   std::vector<ReplicaCount::Written> some;
   for (const AcquireRequest& each : granted.first(std::min(granted.size(), ReplicaCount::enough)))
     some.push_back({std::string(each.claim.key), lockValue(each.claim).string()});
-  // For both, to ask and to give back: a call may last for one I/O timeout longer.
-  const Instant latest = saturatingAdd(granted.front().deadline, options().ioTimeout);
-  const ReplicaCount::Answer answer = replicas_.having(wire.connection(), std::move(some), latest);
+  // A call may last for one I/O timeout longer: half of it to ask, the rest to give back.
+  const Instant deadline = granted.front().deadline;
+  const ReplicaCount::Answer answer = replicas_.having(wire.connection(), std::move(some),
+                                                       saturatingAdd(deadline, options().ioTimeout / 2));
   if (answer.replicas >= least) return;
 
   const std::string few = name() + ": only " + std::to_string(answer.replicas) + " of " +
                           std::to_string(least) + " replicas acknowledged the grant";
   try {
-    for (const AcquireRequest& each : granted) queue.release(each.claim, lockValue(each.claim), latest);
+    const Instant end = saturatingAdd(deadline, options().ioTimeout);
+    for (const AcquireRequest& each : granted) queue.release(each.claim, lockValue(each.claim), end);
   } catch (const Error&) {
     throw WithdrawalUnknown(few + "; giving it back failed");
   }
