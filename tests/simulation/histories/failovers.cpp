@@ -114,7 +114,7 @@ Trouble::Fault TroubleOfCluster::choose(int process, Time until) {
     case 4:
     case 5:
     case 6:
-      return [this, key, shard, how] { move(key, shard, how.length); };
+      return [this, key, shard, until] { move(key, shard, until); };
     default:
       return [this, key, how] {
         Cluster& cluster = *scene_.cluster;
@@ -126,15 +126,15 @@ Trouble::Fault TroubleOfCluster::choose(int process, Time until) {
   }
 }
 
-void TroubleOfCluster::move(const std::string& key, std::size_t to, Time length) {
+void TroubleOfCluster::move(const std::string& key, std::size_t to, Time until) {
   const std::uint16_t slot = slotOf(key);
   Cluster& cluster = *scene_.cluster;
   if (changes_ || cluster.table().shardOf(slot) == to) return;
   changes_ = true;
   scene_.scheduler.trace(
       [&] { return "the slot of " + key + " moves to " + cluster.table().shards[to].master->name(); });
-  cluster.move(slot, to, length);
-  scene_.scheduler.at(scene_.scheduler.now() + length, [this] { changes_ = false; });
+  cluster.move(slot, to, until - scene_.scheduler.now());
+  scene_.scheduler.at(until, [this] { changes_ = false; });
 }
 
 }  // namespace lockkeeper::simulation

@@ -50,7 +50,7 @@ class TroubleOfCluster final : public TroubleOfReplicas {
 
  private:
   Fault choose(int process, Time until) override;
-  void move(const std::string& key, std::size_t to, Time length);
+  void move(const std::string& key, std::size_t to, Time until);
 };
 
 }  // namespace lockkeeper::simulation
