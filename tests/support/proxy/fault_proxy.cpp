@@ -204,6 +204,10 @@ void FaultProxy::serve(ProxyConnection& connection, short clientEvents, short se
 /// Applies the present fault to what has come in.
 void FaultProxy::spoil(ProxyConnection& connection) {
   const auto now = SteadyClock::now();
+  if (connection.isReplaced) {
+    connection.replies.clear();
+    connection.isReplaced = connection.requests.empty();
+  }
   const bool waiting = !connection.replies.empty();
   const auto pass = [&](std::size_t count) {
     connection.pass(count);
@@ -257,6 +261,7 @@ void FaultProxy::spoil(ProxyConnection& connection) {
         break;
       }
       connection.replies = fault_.text;
+      connection.isReplaced = true;
       pass(connection.replies.size());
       fault_ = {};
       ++fired_;

@@ -47,6 +47,7 @@ class ProxyConnection {
   bool isHeld = false;       ///< What the client sends is kept, and does not reach the server.
   bool isStopped = false;    ///< What the client sends waits until this is false again.
   bool hasSent = false;      ///< The client has sent something since this was last set to false.
+  bool isReplaced = false;   ///< What else comes of a reply is dropped, until the client sends something.
   bool wasAnswered = false;  ///< Replies have been passed since the client last sent something.
   std::optional<std::chrono::steady_clock::time_point> notBefore;  ///< When the next replies may pass.
 
