@@ -6,7 +6,6 @@
 
 #include <sstream>
 #include <string>
-#include <string_view>
 
 #include "fuzz_target.h"
 #include "lockkeeper/error.h"
@@ -20,7 +19,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const lockkeeper::poco::Settings settings = lockkeeper::poco::readSettings(*configuration);
     (void)settings.policies();
   } catch (const lockkeeper::ConfigError& fault) {
-    require(std::string_view(fault.what()).find('\n') == std::string_view::npos, "errors are one line");
+    requireOneLine(fault);
   } catch (const Poco::Exception&) {  // of the file itself
   }
   return 0;

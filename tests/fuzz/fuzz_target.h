@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 /// What libFuzzer calls with each input. Must return 0; a fault is a crash or an abort.
@@ -18,4 +20,9 @@ inline void require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", what);
   std::abort();
+}
+
+/// What a parser throws is one line.
+inline void requireOneLine(const std::exception& fault) {
+  require(std::string_view(fault.what()).find('\n') == std::string_view::npos, "errors are one line");
 }

@@ -3,7 +3,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "check/history_file.h"
 #include "fuzz_target.h"
@@ -15,7 +14,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const lockkeeper::cli::HistoryFile read = lockkeeper::cli::readHistory(file);
     if (read.history) lockkeeper::testing::history::check(*read.history);
   } catch (const std::invalid_argument& fault) {
-    require(std::string_view(fault.what()).find('\n') == std::string_view::npos, "errors are one line");
+    requireOneLine(fault);
   }
   return 0;
 }

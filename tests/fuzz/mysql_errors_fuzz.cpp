@@ -2,7 +2,6 @@
 // line.
 
 #include <string>
-#include <string_view>
 
 #include "fuzz_target.h"
 #include "session/reply_fault.h"
@@ -14,7 +13,7 @@ lockkeeper::ErrorCode thrown(Throw fault) {
   try {
     fault();
   } catch (const lockkeeper::Error& error) {
-    require(std::string_view(error.what()).find('\n') == std::string_view::npos, "errors are one line");
+    requireOneLine(error);
     return error.code();
   }
   std::abort();

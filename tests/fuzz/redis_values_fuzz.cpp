@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
     checkServer("redis", facts, options);
   } catch (const lockkeeper::Error& fault) {
-    require(std::string_view(fault.what()).find('\n') == std::string_view::npos, "errors are one line");
+    requireOneLine(fault);
   }
   return 0;
 }

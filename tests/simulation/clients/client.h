@@ -6,10 +6,14 @@
 
 #include "lockkeeper/driver/driver.h"
 #include "lockkeeper/environment.h"
+#include "lockkeeper/store_registry.h"
 #include "simulation/histories/scene.h"
 #include "simulation/machine/chance.h"
 
 namespace lockkeeper::simulation {
+
+/// All kinds of stores of the simulation.
+const StoreRegistry& stores();
 
 /// What the client of a process is made with.
 struct ClientSetting {

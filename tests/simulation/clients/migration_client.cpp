@@ -7,8 +7,6 @@
 
 #include "lockkeeper/error.h"
 #include "lockkeeper/migration/open.h"
-#include "lockkeeper/redis/use.h"
-#include "lockkeeper/store_registry.h"
 #include "simulation/clients/client.h"
 
 namespace lockkeeper::simulation {
@@ -23,22 +21,13 @@ const migration::MigrationStores& storesOfMigration() {
   return all;
 }
 
-const StoreRegistry& redisStores() {
-  static const StoreRegistry all = [] {
-    StoreRegistry made;
-    redis::use(made);
-    return made;
-  }();
-  return all;
-}
-
 /// A process that takes locks during a migration. It begins anew now and then, as another member, and
 /// sometimes an operator writes another target where it runs. What each is configured for differs.
 class MigrationClient final : public Client {
  public:
   explicit MigrationClient(const ClientSetting& setting)
       : setting_(setting),
-        operator_(migration::openStateStore(redisStores(), storesOfMigration(), setting.environment),
+        operator_(migration::openStateStore(stores(), storesOfMigration(), setting.environment),
                   options_.name) {
     constexpr std::array phases{migration::Phase::legacy, migration::Phase::both, migration::Phase::modern};
     options_.rules = Rules(phases.at(static_cast<std::size_t>(setting.owner.back()) % phases.size()));
@@ -82,7 +71,7 @@ class MigrationClient final : public Client {
 
   Life begin() const {
     scene().scheduler.trace([] { return "begins as a new member"; });
-    const auto driver = migration::open(redisStores(), storesOfMigration(), options_, setting_.environment);
+    const auto driver = migration::open(stores(), storesOfMigration(), options_, setting_.environment);
     // Some hold a key for longer than a step waits for what nobody renews.
     return {driver, wholeLockClient({scene(), setting_.owner, driver, setting_.environment, 6s})};
   }

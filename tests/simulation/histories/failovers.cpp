@@ -70,7 +70,7 @@ Trouble::Fault TroubleOfSentinels::choose(int process, Time until) {
     case 1:
       return silenceOf(process, node, until);
     case 2:
-      return [this, process, &sentinel, until] { scene_.network.hold(process, sentinel.ip(), until); };
+      return silenceOf(process, "a sentinel", sentinel.ip(), until);
     case 3:
       return restartOf(node, false, 0);
     case 4:

@@ -8,7 +8,6 @@
 
 #include "lockkeeper/etcd/use.h"
 #include "lockkeeper/redis/use.h"
-#include "lockkeeper/store_registry.h"
 
 namespace lockkeeper::simulation {
 namespace {
@@ -31,6 +30,13 @@ class RandomOfRun final : public Random {
   Chance& chance_;
 };
 
+Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
+  const double switching = seed % 3 == 0 ? 0.5 : seed % 3 == 1 ? 0.1 : 0.01;
+  return {.seed = seed, .switching = switching, .kept = kept, .traced = traced};
+}
+
+}  // namespace
+
 const StoreRegistry& stores() {
   static const StoreRegistry all = [] {
     StoreRegistry made;
@@ -40,13 +46,6 @@ const StoreRegistry& stores() {
   }();
   return all;
 }
-
-Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
-  const double switching = seed % 3 == 0 ? 0.5 : seed % 3 == 1 ? 0.1 : 0.01;
-  return {.seed = seed, .switching = switching, .kept = kept, .traced = traced};
-}
-
-}  // namespace
 
 History::History(const Family& family, std::uint64_t seed, const ScriptChange& change, const Kept& kept,
                  bool traced)

@@ -32,12 +32,12 @@ Trouble::Fault Trouble::pauseOf(int process, Time until) {
   };
 }
 
-Trouble::Fault Trouble::silenceOf(int process, RedisNode& node, Time until) {
-  return [this, process, &node, until] {
+Trouble::Fault Trouble::silenceOf(int process, const std::string& server, std::uint32_t ip, Time until) {
+  return [this, process, server, ip, until] {
     scene_.scheduler.trace([&] {
-      return scene_.scheduler.process(process).name + " has no network to " + node.name() + length(until);
+      return scene_.scheduler.process(process).name + " has no network to " + server + length(until);
     });
-    scene_.network.hold(process, node.ip(), until);
+    scene_.network.hold(process, ip, until);
   };
 }
 
@@ -168,12 +168,7 @@ Trouble::Fault TroubleOfEtcd::choose(int process, Time until) {
     case 0:
       return pauseOf(process, until);
     case 1:
-      return [this, process, member, name, until] {
-        scene_.scheduler.trace([&] {
-          return scene_.scheduler.process(process).name + " has no network to " + name + length(until);
-        });
-        scene_.network.hold(process, EtcdCluster::ip(member), until);
-      };
+      return silenceOf(process, name, EtcdCluster::ip(member), until);
     case 2:
       return [this, member, name, until] {
         scene_.scheduler.trace([&] { return name + " is away" + length(until); });

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "simulation/histories/scene.h"
 #include "simulation/machine/chance.h"
@@ -29,7 +30,10 @@ class Trouble {
   virtual std::uint64_t rest() const noexcept { return 1000; }
 
   Fault pauseOf(int process, Time until);
-  Fault silenceOf(int process, RedisNode& node, Time until);
+  Fault silenceOf(int process, const std::string& server, std::uint32_t ip, Time until);
+  Fault silenceOf(int process, const RedisNode& node, Time until) {
+    return silenceOf(process, node.name(), node.ip(), until);
+  }
   Fault restartOf(RedisNode& node, bool empty, Time awayUntil);
   std::string length(Time until) const;
 
