@@ -1,7 +1,9 @@
 #include <Poco/RegularExpression.h>
 #include <Poco/String.h>
 
+#include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "live_fleet.h"
 
@@ -65,18 +67,64 @@ class Runbook : public LiveFleet {
   }
 };
 
+constexpr const char* wholeWay = "The whole way";
+
+/// What a comment of the whole way waits for: the words in quotes.
+std::string awaitedBy(const std::string& comment) {
+  const std::size_t begin = comment.find('"');
+  if (begin == std::string::npos) return "";
+  return comment.substr(begin + 1, comment.rfind('"') - begin - 1);
+}
+
+TEST_F(Runbook, TheWholeWayOnOneScreenMovesAwayFromPhpAndLosesNothing) {
+  const std::vector<Block> page = blocks();
+  const auto of = [&page](const std::string& language) {
+    return *std::ranges::find_if(
+        page, [&](const Block& block) { return block.section == wholeWay && block.language == language; });
+  };
+  writeConfiguration(of("properties").text);
+  const Processes legacy = startLegacy();
+  Processes fleet;
+  long long done = 0;
+  bool stopped = false;
+  std::string awaited;
+  std::istringstream lines(of("sh").text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#")) {
+      ASSERT_NO_FATAL_FAILURE(type(line));
+      if (awaited.empty()) continue;
+      ASSERT_TRUE(statusSays(awaited)) << line << "\n" << status() << errors();
+      ASSERT_TRUE(progress()) << errors();
+      awaited.clear();
+      continue;
+    }
+    if (line.find("Deploy the C++ services") != std::string::npos) fleet = start(4, worker(legacyUri()));
+    if (line.find("Stop the PHP services") != std::string::npos) {
+      done += finish(legacy, "stop-legacy").count;
+      stopped = true;
+    }
+    awaited = awaitedBy(line);
+  }
+  ASSERT_TRUE(stopped);
+  EXPECT_NE(status().find("current:   modern\n"), std::string::npos) << status();
+  done += finish(fleet, "stop").count;
+  EXPECT_EQ(counted(), done) << errors();
+}
+
 TEST_F(Runbook, LeadsToTheNewStoreAndBackWithEverybodyAtWork) {
   Processes legacy = startLegacy();
   Processes fleet;
   std::vector<std::string> reached;
   long long done = 0;
+  bool configured = false;
   for (const Block& block : blocks()) {
+    if (block.language == "properties" && !std::exchange(configured, true)) writeConfiguration(block.text);
+    if (block.section == wholeWay) continue;
     if (block.section.starts_with("5.") && !legacy.empty()) {
       done += finish(legacy, "stop-legacy").count;
       legacy.clear();
     }
-    if (block.language == "properties" && fleet.empty()) {
-      writeConfiguration(block.text);
+    if (block.section.starts_with("2.") && fleet.empty()) {
       fleet = start(4, worker(legacyUri()));
       ASSERT_TRUE(statusSays("current:   legacy")) << status() << errors();
     }
