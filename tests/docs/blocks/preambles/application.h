@@ -60,6 +60,9 @@ struct Database {
 };
 extern Database database;
 
+struct Tracing final : lockkeeper::Listener {
+  void on(const lockkeeper::Event& event) override;
+};
 void addSpan(std::string key, lockkeeper::Instant began, lockkeeper::Instant ended, int attempts);
 
 void writeReport(std::optional<lockkeeper::Fence> fence, std::stop_token stop);

@@ -104,7 +104,7 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
   /// Again with the same id, it answers with what the reservation is now; if it is held for another cart,
   /// with `differs` and the lines that are held. One that was refused may come again. Safe to call again
-  /// after any error. Carts of one article that come together are one transaction. Whoever needs what has
+  /// after any error. Concurrent carts for one article are combined in one transaction. Whoever needs what has
   /// expired puts it back first, in a transaction for each 200 lines of carts. Blocks for eight times
   /// options.operationTimeout at most; what was put back by then stays so, and the next call goes on from
   /// there. Throws as restock() does; ConfigError for an id of which the ledger tells, and whose reservation
