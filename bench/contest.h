@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "awake.h"
 #include "lockkeeper/lock_manager.h"
 
 namespace lockkeeper::bench {
@@ -64,6 +65,7 @@ class Contest {
   void profile(const Way& way, int threads) const;
   void print(const std::string& name, const Costs& costs, const Goal& goal) const;
 
+  const Awake awake_{};
   const std::string title_;
   const std::string servers_;
   std::string only_{};     // the beginning of lines, or empty
