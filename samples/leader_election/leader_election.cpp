@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
       locks, {.name = "dispatcher", .ttl = 2s},
       {.elected =
            [](const lockkeeper::Term& term) {
-             std::cout << "leads, fence " << term.fence.value_or(0) << std::endl;
+             std::cout << "leads, fence " << term.fence.value() << std::endl;
            },
        .deposed = [](const lockkeeper::Term&) { std::cout << "leads no more" << std::endl; }});
   std::cout << "a candidate; end with Enter" << std::endl;

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const auto report = std::make_shared<lockkeeper::ExclusiveTask>(
       locks, lockkeeper::TaskOptions{.name = "nightly", .atMost = 20min},
       [](const lockkeeper::Lock& lock, std::stop_token) {
-        std::cout << "runs, fence " << lock.fence().value_or(0) << std::endl;
+        std::cout << "runs, fence " << lock.requireFence() << std::endl;
       });
   const lockkeeper::ScheduledTask nightly(report, when);
   std::cout << "waits for its time; end with Enter" << std::endl;

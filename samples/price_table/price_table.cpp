@@ -95,12 +95,6 @@ Seen read(PriceTable& table, std::optional<Fence> fence) {
   return Seen::table;
 }
 
-// The fences are what keeps the table whole when a lease ends.
-Fence fenceOf(const Lock& lock) {
-  if (const auto fence = lock.fence()) return *fence;
-  throw std::runtime_error("this store gives no fences");
-}
-
 /// Reads until it has seen `rounds` whole tables, or one that is not. Returns whether none was half-written.
 /// Without `locks` it takes no lock.
 bool readAll(LockManager* locks, const std::string& path, int rounds) {
@@ -108,7 +102,7 @@ bool readAll(LockManager* locks, const std::string& path, int rounds) {
   for (int seen = 0; seen < rounds;) {
     std::optional<Lock> lock;
     if (locks != nullptr) lock = locks->lockShared(key);
-    const Seen found = read(table, lock ? std::optional(fenceOf(*lock)) : std::nullopt);
+    const Seen found = read(table, lock ? std::optional(lock->requireFence()) : std::nullopt);
     // What was read without a valid lease may be of two writers: it is not used.
     if (lock && !lock->valid()) continue;
     if (found == Seen::halfWritten) return false;
@@ -124,7 +118,7 @@ void writeAll(LockManager* locks, const std::string& path, int rounds) {
   for (int round = 1; round <= rounds; ++round) {
     std::optional<Lock> lock;
     if (locks != nullptr) lock = locks->lock(key);
-    write(table, lock ? &*lock : nullptr, lock ? fenceOf(*lock) : static_cast<Fence>(round));
+    write(table, lock ? &*lock : nullptr, lock ? lock->requireFence() : static_cast<Fence>(round));
   }
 }
 

@@ -30,7 +30,7 @@ constexpr int longestCall = 8;
 class StockService::State {
  public:
   State(std::string_view uri, LockManager& locks, Way way, StockOptions options)
-      : locks_(locks),
+      : locks_(locks.share()),
         way_(way),
         options_(std::move(options)),
         database_(uri, options_),
@@ -63,7 +63,7 @@ class StockService::State {
   std::int64_t newAttempt();
   std::optional<Lock> takeLock(const std::string& key);
 
-  LockManager& locks_;
+  LockManager locks_;
   const Way way_;
   const StockOptions options_;
   Database database_;

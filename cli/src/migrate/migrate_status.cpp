@@ -64,6 +64,16 @@ void printMembers(const MigrationState& state) {
   std::cout << "\n";
 }
 
+/// What the next step waits for, also that somebody takes it.
+std::vector<Blocker> blockersOf(const ObservedMigration& seen) {
+  auto blockers = migration::blockersOf(seen.state, seen.settings.options.observation);
+  if (seen.state.members.empty()) {
+    blockers.insert(blockers.begin(),
+                    {"no member is running: start a process that takes part", std::nullopt});
+  }
+  return blockers;
+}
+
 bool stepUnderWay(const MigrationState& state) { return !(state.target == state.current); }
 
 /// In whole seconds, rounded up, so that who waits so long does not come too early.
@@ -76,7 +86,7 @@ void printNextStep(const ObservedMigration& seen) {
     std::cout << "next step: none is under way\n";
     return;
   }
-  const auto blockers = blockersOf(seen.state, seen.settings.options.observation);
+  const auto blockers = blockersOf(seen);
   // Each member measures all of this itself.
   const std::string taker = "a process that has watched for as long takes it";
   if (blockers.empty()) {
@@ -107,7 +117,7 @@ void setNextStep(Poco::JSON::Object& object, const ObservedMigration& seen) {
   object.set("next", Poco::Dynamic::Var());
   if (!stepUnderWay(seen.state)) return;
   Poco::JSON::Array blockers;
-  for (const Blocker& blocker : blockersOf(seen.state, seen.settings.options.observation)) {
+  for (const Blocker& blocker : blockersOf(seen)) {
     Poco::JSON::Object each = newObject();
     setText(each, "what", blocker.what);
     setLength(each, "leftMs", blocker.left);

@@ -80,8 +80,9 @@ class LOCKKEEPER_CORE_EXPORT CachedLoader {
 
   /// The value, or empty when the loader has none. Throws std::invalid_argument for a bad key (1 to 512 bytes
   /// with the namespace and a ":stale"), what the loader throws when there is no stale value, LockTimeout
-  /// when somebody else's load took longer than waitFor, and with WhenDown::fail the store's error. Blocks
-  /// for the loader, or for waitFor, plus a few requests to the stores.
+  /// when somebody else's load took longer than waitFor, and with WhenDown::fail the store's error. A loader
+  /// that asks, on its own thread, for the key that it loads gets a std::logic_error. Blocks for the loader,
+  /// or for waitFor, plus a few requests to the stores.
   std::optional<std::string> get(std::string_view key);
 
   /// Forgets the value: call it when what the loader reads has been changed and committed. Waits for a load

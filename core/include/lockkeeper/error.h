@@ -28,10 +28,10 @@ LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 /// Base of every exception that lockkeeper throws for reasons outside the calling code. Messages are one
 /// line and never hold a password, a token or a full URI.
 ///
-/// Mistakes of the calling code are none of these: a bad key, an option or an argument out of range, also one
-/// that only the store at hand cannot take, such as a ttl, is a std::invalid_argument, and nothing has
-/// changed; an object used after it was moved from a std::logic_error. ConfigError is for what people write
-/// into configurations and URIs, and for how a store is set up.
+/// Mistakes of the calling code are other exceptions. A bad key, or an option or argument out of range, is a
+/// std::invalid_argument, even if only the store at hand cannot take it, such as a ttl; nothing has changed
+/// then. Using an object that was moved from is a std::logic_error. ConfigError is for what people write into
+/// configurations and URIs, and for how a store is set up.
 class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
   /// `message` must be one line without a secret.
@@ -43,25 +43,44 @@ class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// One class for each code that callers catch by type.
-template <ErrorCode Code>
-class LOCKKEEPER_CORE_EXPORT ErrorOf : public Error {
- public:
-  /// As Error().
-  explicit ErrorOf(const std::string& message) : Error(Code, message) {}
-};
-
-/// To be caught by type. ErrorCode says what each stands for.
+/// One class for each code, to be caught by type.
 /// @{
-using StoreUnavailable = ErrorOf<ErrorCode::storeUnavailable>;
-using OutcomeUnknown = ErrorOf<ErrorCode::outcomeUnknown>;
-using LockTimeout = ErrorOf<ErrorCode::lockTimeout>;
-using LockLost = ErrorOf<ErrorCode::lockLost>;
-using Cancelled = ErrorOf<ErrorCode::cancelled>;
-using Deadlock = ErrorOf<ErrorCode::deadlock>;
-using ConfigError = ErrorOf<ErrorCode::config>;
-using ProtocolError = ErrorOf<ErrorCode::protocol>;
-using ForkedError = ErrorOf<ErrorCode::forked>;
+class LOCKKEEPER_CORE_EXPORT StoreUnavailable : public Error {
+ public:
+  explicit StoreUnavailable(const std::string& message) : Error(ErrorCode::storeUnavailable, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT OutcomeUnknown : public Error {
+ public:
+  explicit OutcomeUnknown(const std::string& message) : Error(ErrorCode::outcomeUnknown, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT LockTimeout : public Error {
+ public:
+  explicit LockTimeout(const std::string& message) : Error(ErrorCode::lockTimeout, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT LockLost : public Error {
+ public:
+  explicit LockLost(const std::string& message) : Error(ErrorCode::lockLost, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT Cancelled : public Error {
+ public:
+  explicit Cancelled(const std::string& message) : Error(ErrorCode::cancelled, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT Deadlock : public Error {
+ public:
+  explicit Deadlock(const std::string& message) : Error(ErrorCode::deadlock, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT ConfigError : public Error {
+ public:
+  explicit ConfigError(const std::string& message) : Error(ErrorCode::config, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT ProtocolError : public Error {
+ public:
+  explicit ProtocolError(const std::string& message) : Error(ErrorCode::protocol, message) {}
+};
+class LOCKKEEPER_CORE_EXPORT ForkedError : public Error {
+ public:
+  explicit ForkedError(const std::string& message) : Error(ErrorCode::forked, message) {}
+};
 /// @}
 
 /// The first `most` bytes of `text` in one line of ASCII, for messages and logs: other bytes are shown as a

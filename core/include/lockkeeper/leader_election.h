@@ -66,7 +66,7 @@ struct ElectionHooks {
 class LOCKKEEPER_CORE_EXPORT LeaderElection {
  public:
   /// Starts to campaign; the first callback may come before it returns. Throws std::invalid_argument that
-  /// names the first option out of range.
+  /// names the first option out of range, and std::system_error when no thread can be started.
   LeaderElection(std::shared_ptr<LockManager> manager, ElectionOptions options, ElectionHooks hooks);
   LeaderElection(const LeaderElection&) = delete;
   LeaderElection& operator=(const LeaderElection&) = delete;

@@ -76,6 +76,10 @@ class LOCKKEEPER_CORE_EXPORT Lock {
   /// Give it to the resource with each write; empty when the driver promises none.
   [[nodiscard]] std::optional<Fence> fence() const noexcept;
 
+  /// fence(), for a resource that compares fences and so must not be given a made-up one. Throws ConfigError,
+  /// with the reason, when this grant has none, and std::logic_error when this is no lock.
+  [[nodiscard]] Fence requireFence() const;
+
   /// The key as the caller gave it, without the namespace.
   [[nodiscard]] std::string_view key() const noexcept;
 

@@ -53,6 +53,21 @@ struct ManagerOptions {
   Environment environment{};
 };
 
+/// What LockManager::withLock() throws when the lock was lost and the function has returned a value.
+template <class Result>
+class LOCKKEEPER_CORE_EXPORT LockLostWith : public LockLost {
+ public:
+  /// As LockLost().
+  LockLostWith(const std::string& message, Result result)
+      : LockLost(message), result_(std::make_shared<Result>(std::move(result))) {}
+
+  /// What the function has returned. Copies of the exception have the same one.
+  Result& result() const noexcept { return *result_; }
+
+ private:
+  std::shared_ptr<Result> result_;
+};
+
 /// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the
 /// constructor of LockManager does: for callers that want to check before.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
@@ -62,8 +77,8 @@ LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
 /// the first lock on.
 ///
 /// Callers of lock() and tryLock() queue for a key in FIFO order inside the process, and only the first of
-/// them goes to the store. Locks are not re-entrant: a second lock() of a held key waits like anyone else,
-/// for ever where no waitFor ends it; pass the Lock on instead.
+/// them goes to the store. Locks are not re-entrant: a second lock() of a key that the caller holds waits
+/// like any other call, and without a waitFor it waits for ever. Pass the Lock on instead.
 ///
 /// Its Locks may outlive it: they are renewed until they are released. To end a manager in which other
 /// threads may be waiting, call stop(), join these threads, then destroy it. Moving or destroying it while
@@ -79,12 +94,18 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   LockManager(LockManager&&) noexcept;
   LockManager& operator=(LockManager&&) noexcept;
 
+  /// Another handle of this manager, which goes on when this object is moved or destroyed: both have the same
+  /// store, threads and line of callers, and stop() of either stops both. The manager ends with its last
+  /// handle. Mutex, SharedMutex, Semaphore, ReentrantLock and UpgradeableLock keep one.
+  [[nodiscard]] LockManager share() const;
+
   /// Blocks for one operation at most. Locks that are held stay held.
   ~LockManager();
 
   /// The lock, or nothing when the key stayed busy for waitFor (here 0 unless the call or the manager's
   /// defaults name it), or when options.stop or stop() was triggered. Throws std::invalid_argument for a bad
-  /// key or options, and LockDriver's errors when the store failed until the end of the wait. Blocks for
+  /// key or options, LockDriver's errors when the store failed until the end of the wait, and
+  /// std::system_error when no thread can be started to renew the lock, which is then given back. Blocks for
   /// waitFor plus one operationTimeout plus one I/O timeout at most.
   ///
   /// Busy is what the store says, or that this manager holds the key. So a call whose time is up behind
@@ -97,10 +118,10 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// or without one for ManagerOptions::longestOutage plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
 
-  /// A share of the key, for readers: any number of them have the key at once, but nobody beside a holder of
-  /// the whole key, who has it by lock(). First come, first served, in the store's queue where it has one. A
-  /// reader's fence is that of the last writer, or a later one that is below the next writer's. Otherwise as
-  /// tryLock(); throws ConfigError where the store cannot do it.
+  /// A share of the key, for readers: any number of readers have the key at the same time, but none while
+  /// somebody holds the whole key by lock(). First come, first served, in the store's queue where it has one.
+  /// A reader's fence is that of the last writer, or a later one that is below the next writer's. Otherwise
+  /// as tryLock(); throws ConfigError where the store cannot do it.
   [[nodiscard]] std::optional<Lock> tryLockShared(std::string_view key, const LockOptions& options = {});
   /// Likewise, as lock().
   [[nodiscard]] Lock lockShared(std::string_view key, const LockOptions& options = {});
@@ -114,12 +135,12 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   bool resizeShares(std::string_view key, std::uint32_t limit);
 
   /// Locks all of `keys`, 1 to 1,000, or none: a key that is named twice is locked once. Takes them in one
-  /// order, whatever the order here, so that users of lockAll() never wait for each other in a circle: who
-  /// waits for a key holds those before it, and nothing after it. The order is that of the keys' bytes; a
-  /// program that holds other locks meanwhile has to see to its own order. The options are those of each
-  /// lock, waitFor is for all of them together, and maxHold counts from when the last one was taken. While it
-  /// waits, the manager renews what it has, also with Renew::manual. When it gives up, it gives back what it
-  /// has.
+  /// order, whatever the order here, so that users of lockAll() never wait for each other in a circle: a
+  /// caller that waits for a key holds the keys before it and none after it. The order is that of the keys'
+  /// bytes. A program that holds other locks at the same time must keep an order of its own. The options are
+  /// those of each lock, waitFor is for all of them together, and maxHold counts from when the last one was
+  /// taken. While it waits, the manager renews what it has, also with Renew::manual. When it gives up, it
+  /// gives back what it has.
   ///
   /// Otherwise as tryLock(): nothing when a key stayed busy or the call was stopped. Blocks for waitFor plus
   /// two operationTimeouts, or one operationTimeout for each key where the driver is not Batchable, plus as
@@ -142,6 +163,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
 
   /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. Throws LockLost,
   /// after fn has returned, when the lock was lost meanwhile: what fn did was then not protected to its end.
+  /// When fn has returned a value, this is a LockLostWith, which has it.
   template <class Fn>
   auto withLock(std::string_view key, const LockOptions& options, Fn&& fn) {
     Lock held = lock(key, options);
@@ -157,7 +179,11 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
       releaseHeld(held);
     } else {
       auto result = call();
-      releaseHeld(held);
+      try {
+        releaseHeld(held);
+      } catch (const LockLost& loss) {
+        throw LockLostWith<decltype(result)>(loss.what(), std::move(result));
+      }
       return result;
     }
   }
@@ -167,6 +193,13 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   auto withLock(std::string_view key, Fn&& fn) {
     return withLock(key, LockOptions{}, std::forward<Fn>(fn));
   }
+
+  /// Asks the store now, for a program that wants to know at its start what StoreRegistry::open() cannot
+  /// tell: that the store is reached, the login and its rights are right, the tables are there and the store
+  /// takes writes. Locks the key "lockkeeper.ping", in the namespace, and releases it. Waits for a store that
+  /// cannot be reached for `within`, 0 (one attempt) to 24 h. Blocks and throws as lock() with that waitFor,
+  /// except that a busy key is an answer, too: another process asks the same.
+  void ping(std::chrono::milliseconds within);
 
   /// Ends the waits of all present and later calls: they do not ask the store any more; tryLock() returns
   /// nothing, lock() throws Cancelled. Locks that are held stay held, and are renewed until they are
@@ -203,6 +236,7 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
 
  private:
   friend class UpgradeableLock;
+  LockManager() noexcept;
   static void releaseHeld(Lock& held);
   /// As tryLock(), for who has another share of the key: AcquireRequest::ahead.
   std::optional<Lock> tryLockAhead(std::string_view key, const LockOptions& options);

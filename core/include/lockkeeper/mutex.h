@@ -29,7 +29,7 @@ namespace lockkeeper {
 /// stopped), the try functions what tryLock throws. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
-  /// `manager` must outlive it. Sends nothing.
+  /// Goes on when `manager` is moved or destroyed. Sends nothing.
   Mutex(LockManager& manager, std::string key, LockOptions options = {});
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
@@ -83,7 +83,7 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   };
   std::list<Held>::const_iterator toUnlock(Whose whose) const;
 
-  LockManager& manager_;
+  LockManager manager_;
   const std::string key_;
   const LockOptions options_;
   const ForkGuard forkGuard_;
@@ -91,17 +91,17 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
   std::list<Held> held_;  // in the order in which they were taken; all but the last one are lost
 };
 
-/// A lock that its owner may lock again. The owner is this object, not a thread: whoever is given a reference
-/// to it works for the same owner, in whatever thread, and is let in at once while the lock is held. Make one
-/// for each job. The levels are counted here; in the store there is one lease, taken with the first level and
-/// released with the last one. It is lost on all levels together.
+/// A lock that its owner may lock again. The owner is this object, not a thread: all code that has a
+/// reference to it works for the same owner, on any thread, and gets in at once while the lock is held. Make
+/// one for each job. The levels are counted here; in the store there is one lease, taken with the first level
+/// and released with the last one. It is lost on all levels together.
 ///
 /// Meets Lockable, so that std::unique_lock and std::lock_guard work. Thread-safe. In a forked child it holds
 /// nothing.
 class LOCKKEEPER_CORE_EXPORT ReentrantLock {
  public:
-  /// Throws std::invalid_argument for a key that no driver takes, and for options out of range. `manager` has
-  /// to outlive the object.
+  /// Throws std::invalid_argument for a key that no driver takes, and for options out of range. Goes on when
+  /// `manager` is moved or destroyed.
   ReentrantLock(LockManager& manager, std::string key, LockOptions options = {});
   ReentrantLock(const ReentrantLock&) = delete;
   ReentrantLock& operator=(const ReentrantLock&) = delete;
@@ -136,7 +136,7 @@ class LOCKKEEPER_CORE_EXPORT ReentrantLock {
   template <class Take>
   bool enter(std::chrono::milliseconds unnamedWait, Take&& take);
 
-  LockManager& manager_;
+  LockManager manager_;
   const std::string key_;
   const LockOptions options_;
   const ForkGuard forkGuard_;

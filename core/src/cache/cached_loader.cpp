@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #include "cache/cached_values.h"
@@ -77,6 +78,10 @@ class CachedLoader::Impl {
       if (fresh.there) return serve(entry, EventKind::cacheHit, std::move(fresh.value));
       const Loads::Joined joined = loads_.join(entry.full, came);
       if (joined.part == Loads::Part::leads) return lead(entry, joined.load, fresh.failure, until);
+      if (joined.load->leader == std::this_thread::get_id()) {
+        throw std::logic_error("the loader asks for the value of " + quoted(entry.key) +
+                               ", which waits for that loader");
+      }
       if (Value stale = values_.readStale(entry))
         return serve(entry, EventKind::cacheStale, std::move(stale));
       if (!loads_.await(*joined.load, until)) tooLate(entry);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "lockkeeper/base/clock.h"
 #include "lockkeeper/lock.h"
@@ -25,6 +26,7 @@ class SharedLoads {
 
   /// One load, and what came of it. Its members are guarded by SharedLoads until await() has returned true.
   struct Load {
+    const std::thread::id leader = std::this_thread::get_id();
     std::condition_variable ended;
     Order begun = 0;             ///< When it began to read the value that it serves.
     const Lock* lock = nullptr;  ///< The lock under which it has read that.

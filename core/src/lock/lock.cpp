@@ -1,9 +1,11 @@
 #include "lockkeeper/lock.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "lock/engine.h"
+#include "lockkeeper/error.h"
 
 namespace lockkeeper {
 
@@ -59,6 +61,13 @@ LockState Lock::state() const noexcept {
 std::stop_token Lock::lost() const noexcept { return lease_ ? lease_->lostToken() : std::stop_token(); }
 
 std::optional<Fence> Lock::fence() const noexcept { return lease_ ? lease_->fence() : std::nullopt; }
+
+Fence Lock::requireFence() const {
+  if (!lease_) throw std::logic_error("this Lock was moved from or holds nothing: it has no fence");
+  if (const auto fence = lease_->fence()) return *fence;
+  throw ConfigError("the lock " + quoted(key()) +
+                    " has no fence: its store promises none, or none in this phase of a migration");
+}
 
 std::string_view Lock::key() const noexcept {
   if (!lease_) return {};

@@ -11,7 +11,15 @@ namespace lockkeeper {
 LockManager::LockManager(std::shared_ptr<LockDriver> driver, ManagerOptions options)
     : engine_(std::make_shared<detail::Engine>(std::move(driver), std::move(options))) {}
 
+LockManager::LockManager() noexcept = default;
+
 LockManager::LockManager(LockManager&&) noexcept = default;
+
+LockManager LockManager::share() const {
+  LockManager other;
+  other.engine_ = engine();
+  return other;
+}
 
 LockManager& LockManager::operator=(LockManager&& other) noexcept {
   if (this != &other) {
@@ -87,6 +95,14 @@ void LockManager::releaseHeld(Lock& held) {
   const bool valid = held.valid();
   if (held.release() == ReleaseResult::notOwner || !valid) {
     throw LockLost("the lock " + quoted(key) + " was lost before its work was done");
+  }
+}
+
+void LockManager::ping(std::chrono::milliseconds within) {
+  try {
+    lock("lockkeeper.ping", {.waitFor = within}).release();
+  } catch (const LockTimeout&) {
+    // Another process asks: the store has answered.
   }
 }
 

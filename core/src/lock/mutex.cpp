@@ -13,7 +13,7 @@
 namespace lockkeeper {
 
 Mutex::Mutex(LockManager& manager, std::string key, LockOptions options)
-    : manager_(manager), key_(std::move(key)), options_(std::move(options)) {
+    : manager_(manager.share()), key_(std::move(key)), options_(std::move(options)) {
   checkKey(key_);
 }
 
@@ -78,7 +78,7 @@ struct ReentrantLock::State {
 };
 
 ReentrantLock::ReentrantLock(LockManager& manager, std::string key, LockOptions options)
-    : manager_(manager),
+    : manager_(manager.share()),
       key_(std::move(key)),
       options_(std::move(options)),
       state_(std::make_unique<State>()) {

@@ -7,7 +7,7 @@
 namespace lockkeeper {
 
 Semaphore::Semaphore(LockManager& manager, std::string key, std::uint32_t permits, LockOptions options)
-    : manager_(manager), key_(std::move(key)), options_(std::move(options)), permits_(permits) {
+    : manager_(manager.share()), key_(std::move(key)), options_(std::move(options)), permits_(permits) {
   checkKey(key_);
   checkOptions(asking(1), manager_.defaults());
   manager_.requireShares();

@@ -21,7 +21,7 @@ LockOptions reading(LockOptions options) {
 
 struct UpgradeableLock::State {
   State(LockManager& its, LockOptions given, Lock share)
-      : manager(its), options(std::move(given)), reader(std::move(share)) {
+      : manager(its.share()), options(std::move(given)), reader(std::move(share)) {
     manager.engine()->loseTogether(reader, lost);
   }
 
@@ -40,7 +40,7 @@ struct UpgradeableLock::State {
     return writer.release();
   }
 
-  LockManager& manager;
+  LockManager manager;
   const LockOptions options;
   const ForkGuard forkGuard{};
   std::stop_source lost{};  // of both shares

@@ -1,9 +1,11 @@
 #include "lockkeeper/store_registry.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/edit_distance.h"
 
 namespace lockkeeper {
 
@@ -17,6 +19,16 @@ void addTo(Factories& factories, std::string scheme, Factory factory) {
   factories[std::move(scheme)] = std::move(factory);
 }
 
+/// A question whether the one that is spelt almost like `scheme` was meant; empty if none is.
+template <class Factories>
+std::string meant(const Factories& factories, const std::string& scheme) {
+  constexpr std::size_t typos = 2;
+  const auto distance = [&](const auto& entry) { return editDistance(scheme, entry.first); };
+  const auto nearest = std::ranges::min_element(factories, {}, distance);
+  if (nearest == factories.end() || distance(*nearest) > typos) return "";
+  return "; did you mean " + nearest->first + "?";
+}
+
 /// Throws ConfigError unless there is one; `what` would open the URI.
 template <class Factories>
 const auto& factoryFor(const Factories& factories, const std::string& scheme, const char* what) {
@@ -25,7 +37,7 @@ const auto& factoryFor(const Factories& factories, const std::string& scheme, co
   std::string known;
   for (const auto& entry : factories) known += (known.empty() ? "" : ", ") + entry.first;
   throw ConfigError(std::string("no ") + what + " is registered for the scheme " + quoted(scheme) +
-                    ": this program knows " + (known.empty() ? "none" : known));
+                    ": this program knows " + (known.empty() ? "none" : known) + meant(factories, scheme));
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ std::vector<Blocker> blockersOf(const MigrationState& state, milliseconds observ
     found.push_back({"the old store has not been watched for long enough", observation - state.since});
   }
   if (state.inTheWay && state.inTheWay->ago < observation) {
-    found.push_back(
-        {"a holder that is no member was seen in the old store, of " + quoted(state.inTheWay->key),
-         observation - state.inTheWay->ago});
+    found.push_back({"a holder that is no member was seen in the old store, of " +
+                         quoted(state.inTheWay->key) +
+                         ": stop it, or delete the key if what it holds is no lock; then nobody may be seen",
+                     observation - state.inTheWay->ago});
   }
   return found;
 }

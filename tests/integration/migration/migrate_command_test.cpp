@@ -58,6 +58,13 @@ TEST_F(MigrateCommand, StatusSaysThatNobodyHasBegun) {
   EXPECT_NE(status().find("none yet in the migration 'migration'"), std::string::npos) << status();
 }
 
+TEST_F(MigrateCommand, StatusSaysThatNobodyIsThereToTakeTheStep) {
+  decree(Phase::legacy);
+  advance("both");
+  EXPECT_NE(status().find("  - no member is running: start a process that takes part\n"), std::string::npos)
+      << status();
+}
+
 TEST_F(MigrateCommand, AdvanceSaysWhatItWillDoAndDryRunDoesNot) {
   decree(Phase::legacy);
   const Finished dry = lockkeeper({"migrate", "advance", "25% = both", "--dry-run"});

@@ -15,9 +15,9 @@
 #include "config/setting_value.h"
 #include "lockkeeper/duration.h"
 #include "lockkeeper/error.h"
+#include "lockkeeper/internal/edit_distance.h"
 #include "lockkeeper/migration/open.h"
 #include "lockkeeper/poco/logging_listener.h"
-#include "text/edit_distance.h"
 
 namespace lockkeeper::poco {
 namespace {

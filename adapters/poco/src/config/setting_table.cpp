@@ -7,7 +7,7 @@
 
 #include "config/setting_row.h"
 #include "lockkeeper/base/key.h"
-#include "text/edit_distance.h"
+#include "lockkeeper/internal/edit_distance.h"
 
 namespace lockkeeper::poco {
 namespace {

@@ -14,13 +14,13 @@ namespace lockkeeper {
 
 /// So many permits for a key, among all processes: "at most 3 exports at a time". What was acquired is a
 /// Lock, with a lease of its own that is renewed: the permits of a holder that dies are free again after its
-/// ttl. First come, first served, in the store's queue where it has one: who wants many permits is not passed
-/// over by those who want few. All who use the key must name the same number. Thread-safe.
+/// ttl. First come, first served, in the store's queue where it has one: a waiter for many permits is not
+/// overtaken by waiters for few. All users of the key must name the same number. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT Semaphore {
  public:
-  /// 1 to Share::most permits. `options` are those of its locks; their share is not used. `manager` must
-  /// outlive it. Sends nothing. Throws std::invalid_argument for a number, a key or an option out of range,
-  /// and ConfigError, with the reason, when the store cannot do it.
+  /// 1 to Share::most permits. `options` are those of its locks; their share is not used. Goes on when
+  /// `manager` is moved or destroyed. Sends nothing. Throws std::invalid_argument for a number, a key or an
+  /// option out of range, and ConfigError, with the reason, when the store cannot do it.
   Semaphore(LockManager& manager, std::string key, std::uint32_t permits, LockOptions options = {});
 
   /// `count` permits at once, or nothing when there were not so many for `waitFor`. As
@@ -46,7 +46,7 @@ class LOCKKEEPER_CORE_EXPORT Semaphore {
  private:
   LockOptions asking(std::uint32_t count) const;
 
-  LockManager& manager_;
+  LockManager manager_;
   const std::string key_;
   const LockOptions options_;
   std::atomic<std::uint32_t> permits_;

@@ -20,8 +20,8 @@ namespace lockkeeper {
 /// the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT SharedMutex {
  public:
-  /// `manager` must outlive it. Sends nothing. Throws ConfigError, with the reason, when the store cannot do
-  /// it.
+  /// Goes on when `manager` is moved or destroyed. Sends nothing. Throws ConfigError, with the reason, when
+  /// the store cannot do it.
   SharedMutex(LockManager& manager, std::string key, LockOptions options = {});
 
   /// The writer's, as in Mutex. Also excludes, and is excluded by, LockManager::lock() of the key.

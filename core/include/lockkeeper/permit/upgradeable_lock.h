@@ -11,17 +11,17 @@
 
 namespace lockkeeper {
 
-/// A key that its holder reads beside others, who have it by LockManager::lockShared(), and may write: one
-/// holder at a time has it so, and so no two wait for each other to become the writer. While it is upgraded,
-/// nobody else has the key. Each of the two shares that it has then is a lease that is renewed; when one is
-/// lost, the lock is lost.
+/// A share of a key whose holder reads beside other readers (LockManager::lockShared()) and may become the
+/// writer. Only one holder at a time has such a share, so no two wait for each other to become the writer.
+/// While it is upgraded, nobody else has the key. Each of the two shares that it has then is a lease that is
+/// renewed; when one is lost, the lock is lost.
 ///
 /// Movable; one thread at a time, except valid(), isUpgraded() and lost() beside each other. Lets go of all
 /// when it is destroyed, as ~Lock does. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
  public:
-  /// Waits as LockManager::lock() does. `manager` must outlive the lock. Throws ConfigError, with the reason,
-  /// when the store cannot do it. The options' share is not used.
+  /// Waits as LockManager::lock() does. Goes on when `manager` is moved or destroyed. Throws ConfigError,
+  /// with the reason, when the store cannot do it. The options' share is not used.
   [[nodiscard]] static UpgradeableLock lock(LockManager& manager, std::string_view key,
                                             const LockOptions& options = {});
   /// Likewise, as LockManager::tryLock().
@@ -42,8 +42,8 @@ class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
   /// As a reader, the last writer's, as in LockManager::lockShared(); as the writer, a new one.
   [[nodiscard]] std::optional<Fence> fence() const noexcept;
 
-  /// Becomes the writer when the other readers have gone; in front of all who wait for the key, and nobody
-  /// comes in meanwhile. Waits for them until then, unless the options' stop fires or the manager is stopped
+  /// Becomes the writer when the other readers have gone, ahead of all waiters for the key. No new reader is
+  /// let in meanwhile. Waits for them until then, unless the options' stop fires or the manager is stopped
   /// (throws Cancelled). Throws LockLost when the lock is lost meanwhile, and as LockManager::lock() and
   /// Lock::renew(), by which it finds out whether it still was a reader; then it is one still, unless it is
   /// lost.

@@ -56,7 +56,7 @@ LOCKKEEPER_CORE_EXPORT std::chrono::milliseconds leaseOf(const Schedule& schedul
 class LOCKKEEPER_CORE_EXPORT ScheduledTask {
  public:
   /// Throws std::invalid_argument for options out of range, and for a task whose name is too long for a key
-  /// (491 bytes).
+  /// (491 bytes); std::system_error when no thread can be started.
   ScheduledTask(std::shared_ptr<const ExclusiveTask> task, Schedule schedule, ScheduleOptions options = {});
   /// One that was moved from runs nothing.
   ScheduledTask(ScheduledTask&&) noexcept;

@@ -16,6 +16,11 @@ void tryLater();
 extern const int pageCount;
 void reindex(int page, std::stop_token stop);
 
+struct Receipt {};
+Receipt charge();
+void book(Receipt receipt);
+void undo(Receipt receipt);
+
 struct Database {
   std::optional<std::string> priceAsJson(std::string_view id);
 };

@@ -118,6 +118,16 @@ TEST_F(CachedLoaderTest, ACallGoesOnThoughItsLoaderDestroysTheObject) {
   EXPECT_EQ(cache(there, cacheOptions(), counting()).get("128"), "v") << "it was stored";
 }
 
+TEST_F(CachedLoaderTest, ALoaderThatAsksForItsOwnKeyGetsAnErrorInsteadOfAWait) {
+  CachedLoader* users = nullptr;
+  CachedLoader own = cache(here, cacheOptions(), [&](std::string_view key) {
+    return users->get(key == "128" ? "129" : "128");  // by way of another key
+  });
+  users = &own;
+  EXPECT_THROW(own.get("128"), std::logic_error);
+  EXPECT_EQ(heardOf("load failed"), 2) << "of both keys";
+}
+
 TEST_F(CachedLoaderTest, LoadsOnceAndServesItForFreshForInOneRequestEach) {
   auto users = cache(here, cacheOptions(), counting());
   auto elsewhere = cache(there, cacheOptions(), counting());

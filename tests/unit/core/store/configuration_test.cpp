@@ -113,6 +113,9 @@ TEST(StoreRegistry, OpensRegisteredSchemesAndNamesThemOtherwise) {
   EXPECT_FALSE(registry.knows("zookeeper"));
   EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("zookeeper://host"); }),
             "no driver is registered for the scheme 'zookeeper': this program knows memory");
+  EXPECT_EQ(
+      refusalOf<ConfigError>([&] { registry.open("memmory:"); }),
+      "no driver is registered for the scheme 'memmory': this program knows memory; did you mean memory?");
   EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("memory:?size=3"); }),
             "the store's parameter 'size' is unknown: memory knows none");
   EXPECT_EQ(refusalOf<ConfigError>([&] { registry.open("memory://host"); }),

@@ -8,11 +8,11 @@
 
 #include "config/setting_list.h"
 #include "configurations.h"
+#include "lockkeeper/internal/edit_distance.h"
 #include "lockkeeper/poco/idempotency.h"
 #include "lockkeeper/poco/rate_limit_filter.h"
 #include "lockkeeper/poco/request_locks.h"
 #include "lockkeeper/store_registry.h"
-#include "text/edit_distance.h"
 
 namespace lockkeeper::poco {
 namespace {

@@ -63,7 +63,7 @@ LOCKKEEPER_INVENTORY_EXPORT const char* toString(Return result) noexcept;
 class LOCKKEEPER_INVENTORY_EXPORT StockService {
  public:
   /// `database` is "sqlite:/absolute/path" or "mysql://user:password@host[:3306]/database", or with
-  /// ?passwordFile=path for the password. Connects nowhere yet. `locks` must outlive the service;
+  /// ?passwordFile=path for the password. Connects nowhere yet. Goes on when `locks` is moved or destroyed;
   /// Way::conditionalUpdate and Way::optimistic do not use it. Throws ConfigError for a URI that is not one
   /// of these, and for Way::fencedRow on a lock store without fences; std::invalid_argument for options out
   /// of range.
@@ -104,8 +104,8 @@ class LOCKKEEPER_INVENTORY_EXPORT StockService {
   /// clock. By default all of it or nothing. What is not confirmed by then goes back by itself, exactly once.
   /// Again with the same id, it answers with what the reservation is now; if it is held for another cart,
   /// with `differs` and the lines that are held. One that was refused may come again. Safe to call again
-  /// after any error. Concurrent carts for one article are combined in one transaction. Whoever needs what has
-  /// expired puts it back first, in a transaction for each 200 lines of carts. Blocks for eight times
+  /// after any error. Concurrent carts for one article are combined in one transaction. Whoever needs what
+  /// has expired puts it back first, in a transaction for each 200 lines of carts. Blocks for eight times
   /// options.operationTimeout at most; what was put back by then stays so, and the next call goes on from
   /// there. Throws as restock() does; ConfigError for an id of which the ledger tells, and whose reservation
   /// was deleted.

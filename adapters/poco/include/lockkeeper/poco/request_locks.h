@@ -107,4 +107,8 @@ class LOCKKEEPER_POCO_EXPORT RequestLocks final : public HttpFilter<RequestLockO
 /// other threads that the handler starts must have ended by then.
 LOCKKEEPER_POCO_EXPORT Lock* currentLock() noexcept;
 
+/// The same, for a handler whose request must have a lock. Throws LockLost, which is answered with 503, when
+/// no route has matched, and when the lock is lost.
+LOCKKEEPER_POCO_EXPORT Lock& requireCurrentLock();
+
 }  // namespace lockkeeper::poco

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lockkeeper/error.h"
 #include "lockkeeper/poco/request_locks.h"
 
 namespace lockkeeper::poco {
@@ -15,5 +16,11 @@ CurrentLock::CurrentLock(Lock& lock) noexcept : outer_(std::exchange(current, &l
 CurrentLock::~CurrentLock() { current = outer_; }
 
 Lock* currentLock() noexcept { return current; }
+
+Lock& requireCurrentLock() {
+  if (current == nullptr) throw LockLost("no route has locked a key for this request");
+  if (!current->valid()) throw LockLost("the lock " + quoted(current->key()) + " of this request is lost");
+  return *current;
+}
 
 }  // namespace lockkeeper::poco

@@ -1,13 +1,17 @@
-#include "text/edit_distance.h"
+#pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace lockkeeper::poco {
+namespace lockkeeper {
 
-std::size_t editDistance(std::string_view left, std::string_view right) {
+/// How many characters must be changed, inserted or dropped to make one text the other (Levenshtein's
+/// distance, by the two-row form of Wagner and Fischer).
+inline std::size_t editDistance(std::string_view left, std::string_view right) {
   std::vector<std::size_t> row(right.size() + 1);  // of the part of `left` that was looked at
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < left.size(); ++i) {
@@ -21,4 +25,4 @@ std::size_t editDistance(std::string_view left, std::string_view right) {
   return row.back();
 }
 
-}  // namespace lockkeeper::poco
+}  // namespace lockkeeper
