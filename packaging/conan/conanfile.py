@@ -18,7 +18,7 @@ CMAKE_OPTIONS = {
     "prometheus": "LOCKKEEPER_WITH_PROMETHEUS_CPP",
     "redis": "LOCKKEEPER_BUILD_REDIS",
 }
-SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "core/*", "drivers/*", "adapters/*", "cli/*", "docs/man/*",
+SOURCES = ["CMakeLists.txt", "LICENSE", "cmake/*", "core/*", "drivers/*", "adapters/*", "cli/*", "docs/man/*", "docs/reference/*",
            "packaging/debian/*", "tests/contract/*"]
 
 
