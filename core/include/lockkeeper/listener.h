@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -72,9 +73,12 @@ enum class EventKind {
             ///< take() and for each time that takeOrWait() asks, and none for peek().
 
   // Stores.
-  attemptFailed,  ///< An attempt at the store failed with `error`; core may try again.
-  nodeAsked,      ///< A node of a store with several nodes took part in a round: `node` is its outcome.
-                  ///< Began with the round, ended with the node's answer or the round.
+  attemptFailed,  ///< An attempt at the store failed with `error`; core may try again. Of a manager's
+                  ///< attempts
+  ///< that fail with the same error, the first one is told, and then at most one a second, with
+  ///< how many were left out.
+  nodeAsked,  ///< A node of a store with several nodes took part in a round: `node` is its outcome.
+              ///< Began with the round, ended with the node's answer or the round.
   noted,  ///< Something that operators should know: a driver has found it out, such as how durable the store
           ///< is; or more than 65,536 releases wait in the background, and the rest is not sent.
 
@@ -118,6 +122,7 @@ struct Event {
   int attempts = 0;          ///< At the store, of a call for a lock, a renewal and a release.
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
+  std::size_t leftOut = 0;  ///< Of `attemptFailed` only: so many before it were not told.
   std::optional<Fence> fence{};
   std::optional<Share> share{};          ///< Of a call for a lock, and of a lock: empty for all of the key.
   std::chrono::nanoseconds remaining{};  ///< Until the lease ends, or until the tick.

@@ -223,13 +223,17 @@ void Engine::withdraw(const Lease& lease) noexcept {
 }
 
 void Engine::tellFailure(const Lease& lease, Instant began, const Error& error) const {
+  const Instant ended = now();
+  const auto leftOut = toldFailures_.admit(error.code(), ended);
+  if (!leftOut) return;
   options_.environment.tell({.kind = EventKind::attemptFailed,
                              .key = lease.key(),
                              .store = store_,
                              .began = began,
-                             .ended = now(),
+                             .ended = ended,
                              .error = error.code(),
                              .text = error.what(),
+                             .leftOut = *leftOut,
                              .trace = lease.trace()});
 }
 

@@ -11,6 +11,7 @@
 #include "lock/keeper/lease_keeper.h"
 #include "lock/lease/lease.h"
 #include "lock/lease/local_queue.h"
+#include "lock/told_failures.h"
 #include "lockkeeper/base/fork_guard.h"
 #include "lockkeeper/driver/batches.h"
 #include "lockkeeper/driver/driver.h"
@@ -139,6 +140,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void withdraw(const Lease& lease) noexcept;
   void tellFailure(const Lease& lease, Instant began, const Error& error) const;
 
+  mutable ToldFailures toldFailures_;
   const ForkGuard forkGuard_;
   const ManagerOptions options_;
   const std::shared_ptr<LockDriver> driver_;

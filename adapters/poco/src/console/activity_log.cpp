@@ -125,7 +125,7 @@ void ActivityLog::countStore(const Event& event) {
   Store& store = stores_.of(event.store);
   const bool up = event.kind == EventKind::nodeAsked && answered;
   if (!up) {
-    store.failures.add(event.ended, 1);
+    store.failures.add(event.ended, 1.0 + static_cast<double>(event.leftOut));
     store.text =
         event.kind == EventKind::nodeAsked ? toString(event.node) : printable(event.text, longestText);
   }

@@ -51,7 +51,7 @@ class LoggingListener::Impl {
     try {
       const std::string kind = std::string(toString(event.kind)) + " " +
                                (event.error ? toString(*event.error) : "") + " " + std::string(event.store);
-      if (const auto leftOut = throttle_.admit(kind, event.ended))
+      if (const auto leftOut = throttle_.admit(kind, event.ended, event.leftOut))
         log(level, [&] { return line() + leftOutText(*leftOut); });
     } catch (...) {
       // As in log().

@@ -95,7 +95,7 @@ void MetricsListener::on(const Event& event) {
       locks.holds.add(event.duration());
       break;
     case EventKind::attemptFailed:
-      ++storeErrors_[kindOf(event.error.value_or(ErrorCode::protocol))];
+      storeErrors_[kindOf(event.error.value_or(ErrorCode::protocol))] += 1 + event.leftOut;
       break;
     case EventKind::decided: {
       const Decision& decision = *event.decision;

@@ -11,11 +11,12 @@ constexpr std::chrono::seconds period{10};
 
 }  // namespace
 
-std::optional<std::size_t> LogThrottle::admit(std::string_view kind, Instant now) {
+std::optional<std::size_t> LogThrottle::admit(std::string_view kind, Instant now, std::size_t before) {
   const std::lock_guard held(mutex_);
   auto found = kinds_.find(kind);
   if (found == kinds_.end()) found = kinds_.emplace(kind, Kind()).first;
   Kind& its = found->second;
+  its.leftOut += before;
   if (now >= its.periodEnds) {
     its.periodEnds = saturatingAdd(now, period);
     its.logged = 0;

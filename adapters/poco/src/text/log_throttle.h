@@ -17,8 +17,9 @@ namespace lockkeeper::poco {
 class LogThrottle {
  public:
   /// How many lines of the kind were left out since the last one; empty when this one, of `now`, is left out,
-  /// too. It remembers each kind for ever: there must be few.
-  std::optional<std::size_t> admit(std::string_view kind, Instant now);
+  /// too. `before` were left out before this one by somebody else. It remembers each kind for ever: there
+  /// must be few.
+  std::optional<std::size_t> admit(std::string_view kind, Instant now, std::size_t before = 0);
 
  private:
   struct Kind {

@@ -19,6 +19,15 @@ TEST(LogThrottle, AdmitsTenOfAKindInTenSecondsAndCountsTheRest) {
   EXPECT_EQ(throttle.admit("down", start + 1h), 1U);
 }
 
+TEST(LogThrottle, CountsWhatWasLeftOutBeforeIt) {
+  LogThrottle throttle;
+  const Instant now{};
+  EXPECT_EQ(throttle.admit("down", now, 3), 3U);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(throttle.admit("down", now), 0U);
+  EXPECT_FALSE(throttle.admit("down", now, 7));
+  EXPECT_EQ(throttle.admit("down", now + std::chrono::seconds{10}), 8U);
+}
+
 TEST(LogThrottle, SaysHowManyWereLeftOut) {
   EXPECT_EQ(leftOutText(0), "");
   EXPECT_EQ(leftOutText(523), ", and 523 like it were left out");
