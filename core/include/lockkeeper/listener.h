@@ -73,12 +73,11 @@ enum class EventKind {
             ///< take() and for each time that takeOrWait() asks, and none for peek().
 
   // Stores.
-  attemptFailed,  ///< An attempt at the store failed with `error`; core may try again. Of a manager's
-                  ///< attempts
-  ///< that fail with the same error, the first one is told, and then at most one a second, with
-  ///< how many were left out.
-  nodeAsked,  ///< A node of a store with several nodes took part in a round: `node` is its outcome.
-              ///< Began with the round, ended with the node's answer or the round.
+  attemptFailed,  ///< An attempt at the store failed with `error`; core may try again. Of the attempts of a
+                  ///< manager that fail with the same error, the first one is told, and then at most one a
+                  ///< second: `leftOut` is how many were not.
+  nodeAsked,      ///< A node of a store with several nodes took part in a round: `node` is its outcome.
+                  ///< Began with the round, ended with the node's answer or the round.
   noted,  ///< Something that operators should know: a driver has found it out, such as how durable the store
           ///< is; or more than 65,536 releases wait in the background, and the rest is not sent.
 
