@@ -1,6 +1,7 @@
 # cmake -DOUTPUT=… -DSCRIPTS="a.lua;b.lua" -DFRAME=… -P EmbedScripts.cmake: a header with each script's text as a constant
 # that is named after its file. A line "-- @include b.lua" stands for the text of that script, whose path counts from its folder.
-# FRAME encloses each script, in place of its line "-- @script", except fenced_write, which applications send by themselves.
+# FRAME encloses each script, in place of its line "-- @script", except fenced_write, which applications send by themselves. Of a
+# script with a line "-- @framed", only what is below that is enclosed: what is above runs before it.
 set(text "// Made from the files in scripts/ by EmbedScripts.cmake.\n#pragma once\n\n#include <string_view>\n\n")
 string(APPEND text "namespace lockkeeper::redis::scripts {\n")
 file(READ ${FRAME} frame)
@@ -14,7 +15,13 @@ foreach(script IN LISTS SCRIPTS)
     string(REPLACE "${line}" "${part}" body "${body}")
   endwhile()
   if(NOT name STREQUAL fenced_write)
+    set(first "")
+    if(body MATCHES "^(.*)-- @framed\n(.*)$")
+      set(first "${CMAKE_MATCH_1}")
+      set(body "${CMAKE_MATCH_2}")
+    endif()
     string(REPLACE "-- @script\n" "${body}" body "${frame}")
+    string(PREPEND body "${first}")
   endif()
   # Without comments: Redlock sends the text with each call, and a server hashes all of it.
   string(REGEX REPLACE "(^|\n) *--[^\n]*" "" body "${body}")

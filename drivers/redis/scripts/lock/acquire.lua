@@ -1,5 +1,6 @@
 -- Takes KEYS[1] for the value ARGV[1] and ARGV[2] ms if it is free or holds that value already: by a request that was sent
--- twice, or from the queue (scripts/queue/queue.lua). Returns {1, fence} or {0, remaining ms of the present holder}.
+-- twice, or from the queue (scripts/queue/queue.lua). Returns the fence of a new grant, which nobody mistakes for another
+-- number; {1, fence} for any other, with 0 where grants carry none; or {0, remaining ms of the present holder}.
 --
 -- KEYS[2], the fence counter (fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
 --
@@ -9,11 +10,19 @@
 
 -- First, so that a user without this right is refused before anything is done.
 local time = KEYS[2] and redis.call('TIME')
+local isTaken = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+local drawn = isTaken and KEYS[2] and redis.pcall('INCR', KEYS[2])
+-- What most claims find.
+if not ARGV[4] and type(drawn) == 'number' and drawn >= time[1] * 1000000 then
+  return drawn
+end
+
+-- @framed
 local wanted = tonumber(ARGV[4] or 1)
 
 -- @include fence.lua
 
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+if not isTaken then
   -- pcall, because a key of another type is somebody else's lock and no fault.
   local value = redis.pcall('GET', KEYS[1])
   if value ~= ARGV[1] then
@@ -27,11 +36,12 @@ if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
   if fence then
     return {1, fence}
   end
+  drawn = KEYS[2] and redis.pcall('INCR', KEYS[2])
 end
 if not KEYS[2] then
   return {1, 0}
 end
-local fence = drawFence(KEYS[2], ARGV[3], time, wanted)
+local fence = notBehind(drawn, KEYS[2], ARGV[3], time, wanted)
 if not KEYS[3] or wanted == 1 then
   return {1, fence}
 end

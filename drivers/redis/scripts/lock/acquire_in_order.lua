@@ -8,7 +8,7 @@ local replies, ofEach = {}, #KEYS / (#ARGV - 2)
 for index = 1, #ARGV - 2 do
   local last = index * ofEach
   replies[index] = acquire({unpack(KEYS, last - ofEach + 1, last)}, {ARGV[index + 2], ARGV[1], ARGV[2]})
-  if replies[index][1] == 0 then
+  if type(replies[index]) == 'table' and replies[index][1] == 0 then
     break
   end
 end

@@ -5,14 +5,19 @@
 -- earlier seconds while the server's clock does not go back. The counter is kept for `kept` ms from the last time that it was
 -- set, not increased.
 
--- The next fence of `counter`. `time` is what TIME says. A counter that is behind is set so that it may draw so many `turns`
--- before it runs ahead of the clock.
-local function drawFence(counter, kept, time, turns)
+-- The fence for which `counter` has drawn a number; that is what INCR has said, perhaps an error. `time` is what TIME says. A
+-- counter that is behind is set so that it may draw so many `turns` before it runs ahead of the clock.
+local function notBehind(drawn, counter, kept, time, turns)
   local second = time[1] * 1000000
-  local fence = tonumber(redis.pcall('INCR', counter)) or 0
+  local fence = tonumber(drawn) or 0
   if fence < second then
     fence = math.max(second, second + time[2] - turns + 1)
     redis.call('SET', counter, fence, 'PX', kept)
   end
   return fence
+end
+
+-- The next fence of `counter`.
+local function drawFence(counter, kept, time)
+  return notBehind(redis.pcall('INCR', counter), counter, kept, time, 1)
 end

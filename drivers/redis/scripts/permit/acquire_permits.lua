@@ -16,7 +16,7 @@ local function fence(isNew)
     return 0
   end
   local last = not isNew and tonumber(redis.pcall('GET', KEYS[4]))
-  return last or drawFence(KEYS[4], ARGV[5], time, 1)
+  return last or drawFence(KEYS[4], ARGV[5], time)
 end
 
 -- What most readers find: neither the key nor its queue. The head is as in permits.lua.

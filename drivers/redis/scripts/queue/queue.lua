@@ -23,30 +23,41 @@
 -- A claim that has, or wants, a share of the lock (scripts/permit/permits.lua) says so by its value, and by its operations. It
 -- is served in its turn when there are so many permits: all of the first that fit are granted theirs.
 
+-- What most releases find: nobody waits.
+local value
+if ARGV[1] == 'release' then
+  value = redis.pcall('GET', KEYS[1])
+  if value == ARGV[2] and (not KEYS[2] or redis.call('EXISTS', KEYS[2]) == 0) then
+    return redis.call('DEL', KEYS[1])
+  end
+end
+
+-- @framed
 local forShare = ARGV[1] == 'releaseShare' or ARGV[1] == 'waitShare' or ARGV[1] == 'resize'
-local value = not forShare and redis.pcall('GET', KEYS[1])
+if value == nil then
+  value = not forShare and redis.pcall('GET', KEYS[1])
+end
 -- A key of another type is somebody else's. Any other error says nothing about the key: it is raised.
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE') then
   return redis.call('GET', KEYS[1])
 end
 local own = value == ARGV[2]
-
--- What most releases find: nobody waits.
-if ARGV[1] == 'release' and (not KEYS[2] or redis.call('EXISTS', KEYS[2]) == 0) then
-  return own and redis.call('DEL', KEYS[1]) or 0
+if ARGV[1] == 'release' and not own and (not KEYS[2] or redis.call('EXISTS', KEYS[2]) == 0) then
+  return 0
 end
 
 local function isOfAnotherType(reply)
   return type(reply) == 'table' and reply.err and string.find(reply.err, 'WRONGTYPE')
 end
 
--- What isQueue() has read: the first two in the queue, and what is known of the caller if it waits.
-local firstTwo, callerEntry
+-- What isQueue() has read: the first two in the queue, and what is known of the first.
+local firstTwo, firstEntry
 
 -- Keys of another type in its place are somebody else's, and no queue.
 local function isQueue()
-  firstTwo, callerEntry = redis.pcall('ZRANGE', KEYS[2], 0, 1), redis.pcall('HGET', KEYS[3], ARGV[2])
-  return not isOfAnotherType(firstTwo) and not isOfAnotherType(callerEntry)
+  firstTwo = redis.pcall('ZRANGE', KEYS[2], 0, 1)
+  firstEntry = redis.pcall('HGET', KEYS[3], firstTwo[1] or ARGV[2])
+  return not isOfAnotherType(firstTwo) and not isOfAnotherType(firstEntry)
 end
 
 local function hasQueue()
@@ -73,6 +84,9 @@ end
 -- @include ../lock/fence.lua
 
 front = firstTwo or front
+if front[1] and type(firstEntry) == 'string' then
+  read[front[1]] = firstEntry
+end
 
 -- When a waiter looks that polls; and at the latest, one that is new, or has become the first.
 local pollAfter, soon = 250, 1000
@@ -87,7 +101,7 @@ local function fenceOf(kept, isNew)
   if kept == '0' then
     return 0
   end
-  return not isNew and tonumber(redis.pcall('GET', KEYS[4])) or drawFence(KEYS[4], kept, time, 1)
+  return not isNew and tonumber(redis.pcall('GET', KEYS[4])) or drawFence(KEYS[4], kept, time)
 end
 
 -- What a grant to the waiter takes beside `permits`, nil for all of the key, and its limit. Of a claim that was sent again and has
@@ -163,7 +177,9 @@ end
 
 if ARGV[1] == 'release' then
   -- Who holds the lock is in the queue only after a reply that was lost.
-  if not own or callerEntry then
+  if own and front[1] ~= ARGV[2] then
+    leaving = ARGV[2]
+  else
     remove(ARGV[2])
   end
   if own then
@@ -259,6 +275,21 @@ if own then
     redis.call('PEXPIRE', KEYS[1], ttl)
   end
   return {1, fenceOf(kept)}
+end
+-- What most that are new find where many come and go: it is somebody else's turn, two others wait, and the last of them has come
+-- within the present second. So the queue lives for long enough already, and nobody hands the key on without asking.
+if ARGV[5] == '' and ARGV[4] ~= '' and not permits then
+  local lastTwo = redis.call('ZRANGE', KEYS[2], -2, -1, 'WITHSCORES')
+  local last = tonumber(lastTwo[4])
+  if last and last >= time[1] * 1000000 and last <= micros then
+    local entry = {looks = now + soon, number = ARGV[3], ttl = ttl, kept = kept, channel = ARGV[4]}
+    -- 0: it has a place, since it was sent again.
+    if redis.call('HSET', KEYS[3], ARGV[2], textOf(entry)) == 1 then
+      local ticket = string.format('%.0f', math.max(micros, last + 1))
+      redis.call('ZADD', KEYS[2], ticket, ARGV[2])
+      return {0, soon, ticket, 1}
+    end
+  end
 end
 -- Both are read before anything is written: either may be of another type.
 local ticket = tonumber(redis.call('ZSCORE', KEYS[2], ARGV[2]) or nil)

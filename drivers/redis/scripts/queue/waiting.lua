@@ -4,11 +4,15 @@ local lookAfter, grace = 4000, 5000
 local mayRemove = 100
 -- The first ones in the queue, as far as they have been read.
 local front = {}
+-- What has been read of entries already, by waiter.
+local read = {}
+-- Who is to be taken out beside the next one, or nil.
+local leaving
 
 -- Whether it was in the queue. Not by pcall: who cannot take out an entry would find the same one again and again.
 local function remove(waiter)
-  local found = redis.call('ZREM', KEYS[2], waiter) == 1
-  redis.call('HDEL', KEYS[3], waiter)
+  local found = redis.call('ZREM', KEYS[2], waiter, leaving or waiter) > 0
+  redis.call('HDEL', KEYS[3], waiter, leaving or waiter)
   mayRemove = mayRemove - 1
   if front[1] == waiter then
     table.remove(front, 1)
@@ -21,7 +25,8 @@ end
 -- What is known of a waiter, or nil: when it looks again, its number at its last look, the ttl that it asks for, for how long
 -- to keep the counter of its fence ('0': it wants no fence), and its channel.
 local function entryOf(waiter)
-  local found = redis.call('HGET', KEYS[3], waiter) or ''
+  local found = read[waiter] or redis.call('HGET', KEYS[3], waiter) or ''
+  read[waiter] = nil
   local looks, number, ttl, kept, channel = string.match(found, '^(%d+) (%d+) (%d+) (%d+) (.*)$')
   return looks and {looks = tonumber(looks), number = number, ttl = ttl, kept = kept, channel = channel}
 end

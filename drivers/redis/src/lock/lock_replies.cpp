@@ -1,6 +1,7 @@
 #include "lock/lock_replies.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "lock/lock_value.h"
@@ -9,7 +10,16 @@
 
 namespace lockkeeper::redis {
 
+namespace {
+
+// Fences begin with the server's clock, in µs since 1970. This was in January of that year, and is no count
+// and no length of a lease.
+constexpr std::int64_t leastFence = 1'000'000'000'000;
+
+}  // namespace
+
 bool isAcquireReply(const Reply& reply) {
+  if (reply.kind == ReplyKind::integer) return reply.integer >= leastFence;
   const auto isInteger = [](const Reply& item) { return item.kind == ReplyKind::integer; };
   if (!std::all_of(reply.items.begin(), reply.items.end(), isInteger)) return false;
   if (reply.items.size() == 3) return reply.items[0].isInteger(1) && reply.items[2].integer >= 1;
@@ -21,13 +31,14 @@ AcquireResult acquireResult(RedisStore& store, const Request& request, const Rep
                             std::chrono::milliseconds stay) {
   if (reply.kind == ReplyKind::error) store.refuse(reply);
   if (!isAcquireReply(reply)) store.unexpected(request);
-  if (reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
-  const std::int64_t fence = reply.items[1].integer;
+  const bool isFence = reply.kind == ReplyKind::integer;
+  if (!isFence && reply.items[0].isInteger(0)) return Busy{remainingIn(reply.items[1])};
+  const std::int64_t fence = isFence ? reply.integer : reply.items[1].integer;
   const bool withFence = store.options().fence;
   if (withFence != (fence > 0)) store.unexpected(request);
   if (!withFence) return Granted{request.sentAt(), ttl, std::nullopt};
   Granted granted{request.sentAt(), ttl, static_cast<Fence>(fence)};
-  if (reply.items.size() == 2) return granted;
+  if (reply.items.size() <= 2) return granted;
   if (turns == 1 || reply.items[2].integer > turns) store.unexpected(request);
   granted.localHolders = static_cast<std::uint32_t>(reply.items[2].integer);
   granted.handOverFor = stay;

@@ -13,13 +13,13 @@ namespace lockkeeper::redis {
 /// 1 or 0: done or not.
 inline bool isFlag(const Reply& reply) { return reply.isInteger(0) || reply.isInteger(1); }
 
-/// Of scripts/lock/acquire.lua: a pair, of which the first number is 1 (granted) or 0 (busy); after a grant,
-/// the turns may follow.
+/// Of scripts/lock/acquire.lua: the fence of a new grant; else a pair, of which the first number is 1
+/// (granted) or 0 (busy); after a grant, the turns may follow.
 bool isAcquireReply(const Reply& reply);
 
-/// What such a reply grants. A grant and a refusal have their own first word, so that neither can be taken
-/// for the other. `stay` becomes that of a grant for several turns, of which `turns` were asked for. Throws
-/// as RedisStore::refuse() and unexpected().
+/// What such a reply grants. A fence by itself is above all that other replies say, and a pair's first number
+/// tells a grant from a refusal, so that none can be taken for another. `stay` becomes that of a grant for
+/// several turns, of which `turns` were asked for. Throws as RedisStore::refuse() and unexpected().
 AcquireResult acquireResult(RedisStore& store, const Request& request, const Reply& reply,
                             std::chrono::milliseconds ttl, std::uint32_t turns = 1,
                             std::chrono::milliseconds stay = {});

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Texts, WrongReply,
                                            "*2\r\n:1\r\n:-7\r\n", "*2\r\n:2\r\n:9\r\n",
                                            "*2\r\n:1\r\n$1\r\n9\r\n", "*3\r\n:1\r\n:9\r\n:9\r\n",
                                            "*2\r\n:1\r\n:99999999999999999999\r\n", "*2\r\n:1\r\n: 9\r\n",
-                                           "*2\r\n:1\r\n:9\n", "$1000000000\r\n"));
+                                           "*2\r\n:1\r\n:9\n", ":999999999999\r\n", "$1000000000\r\n"));
 
 }  // namespace
 }  // namespace lockkeeper::test
