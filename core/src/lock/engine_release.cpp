@@ -129,7 +129,7 @@ ReleaseResult Engine::releaseHeldFor(Lease& lease, Instant began,
   // A lost lease is left to end by itself: a release might free the key before `end`.
   if (!keeper_->leaveToEnd(lease, end)) return ReleaseResult::notOwner;
   const Released released = sendLastRenewal(lease);
-  endRelease(lease, released, released.result == ReleaseResult::notOwner);
+  endRelease(lease, released, released.result == ReleaseResult::notOwner && !lease.mayHaveEnded(now()));
   return released.result;
 }
 
@@ -145,6 +145,9 @@ Engine::Released Engine::sendLastRenewal(Lease& lease) {
     case RenewOutcome::renewed:
       return {.result = ReleaseResult::released};
     case RenewOutcome::notOwner:
+      // It has ended by itself, after it had been kept for long enough.
+      if (lease.mayHaveEnded(now()) && lease.heldUntil() <= lease.mayEndAt())
+        return {.result = ReleaseResult::released};
       lease.lossReason = LossReason::notOwner;
       return {.result = ReleaseResult::notOwner};
     case RenewOutcome::ownerUnknown:
@@ -187,8 +190,10 @@ void Engine::sendReleases(std::span<Releasing> all, std::span<const Claim> claim
     try {
       askRelease(all, claims, until);
       for (Releasing& each : all) {
-        // If the lease was valid until now, only the first, unanswered request can have ended it.
-        const bool done = each.outcome == ReleaseOutcome::released || (again && each.wasValid);
+        // If the lease was valid until now, only the first, unanswered request can have ended it, or its own
+        // end, when this one was long on its way.
+        const bool done = each.outcome == ReleaseOutcome::released ||
+                          (each.wasValid && (again || each.lease.mayHaveEnded(now())));
         each.released = {done ? ReleaseResult::released : ReleaseResult::notOwner, attempts};
         if (!done && each.wasValid) each.lease.lossReason = lossReasonOf(each.outcome);
       }

@@ -73,7 +73,8 @@ class MigrationClient final : public Client {
     scene().scheduler.trace([] { return "begins as a new member"; });
     const auto driver = migration::open(stores(), storesOfMigration(), options_, setting_.environment);
     // Some hold a key for longer than a step waits for what nobody renews.
-    return {driver, wholeLockClient({scene(), setting_.owner, driver, setting_.environment, 6s})};
+    return {driver,
+            wholeLockClient({scene(), setting_.owner, setting_.uri, driver, setting_.environment, 6s})};
   }
 
   void writeTarget(Chance& chance) {

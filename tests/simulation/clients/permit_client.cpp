@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "lockkeeper/error.h"
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
 #include "simulation/clients/client.h"
 
 namespace lockkeeper::simulation {
@@ -31,7 +31,7 @@ class PermitClient final : public Client {
 
   void operate(Chance chance) override {
     const milliseconds waitFor(chance.happens(0.3) ? 0 : chance.upTo(4000));
-    switch (chance.upTo(5)) {
+    switch (chance.upTo(6)) {
       case 0:
       case 1:
         takePermits(chance, waitFor);
@@ -41,6 +41,9 @@ class PermitClient final : public Client {
         break;
       case 3:
         takeOne(chance, chance.happens(0.5) ? "a" : "b", readerShare, waitFor);
+        break;
+      case 4:
+        readAndPerhapsWrite(chance, chance.happens(0.5) ? "a" : "b", waitFor);
         break;
       default:
         takeAll(chance, waitFor);
@@ -56,7 +59,7 @@ class PermitClient final : public Client {
     scene_.scheduler.trace(
         [&] { return "takes " + what + ", waits for up to " + std::to_string(waitFor.count()) + " ms"; });
     const Judge::Call call = scene_.judge.callBegins();
-    decltype(take()) taken;
+    decltype(take()) taken{};
     try {
       taken = take();
       scene_.scheduler.trace([&] { return (taken ? "has " : "does not get ") + what; });
@@ -92,6 +95,32 @@ class PermitClient final : public Client {
     if (chance.happens(0.5)) lock.release();
   }
 
+  void readAndPerhapsWrite(Chance& chance, const std::string& key, milliseconds waitFor) {
+    auto lock = called("an upgradeable share of " + key, waitFor, operationTimeout + ioTimeout,
+                       [&] { return UpgradeableLock::tryLock(manager_, key, {.waitFor = waitFor}); });
+    if (!lock) return;
+    auto belief = scene_.believers.granted(key, *lock, readerShare);
+    stay(chance);
+    const milliseconds upgradeFor(chance.upTo(1000));
+    // It takes the rest, confirms what it had, and may have to give back the rest.
+    const bool writes = called("all of " + key, upgradeFor, 3 * (operationTimeout + ioTimeout),
+                               [&] { return lock->tryUpgrade(upgradeFor); });
+    if (writes) {
+      scene_.believers.givesUp(belief);
+      belief = scene_.believers.granted(key, *lock, Believers::whole);
+      stay(chance);
+    }
+    if (writes && chance.happens(0.5)) {
+      scene_.believers.givesUp(belief);
+      lock->downgrade();
+      belief = scene_.believers.granted(key, *lock, readerShare);
+      stay(chance);
+    }
+    scene_.believers.givesUp(belief);
+    scene_.scheduler.trace([&] { return "gives back " + key; });
+    if (chance.happens(0.5)) lock->release();
+  }
+
   void takeAll(Chance& chance, milliseconds waitFor) {
     std::vector<std::string_view> keys{"a", "b", "c", "p"};
     std::swap(keys[0], keys[chance.upTo(3)]);
@@ -102,14 +131,11 @@ class PermitClient final : public Client {
     std::optional<LockSet> set = called(what, waitFor, 2 * operationTimeout + 2 * ioTimeout,
                                         [&] { return manager_.tryLockAll(keys, options); });
     if (!set) return;
-    std::sort(keys.begin(), keys.end());
     if (set->locks().size() != keys.size()) {
       scene_.judge.fail(what, "is " + std::to_string(set->locks().size()) + " locks");
       return;
     }
-    std::vector<Believers::Token> beliefs;
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      beliefs.push_back(scene_.believers.granted(std::string(keys[i]), set->locks()[i], Believers::whole));
+    const std::vector<Believers::Token> beliefs = scene_.believers.granted(*set);
     stay(chance);
     for (const Believers::Token each : beliefs) scene_.believers.givesUp(each);
     scene_.scheduler.trace([&] { return "gives back " + what; });

@@ -125,7 +125,7 @@ void EtcdCluster::lookAtLeasesLater() {
 
 void EtcdCluster::stop(std::uint32_t member, Time until) {
   members_[member]->stoppedUntil = until;
-  network_.resetAll(ip(member), port);
+  network_.endAll(ip(member), port, chance_.happens(0.7));
 }
 
 void EtcdCluster::electUntil(Time until) {

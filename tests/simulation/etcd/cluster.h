@@ -22,7 +22,7 @@ class EtcdCluster {
 
   static constexpr std::uint32_t ip(std::uint32_t member) { return 0x0A000001 + member; }
 
-  /// The member dies, and refuses connections until then.
+  /// The member dies, or its computer does, and refuses connections until then.
   void stop(std::uint32_t member, Time until);
   /// There is no leader until then; the next one starts all leases anew. Of the calls that come meanwhile,
   /// some are refused, and some are carried out by the next leader although their callers were told that time

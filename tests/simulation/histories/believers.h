@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lockkeeper/lock.h"
 #include "lockkeeper/permit/share.h"
+#include "lockkeeper/permit/upgradeable_lock.h"
 #include "simulation/histories/judge.h"
 #include "simulation/machine/scheduler.h"
 
@@ -20,9 +25,10 @@ class Believers {
   Believers(Scheduler& scheduler, Judge& judge) : scheduler_(scheduler), judge_(judge) {}
 
   struct Belief {
-    const Lock* lock;
+    std::function<bool()> holds;  // null: it was given up
     int process;
     Share share;
+    bool isOver = false;  // it was found lost
 
     bool isWhole() const noexcept { return share.weight == share.limit; }
   };
@@ -32,24 +38,21 @@ class Believers {
   static constexpr Share whole{.weight = Share::most, .limit = Share::most};
 
   Token granted(const std::string& key, const Lock& lock, Share share) {
-    const Uninterrupted asked(scheduler_);
-    ++grants_;
-    Key& its = keys_[key];
-    const Belief own{&lock, scheduler_.thisProcess(), share};
-    std::uint32_t taken = share.weight;
-    std::string others;
-    for (const Belief& each : its.beliefs) {
-      if (!each.lock || !believes(each)) continue;
-      taken += each.isWhole() ? share.limit : own.isWhole() ? share.weight : each.share.weight;
-      others += (others.empty() ? "" : ", ") + text(each);
-    }
-    if (taken > share.limit) judge_.fail(key, "is held by " + others + ", and was granted to " + text(own));
-    checkFence(key, its, own);
-    return its.beliefs.insert(its.beliefs.end(), own);
+    return granted(key, {[&lock] { return lock.remaining().count() > 0; }, scheduler_.thisProcess(), share},
+                   lock.fence());
+  }
+  Token granted(const std::string& key, const UpgradeableLock& lock, Share share) {
+    return granted(key, {[&lock] { return lock.valid(); }, scheduler_.thisProcess(), share}, lock.fence());
+  }
+  /// All keys of a set are had as a whole.
+  std::vector<Token> granted(const LockSet& set) {
+    std::vector<Token> tokens;
+    for (const Lock& each : set.locks()) tokens.push_back(granted(std::string(each.key()), each, whole));
+    return tokens;
   }
 
   /// Before the release is sent.
-  void givesUp(Token token) { token->lock = nullptr; }
+  void givesUp(Token token) { token->holds = nullptr; }
 
   std::uint64_t grants() const noexcept { return grants_; }
 
@@ -59,22 +62,42 @@ class Believers {
     std::uint64_t highest = 0;
   };
 
-  bool believes(const Belief& belief) {
-    const int asking = scheduler_.thisProcess();
-    scheduler_.enterProcess(belief.process);
-    const bool does = belief.lock->remaining().count() > 0;
-    scheduler_.enterProcess(asking);
-    return does;
+  Token granted(const std::string& key, Belief own, std::optional<Fence> fence) {
+    const Uninterrupted asked(scheduler_);
+    ++grants_;
+    Key& its = keys_[key];
+    // Who was paused since may have lost it already, and others may have more than he had seen.
+    if (own.holds()) check(key, its, own, fence);
+    return its.beliefs.insert(its.beliefs.end(), std::move(own));
   }
 
-  // Where the store promises fences.
-  void checkFence(const std::string& key, Key& its, const Belief& own) {
-    const std::optional<Fence> given = own.lock->fence();
-    if (!given) return;
-    const auto fence = static_cast<std::uint64_t>(*given);
-    if (own.isWhole() && fence <= its.highest)
-      judge_.fail(key, "has fence " + std::to_string(fence) + " after " + std::to_string(its.highest));
-    its.highest = std::max(its.highest, fence);
+  void check(const std::string& key, Key& its, const Belief& own, std::optional<Fence> fence) {
+    std::uint32_t taken = own.share.weight;
+    std::string others;
+    for (Belief& each : its.beliefs) {
+      if (!each.holds || !believes(key, each)) continue;
+      taken += each.isWhole() ? own.share.limit : own.isWhole() ? own.share.weight : each.share.weight;
+      others += (others.empty() ? "" : ", ") + text(each);
+    }
+    if (taken > own.share.limit)
+      judge_.fail(key, "is held by " + others + ", and was granted to " + text(own));
+    // Where the store promises fences.
+    if (!fence) return;
+    const auto given = static_cast<std::uint64_t>(*fence);
+    if (own.isWhole() && given <= its.highest)
+      judge_.fail(key, "has fence " + std::to_string(given) + " after " + std::to_string(its.highest));
+    its.highest = std::max(its.highest, given);
+  }
+
+  // Who has lost a lock does not get it back.
+  bool believes(const std::string& key, Belief& belief) {
+    const int asking = scheduler_.thisProcess();
+    scheduler_.enterProcess(belief.process);
+    const bool does = belief.holds();
+    scheduler_.enterProcess(asking);
+    if (does && belief.isOver) judge_.fail(key, "is held again by " + text(belief) + ", who had lost it");
+    belief.isOver = !does;
+    return does;
   }
 
   std::string text(const Belief& belief) const {

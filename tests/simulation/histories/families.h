@@ -20,7 +20,9 @@ inline constexpr Family redlockFamily{
     0.008,
     2,
     &troubleOf<TroubleOfQuorum>,
-    &wholeLockClient};
+    &wholeLockClient,
+    nullptr,
+    true};
 
 /// Permits, shares and several keys at once, on one Redis.
 inline constexpr Family permitFamily{"redis://10.0.0.1", 1, 0.008, 0, &troubleOf<TroubleOfOne>,
@@ -49,8 +51,8 @@ inline constexpr Family clusterFamily{
     &arrangeCluster};
 
 /// Locks of processes that are on the way from one Redis to another.
-inline constexpr Family migrationFamily{"redis://10.0.0.2", 3, 0.008, 0, &troubleOf<TroubleOfMigration>,
-                                        &migrationClient};
+inline constexpr Family migrationFamily{"redis://10.0.0.2", 3,       0.008, 0, &troubleOf<TroubleOfMigration>,
+                                        &migrationClient,   nullptr, true};
 
 /// Locks and shares of two keys on an etcd cluster.
 inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0,          0, 0,
@@ -60,8 +62,30 @@ inline constexpr Family etcdFamily{"etcd://10.0.0.1,10.0.0.2,10.0.0.3", 0,      
 inline constexpr Family valueFamily{"redis://10.0.0.1",          1,           0.008, 0,
                                     &troubleOf<TroubleOfValues>, &valueClient};
 
-inline constexpr const Family* families[] = {&lockFamily,      &redlockFamily,  &permitFamily,
-                                             &limitFamily,     &sentinelFamily, &clusterFamily,
-                                             &migrationFamily, &etcdFamily,     &valueFamily};
+/// Latches and a barrier on one Redis.
+inline constexpr Family latchFamily{.uri = "redis://10.0.0.1",
+                                    .nodes = 1,
+                                    .nodeDrift = 0.008,
+                                    .keep = 0,
+                                    .trouble = &troubleOf<TroubleOfOne>,
+                                    .client = &latchClient,
+                                    .leavesFor = std::chrono::seconds(100)};
+
+/// One leader by one Redis.
+inline constexpr Family electionFamily{"redis://10.0.0.1", 1, 0.008, 0, &troubleOf<TroubleOfOne>,
+                                       &electionClient};
+
+/// Ticks that one of all instances runs, by one Redis, which remembers each for minutes.
+inline constexpr Family taskFamily{.uri = "redis://10.0.0.1",
+                                   .nodes = 1,
+                                   .nodeDrift = 0,
+                                   .keep = 0,
+                                   .trouble = &troubleOf<TroubleOfOne>,
+                                   .client = &taskClient,
+                                   .leavesFor = std::chrono::seconds(300)};
+
+inline constexpr const Family* families[] = {&lockFamily,     &redlockFamily, &permitFamily,    &limitFamily,
+                                             &sentinelFamily, &clusterFamily, &migrationFamily, &etcdFamily,
+                                             &valueFamily,    &latchFamily,   &electionFamily,  &taskFamily};
 
 }  // namespace lockkeeper::simulation

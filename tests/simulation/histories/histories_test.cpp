@@ -139,6 +139,12 @@ TEST(ValueHistories, HaveNoneThatIsTooOld) { runHistories(valueFamily); }
 
 TEST(LimitHistories, HaveWhatTheLimitsAdmit) { runHistories(limitFamily); }
 
+TEST(LatchHistories, HaveNoneThatOpensTooEarlyOrNever) { runHistories(latchFamily); }
+
+TEST(ElectionHistories, HaveOneLeaderAndOneInTheEnd) { runHistories(electionFamily); }
+
+TEST(TaskHistories, HaveEachTickOnce) { runHistories(taskFamily); }
+
 TEST(MigrationHistories, HaveOneHolderAndEndInTheTarget) { runHistories(migrationFamily); }
 
 }  // namespace

@@ -30,6 +30,22 @@ class RandomOfRun final : public Random {
   Chance& chance_;
 };
 
+/// Hears of locks that the store has forgotten, and of nobody who holds them longer than they are leased.
+class LossListener final : public Listener {
+ public:
+  explicit LossListener(Scene& scene) : scene_(scene) {}
+  void on(const lockkeeper::Event& event) override {
+    if (event.kind != EventKind::lost || event.loss != LossReason::notOwner) return;
+    Scheduler& scheduler = scene_.scheduler;
+    // Who was paused may hear of it before he notices that his lease has ended.
+    const bool lately = scheduler.process(scheduler.thisProcess()).pausedUntil + 3 * second > scheduler.now();
+    if (!lately) scene_.judge.fail(std::string(event.key), "was not its holder's when it was renewed");
+  }
+
+ private:
+  Scene& scene_;
+};
+
 Choice choiceOf(std::uint64_t seed, const Kept& kept, bool traced) {
   const double switching = seed % 3 == 0 ? 0.5 : seed % 3 == 1 ? 0.1 : 0.01;
   return {.seed = seed, .switching = switching, .kept = kept, .traced = traced};
@@ -69,7 +85,8 @@ Outcome History::run() {
   }
   Outcome outcome{.faults = scene_.judge.faults(),
                   .hash = scene_.scheduler.traceHash(),
-                  .grants = scene_.believers.grants() + scene_.admissions.count() + scene_.readings.count(),
+                  .grants = scene_.believers.grants() + scene_.admissions.count() + scene_.readings.count() +
+                            scene_.arrivals.openings() + scene_.leaders.terms() + scene_.ticks.runs(),
                   .torn = scene_.network.torn(),
                   .slow = scene_.network.slow(),
                   .pauses = scene_.judge.pauses(),
@@ -85,7 +102,7 @@ void History::live() {
   faulty_ = chance_.happens(0.7);
   if (faulty_) scene_.network.faults = {.slow = 0.02, .slowest = 4 * second, .torn = 0.01};
   scene_.working = processCount;
-  scene_.readings.expectOneLoader(!faulty_);
+  scene_.judge.calm = !faulty_;
   std::vector<std::thread> computers;
   for (int i = 0; i < processCount; ++i) {
     const int id = scene_.scheduler.addProcess({.name = "process " + std::to_string(i),
@@ -103,12 +120,13 @@ void History::live() {
   troubled.join();
   leaveNothing();
   scene_.admissions.check();
+  scene_.ticks.check();
 }
 
 // What is there when everybody has gone and each lease has ended: counters of fences, what is known of
 // the nodes and the rules of a migration, and nothing else.
 void History::leaveNothing() {
-  std::this_thread::sleep_for(15s);
+  std::this_thread::sleep_for(family_.leavesFor);
   for (const auto& node : scene_.nodes) {
     for (const std::string& name : node->keys().names()) {
       const bool stays = name.find("fence") != std::string::npos || name == ":lockkeeper:run" ||
@@ -155,7 +173,9 @@ void History::process(int id) {
   const std::string owner = "p" + std::to_string(id);
   Environment environment;
   environment.random = std::make_shared<RandomOfRun>(scene_.scheduler.chance());
-  auto client = family_.client({scene_, owner, stores().open(family_.uri, environment), environment});
+  if (!family_.forgets) environment.listener = std::make_shared<LossListener>(scene_);
+  auto client =
+      family_.client({scene_, owner, family_.uri, stores().open(family_.uri, environment), environment});
   const auto worker = static_cast<std::uint32_t>(2 * id);
   std::thread other([&] { work(*client, worker + 1); });
   work(*client, worker);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,10 @@ struct Family {
   std::unique_ptr<Client> (*client)(const ClientSetting& setting);
   /// Makes more of the nodes than independent servers; null: they stay that.
   void (*arrange)(Scene& scene) = nullptr;
+  /// The store may forget a holder whose lease runs, by a fault that it survives in another way.
+  bool forgets = false;
+  /// How long what the clients have put there may stay after them.
+  std::chrono::seconds leavesFor{15};
 };
 
 struct Outcome {

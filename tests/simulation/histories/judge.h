@@ -21,12 +21,19 @@ class Judge {
   }
   const std::vector<std::string>& faults() const noexcept { return faults_; }
 
+  /// Nothing goes wrong in this history.
+  bool calm = false;
+
   /// A process stands still until then.
   void paused(Time until) {
     pausedUntil_ = std::max(pausedUntil_, until);
     ++pauses_;
   }
   std::uint64_t pauses() const noexcept { return pauses_; }
+  /// Whether some process stands still, or was paused after there had been so many pauses.
+  bool pausedSince(std::uint64_t pauses) const noexcept {
+    return pauses_ != pauses || pausedUntil_ >= scheduler_.now();
+  }
 
   struct Call {
     Time began;

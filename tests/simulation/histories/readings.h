@@ -20,14 +20,12 @@ class Readings {
   /// No read that begins now may be served one from before that change.
   void invalidated(std::uint64_t version) noexcept { oldest_ = std::max(oldest_, version); }
 
-  /// What a loader that begins now returns, and how many of them run.
+  /// What a loader that begins now returns. While no store fails, one of them runs at a time.
   std::string load() {
-    if (++loaders_ > 1 && one_) judge_.fail("the value", "is loaded by two at a time");
+    if (++loaders_ > 1 && judge_.calm) judge_.fail("the value", "is loaded by two at a time");
     return std::to_string(version_) + " " + std::to_string(scheduler_.now());
   }
   void loaded() noexcept { --loaders_; }
-  /// While no store fails, there is one loader at a time.
-  void expectOneLoader(bool one) noexcept { one_ = one; }
 
   struct Read {
     std::uint64_t oldest;
@@ -55,7 +53,6 @@ class Readings {
   std::uint64_t oldest_ = 1;
   std::uint64_t count_ = 0;
   int loaders_ = 0;
-  bool one_ = false;
 };
 
 }  // namespace lockkeeper::simulation

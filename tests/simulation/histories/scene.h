@@ -5,9 +5,12 @@
 
 #include "simulation/etcd/cluster.h"
 #include "simulation/histories/admissions.h"
+#include "simulation/histories/arrivals.h"
 #include "simulation/histories/believers.h"
 #include "simulation/histories/judge.h"
+#include "simulation/histories/leaders.h"
 #include "simulation/histories/readings.h"
+#include "simulation/histories/ticks.h"
 #include "simulation/machine/scheduler.h"
 #include "simulation/network/network.h"
 #include "simulation/redis/cluster.h"
@@ -34,6 +37,9 @@ struct Scene {
   Believers believers{scheduler, judge};
   Admissions admissions{judge, lawsOfLimits()};
   Readings readings{scheduler, judge};
+  Arrivals arrivals{scheduler, judge};
+  Leaders leaders{scheduler, judge};
+  Ticks ticks{scheduler, judge};
 };
 
 }  // namespace lockkeeper::simulation

@@ -41,26 +41,41 @@ Trouble::Fault Trouble::silenceOf(int process, const std::string& server, std::u
   };
 }
 
-Trouble::Fault Trouble::restartOf(RedisNode& node, bool empty, Time awayUntil) {
-  return [this, &node, empty, awayUntil] {
+Trouble::Fault Trouble::restartOf(RedisNode& node, bool empty, Time awayUntil, bool told) {
+  return [this, &node, empty, awayUntil, told] {
     scene_.scheduler.trace([&] {
-      return node.name() + " restarts" + (empty ? " empty" : "") +
+      return node.name() + (told ? " restarts" : " has no power") + (empty ? " and is empty" : "") +
              (awayUntil > scene_.scheduler.now() ? ", and is away" + length(awayUntil) : "");
     });
-    node.restart(empty);
+    node.restart(empty, told);
     if (awayUntil > 0) node.stopUntil(awayUntil);
+  };
+}
+
+Trouble::Fault Trouble::wallClockOf(int process, Time step) {
+  return [this, process, step] {
+    Process& its = scene_.scheduler.process(process);
+    scene_.scheduler.trace([&] {
+      return "the wall clock of " + its.name + " is set by " + std::to_string(step / millisecond) + " ms";
+    });
+    its.wallOffset += step;
   };
 }
 
 Trouble::Fault TroubleOfOne::choose(int process, Time until) {
   RedisNode& node = *scene_.nodes.front();
-  switch (chance_.upTo(3)) {
+  const Time step = static_cast<Time>(chance_.upTo(8 * second)) - 4 * second;
+  switch (chance_.upTo(5)) {
     case 0:
       return pauseOf(process, until);
     case 1:
       return silenceOf(process, node, until);
     case 2:
       return restartOf(node, false, 0);
+    case 3:
+      return wallClockOf(process, step);
+    case 4:
+      return restartOf(node, false, until, false);
     default:
       return restartOf(node, false, until);
   }
@@ -98,7 +113,7 @@ Trouble::Fault TroubleOfQuorum::choose(int process, Time until) {
     case 3:
       return restartOf(node, true, 0);
     case 4:
-      return restartOf(node, true, until);
+      return restartOf(node, true, until, step > second);
     case 5:
       return restartOf(node, false, 0);
     default:
@@ -121,17 +136,16 @@ Trouble::Fault TroubleOfMigration::choose(int process, Time until) {
     case 3:
       return silenceOf(process, state, until + 3 * second);
     case 4:
-      return restartOf(node, &node == &state, until);
+      return restartOf(node, &node == &state, until, step > 0);
     case 5:
       return restartOf(node, false, 0);
     default:
-      return [this, process, &state, step] {
+      return [this, &state, step, process = wallClockOf(process, -step)] {
+        process();
         scene_.scheduler.trace([&] {
-          return "the wall clocks of " + state.name() + " and " + scene_.scheduler.process(process).name +
-                 " are set by " + std::to_string(step / millisecond) + " ms";
+          return "the clock of " + state.name() + " is set by " + std::to_string(step / millisecond) + " ms";
         });
         state.stepClock(step);
-        scene_.scheduler.process(process).wallOffset -= step;
       };
   }
 }

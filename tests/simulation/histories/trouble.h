@@ -34,7 +34,9 @@ class Trouble {
   Fault silenceOf(int process, const RedisNode& node, Time until) {
     return silenceOf(process, node.name(), node.ip(), until);
   }
-  Fault restartOf(RedisNode& node, bool empty, Time awayUntil);
+  Fault restartOf(RedisNode& node, bool empty, Time awayUntil, bool told = true);
+  /// The wall clock of `process`, by which no lease goes, is set.
+  Fault wallClockOf(int process, Time step);
   std::string length(Time until) const;
 
   Scene& scene_;
@@ -42,7 +44,7 @@ class Trouble {
   Chance& chance_;
 };
 
-/// One Redis with an append-only file: no data is lost, and its clock is not set.
+/// One Redis with an append-only file: no data is lost, and its clock is not set. Those of the processes are.
 class TroubleOfOne final : public Trouble {
  public:
   using Trouble::Trouble;

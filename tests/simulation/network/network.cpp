@@ -108,7 +108,7 @@ void Network::reset(Connection& connection) {
   changed(connection.descriptor_);
 }
 
-void Network::resetAll(std::uint32_t ip, std::uint16_t port) {
+void Network::endAll(std::uint32_t ip, std::uint16_t port, bool told) {
   for (const std::weak_ptr<Connection>& each : leaving_) {
     const std::shared_ptr<Connection> connection = each.lock();
     if (connection && connection->address_ == std::pair(ip, port)) connection->session_ = nullptr;
@@ -116,7 +116,10 @@ void Network::resetAll(std::uint32_t ip, std::uint16_t port) {
   leaving_.clear();
   for (const Descriptor& each : descriptors_) {
     const bool itsOwn = each.connection && each.connection->address_ == std::pair(ip, port);
-    if (itsOwn && each.connection->state_ == Connection::State::open) reset(*each.connection);
+    if (!itsOwn || each.connection->state_ != Connection::State::open) continue;
+    each.connection->session_ = nullptr;
+    each.connection->forgotten_ = true;
+    if (told) reset(*each.connection);
   }
 }
 
@@ -129,6 +132,8 @@ ssize_t Network::send(int descriptor, std::string_view bytes) {
   std::string arrives(bytes.substr(0, some.value_or(bytes.size())));
   scheduler_.at(arrival(*connection, connection->lastThere_, faults.inTime ? 0 : faults.slow),
                 [this, connection, torn, arrives = std::move(arrives)] {
+                  const bool isOpen = connection->state_ == Connection::State::open;
+                  if (connection->forgotten_ && isOpen) return reset(*connection);
                   if (!connection->session_) return;
                   if (!arrives.empty()) connection->session_->receive(arrives);
                   if (torn && connection->session_) reset(*connection);

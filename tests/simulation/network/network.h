@@ -64,7 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::pair<std::uint32_t, std::uint16_t> address_;
   std::unique_ptr<Session> session_;
   std::string incoming_;
-  bool ended_ = false;  // after `incoming_` there is no more
+  bool ended_ = false;      // after `incoming_` there is no more
+  bool forgotten_ = false;  // by a server that has started anew since
   Time lastThere_ = 0;
   Time lastBack_ = 0;
 };
@@ -85,8 +86,9 @@ class Network {
 
   /// Bytes between a process and an address are on their way until then, at least.
   void hold(int process, std::uint32_t ip, Time until) { held_[{process, ip}] = until; }
-  /// Resets the connections of an address whose server dies.
-  void resetAll(std::uint32_t ip, std::uint16_t port);
+  /// Ends the connections of an address whose server dies. A computer that loses its power tells nobody: who
+  /// is connected hears of it when he sends.
+  void endAll(std::uint32_t ip, std::uint16_t port, bool told);
   /// How many connections were torn or reset, and how many pieces of bytes were slow.
   std::uint64_t torn() const noexcept { return torn_; }
   std::uint64_t slow() const noexcept { return slow_; }

@@ -149,8 +149,8 @@ std::string RedisNode::address() const {
   return text;
 }
 
-void RedisNode::restart(bool empty) {
-  disconnect();
+void RedisNode::restart(bool empty, bool told) {
+  disconnect(told);
   channels_.clear();
   if (empty) keys_.clear();
   hasChanged_ = hasChangedScripts();

@@ -29,8 +29,9 @@ class RedisNode final : public Server {
 
   std::unique_ptr<Session> accept(Connection& connection) override;
 
-  /// The server ends at once and starts again, without its data when `empty`.
-  void restart(bool empty);
+  /// The server ends at once and starts again, without its data when `empty`. Its clients are not told when
+  /// its computer has lost its power.
+  void restart(bool empty, bool told = true);
   /// Refuses connections until then.
   void stopUntil(Time time) { stoppedUntil_ = time; }
   /// Sets its wall clock forward, or back.
@@ -40,7 +41,7 @@ class RedisNode final : public Server {
   /// What its wall clock says, in microseconds.
   std::int64_t micros() const;
   /// Ends its connections.
-  void disconnect() { network_.resetAll(ip_, port); }
+  void disconnect(bool told = true) { network_.endAll(ip_, port, told); }
   Replication& replication() noexcept { return replication_; }
   /// From now on it is a node of a cluster.
   void join(std::shared_ptr<ClusterView> cluster) { cluster_ = std::move(cluster); }

@@ -268,7 +268,8 @@ void LeaseKeeper::claimsInDoubt() noexcept {
 }
 
 void LeaseKeeper::releaseAnswered(Lease& lease, ReleaseOutcome outcome) noexcept {
-  const bool foundLost = lease.ending == Ending::valid && outcome != ReleaseOutcome::released;
+  const bool foundLost = lease.ending == Ending::valid && outcome != ReleaseOutcome::released &&
+                         !lease.mayHaveEnded(environment_.clock->now());
   if (foundLost) lease.lossReason = lossReasonOf(outcome);
   if (outcome == ReleaseOutcome::released) doubt_.leaseFreed(lease);
   if (lease.ending != Ending::lost) {

@@ -147,7 +147,7 @@ void Lease::startHolding(const LockTerms& terms, Instant now) noexcept {
 // When its validity ends, maxHold apart.
 Instant Lease::end() const noexcept {
   const std::chrono::nanoseconds kept = margin == tenthOfLease ? length / 10 : margin;
-  return saturatingAdd(leasedFrom, length - driftOf(length) - kept);
+  return saturatingAdd(mayEndAt(), -kept);
 }
 
 void Lease::leased(Instant from, std::chrono::nanoseconds leasedFor) noexcept {

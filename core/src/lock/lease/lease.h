@@ -131,6 +131,10 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   const std::string& key() const noexcept { return turn.key(); }
   std::optional<Fence> fence() const noexcept { return hasFence ? std::optional(fenceNumber) : std::nullopt; }
   Instant endOfLease() const noexcept { return saturatingAdd(leasedFrom, length); }
+  /// From when on the store may have ended it by itself.
+  Instant mayEndAt() const noexcept { return saturatingAdd(leasedFrom, length - driftOf(length)); }
+  /// Whether it may have ended by itself before its release came to the store, whose answer has come `now`.
+  bool mayHaveEnded(Instant now) const noexcept { return mayEndAt() <= now; }
   /// When the store has certainly ended it, even if a request that was sent by `now` lengthens it.
   Instant endAtLatest(Instant now) const noexcept {
     return saturatingAdd(now, std::max<std::chrono::nanoseconds>(ttl, length));

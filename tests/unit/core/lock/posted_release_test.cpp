@@ -186,5 +186,54 @@ TEST_F(PostedReleaseTest, WhatIsLeftBehindIsPostedWhenTheManagerEnds) {
   EXPECT_FALSE(other.isLocked("order"));
 }
 
+class LateReleaseTest : public PostedReleaseTest {
+ protected:
+  const LockOptions brief{.ttl = 1s, .renew = Renew::manual};
+  const std::string loss = "lost: not the owner any more order";
+};
+
+// The lease has ended by itself before the release came to the store.
+TEST_F(LateReleaseTest, ThatWasPostedIsNoLoss) {
+  std::optional<Lock> held = posting.lock("order", brief);
+  store->breakLock("order", {});
+  driver->fallSilent();  // only deliver() reads replies
+  held.reset();
+  clock->advance(1s);
+  driver->deliver();
+  EXPECT_TRUE(heard("released order"));
+  EXPECT_FALSE(heard(loss));
+  driver->speak();
+}
+
+TEST_F(LateReleaseTest, ThatIsWaitedForIsNoLoss) {
+  Lock held = manager.lock("order", brief);
+  network->onReleased = [&](std::string_view) { clock->advance(1s); };
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  EXPECT_TRUE(heard("released order"));
+  EXPECT_FALSE(heard(loss));
+}
+
+TEST_F(LateReleaseTest, OfALockThatIsHeldForSoLongIsNoLoss) {
+  Lock held = manager.lock("order", brief);
+  network->hang(Call::renew);
+  auto released = std::async(std::launch::async, [&] { return held.releaseHeldFor(300ms); });
+  network->awaitHanging();
+  clock->advance(1s);
+  network->resume();
+  EXPECT_EQ(released.get(), ReleaseResult::released);
+  EXPECT_FALSE(heard(loss));
+}
+
+TEST_F(LateReleaseTest, OfALockThatWasToBeHeldForLongerSaysThatItWasNot) {
+  Lock held = manager.lock("order", brief);
+  network->hang(Call::renew);
+  auto released = std::async(std::launch::async, [&] { return held.releaseHeldFor(5s); });
+  network->awaitHanging();
+  clock->advance(1s);
+  network->resume();
+  EXPECT_EQ(released.get(), ReleaseResult::notOwner);
+  EXPECT_FALSE(heard(loss)) << "it was valid when it was released";
+}
+
 }  // namespace
 }  // namespace lockkeeper::test
