@@ -1,0 +1,226 @@
+#include "session/session.h"
+
+#include <libpq-fe.h>
+
+#include <cstring>
+#include <utility>
+
+#include "lockkeeper/error.h"
+
+namespace lockkeeper::postgres {
+namespace {
+
+constexpr std::string_view begins = "BEGIN ISOLATION LEVEL READ COMMITTED";
+constexpr std::string_view commits = "COMMIT";
+constexpr std::string_view rollsBack = "ROLLBACK";
+
+const std::string& localPins() {
+  static const auto& text = *new std::string("SELECT " + pins(true));
+  return text;
+}
+
+// The one warning that our statements can cause: somebody has ended the wait for a synchronous standby, and
+// the server says that the commit has succeeded.
+void noteWarning(void* warned, const PGresult* notice) {
+  const char* const severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const char* const state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+  if (severity == nullptr || state == nullptr || std::strcmp(severity, "WARNING") != 0) return;
+  if (std::strcmp(state, "01000") == 0) *static_cast<bool*>(warned) = true;
+}
+
+}  // namespace
+
+Session::Session(Handle handle, const ServerFacts& facts, std::string display, std::string schemaFile,
+                 std::shared_ptr<Clock> clock)
+    : handle_(std::move(handle)),
+      facts_(facts),
+      display_(std::move(display)),
+      schemaFile_(std::move(schemaFile)),
+      clock_(std::move(clock)) {
+  PQsetNoticeReceiver(connection(), noteWarning, &warned_);
+}
+
+Result Session::ask(const Statement& statement, Instant deadline) {
+  const bool needsPins = !facts_.isDirect && !inTransaction_;
+  return std::move(run({&statement, 1}, needsPins ? Form::transaction : Form::alone, deadline).front());
+}
+
+std::vector<Result> Session::transact(std::span<const Statement> statements, Instant deadline) {
+  return run(statements, Form::transaction, deadline);
+}
+
+void Session::begin(Instant deadline) {
+  effect_ = Effect::none;
+  inTransaction_ = true;
+  run(std::vector<Statement>{{begins}}, Form::alone, deadline);
+  if (!facts_.isDirect) run(std::vector<Statement>{{localPins()}}, Form::alone, deadline);
+}
+
+void Session::commit(Instant deadline) {
+  inTransaction_ = false;
+  run(std::vector<Statement>{{commits}}, Form::alone, deadline);
+}
+
+void Session::rollBack(Instant deadline) {
+  inTransaction_ = true;
+  run(std::vector<Statement>{{rollsBack}}, Form::alone, deadline);
+  inTransaction_ = false;
+}
+
+Result Session::command(std::string_view text, Instant deadline) {
+  return std::move(run(std::vector<Statement>{{text}}, Form::alone, deadline).front());
+}
+
+bool Session::usable() const {
+  if (isLost_ || inTransaction_ || PQstatus(connection()) != CONNECTION_OK) return false;
+  // No answer is due: what can be read is the session's end, or a notice of it.
+  pollfd socket{.fd = PQsocket(connection()), .events = POLLIN, .revents = 0};
+  return ::poll(&socket, 1, 0) == 0;
+}
+
+std::vector<Result> Session::run(std::span<const Statement> statements, Form form, Instant until) {
+  effect_ = Effect::none;
+  warned_ = false;
+  if (isLost_) throw StoreUnavailable(display_ + ": the session has ended");
+  send(statements, form, until);
+  return receive(statements.size(), form, until);
+}
+
+// Nothing is committed before the end of the message has arrived, unless it contains a COMMIT.
+void Session::send(std::span<const Statement> statements, Form form, Instant until) {
+  const bool isPrepared = facts_.isDirect;
+  if (isPrepared) {
+    for (const Statement& each : statements) {
+      if (!each.values.empty()) prepare(each.text, until);
+    }
+  }
+  if (form == Form::transaction) {
+    if (PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
+    if (!inTransaction_) effect_ = Effect::unknown;
+    sendOne({begins}, false);
+    if (!facts_.isDirect) sendOne({localPins()}, false);
+  }
+  for (const Statement& each : statements) sendOne(each, isPrepared && !each.values.empty());
+  if (form == Form::transaction) {
+    sendOne({commits}, false);
+    if (PQpipelineSync(connection()) == 0) lose(PQerrorMessage(connection()));
+  }
+  flush(until);
+  if (!inTransaction_) effect_ = Effect::unknown;
+}
+
+void Session::sendOne(const Statement& statement, bool isPrepared) {
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (const Value& each : statement.values) {
+    values.push_back(each.data ? each.data->data() : nullptr);
+    lengths.push_back(each.data ? static_cast<int>(each.data->size()) : 0);
+    formats.push_back(each.isBinary ? 1 : 0);
+  }
+  const int count = static_cast<int>(values.size());
+  const int sent = isPrepared
+                       ? PQsendQueryPrepared(connection(), prepared_.find(statement.text)->second.c_str(),
+                                             count, values.data(), lengths.data(), formats.data(), 0)
+                       : PQsendQueryParams(connection(), std::string(statement.text).c_str(), count, nullptr,
+                                           values.data(), lengths.data(), formats.data(), 0);
+  if (sent == 0) lose(PQerrorMessage(connection()));
+}
+
+void Session::prepare(std::string_view text, Instant until) {
+  if (prepared_.contains(text)) return;
+  const std::string name = "lockkeeper_" + std::to_string(prepared_.size());
+  if (PQsendPrepare(connection(), name.c_str(), std::string(text).c_str(), 0, nullptr) == 0)
+    lose(PQerrorMessage(connection()));
+  flush(until);
+  receive(1, Form::alone, until);
+  prepared_.emplace(text, name);
+}
+
+void Session::flush(Instant until) {
+  while (true) {
+    const int left = PQflush(connection());
+    if (left == 0) return;
+    if (left < 0) lose(PQerrorMessage(connection()));
+    await(POLLIN | POLLOUT, until);
+    if (PQconsumeInput(connection()) == 0) lose(PQerrorMessage(connection()));
+  }
+}
+
+std::vector<Result> Session::receive(std::size_t statements, Form form, Instant until) {
+  const bool isTransaction = form == Form::transaction;
+  const std::size_t before = isTransaction ? (facts_.isDirect ? 1 : 2) : 0;
+  const std::size_t all = statements + before + (isTransaction ? 1 : 0);
+  std::vector<Result> results;
+  std::unique_ptr<Result> failed;  // Owns `fault`.
+  const PGresult* fault = nullptr;
+  for (std::size_t i = 0; i < all; ++i) {
+    while (PGresult* const each = next(until)) {
+      Result result(each);
+      const auto status = PQresultStatus(each);
+      if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        if (i >= before && i < before + statements) results.push_back(std::move(result));
+      } else if (fault == nullptr && status != PGRES_PIPELINE_ABORTED) {
+        fault = each;
+        failed = std::make_unique<Result>(std::move(result));
+      }
+      if (PQstatus(connection()) != CONNECTION_OK) break;
+    }
+    if (PQstatus(connection()) != CONNECTION_OK) break;
+  }
+  if (fault != nullptr && (endsSession(fault) || PQstatus(connection()) != CONNECTION_OK)) {
+    isLost_ = true;
+    throwFault(fault, effect_, display_, schemaFile_);
+  }
+  if (PQstatus(connection()) != CONNECTION_OK) lose(PQerrorMessage(connection()));
+  if (isTransaction) {
+    const Result end(next(until));
+    if (PQexitPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
+  }
+  if (fault != nullptr) {
+    const Effect effect = effect_;
+    if (isTransaction) command(rollsBack, until);
+    throwFault(fault, effect, display_, schemaFile_);
+  }
+  if (results.size() != statements) lose("an answer is missing");
+  if (warned_)
+    throw OutcomeUnknown(display_ + ": the server warns that the commit may not have reached a standby");
+  return results;
+}
+
+pg_result* Session::next(Instant until) {
+  while (PQisBusy(connection()) != 0) {
+    await(POLLIN, until);
+    if (PQconsumeInput(connection()) == 0) break;  // The result says why.
+  }
+  return PQgetResult(connection());
+}
+
+void Session::await(short events, Instant until) {
+  std::vector<pollfd> sockets{{.fd = PQsocket(connection()), .events = events, .revents = 0}};
+  pollUntil(sockets, *clock_, until);
+  if (sockets[0].revents == 0) lose("no answer in time");
+}
+
+void Session::lose(const std::string& words) {
+  isLost_ = true;
+  const std::string line = display_ + ": " + words.substr(0, words.find('\n'));
+  if (effect_ == Effect::unknown) throw OutcomeUnknown(line);
+  throw StoreUnavailable(line);
+}
+
+void Session::awaitNotifications(
+    const std::function<void(std::string_view channel, std::string_view text)>& notified, Instant until,
+    int wakeUp) {
+  effect_ = Effect::none;
+  std::vector<pollfd> sockets{{.fd = PQsocket(connection()), .events = POLLIN, .revents = 0},
+                              {.fd = wakeUp, .events = POLLIN, .revents = 0}};
+  pollUntil(sockets, *clock_, until);
+  if (sockets[0].revents != 0 && PQconsumeInput(connection()) == 0) lose(PQerrorMessage(connection()));
+  while (PGnotify* const each = PQnotifies(connection())) {
+    notified(each->relname, each->extra);
+    PQfreemem(each);
+  }
+}
+
+}  // namespace lockkeeper::postgres

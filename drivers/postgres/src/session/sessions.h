@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockkeeper/driver/driver.h"
+#include "lockkeeper/environment.h"
+#include "session/server_options.h"
+#include "session/session.h"
+
+namespace lockkeeper::postgres {
+
+/// The tables that a pool's statements use, with their schema.
+struct Tables {
+  std::string script;  ///< Statements that make them where they are missing, for createTable.
+  std::string file;    ///< The file that has the script, for messages.
+};
+
+/// A bounded number of sessions, opened when needed, with the one server that the URI names, or with that one
+/// of several which takes the writes. Thread-safe.
+class Sessions {
+ public:
+  Sessions(ServerOptions options, Tables tables, const Environment& environment);
+
+  /// The use of one session, by one thread. Gives it back; closes it unless it is usable.
+  class Use {
+   public:
+    Use(Sessions& sessions, std::unique_ptr<Session> session)
+        : sessions_(sessions), session_(std::move(session)) {}
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use() { sessions_.putBack(std::move(session_)); }
+
+    Session& operator*() { return *session_; }
+    Session* operator->() { return session_.get(); }
+
+   private:
+    Sessions& sessions_;
+    std::unique_ptr<Session> session_;
+  };
+
+  /// Blocks until `deadline`, and for the lookup of a host's name. Throws StoreUnavailable and ConfigError.
+  Use use(Instant deadline);
+
+  /// Session::ask() and Session::transact() on any session. A session whose server takes no writes any more
+  /// is not used again, nor are the others with it.
+  /// @{
+  Result ask(const Statement& statement, Instant deadline);
+  std::vector<Result> transact(std::span<const Statement> statements, Instant deadline);
+  /// @}
+
+  /// A session for the caller alone, which does not count. Throws as use().
+  std::unique_ptr<Session> open(Instant deadline);
+
+  /// Whether the session is with the server that was found to take the writes last.
+  bool isCurrent(const Session& session) const { return session.term() == term_; }
+
+  /// Asks all hosts which of them takes the writes, if there are several. Throws as use().
+  void lookForPrimary(Instant deadline);
+
+  /// Is called, on any thread, when another server takes the writes than before, before it is asked for
+  /// anything.
+  void onNewPrimary(std::function<void()> callback) { onNewPrimary_ = std::move(callback); }
+
+  const ServerOptions& options() const { return options_; }
+  Clock& clock() const { return *environment_.clock; }
+  /// What rows are worth on the server that was last connected to.
+  Promises promises() const;
+
+ private:
+  friend class Use;
+
+  void putBack(std::unique_ptr<Session> session) noexcept;
+  std::unique_ptr<Session> takeIdle();
+  std::unique_ptr<Session> connect(std::span<const std::size_t> hosts, Instant deadline);
+  /// Throws unless the server is the one with the highest timeline so far.
+  std::unique_ptr<Session> accept(LogIn& logIn);
+  void makeTables(Session& session, Instant deadline);
+  void forgetPrimary();
+
+  const ServerOptions options_;
+  const Tables tables_;
+  const Environment environment_;
+  std::function<void()> onNewPrimary_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<Session>> idle_;
+  std::size_t used_ = 0;
+  std::optional<std::size_t> primary_;  // The host that took the writes last.
+  std::optional<std::size_t> known_;    // The same, also when it does not any more.
+  std::uint32_t timeline_ = 0;
+  std::optional<ServerFacts> facts_;
+  std::atomic<std::uint64_t> term_ = 0;
+  std::atomic<bool> hasTables_ = false;
+};
+
+}  // namespace lockkeeper::postgres
