@@ -57,8 +57,8 @@ set(CPACK_COMPONENT_LOCKKEEPER_RUNTIME_DESCRIPTION "command that runs programs u
  store to another.")
 set(CPACK_COMPONENT_LOCKKEEPER_LIBRARIES_DESCRIPTION "distributed locks and rate limits, shared libraries
  lockkeeper gives C++ services locks and rate limits that programs on many
- machines share, kept in Redis, etcd, MariaDB or MySQL. This package has its
- shared libraries.")
+ machines share, kept in Redis, etcd, MariaDB, MySQL or PostgreSQL. This package
+ has its shared libraries.")
 set(CPACK_COMPONENT_LOCKKEEPER_DEVELOPMENT_DESCRIPTION "distributed locks and rate limits, development files
  lockkeeper gives C++ services locks and rate limits that programs on many
  machines share. This package has the headers and what CMake and pkg-config
@@ -81,6 +81,6 @@ set(CPACK_DEBIAN_LOCKKEEPER_LIBRARIES_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_DEPENDS
-    "${name_of_libraries} (= ${PROJECT_VERSION}), libpoco-dev, libmariadb-dev")
+    "${name_of_libraries} (= ${PROJECT_VERSION}), libpoco-dev, libmariadb-dev, libpq-dev")
 set(CPACK_DEBIAN_LOCKKEEPER_DEVELOPMENT_PACKAGE_SUGGESTS libgtest-dev)
 include(CPack)

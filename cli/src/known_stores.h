@@ -11,6 +11,9 @@
 #ifdef LOCKKEEPER_WITH_MYSQL
 #include "lockkeeper/mysql/use.h"
 #endif
+#ifdef LOCKKEEPER_WITH_POSTGRES
+#include "lockkeeper/postgres/use.h"
+#endif
 
 namespace lockkeeper {
 
@@ -22,6 +25,9 @@ inline StoreRegistry knownStores() {
 #endif
 #ifdef LOCKKEEPER_WITH_MYSQL
   mysql::use(registry);
+#endif
+#ifdef LOCKKEEPER_WITH_POSTGRES
+  postgres::use(registry);
 #endif
 #ifdef LOCKKEEPER_WITH_ETCD
   etcd::use(registry);

@@ -15,6 +15,7 @@ CMAKE_OPTIONS = {
     "inventory": "LOCKKEEPER_BUILD_INVENTORY",
     "mysql": "LOCKKEEPER_BUILD_MYSQL",
     "poco": "LOCKKEEPER_BUILD_POCO",
+    "postgres": "LOCKKEEPER_BUILD_POSTGRES",
     "prometheus": "LOCKKEEPER_WITH_PROMETHEUS_CPP",
     "redis": "LOCKKEEPER_BUILD_REDIS",
 }
@@ -44,9 +45,11 @@ class Lockkeeper(ConanFile):
         check_min_cppstd(self, 20)
         if self.settings.os != "Linux":
             raise ConanInvalidConfiguration("lockkeeper is for Linux")
-        stores = self.options.redis or self.options.mysql or self.options.etcd
+        stores = (self.options.redis or self.options.mysql or self.options.postgres or
+                  self.options.etcd)
         if self.options.cli and not (self.options.poco and stores):
-            raise ConanInvalidConfiguration("cli=True needs poco=True, and redis=True, mysql=True or etcd=True")
+            raise ConanInvalidConfiguration("cli=True needs poco=True, and redis=True, mysql=True, postgres=True or "
+                                            "etcd=True")
         if self.options.prometheus and not self.options.poco:
             raise ConanInvalidConfiguration("prometheus=True needs poco=True")
 
@@ -55,6 +58,8 @@ class Lockkeeper(ConanFile):
             self.requires("poco/[>=1.11 <2]")
         if self.options.mysql or self.options.inventory:
             self.requires("mariadb-connector-c/[>=3.1 <4]")
+        if self.options.postgres:
+            self.requires("libpq/[>=14 <18]")
         if self.options.prometheus:
             self.requires("prometheus-cpp/[>=1.1 <2]")
 

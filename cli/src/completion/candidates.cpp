@@ -24,9 +24,9 @@ std::vector<std::string> valuesOf(std::string_view name) {
   if (name == "completion") return {"bash", "fish", "zsh"};
   if (name == "migrate") return {"audit", "status", "advance"};
   if (name == "store") {
-    return {"redis://",         "rediss://",       "redis+unix:///", "redis+sentinel://",
-            "redis+cluster://", "redis+legacy://", "redlock://",     "mysql+getlock://",
-            "mysql+version://", "etcd://",         "etcds://",       "memory:"};
+    return {"redis://",        "rediss://",  "redis+unix:///",   "redis+sentinel://", "redis+cluster://",
+            "redis+legacy://", "redlock://", "mysql+getlock://", "mysql+version://",  "postgres+version://",
+            "etcd://",         "etcds://",   "memory:"};
   }
   return {};
 }

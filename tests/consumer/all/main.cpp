@@ -4,6 +4,7 @@
 #include <lockkeeper/migration/open.h>
 #include <lockkeeper/mysql/use.h>
 #include <lockkeeper/mysql/versioned_row.h>
+#include <lockkeeper/postgres/use.h>
 #include <lockkeeper/redis/use.h>
 #include <lockkeeper/store_registry.h>
 #include <lockkeeper/testing/fake_clock.h>
@@ -15,6 +16,7 @@ int main() {
   lockkeeper::StoreRegistry stores;
   lockkeeper::redis::use(stores);
   lockkeeper::mysql::use(stores);
+  lockkeeper::postgres::use(stores);
   lockkeeper::etcd::use(stores);
   const lockkeeper::mysql::VersionedRow accounts({.name = "accounts", .key = "iban", .columns = {"balance"}});
   lockkeeper::Environment environment;

@@ -17,7 +17,7 @@ const std::vector<DriverFactory>& onTheirOwnClock() {
   static const std::vector<DriverFactory> factories = [] {
     std::vector<DriverFactory> all;
     for (const auto& stores : {memoryStores(), redisStores(), clusterStores(), legacyStores(),
-                               redlockStores(), mysqlStores(), etcdStores(), migrationStores()}) {
+                               redlockStores(), mysqlStores(), postgresStores(), etcdStores(), migrationStores()}) {
       all.insert(all.end(), stores.begin(), stores.end());
     }
     return all;

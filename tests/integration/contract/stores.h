@@ -17,6 +17,7 @@ std::vector<DriverFactory> clusterStores();
 std::vector<DriverFactory> legacyStores();
 std::vector<DriverFactory> redlockStores();
 std::vector<DriverFactory> mysqlStores();
+std::vector<DriverFactory> postgresStores();
 std::vector<DriverFactory> etcdStores();
 std::vector<DriverFactory> migrationStores();
 

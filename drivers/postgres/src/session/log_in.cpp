@@ -73,7 +73,10 @@ std::string question(bool asksTimeline) {
          std::string(asksTimeline ? "CASE WHEN NOT pg_is_in_recovery() THEN "
                                     "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
                                   : "''") +
-         ", CASE WHEN pg_backend_pid() = $1::int THEN ROW(" + pins(false) + ") END";
+         ", CASE WHEN pg_backend_pid() = $1::int THEN ROW(" + pins(false) +
+         ") END, (SELECT '(a.pid = ' || pg_backend_pid() || ' AND extract(epoch FROM a.backend_start) = ' || "
+         "extract(epoch FROM b.backend_start) || ')' FROM pg_stat_activity AS b WHERE b.pid = "
+         "pg_backend_pid())";
 }
 
 }  // namespace
@@ -234,6 +237,7 @@ void LogIn::judge() {
   if (!answer_) return fail("no answer");
   const Result& result = *answer_;
   facts_.isDirect = result.isTrue(0, 0);
+  if (facts_.isDirect) facts_.backend = result.text(0, 7);
   facts_.takesWrites = result.isTrue(0, 1);
   facts_.survivesCrash = result.isTrue(0, 2);
   const bool hasStandbys = options_.hosts.size() > 1 || result.number(0, 4) > 0;

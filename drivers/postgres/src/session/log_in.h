@@ -27,6 +27,8 @@ using Handle = std::unique_ptr<pg_conn, CloseHandle>;
 /// What a server has said of itself and of the session when that was new.
 struct ServerFacts {
   bool isDirect = false;  ///< No pooler gives our statements to sessions of its own.
+  std::string
+      backend{};  ///< Its process, and when that began: a condition on pg_stat_activity. Empty for a pooler.
   bool takesWrites = false;
   std::uint32_t timeline = 0;  ///< Counts the promotions; 0 unless several hosts are named.
   bool survivesCrash = false;  ///< No crash of the server undoes a commit.

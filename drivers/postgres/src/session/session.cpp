@@ -179,7 +179,11 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
   }
   if (fault != nullptr) {
     const Effect effect = effect_;
-    if (isTransaction) command(rollsBack, until);
+    try {
+      if (isTransaction) command(rollsBack, until);
+    } catch (const Error&) {
+      isLost_ = true;
+    }
     throwFault(fault, effect, display_, schemaFile_);
   }
   if (results.size() != statements) lose("an answer is missing");

@@ -61,6 +61,8 @@ class Session {
 
   /// False after a lost answer, and for an idle session that the server has ended.
   bool usable() const;
+  /// It was lost with a statement that the server may read yet.
+  bool isGivenUp() const { return isLost_ && effect_ == Effect::unknown && facts_.isDirect; }
   bool isDirect() const { return facts_.isDirect; }
   const ServerFacts& facts() const { return facts_; }
 

@@ -49,13 +49,46 @@ Sessions::Use Sessions::use(Instant deadline) {
     }
     ++used_;
   }
+  std::unique_ptr<Session> session;
   try {
-    auto session = takeIdle();
-    return Use(*this, session ? std::move(session) : open(deadline));
+    session = takeIdle();
+    if (!session) session = open(deadline);
+    if (anyGivenUp_) endGivenUp(*session, deadline);
   } catch (...) {
-    putBack(nullptr);
+    putBack(std::move(session));
     throw;
   }
+  return Use(*this, std::move(session));
+}
+
+// The server may read late what a session has sent before it was closed: a claim, which would take a key for
+// nobody. A pooler's sessions cannot be told apart.
+void Sessions::endGivenUp(Session& session, Instant deadline) {
+  std::vector<std::string> ending;
+  {
+    const std::lock_guard held(mutex_);
+    ending = givenUp_;
+  }
+  std::string which;
+  for (const std::string& each : ending) which += (which.empty() ? "" : " OR ") + each;
+  if (which.empty() || !session.isDirect()) return;
+  const auto left = std::chrono::floor<milliseconds>(deadline - clock().now()).count();
+  try {
+    // Materialized: the planner may otherwise call the function for sessions of others, too.
+    const Result result = session.command(
+        "WITH given_up AS MATERIALIZED (SELECT a.pid FROM pg_stat_activity AS a WHERE a.usename = "
+        "current_user AND (" +
+            which + ")) SELECT count(*) FROM given_up WHERE NOT pg_terminate_backend(pid, " +
+            std::to_string(std::max<std::int64_t>(left / 2, 1)) + ")",
+        deadline);
+    if (result.number(0, 0) != 0) throw StoreUnavailable(options_.display + ": a statement is not ended yet");
+  } catch (const OutcomeUnknown& error) {
+    throw StoreUnavailable(error.what());  // Nothing was asked for yet.
+  }
+  const std::lock_guard held(mutex_);
+  std::erase_if(givenUp_,
+                [&](const std::string& each) { return std::ranges::find(ending, each) != ending.end(); });
+  anyGivenUp_ = !givenUp_.empty();
 }
 
 std::unique_ptr<Session> Sessions::takeIdle() {
@@ -71,6 +104,11 @@ std::unique_ptr<Session> Sessions::takeIdle() {
 }
 
 void Sessions::putBack(std::unique_ptr<Session> session) noexcept {
+  if (session && session->isGivenUp()) {
+    const std::lock_guard held(mutex_);
+    givenUp_.push_back(session->facts().backend);
+    anyGivenUp_ = true;
+  }
   if (session && !(isCurrent(*session) && session->usable())) session.reset();
   {
     const std::lock_guard held(mutex_);

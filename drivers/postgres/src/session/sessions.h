@@ -86,6 +86,8 @@ class Sessions {
   std::unique_ptr<Session> accept(LogIn& logIn);
   void makeTables(Session& session, Instant deadline);
   void forgetPrimary();
+  /// Returns when no statement of a session that was given up can have an effect any more.
+  void endGivenUp(Session& session, Instant deadline);
 
   const ServerOptions options_;
   const Tables tables_;
@@ -101,6 +103,8 @@ class Sessions {
   std::uint32_t timeline_ = 0;
   std::optional<ServerFacts> facts_;
   std::atomic<std::uint64_t> term_ = 0;
+  std::vector<std::string> givenUp_;  // ServerFacts::backend
+  std::atomic<bool> anyGivenUp_ = false;
   std::atomic<bool> hasTables_ = false;
 };
 

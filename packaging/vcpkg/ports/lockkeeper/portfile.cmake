@@ -16,6 +16,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
         inventory       LOCKKEEPER_BUILD_INVENTORY
         mysql           LOCKKEEPER_BUILD_MYSQL
         poco-adapters   LOCKKEEPER_BUILD_POCO
+        postgres        LOCKKEEPER_BUILD_POSTGRES
         prometheus      LOCKKEEPER_WITH_PROMETHEUS_CPP
         redis           LOCKKEEPER_BUILD_REDIS
 )

@@ -1,0 +1,281 @@
+#include "lock/lock_texts.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "schema.h"
+
+namespace lockkeeper::postgres {
+namespace {
+
+using Names = std::initializer_list<std::pair<std::string_view, std::string>>;
+
+// The text with the values of the names that stand in it in braces.
+std::string filled(std::string text, Names names) {
+  for (const auto& [name, value] : names) {
+    const std::string written = "{" + std::string(name) + "}";
+    for (auto at = text.find(written); at != text.npos; at = text.find(written, at + value.size()))
+      text.replace(at, written.size(), value);
+  }
+  return text;
+}
+
+// Of both names together there is no room for a channel's name.
+std::string channelOf(const std::string& table) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char each : table) hash = (hash ^ static_cast<unsigned char>(each)) * 1099511628211U;
+  char digits[17];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  return std::string("lockkeeper_") + digits;
+}
+
+constexpr const char* now = "clock_timestamp()";
+// A row that comes back, after it was deleted as unused, begins above all fences that it had.
+constexpr const char* firstFence = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+constexpr const char* remaining = "ceil(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000)::bigint";
+constexpr const char* isMine = "(l.token = EXCLUDED.token AND l.expires_at > {now})";
+
+// A newcomer waits behind all who wait, one of these behind those before it.
+constexpr const char* isClosed = R"((l.waited_until > {now} AND ({place}::bigint IS NULL OR EXISTS (
+  SELECT FROM {waiters} AS w WHERE w.lock_key = l.lock_key AND w.place < {place}::bigint AND w.expires_at > {now}))))";
+
+// How long somebody waits besides the claim itself.
+constexpr const char* othersWait = R"(coalesce((SELECT max(w.expires_at) FROM {waiters} AS w
+  WHERE w.lock_key = l.lock_key AND w.token <> {token}::bytea), '-infinity'))";
+
+// Tells the first one that waits for the key of the row l that it is his turn.
+constexpr const char* tellNext = R"((SELECT pg_notify('{channel}', w.place::text) FROM {waiters} AS w
+  WHERE w.lock_key = l.lock_key AND w.expires_at > {now} ORDER BY w.place LIMIT 1)::text)";
+
+constexpr const char* granting = R"( ON CONFLICT (lock_key) DO UPDATE SET
+    fences = CASE WHEN {mine} THEN 0 ELSE EXCLUDED.fences END,
+    fence = l.fence + CASE WHEN {mine} THEN 0 ELSE EXCLUDED.fences END,
+    token = EXCLUDED.token, owner = EXCLUDED.owner, permits = NULL,
+    expires_at = CASE WHEN {mine} THEN greatest(l.expires_at, EXCLUDED.expires_at) ELSE EXCLUDED.expires_at END,
+    asked = CASE WHEN {mine} THEN greatest(l.asked, EXCLUDED.asked) ELSE EXCLUDED.asked END)";
+
+constexpr const char* claimText = R"(WITH claim AS (
+  INSERT INTO {locks} AS l (lock_key, fence, fences, token, owner, expires_at, asked)
+  VALUES ($1::bytea, {firstFence} + $5::int, $5::int, $2::bytea, $3::text,
+    {now} + $4::bigint * interval '1 millisecond', $6::bigint){granting},
+    waited_until = CASE WHEN $7::bigint IS NULL THEN l.waited_until ELSE {othersWait} END
+  WHERE {mine} OR (l.expires_at <= {now} AND NOT {closed})
+  RETURNING l.fence, l.fences),
+left_queue AS (DELETE FROM {waiters} AS w USING claim
+  WHERE $7::bigint IS NOT NULL AND w.lock_key = $1::bytea AND w.token = $2::bytea)
+SELECT fence, fences, NULL::bigint FROM claim
+UNION ALL SELECT NULL, NULL, {remaining} FROM {locks} AS l WHERE l.lock_key = $1::bytea AND NOT EXISTS (SELECT FROM claim))";
+
+constexpr const char* claimAllText = R"(WITH claim AS (
+  INSERT INTO {locks} AS l (lock_key, fence, fences, token, owner, expires_at, asked)
+  SELECT lock_key, {firstFence} + 1, 1, token, owner, {now} + ttl * interval '1 millisecond', $5::bigint
+  FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[]) WITH ORDINALITY
+    AS asked (lock_key, token, owner, ttl, number) ORDER BY number{granting}
+  WHERE {mine} OR (l.expires_at <= {now} AND l.waited_until <= {now})
+  RETURNING l.lock_key, l.fence)
+SELECT encode(lock_key, 'hex'), fence, NULL::bigint FROM claim
+UNION ALL SELECT encode(l.lock_key, 'hex'), NULL, {remaining} FROM {locks} AS l
+  WHERE l.lock_key = ANY ($1::bytea[]) AND l.lock_key NOT IN (SELECT lock_key FROM claim))";
+
+constexpr const char* undoRestText = R"(WITH asked AS (
+  SELECT * FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS a (lock_key, token, number))
+UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now} FROM asked AS a
+WHERE l.lock_key = a.lock_key AND l.token = a.token AND a.number > (SELECT min(b.number) FROM asked AS b
+  WHERE NOT EXISTS (SELECT FROM {locks} AS m WHERE m.lock_key = b.lock_key AND m.token = b.token)))";
+
+// All who lock several rows lock them in the order of their keys.
+constexpr const char* renewText = R"(WITH asked AS (
+  SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (lock_key, token, ttl)),
+locked AS (SELECT l.lock_key FROM {locks} AS l JOIN asked USING (lock_key) ORDER BY l.lock_key FOR UPDATE OF l)
+UPDATE {locks} AS l SET expires_at = {now} + a.ttl * interval '1 millisecond', asked = $4::bigint
+FROM asked AS a JOIN locked USING (lock_key)
+WHERE l.lock_key = a.lock_key AND l.token = a.token AND l.expires_at > {now} AND l.asked <= $4::bigint
+RETURNING encode(l.token, 'hex'))";
+
+constexpr const char* releaseText = R"(UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now}
+WHERE l.lock_key = $1::bytea AND l.token = $2::bytea AND l.expires_at > {now}
+RETURNING CASE WHEN l.waited_until > {now} THEN {tellNext} END)";
+
+constexpr const char* releaseAllText = R"(WITH asked AS (
+  SELECT * FROM unnest($1::bytea[], $2::bytea[]) AS a (lock_key, token)),
+locked AS (SELECT l.lock_key FROM {locks} AS l JOIN asked USING (lock_key) ORDER BY l.lock_key FOR UPDATE OF l)
+UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now} FROM asked AS a JOIN locked USING (lock_key)
+WHERE l.lock_key = a.lock_key AND l.token = a.token AND l.expires_at > {now}
+RETURNING encode(a.token, 'hex'), CASE WHEN l.waited_until > {now} THEN {tellNext} END)";
+
+constexpr const char* makeRowText = R"(INSERT INTO {locks} (lock_key, fence)
+VALUES ($1::bytea, {firstFence}) ON CONFLICT (lock_key) DO NOTHING)";
+
+// The row is locked, so that nobody else changes it or its shares. A share that is found has its lease
+// extended.
+constexpr const char* claimShareText = R"(WITH others AS (
+  SELECT coalesce(sum(s.weight), 0) AS taken, min(s.expires_at) AS first_end FROM {shares} AS s
+  WHERE s.lock_key = $1::bytea AND s.token <> $2::bytea AND s.expires_at > {now}),
+verdict AS (
+  SELECT l.fence + CASE WHEN o.taken + $5::int >= $6::int THEN 1 ELSE 0 END AS fence, o.taken, o.first_end,
+    CASE WHEN l.expires_at > {now} THEN l.permits END AS named, l.expires_at > {now} AND l.token <> '' AS is_whole,
+    (SELECT s.fence FROM {shares} AS s WHERE s.lock_key = $1::bytea AND s.token = $2::bytea AND s.expires_at > {now}
+      AND l.token = '') AS found, {closed} AS is_closed
+  FROM {locks} AS l, others AS o WHERE l.lock_key = $1::bytea),
+fitting AS (SELECT *, found IS NOT NULL OR (NOT is_whole AND coalesce(named, $6::int) = $6::int
+  AND taken + $5::int <= $6::int AND NOT is_closed) AS fits FROM verdict),
+granted AS (INSERT INTO {shares} AS s (lock_key, token, owner, weight, fence, expires_at, asked)
+  SELECT $1::bytea, $2::bytea, $3::text, $5::int, coalesce(found, fence), {now} + $4::bigint * interval '1 millisecond',
+    $7::bigint FROM fitting WHERE fits
+  ON CONFLICT (lock_key, token) DO UPDATE SET fence = EXCLUDED.fence, expires_at = greatest(s.expires_at, EXCLUDED.expires_at),
+    asked = greatest(s.asked, EXCLUDED.asked) RETURNING s.fence, s.expires_at),
+row_changed AS (UPDATE {locks} AS l SET token = '', owner = '', permits = coalesce(f.named, $6::int), fence = greatest(l.fence, g.fence),
+  expires_at = greatest(CASE WHEN f.named IS NOT NULL THEN l.expires_at END, g.expires_at),
+  waited_until = CASE WHEN $8::bigint IS NULL THEN l.waited_until ELSE {othersWait} END
+  FROM fitting AS f, granted AS g WHERE l.lock_key = $1::bytea),
+left_queue AS (DELETE FROM {waiters} AS w USING granted
+  WHERE $8::bigint IS NOT NULL AND w.lock_key = $1::bytea AND w.token = $2::bytea),
+ended AS (DELETE FROM {shares} AS s WHERE s.lock_key = $1::bytea AND s.token <> $2::bytea AND s.expires_at <= {now})
+SELECT f.fits, coalesce(f.found, f.fence), f.named,
+  ceil(extract(epoch FROM CASE WHEN f.is_whole THEN l.expires_at ELSE f.first_end END - {now}) * 1000)::bigint,
+  CASE WHEN f.fits AND l.waited_until > {now} THEN (SELECT pg_notify('{channel}', w.place::text) FROM {waiters} AS w
+    WHERE w.lock_key = l.lock_key AND w.token <> $2::bytea AND w.expires_at > {now} ORDER BY w.place LIMIT 1)::text END
+FROM fitting AS f, {locks} AS l WHERE l.lock_key = $1::bytea)";
+
+constexpr const char* renewSharesText = R"(UPDATE {shares} AS s
+SET expires_at = {now} + a.ttl * interval '1 millisecond', asked = $4::bigint
+FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (lock_key, token, ttl), {locks} AS l
+WHERE s.lock_key = a.lock_key AND s.token = a.token AND s.expires_at > {now} AND s.asked <= $4::bigint
+  AND l.lock_key = a.lock_key AND l.token = '' AND l.permits IS NOT NULL AND l.expires_at > {now}
+RETURNING encode(s.token, 'hex'))";
+
+constexpr const char* extendRowsText = R"(UPDATE {locks} AS l SET expires_at =
+  coalesce((SELECT max(s.expires_at) FROM {shares} AS s WHERE s.lock_key = l.lock_key), l.expires_at)
+WHERE l.lock_key = ANY ($1::bytea[]) AND l.token = '' AND l.permits IS NOT NULL AND l.expires_at > {now})";
+
+constexpr const char* shrinkRowText = R"(UPDATE {locks} AS l SET expires_at =
+  coalesce((SELECT max(s.expires_at) FROM {shares} AS s WHERE s.lock_key = l.lock_key), {now})
+WHERE l.lock_key = $1::bytea AND l.token = '' AND l.permits IS NOT NULL AND l.expires_at > {now}
+RETURNING CASE WHEN l.waited_until > {now} THEN {tellNext} END)";
+
+constexpr const char* enterQueueText = R"(WITH gone AS (
+  DELETE FROM {waiters} AS w WHERE w.lock_key = $1::bytea AND w.token <> $2::bytea
+    AND w.expires_at < {now} - interval '1 minute')
+INSERT INTO {waiters} AS w (lock_key, token, place, owner, weight, permits, since, expires_at)
+VALUES ($1::bytea, $2::bytea, nextval('{places}') * CASE WHEN $6::boolean THEN -1 ELSE 1 END, $3::text, $4::int, $5::int,
+  {now}, {now} + $7::bigint * interval '1 millisecond')
+ON CONFLICT (lock_key, token) DO UPDATE SET expires_at = EXCLUDED.expires_at
+RETURNING w.place)";
+
+constexpr const char* markRowText = R"(UPDATE {locks} AS l
+SET waited_until = greatest(l.waited_until, {now} + $2::bigint * interval '1 millisecond') WHERE l.lock_key = $1::bytea)";
+
+constexpr const char* clearMarkText = R"(UPDATE {locks} AS l SET waited_until = {othersWait}
+WHERE l.lock_key = $1::bytea RETURNING CASE WHEN l.expires_at <= {now} OR l.permits IS NOT NULL THEN {tellNext} END)";
+
+constexpr const char* heldColumns = R"(SELECT encode(l.lock_key, 'hex'), coalesce(s.owner, l.owner),
+  ceil(extract(epoch FROM coalesce(s.expires_at, l.expires_at) - {now}) * 1000)::bigint, coalesce(s.fence, l.fence),
+  left(encode(sha256(coalesce(s.token, l.token)), 'hex'), 16), s.weight, l.permits
+FROM {locks} AS l LEFT JOIN {shares} AS s ON s.lock_key = l.lock_key AND l.token = '' AND s.expires_at > {now}
+WHERE l.expires_at > {now} AND (l.token <> '' OR s.token IS NOT NULL) AND )";
+
+constexpr const char* breakWholeText = R"(UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now}
+WHERE l.lock_key = $1::bytea AND l.token <> '' AND l.expires_at > {now} AND ($2::bigint IS NULL OR l.fence = $2::bigint)
+RETURNING CASE WHEN l.waited_until > {now} THEN {tellNext} END)";
+
+constexpr const char* breakSharesText =
+    R"(DELETE FROM {shares} AS s WHERE s.lock_key = $1::bytea AND s.expires_at > {now}
+  AND ($2::text IS NULL OR left(encode(sha256(s.token), 'hex'), 16) = $2::text)
+RETURNING 1)";
+
+// Both the end of its last lease and its fence must be a day old: see firstFence. About sixteen pages are
+// looked at.
+constexpr const char* clearUnusedText = R"(DELETE FROM {locks} AS l WHERE l.lock_key IN (
+  SELECT k.lock_key FROM (SELECT lock_key, expires_at, waited_until, fence FROM {locks} TABLESAMPLE SYSTEM
+    ((SELECT least(100, 1600.0 / greatest(c.relpages, 1)) FROM pg_class AS c WHERE c.oid = '{locks}'::regclass))) AS k
+  WHERE k.expires_at < {now} - interval '1 day' AND k.waited_until < {now} - interval '1 day'
+    AND k.fence < {firstFence} - 86400000000 LIMIT 100)
+AND l.expires_at < {now} - interval '1 day' AND l.waited_until < {now} - interval '1 day'
+AND l.fence < {firstFence} - 86400000000)";
+
+constexpr const char* clearEndedText =
+    R"(DELETE FROM {ended} AS e WHERE e.expires_at < {now} - interval '1 day'
+AND (e.lock_key, e.token) IN (SELECT k.lock_key, k.token FROM (SELECT lock_key, token, expires_at FROM {ended} TABLESAMPLE SYSTEM
+    ((SELECT least(100, 1600.0 / greatest(c.relpages, 1)) FROM pg_class AS c WHERE c.oid = '{ended}'::regclass))) AS k
+  WHERE k.expires_at < {now} - interval '1 day' LIMIT 100))";
+
+}  // namespace
+
+std::string schemaOf(const std::string& schema, const std::string& table) {
+  std::string text = versionSchema;
+  constexpr std::string_view name = "\"public\".\"lockkeeper_locks";
+  const std::string ours = "\"" + schema + "\".\"" + table;
+  for (auto at = text.find(name); at != text.npos; at = text.find(name, at + ours.size()))
+    text.replace(at, name.size(), ours);
+  return text;
+}
+
+LockTexts::LockTexts(const std::string& schema, const std::string& table)
+    : locks("\"" + schema + "\".\"" + table + "\""),
+      shares("\"" + schema + "\".\"" + table + "_shares\""),
+      waiters("\"" + schema + "\".\"" + table + "_waiters\""),
+      places("\"" + schema + "\".\"" + table + "_places\""),
+      channel(channelOf(locks)) {
+  const auto text = [this](const std::string& pattern, const std::string& place = "$7") {
+    return filled(pattern, {{"granting", granting},
+                            {"mine", isMine},
+                            {"closed", isClosed},
+                            {"othersWait", othersWait},
+                            {"tellNext", tellNext},
+                            {"remaining", remaining},
+                            {"place", place},
+                            {"token", "$2"},
+                            {"locks", locks},
+                            {"shares", shares},
+                            {"waiters", waiters},
+                            {"places", places},
+                            {"channel", channel},
+                            {"firstFence", firstFence},
+                            {"now", now}});
+  };
+  claim = text(claimText);
+  claimAll = text(claimAllText);
+  undoRest = text(undoRestText);
+  renew = text(renewText);
+  release = text(releaseText);
+  releaseAll = text(releaseAllText);
+  makeRow = text(makeRowText);
+  lockRow = text("SELECT FROM {locks} AS l WHERE l.lock_key = $1::bytea FOR UPDATE");
+  lockRows =
+      text("SELECT FROM {locks} AS l WHERE l.lock_key = ANY ($1::bytea[]) ORDER BY l.lock_key FOR UPDATE");
+  claimShare = text(claimShareText, "$8");
+  renewShares = text(renewSharesText);
+  extendRows = text(extendRowsText);
+  releaseShare = text(
+      "DELETE FROM {shares} AS s WHERE s.lock_key = $1::bytea AND s.token = $2::bytea AND s.expires_at > "
+      "{now} "
+      "RETURNING 1");
+  shrinkRow = text(shrinkRowText);
+  enterQueue = text(enterQueueText);
+  markRow = text(markRowText);
+  leaveQueue = text("DELETE FROM {waiters} WHERE lock_key = $1::bytea AND token = $2::bytea");
+  clearMark = text(clearMarkText);
+  listWaiters = text(
+      "SELECT encode(w.lock_key, 'hex'), w.owner, (extract(epoch FROM {now} - w.since) * 1000)::bigint, "
+      "w.weight, "
+      "w.permits FROM {waiters} AS w WHERE w.lock_key = ANY ($1::bytea[]) AND w.expires_at > {now} "
+      "ORDER BY w.lock_key, w.place");
+  holders = text(heldColumns + std::string("l.lock_key = $1::bytea ORDER BY 3 DESC"));
+  page = text(
+      heldColumns +
+      std::string("l.lock_key > $1::bytea AND substring(l.lock_key FROM 1 FOR octet_length($2::bytea)) = "
+                  "$2::bytea AND l.lock_key >= $2::bytea ORDER BY l.lock_key, 3 DESC LIMIT 1000"));
+  breakWhole = text(breakWholeText);
+  breakShares = text(breakSharesText);
+  resize = text(
+      "UPDATE {locks} AS l SET permits = $2::int WHERE l.lock_key = $1::bytea AND l.token = '' AND l.permits "
+      "IS NOT "
+      "NULL AND l.expires_at > {now}");
+  clearUnused = {text(clearUnusedText), text(filled(clearEndedText, {{"ended", shares}})),
+                 text(filled(clearEndedText, {{"ended", waiters}}))};
+}
+
+}  // namespace lockkeeper::postgres

@@ -1,0 +1,16 @@
+#include "lockkeeper/postgres/use.h"
+
+#include <memory>
+
+#include "lockkeeper/postgres/version_driver.h"
+#include "lockkeeper/store_registry.h"
+
+namespace lockkeeper::postgres {
+
+void use(StoreRegistry& registry) {
+  registry.add("postgres+version", [](const StoreUri& uri, const Environment& environment) {
+    return std::make_shared<VersionDriver>(uri, environment);
+  });
+}
+
+}  // namespace lockkeeper::postgres

@@ -1,0 +1,105 @@
+// Several hosts: a primary and a streaming standby that takes over.
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "lockkeeper/driver/losses.h"
+#include "lockkeeper/error.h"
+#include "postgres_fixture.h"
+#include "succeeds_in_the_end.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string hostsUri(const PostgresServer& first, const PostgresServer& second) {
+  return "postgres+version://keeper:p%40ss%2Fword@127.0.0.1:" + std::to_string(first.port()) +
+         ",127.0.0.1:" + std::to_string(second.port()) + "/locks";
+}
+
+struct DoubtCounter final : LossListener {
+  void claimsLost(std::span<const Token> /*tokens*/) noexcept override {}
+  void claimsInDoubt() noexcept override { ++count; }
+
+  std::atomic<int> count = 0;
+};
+
+class PostgresHosts : public ::testing::Test {
+ protected:
+  PostgresHosts() {
+    primary.makeLocks();
+    standby = std::make_unique<PostgresServer>(primary, std::vector<std::string>{"hot_standby=on"});
+    // What the standby has not received is lost with the primary.
+    primary.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    primary.execute("SELECT pg_reload_conf()");
+    EXPECT_TRUE(waitUntil([this] { return primary.ask("SHOW synchronous_standby_names") == "*"; }));
+    driver = openPostgres(hostsUri(*standby, primary), "connectTimeout=1s");
+  }
+
+  PostgresServer primary{{"wal_level=replica"}};
+  std::unique_ptr<PostgresServer> standby;
+  std::shared_ptr<LockDriver> driver;
+};
+
+TEST_F(PostgresHosts, TheOneThatTakesTheWritesIsUsedAndLookedForAgain) {
+  const auto doubts = std::make_shared<DoubtCounter>();
+  capability<DoubtReporting>(*driver)->addDoubtListener(doubts);
+  const Claimant who;
+  const AcquireResult first = driver->acquire(who.request());
+  ASSERT_TRUE(granted(first));
+  primary.kill();
+  standby->execute("ALTER SYSTEM SET synchronous_standby_names = ''", "postgres");
+  standby->promote();
+  AcquireResult again;
+  succeedsInTheEnd([&] { again = driver->acquire(who.request(soon(), true)); });
+  ASSERT_TRUE(granted(again)) << "the standby has the lock";
+  EXPECT_EQ(std::get<Granted>(again).fence, std::get<Granted>(first).fence);
+  EXPECT_GE(doubts->count, 1) << "all leases are to be renewed there";
+}
+
+// The old primary comes back and takes writes, as after a cut of the network.
+TEST_F(PostgresHosts, OfTwoThatTakeWritesTheOnePromotedLastIsUsed) {
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  standby->execute("ALTER SYSTEM SET synchronous_standby_names = ''", "postgres");
+  standby->promote();
+  primary.execute("ALTER SYSTEM SET synchronous_standby_names = ''; ", "postgres");
+  primary.execute("SELECT pg_reload_conf()", "postgres");
+  capability<DoubtReporting>(*driver)->checkServer(soon());
+  const Claimant next;
+  ASSERT_TRUE(granted(driver->acquire(next.request())));
+  const auto onlyNew = openPostgres(standby->uri("postgres+version"));
+  EXPECT_TRUE(onlyNew->holder(next.key, soon())) << "the new primary was asked";
+  const auto another = openPostgres(hostsUri(primary, *standby), "connectTimeout=1s");
+  const Claimant third;
+  ASSERT_TRUE(granted(another->acquire(third.request())));
+  EXPECT_TRUE(onlyNew->holder(third.key, soon()));
+}
+
+TEST_F(PostgresHosts, AStandbyAloneIsUnavailable) {
+  const auto alone = openPostgres(standby->uri("postgres+version"));
+  try {
+    (void)alone->acquire(Claimant{}.request());
+    ADD_FAILURE() << "granted by a standby";
+  } catch (const StoreUnavailable& error) {
+    EXPECT_NE(std::string(error.what()).find("takes no writes"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(PostgresHosts, FencesAreDurableOnlyWhereAStandbyHasThem) {
+  ASSERT_TRUE(granted(driver->acquire(Claimant{}.request())));
+  const std::string synchronous = driver->promises().durability;
+  EXPECT_EQ(synchronous.find("asynchronous"), synchronous.npos) << synchronous;
+  primary.execute("ALTER SYSTEM SET synchronous_standby_names = ''");
+  primary.execute("SELECT pg_reload_conf()");
+  EXPECT_TRUE(waitUntil([this] { return primary.ask("SHOW synchronous_standby_names").empty(); }));
+  const auto later = openPostgres(hostsUri(*standby, primary));
+  ASSERT_TRUE(granted(later->acquire(Claimant{}.request())));
+  EXPECT_NE(later->promises().durability.find("asynchronous"), synchronous.npos);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test

@@ -1,0 +1,152 @@
+// What a server refuses, and what its settings could change.
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockkeeper/error.h"
+#include "lockkeeper/lock_manager.h"
+#include "postgres_fixture.h"
+
+namespace lockkeeper::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Expected>
+std::string refusal(LockDriver& driver) {
+  try {
+    (void)driver.acquire(Claimant{}.request());
+  } catch (const Expected& error) {
+    return error.what();
+  } catch (const Error& error) {
+    return std::string("another error: ") + toString(error.code()) + ": " + error.what();
+  }
+  return "granted";
+}
+
+using PostgresRefusal = PostgresTest;
+
+TEST_F(PostgresRefusal, AWrongPasswordIsAConfigErrorWithoutTheSecret) {
+  const auto driver = openPostgres(
+      "postgres+version://keeper:wrong-secret@127.0.0.1:" + std::to_string(store.server.port()) + "/locks");
+  const std::string said = refusal<ConfigError>(*driver);
+  EXPECT_NE(said.find("28P01"), said.npos) << said;
+  EXPECT_EQ(said.find("wrong-secret"), said.npos) << said;
+}
+
+TEST_F(PostgresRefusal, AMissingTableIsNamedWithItsSchema) {
+  const std::string said = refusal<ConfigError>(*store.open("table=elsewhere"));
+  EXPECT_NE(said.find("elsewhere"), said.npos) << said;
+  EXPECT_NE(said.find("version.sql"), said.npos) << said;
+}
+
+TEST_F(PostgresRefusal, AMissingRightIsAConfigError) {
+  store.server.execute("REVOKE UPDATE ON lockkeeper_locks FROM keeper");
+  const std::string said = refusal<ConfigError>(*store.open());
+  store.server.execute("GRANT UPDATE ON lockkeeper_locks TO keeper");
+  EXPECT_NE(said.find("42501"), said.npos) << said;
+}
+
+TEST_F(PostgresRefusal, TooManyConnectionsAndAReadOnlyServerPass) {
+  store.server.execute("ALTER ROLE keeper CONNECTION LIMIT 0");
+  const std::string tooMany = refusal<StoreUnavailable>(*store.open());
+  store.server.execute("ALTER ROLE keeper CONNECTION LIMIT -1");
+  EXPECT_NE(tooMany.find("53300"), tooMany.npos) << tooMany;
+  store.server.execute("ALTER ROLE keeper SET default_transaction_read_only = on");
+  const std::string readOnly = refusal<StoreUnavailable>(*store.open());
+  store.server.execute("ALTER ROLE keeper RESET default_transaction_read_only");
+  EXPECT_NE(readOnly.find("takes no writes"), readOnly.npos) << readOnly;
+  EXPECT_TRUE(granted(store.open()->acquire(Claimant{}.request())));
+}
+
+TEST_F(PostgresRefusal, SessionsThatAnOperatorEndsCostNoLock) {
+  const auto driver = store.open();
+  const Claimant who;
+  const AcquireResult first = driver->acquire(who.request());
+  ASSERT_TRUE(granted(first));
+  store.server.endSessions();
+  const AcquireResult again = driver->acquire(who.request(soon(), true));
+  ASSERT_TRUE(granted(again));
+  EXPECT_EQ(std::get<Granted>(again).fence, std::get<Granted>(first).fence);
+  EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST_F(PostgresRefusal, TablesAreMadeWhereThatIsWantedAlsoByManyAtOnce) {
+  store.server.execute("DROP SCHEMA IF EXISTS made CASCADE; CREATE SCHEMA made AUTHORIZATION keeper");
+  std::vector<std::jthread> threads;
+  std::atomic<int> successes = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto driver = store.open("createTable=on&schema=made&table=own");
+      if (granted(driver->acquire(Claimant{}.request()))) ++successes;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(successes, 4);
+}
+
+// Each of these, as a default of the account, would change what the statements mean or break them off.
+TEST_F(PostgresRefusal, DefaultsOfTheAccountChangeNothing) {
+  for (const char* setting :
+       {"default_transaction_isolation = 'serializable'", "default_transaction_isolation = 'repeatable read'",
+        "search_path = ''", "statement_timeout = 100", "lock_timeout = 1",
+        "standard_conforming_strings = off", "bytea_output = 'escape'", "synchronous_commit = off",
+        "DateStyle = 'German'", "TimeZone = 'Asia/Tokyo'", "client_encoding = 'LATIN1'",
+        "IntervalStyle = 'iso_8601'"}) {
+    SCOPED_TRACE(setting);
+    store.server.execute(std::string("ALTER ROLE keeper SET ") + setting);
+    const std::string key = Claimant{}.key;
+    std::atomic<int> inside = 0;
+    std::atomic<int> turns = 0;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        LockManager locks(store.open());
+        for (int turn = 0; turn < 5; ++turn) {
+          const Lock lock = locks.lock(key, {.ttl = 30s, .waitFor = 20s});
+          EXPECT_EQ(++inside, 1);
+          ++turns;
+          --inside;
+        }
+      });
+    }
+    threads.clear();
+    EXPECT_EQ(turns, 20);
+    store.server.execute("ALTER ROLE keeper RESET ALL");
+  }
+}
+
+TEST_F(PostgresRefusal, OneThatStandsStillInATransactionKeepsNoLockFromOthersForLong) {
+  const Claimant who;
+  ASSERT_TRUE(granted(store.direct->acquire(who.request())));
+  std::jthread keeper([&] {
+    store.server.execute("BEGIN; SELECT FROM lockkeeper_locks FOR UPDATE; SELECT pg_sleep(3); COMMIT");
+  });
+  std::this_thread::sleep_for(500ms);
+  const Instant start = now();
+  EXPECT_THROW((void)store.direct->release(who.claim(), soon()), StoreUnavailable);
+  EXPECT_LT(now() - start, 1s + schedulingSlack);
+  keeper.join();
+  EXPECT_EQ(store.direct->release(who.claim(), soon()), ReleaseOutcome::released);
+}
+
+TEST(PostgresRestart, LocksAndFencesSurviveACrash) {
+  PostgresServer server({"fsync=on"});
+  server.makeLocks();
+  const auto driver = openPostgres(server.uri("postgres+version"));
+  const Claimant who;
+  const AcquireResult first = driver->acquire(who.request());
+  ASSERT_TRUE(granted(first));
+  EXPECT_EQ(driver->promises().fence, FencePromise::durable);
+  server.kill();
+  EXPECT_THROW((void)driver->acquire(Claimant{}.request(in(300ms))), StoreUnavailable);
+  server.restart();
+  const AcquireResult again = driver->acquire(who.request(soon(), true));
+  ASSERT_TRUE(granted(again));
+  EXPECT_EQ(std::get<Granted>(again).fence, std::get<Granted>(first).fence);
+}
+
+}  // namespace
+}  // namespace lockkeeper::test
