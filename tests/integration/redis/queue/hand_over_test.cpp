@@ -141,6 +141,50 @@ TEST_F(HandOver, EntriesThatAreGoneWhileTheirWaitersLiveComeBackToTheirPlaces) {
   EXPECT_TRUE(second.take());
 }
 
+/// Who waits "k" beside its holder, which has a place in the queue, too, as after a reply that was lost.
+class OwnPlace : public RedisQueueTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(OwnPlace, IsTakenOutByTheReleaseAndTheNextOneGetsTheKey) {
+  LockManager manager(direct);
+  Lock held = manager.lock("k");
+  const std::string holder = value();
+  Member next = wait();
+  ASSERT_TRUE(subscribed(1));
+  ASSERT_EQ(server.command({"ZADD", queueKey, GetParam(), holder}), "1");
+  ASSERT_EQ(server.command({"HSET", waitersKey, holder, "9999999999999 1 1000 0 "}), "1");
+  EXPECT_EQ(held.release(), ReleaseResult::released);
+  const std::optional<Lock> lock = next.take();
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(queued(), 0U);
+  EXPECT_EQ(server.command({"HEXISTS", waitersKey, holder}), "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(BeforeAndBehindOthers, OwnPlace, ::testing::Values("1", "9000000000000000"));
+
+TEST_F(HandOver, WhoIsTheFirstOfASecondToComeMakesTheQueueLiveForNineSeconds) {
+  LockManager manager(direct);
+  const Lock held = manager.lock("k");
+  const auto driver = openRedis(server.port());
+  {
+    Member early = waitAt(driver);
+    ASSERT_TRUE(subscribed(1)) << "so that its next claim can be told";
+    early.manager->stop();
+    EXPECT_FALSE(early.take());
+  }
+  const std::string second = server.command({"TIME"}).substr(0, 10);
+  for (const std::string waiter : {"a", "b"}) {
+    server.command({"ZADD", queueKey, std::to_string(std::stoll(second) - 2) + "000000", waiter});
+    server.command({"HSET", waitersKey, waiter, second + "999 1 1000 0 "});
+  }
+  ASSERT_EQ(server.command({"PTTL", queueKey}), "-1");
+  Member waits = waitAt(driver);
+  ASSERT_TRUE(queued(3));
+  EXPECT_GT(std::stol(server.command({"PTTL", queueKey})), 8000);
+  EXPECT_GT(std::stol(server.command({"PTTL", waitersKey})), 8000);
+  waits.manager->stop();
+  EXPECT_FALSE(waits.take());
+}
+
 TEST_F(HandOver, AWaiterThatIsKilledDelaysNobody) {
   LockManager manager(direct);
   std::optional<Lock> held = manager.lock("k");
