@@ -1,8 +1,11 @@
 #include "faulty_store.h"
 
+#include <cstdlib>
+#include <ctime>
 #include <stdexcept>
 #include <utility>
 
+#include "child_clock.h"
 #include "database_server.h"
 #include "etcd_cluster.h"
 #include "fault_proxy.h"
@@ -28,15 +31,23 @@ const std::string createTable = "?createTable=true";
 
 std::string localhost(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
-/// A server behind a proxy.
-template <class Server>
-struct Proxied {
-  template <class... Arguments>
-  explicit Proxied(Arguments&&... arguments)
-      : server(std::forward<Arguments>(arguments)...), proxy(server.port()) {}
+/// For all processes.
+auto always(std::string uri) {
+  return [uri = std::move(uri)](const std::string&) { return uri; };
+}
 
-  Server server;
-  FaultProxy proxy;
+/// A Redis behind a proxy, with a clock of its own. Nothing is lost when it is killed.
+struct ProxiedRedis {
+  ChildClock clock;
+  RedisServer server{
+      {.environment = clock.environment(), .arguments = {"--appendonly", "yes", "--appendfsync", "always"}}};
+  FaultProxy proxy{server.port()};
+};
+
+struct ProxiedMariadb {
+  ChildClock clock;
+  DatabaseServer server{Brand::mariadb, {}, clock.environment()};
+  FaultProxy proxy{server.port()};
 };
 
 StoreFault onTheWay(FaultProxy& proxy, std::string name, ProxyFault fault, std::chrono::milliseconds length) {
@@ -76,24 +87,55 @@ StoreFault restartOf(Server& server) {
           .end = [&server] { server.restart(); }};
 }
 
-FaultyStore redis(const std::string& scheme, const std::string& query, bool fences) {
-  // Nothing is lost when it is killed.
-  const RedisOptions durable = {.arguments = {"--appendonly", "yes", "--appendfsync", "always"}};
-  const auto parts = std::make_shared<Proxied<RedisServer>>(durable);
+std::int64_t timeOf(const RedisServer& server) { return std::stoll(server.command({"TIME"})); }
+std::int64_t timeOf(const DatabaseServer& server) {
+  return std::stoll(server.ask("SELECT UNIX_TIMESTAMP()"));
+}
+
+/// Each time, the server's wall clock is set further from the right time.
+template <class Server>
+StoreFault clockSet(const ChildClock& clock, const Server& server, std::int64_t seconds) {
+  const auto offset = std::make_shared<std::int64_t>(0);
+  return {.name = seconds < 0 ? "clock set back" : "clock set ahead",
+          .begin = [&clock, offset, seconds] { clock.jump(*offset += seconds); },
+          .hit = [&server, offset] { return std::abs(timeOf(server) - std::time(nullptr) - *offset) <= 2; }};
+}
+
+/// A Redis that cannot write down what it has done ends itself before it answers.
+StoreFault diskFull(RedisServer& server) {
+  return {.name = "disk full",
+          .begin = [&server] { server.fillDisk(); },
+          .end = [&server] { server.restart(); },
+          .hit = [&server] { return waitUntil([&] { return !server.running(); }, 10s); }};
+}
+
+FaultyStore redis(const std::string& scheme, const std::string& query, bool fences, bool queue) {
+  const auto parts = std::make_shared<ProxiedRedis>();
   std::vector<StoreFault> faults = networkFaults(parts->proxy);
   faults.push_back(pauseOf(parts->server));
   faults.push_back(restartOf(parts->server));
-  return {scheme + "://" + localhost(parts->proxy.port()) + "/0" + query, fences, std::move(faults), parts};
+  faults.push_back(diskFull(parts->server));
+  // Ahead, it would end leases.
+  faults.push_back(clockSet(parts->clock, parts->server, -3));
+  const std::string uri = scheme + "://" + localhost(parts->proxy.port()) + "/0" + query;
+  return {always(uri), fences, std::move(faults), parts, queue ? queuesOf(uri) : nullptr};
 }
 
 // Nodes that start empty must not vote until what they had granted has ended: one of five at a time.
 FaultyStore redlock() {
-  const auto nodes = std::make_shared<std::array<RedisServer, 5>>();
+  struct Parts {
+    ChildClock clock;
+    std::array<RedisServer, 5> nodes{RedisServer(), RedisServer(),
+                                     RedisServer({.environment = clock.environment()}), RedisServer(),
+                                     RedisServer()};
+  };
+  const auto parts = std::make_shared<Parts>();
   std::vector<StoreFault> faults;
-  faults.push_back(pauseOf(nodes->at(0)));
-  faults.push_back(restartOf(nodes->at(1)));
-  return {redlockUri(*nodes, "restartGuard=" + std::to_string(historyTtl.count()) + "s"), false,
-          std::move(faults), nodes};
+  faults.push_back(pauseOf(parts->nodes[0]));
+  faults.push_back(restartOf(parts->nodes[1]));
+  faults.push_back(clockSet(parts->clock, parts->nodes[2], 3600));
+  return {always(redlockUri(parts->nodes, "restartGuard=" + std::to_string(historyTtl.count()) + "s")), false,
+          std::move(faults), parts};
 }
 
 // Grants count when both replicas have them, so that either may be promoted.
@@ -107,7 +149,8 @@ FaultyStore sentinel() {
                           group.awaitFailover();
                           group.first().restart();
                         }});
-  return {group->uri("minReplicas=2"), true, std::move(faults), group};
+  const std::string uri = group->uri("minReplicas=2");
+  return {always(uri), true, std::move(faults), group, queuesOf(uri)};
 }
 
 FaultyStore cluster() {
@@ -124,28 +167,44 @@ FaultyStore cluster() {
                     .begin = [&cluster = *nodes] { cluster.kill(3); },
                     .length = 300ms,
                     .end = [&cluster = *nodes] { cluster.restart(3); }});
-  return {nodes->uri(), true, std::move(faults), nodes};
+  return {always(nodes->uri()), true, std::move(faults), nodes, queuesOf(nodes->uri())};
 }
 
-// A connection that breaks loses its locks, which GET_LOCK does not hide: the network stays as it is.
+// A connection that breaks loses its locks, which GET_LOCK does not hide: the network stays as it is. Each
+// process has an account, so that its sessions are known.
 FaultyStore getLock() {
-  const auto server = std::make_shared<DatabaseServer>(Brand::mariadb);
+  struct Parts {
+    ChildClock clock;
+    DatabaseServer server{Brand::mariadb, {}, clock.environment()};
+  };
+  const auto parts = std::make_shared<Parts>();
+  const std::shared_ptr<const DatabaseServer> server(parts, &parts->server);
   std::vector<StoreFault> faults;
-  faults.push_back(pauseOf(*server));
-  return {"mysql+getlock" + server->uri(server->newDatabase()).substr(5) + createTable, true,
-          std::move(faults), server};
+  faults.push_back(pauseOf(parts->server));
+  faults.push_back(clockSet(parts->clock, parts->server, 3600));
+  faults.push_back(clockSet(parts->clock, parts->server, -3600));
+  const auto uri = [server, database = parts->server.newDatabase()](const std::string& process) {
+    const std::string account = "'" + process + "'@'127.0.0.1'";
+    server->execute("CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY '" + process + "'");
+    server->execute("GRANT ALL ON " + database + ".* TO " + account);
+    return "mysql+getlock://" + process + ":" + process + "@" + localhost(server->port()) + "/" + database +
+           createTable;
+  };
+  return {uri, true, std::move(faults), parts, queuesOf(server)};
 }
 
 FaultyStore versionRows() {
-  const auto parts = std::make_shared<Proxied<DatabaseServer>>(Brand::mariadb);
+  const auto parts = std::make_shared<ProxiedMariadb>();
   std::vector<StoreFault> faults = networkFaults(parts->proxy);
   faults.push_back(pauseOf(parts->server));
   faults.push_back(restartOf(parts->server));
   faults.push_back(
       {.name = "sessions killed", .begin = [&server = parts->server] { server.killSessions(); }});
-  return {"mysql+version" + DatabaseServer::uri(parts->server.newDatabase(), parts->proxy.port()).substr(5) +
-              createTable,
-          true, std::move(faults), parts};
+  faults.push_back(clockSet(parts->clock, parts->server, -3));
+  return {
+      always("mysql+version" +
+             DatabaseServer::uri(parts->server.newDatabase(), parts->proxy.port()).substr(5) + createTable),
+      true, std::move(faults), parts};
 }
 
 FaultyStore sqlGroup() {
@@ -167,7 +226,8 @@ FaultyStore sqlGroup() {
   faults.push_back({.name = "primary changed", .begin = [&group = *group] {
                       group.makePrimary((group.primary() + 1) % ReplicationGroup::size);
                     }});
-  return {group->uri("mysql+version", group->newDatabase()) + createTable, true, std::move(faults), group};
+  return {always(group->uri("mysql+version", group->newDatabase()) + createTable), true, std::move(faults),
+          group};
 }
 
 FaultyStore etcd() {
@@ -190,12 +250,20 @@ FaultyStore etcd() {
                         },
                     .length = 3s,
                     .end = [&cluster = *nodes, node] { cluster.resume(*node); }});
-  return {nodes->uri(), true, std::move(faults), nodes};
+  const auto alarm = [&cluster = *nodes](const std::string& action) {
+    (void)cluster.request("/v3/maintenance/alarm",
+                          R"({"action":")" + action + R"(","memberID":"0","alarm":"NOSPACE"})");
+  };
+  faults.push_back({.name = "no room",
+                    .begin = [alarm] { alarm("ACTIVATE"); },
+                    .length = 1s,
+                    .end = [alarm] { alarm("DEACTIVATE"); }});
+  return {always(nodes->uri()), true, std::move(faults), nodes, queuesOf(nodes)};
 }
 
 constexpr StoreKind kinds[] = {
-    {"Redis", [] { return redis("redis", "", true); }},
-    {"Legacy", [] { return redis("redis+legacy", "?keyPrefix=history:", false); }},
+    {"Redis", [] { return redis("redis", "", true, true); }},
+    {"Legacy", [] { return redis("redis+legacy", "?keyPrefix=history:", false, false); }},
     {"Redlock", redlock},
     {"Sentinel", sentinel},
     {"Cluster", cluster},

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "queue_look.h"
+
 namespace lockkeeper::test {
 
 /// What happens to a store while processes use it.
@@ -21,10 +23,11 @@ struct StoreFault {
 
 /// A real store, and the faults that must not break what it promises (docs/guarantees.md).
 struct FaultyStore {
-  std::string uri;
+  std::function<std::string(const std::string& process)> uri;
   bool fences;
   std::vector<StoreFault> faults;
-  std::shared_ptr<void> servers;  // that the faults are about
+  std::shared_ptr<void> servers;  ///< That the faults are about.
+  QueueLook queues = nullptr;     ///< Of a store that serves those who wait in their order.
 };
 
 /// A kind of store that histories are made on.

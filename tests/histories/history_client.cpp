@@ -47,7 +47,7 @@ class Client {
         random_(seed),
         recorder_([journal = Journal(lines)](const Record& each) { journal.add(toJson(each)); }),
         driver_(registry().open(uri)),
-        manager_(driver_),
+        manager_(driver_, {.owner = name_}),
         hasShares_(capability<Permits>(*driver_) != nullptr) {
     if (hasShares_) pool_.emplace(manager_, pool, poolPermits, LockOptions{.ttl = historyTtl});
     if (auto rates = capability<RateDriver>(driver_)) limiter_.emplace(std::move(rates));

@@ -23,6 +23,7 @@
 #include "lockkeeper/testing/history/json_line.h"
 #include "lockkeeper/testing/history/recorder.h"
 #include "process.h"
+#include "queue_watch.h"
 #include "temp_folder.h"
 #include "wait_until.h"
 
@@ -45,9 +46,21 @@ int rounds() {
 /// Processes that use a store, and what they and their faults have written.
 class HistoryClients {
  public:
-  HistoryClients(std::string uri, unsigned seed) : uri_(std::move(uri)), random_(seed) {
+  HistoryClients(const FaultyStore& store, unsigned seed) : store_(store), random_(seed) {
     std::filesystem::create_directory(folder_ / "values");
     for (std::size_t index = 0; index < clientCount; ++index) clients_.push_back(started());
+  }
+
+  /// Returns when all of them use the store.
+  void awaitBegin() const {
+    for (const Client& each : clients_) {
+      EXPECT_TRUE(waitUntil([&] { return std::filesystem::exists(folder_ / each.name); })) << "it has begun";
+    }
+  }
+
+  /// Where the store serves waiters in their order: sees who waits, before anything happens to the store.
+  void watchQueues() {
+    if (store_.queues) queues_.watch(store_.queues, 3s);
   }
 
   /// Stops one for up to a lease and a half.
@@ -72,10 +85,8 @@ class HistoryClients {
 
   /// Lets all of them come to their end.
   void end() {
-    for (const Client& each : clients_) {
-      EXPECT_TRUE(waitUntil([&] { return std::filesystem::exists(folder_ / each.name); })) << "it has begun";
-      each.process.signal(SIGTERM);
-    }
+    awaitBegin();
+    for (const Client& each : clients_) each.process.signal(SIGTERM);
     for (Client& each : clients_) EXPECT_EQ(each.process.waitFor(60s), 0) << each.name;
     clients_.clear();
   }
@@ -83,8 +94,8 @@ class HistoryClients {
   /// Notes the keys that cannot be had although all leases are over.
   void findLeaks() {
     for (const char* const key : {historyKeys[0], historyKeys[1], historyKeys[2], pool}) {
-      const Finished taken = runToEnd(
-          {LOCKKEEPER_COMMAND, "run", "--store", uri_, "--wait", "15s", "--ttl", "2s", key, "--", "true"});
+      const Finished taken = runToEnd({LOCKKEEPER_COMMAND, "run", "--store", store_.uri("end"), "--wait",
+                                       "15s", "--ttl", "2s", key, "--", "true"});
       if (taken.exitCode != 0) faults_.record({.phase = Phase::end, .key = key});
       EXPECT_TRUE(taken.exitCode == 0 || taken.exitCode == 75) << taken.errors;
     }
@@ -92,9 +103,24 @@ class HistoryClients {
   }
 
   /// The history: all lines, with those of the faults last, since a process that has died says no more.
-  std::filesystem::path written(bool fences) const {
-    std::string all = toJson(testing::history::StorePromises{.fences = fences}) + "\n" + policyLine();
-    for (std::size_t number = 1; number <= started_; ++number) all += readFile(folder_ / nameOf(number));
+  std::filesystem::path written() const {
+    const bool fifo = store_.queues != nullptr;
+    std::string all =
+        toJson(testing::history::StorePromises{.fences = store_.fences, .fifo = fifo}) + "\n" + policyLine();
+    std::string lines;
+    std::string disturbance;
+    std::string seen;
+    for (std::size_t number = 1; number <= started_; ++number) {
+      const std::string own = readFile(folder_ / nameOf(number));
+      lines += own;
+      seen += queues_.withQueued(nameOf(number), own);
+      if (disturbance.empty()) disturbance = queues_.disturbance(own);
+    }
+    if (fifo) {
+      std::cout << "order: " << (disturbance.empty() ? "judged" : "not judged, " + disturbance) << std::endl;
+      EXPECT_GT(seen.size(), lines.size()) << "nobody was seen in a queue";
+    }
+    all += disturbance.empty() ? seen : lines;
     writeFile(folder_ / "history.jsonl", all + readFile(folder_ / "faults"));
     return folder_ / "history.jsonl";
   }
@@ -124,11 +150,12 @@ class HistoryClients {
 
   Client started() {
     const std::string name = nameOf(++started_);
-    return {name, Process({HISTORY_CLIENT, uri_, folder_ / name, name, std::to_string(random_()),
+    return {name, Process({HISTORY_CLIENT, store_.uri(name), folder_ / name, name, std::to_string(random_()),
                            folder_ / "values"})};
   }
 
-  const std::string uri_;
+  const FaultyStore& store_;
+  QueueWatch queues_;
   std::mt19937 random_;
   const TempFolder folder_;
   std::size_t started_ = 0;
@@ -144,7 +171,9 @@ TEST_P(RealHistories, BreakNoRule) {
   std::cout << "LOCKKEEPER_SEED=" << seed << std::endl;
   std::mt19937 random(seed);
   FaultyStore store = GetParam().start();
-  HistoryClients clients(store.uri, seed);
+  HistoryClients clients(store, seed);
+  clients.awaitBegin();
+  clients.watchQueues();
   std::vector<StoreFault> faults = std::move(store.faults);
   faults.push_back({.name = "client paused", .begin = [&] { clients.pauseOne(); }});
   faults.push_back({.name = "client killed", .begin = [&] { clients.killOne(); }});
@@ -167,7 +196,7 @@ TEST_P(RealHistories, BreakNoRule) {
     names += (names.empty() ? "" : ", ") + each.name;
   }
   std::cout << "faults: " << names << std::endl;
-  const Finished checked = runToEnd({LOCKKEEPER_COMMAND, "check", clients.written(store.fences)});
+  const Finished checked = runToEnd({LOCKKEEPER_COMMAND, "check", clients.written()});
   std::cout << checked.output;
   EXPECT_EQ(checked.exitCode, 0) << checked.output << checked.errors;
 }

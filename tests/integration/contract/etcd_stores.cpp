@@ -32,7 +32,7 @@ DriverFactory etcd() {
           // What etcd makes of any shorter one, with its own election timeout.
           .shortTtl = std::chrono::seconds{2},
           .expirySlack = std::chrono::seconds{1},
-          .queued = [cluster] { return (*cluster)->waitingClaims(); },
+          .queued = [cluster] { return (*cluster)->waitingClaims().size(); },
           .placeKeptFor = std::chrono::seconds{2},
           .requests = [cluster] { return (*cluster)->requests(); }};
 }

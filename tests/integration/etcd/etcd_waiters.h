@@ -46,7 +46,7 @@ class EtcdWaiters : public ::testing::Test {
     return wait(driver, who, stop_.get_token());
   }
   static bool queued(std::size_t count, std::chrono::milliseconds bound = 20s) {
-    return waitUntil([&] { return cluster().waitingClaims() == count; }, bound);
+    return waitUntil([&] { return cluster().waitingClaims().size() == count; }, bound);
   }
   /// The server tells streams of waiters who have come since then that they are there.
   static bool streamsSince(std::size_t messages, std::size_t streams = 1) {

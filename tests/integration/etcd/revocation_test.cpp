@@ -33,7 +33,7 @@ TEST_F(EtcdRevocation, ALockThatIsTakenAwayIsToldAtOnceWhileSomebodyWaits) {
     auto waiting = std::async(std::launch::async, [&] {
       return manager.tryLock(elsewhere.key, {.waitFor = 1min, .stop = stop.get_token()});
     });
-    ASSERT_TRUE(waitUntil([&] { return cluster().waitingClaims() == 1; }));
+    ASSERT_TRUE(waitUntil([&] { return cluster().waitingClaims().size() == 1; }));
     // The stream is there: it is kept from the first round to the second.
     ASSERT_TRUE(waitUntil([&] { return cluster().watchMessages() > before; }));
     if (byBreaking) {

@@ -292,17 +292,22 @@ EtcdCluster::Stored EtcdCluster::claim(const std::string& lock, const std::strin
           .lease = lease.empty() ? 0 : std::stoll(lease)};
 }
 
-std::size_t EtcdCluster::waitingClaims() const {
+std::vector<EtcdCluster::Waiting> EtcdCluster::waitingClaims() const {
   const std::string listed = request("/v3/kv/range", everyLock);
   std::set<std::string> locks;
-  std::size_t waiting = 0;
+  std::vector<Waiting> waiting;
   for (std::size_t at = listed.find("\"key\":\""); at != std::string::npos;
        at = listed.find("\"key\":\"", at + 1)) {
     const std::string key = fromBase64(field(listed.substr(at), "key"));
     const std::string value = fromBase64(field(listed.substr(at), "value"));
-    const bool first = locks.insert(key.substr(0, key.rfind('/'))).second;
+    const std::string root = key.substr(0, key.rfind('/'));
+    const bool first = locks.insert(root).second;
     const bool share = std::count(value.begin(), value.end(), '@') == 2;
-    waiting += share ? value.ends_with('?') : !first;
+    if (share ? !value.ends_with('?') : first) continue;
+    // The owner is between the token and the share.
+    const std::size_t owner = value.find('@') + 1;
+    waiting.push_back({root.substr(root.rfind('/') + 1),
+                       owner == 0 ? "" : value.substr(owner, value.find('@', owner) - owner)});
   }
   return waiting;
 }

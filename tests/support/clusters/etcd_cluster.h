@@ -86,9 +86,13 @@ class EtcdCluster {
   /// How many transactions and reads of keys the nodes that run have served.
   std::size_t requests() const;
 
-  /// How many claims wait, of those below /lockkeeper/locks/: shares that say so, and all others but the
-  /// first claim of each lock.
-  std::size_t waitingClaims() const;
+  /// A claim that waits for a lock.
+  struct Waiting {
+    std::string lock;
+    std::string owner;
+  };
+  /// Those below /lockkeeper/locks/: shares that say so, and all others but the first claim of each lock.
+  std::vector<Waiting> waitingClaims() const;
 
   std::string log(std::size_t node) const { return readFile(folder_ / std::to_string(node) / "log"); }
 

@@ -4,7 +4,10 @@
 #include <Poco/Redis/Client.h>
 #include <Poco/Redis/Exception.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -100,6 +103,18 @@ void RedisServer::pause() { process_->pause(); }
 void RedisServer::resume() { process_->resume(); }
 
 void RedisServer::kill() { process_.reset(); }
+
+void RedisServer::fillDisk() {
+  std::uintmax_t longest = 0;
+  for (const auto& each : std::filesystem::recursive_directory_iterator(folder_ / "appendonlydir"))
+    longest = std::max(longest, each.file_size());
+  // A write that fits in part is cut, as on a disk; a bound that is reached already would be a signal.
+  const rlimit bound{longest + 64, RLIM_INFINITY};
+  if (::prlimit(process_->pid(), RLIMIT_FSIZE, &bound, nullptr) != 0)
+    throw std::system_error(errno, std::generic_category(), "the size of files");
+}
+
+bool RedisServer::running() const { return process_ && process_->running(); }
 
 void RedisServer::restart() {
   kill();

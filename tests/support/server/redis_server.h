@@ -48,6 +48,11 @@ class RedisServer {
   /// Kills it if it runs and starts it on the same port, in the same folder.
   void restart();
 
+  /// Of one that appends to a file: that has room for a few bytes more, until the next restart.
+  void fillDisk();
+  /// Whether it has neither been killed nor ended by itself.
+  bool running() const;
+
   /// What an independent client (Poco::Redis) gets for a command: a status, number or string as text,
   /// "(nil)",
   /// "(error) …", or an array with one line for each element. Throws std::runtime_error when there is no

@@ -35,6 +35,7 @@ struct Call {
   std::int64_t ended = never;  ///< When it began to release it, was told that it is lost, or died.
   std::int64_t firstQueued = never;
   std::int64_t lastQueued = 0;
+  std::int64_t waitedUntil = 0;  ///< The last `queued` but one: since then it may have left the queue.
 
   // Of the other calls:
   Call* grant = nullptr;                ///< That it reads or writes under, renews or releases.

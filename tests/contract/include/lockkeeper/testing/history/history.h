@@ -255,6 +255,7 @@ class History {
       refuse(numbered("id is", record.id) + ": only a lock call is queued");
     if (call.answer) refuse(numbered("id is", record.id) + ": the call was answered before");
     call.firstQueued = std::min(call.firstQueued, record.time);
+    call.waitedUntil = call.lastQueued;
     call.lastQueued = std::max(call.lastQueued, record.time);
   }
 

@@ -33,7 +33,7 @@ enum class Kind {
 /// What a record says.
 enum class Phase {
   invoke,   ///< A call begins: nothing has been sent yet.
-  queued,   ///< The store has confirmed that the call waits in its queue. Any number of times.
+  queued,   ///< The store was asked, and has answered that the call waits in its queue. Any number of times.
   ok,       ///< The call did what it was to do.
   fail,     ///< The call certainly had no effect.
   unknown,  ///< The call may have had its effect, and may still have it.

@@ -48,8 +48,9 @@ class EarliestAfter {
 };
 
 /// Nobody who asked after a waiter's place was confirmed was granted the key while the waiter was known to
-/// wait. That is until its last confirmation; and until its own grant, against those who cannot have the key
-/// beside it. An upgrade goes ahead of all by design. A waiter that was stopped may have missed its turn.
+/// wait. That is until its last confirmation but one, because an answer is older than the moment at which it
+/// comes; and until its own grant, against those who cannot have the key beside it. An upgrade goes ahead of
+/// all by design. A waiter that was stopped may have missed its turn.
 inline void checkOrder(const History& history, Report& report) {
   if (!history.promises().fifo) return;
   struct Question {
@@ -65,7 +66,7 @@ inline void checkOrder(const History& history, Report& report) {
     Calls grants;
     for (const Call* const each : calls) {
       if (each->firstQueued != never) {
-        questions.push_back({each, 0, each->lastQueued});
+        questions.push_back({each, 0, each->waitedUntil});
         if (each->isGrant() && each->believedUntil() > each->answered)
           questions.push_back({each, each->limit - each->weight, each->answered});
       }
