@@ -105,15 +105,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct Attempt;
   bool claim(Lease& lease, Call& call, bool atOnce);
   void tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attempt);
-  void takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const Granted& granted,
-                 std::uint32_t askedTurns, Attempt& attempt);
+  void takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const Granted& granted, Attempt& attempt);
   void pauseBetween(Lease& lease, const Call& call, ClaimSteps& steps, Backoff& backoff, const Attempt& last);
   void tellLine(Lease& lease, LocalQueue::Answer answer, Attempt& attempt);
   ClaimSteps::Time timeLeft(const Call& call, const Attempt& last) const;
   Instant outageEnd(const Call& call, const Attempt& last) const;
   Instant latestAnswer(const Call& call, const Attempt& last) const;
   AcquireResult acquireWaiting(const AcquireRequest& request, const Call& call);
-  bool accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns);
+  bool accept(Lease& lease, const Granted& granted);
   Lock held(std::shared_ptr<Lease> lease, Instant began, int attempts);
   std::vector<std::shared_ptr<Lease>> enterFree(std::span<const std::string_view> keys,
                                                 const LockTerms& terms);

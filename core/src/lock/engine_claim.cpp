@@ -68,7 +68,7 @@ Engine::Claimed Engine::acquireFree(std::span<const std::string_view> keys, cons
     for (; taken < granted; ++taken) withdraw(*leases[taken]);
   };
   try {
-    while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]), 1)) {
+    while (taken < granted && accept(*leases[taken], std::get<Granted>(results[taken]))) {
       const auto& lease = leases[taken++];
       lease->turn.attemptEnded(LocalQueue::Answer::taken);
       keep(*lease);
@@ -184,7 +184,7 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
         .waits = call.waitUntil > call.began};
     const auto result = waits ? acquireWaiting(request, call) : driver_->acquire(request);
     if (const auto* granted = std::get_if<Granted>(&result)) {
-      takeGrant(lease, call, steps, *granted, request.localHolders, attempt);
+      takeGrant(lease, call, steps, *granted, attempt);
       if (waits && steps.next() == ClaimSteps::Step::granted)
         queue_.noteStoreWait(call.keyHash, lease.acquiredAt);
       return;
@@ -215,8 +215,8 @@ void Engine::tryOnce(Lease& lease, Call& call, ClaimSteps& steps, Attempt& attem
 }
 
 void Engine::takeGrant(Lease& lease, const Call& call, ClaimSteps& steps, const Granted& granted,
-                       std::uint32_t askedTurns, Attempt& attempt) {
-  if (accept(lease, granted, askedTurns)) {
+                       Attempt& attempt) {
+  if (accept(lease, granted)) {
     tellLine(lease, LocalQueue::Answer::taken, attempt);
     return steps.granted();
   }
@@ -270,8 +270,8 @@ AcquireResult Engine::acquireWaiting(const AcquireRequest& request, const Call& 
   return waitable_->acquireWaiting(request, std::max(waitFor, waitFor.zero()), call.stop);
 }
 
-bool Engine::accept(Lease& lease, const Granted& granted, std::uint32_t askedTurns) {
-  lease.granted(granted, std::min(granted.localHolders, askedTurns), now());
+bool Engine::accept(Lease& lease, const Granted& granted) {
+  lease.granted(granted, now());
   return lease.acquiredAt < lease.validUntil.load(std::memory_order_relaxed);
 }
 

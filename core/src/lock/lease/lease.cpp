@@ -105,11 +105,11 @@ std::stop_token Lease::lostToken() noexcept {
   return state.load(std::memory_order_acquire) == LockState::lost ? firedToken() : std::stop_token();
 }
 
-void Lease::granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept {
+void Lease::granted(const Granted& grant, Instant now) noexcept {
   acquiredAt = now;
   hasFence = grant.fence.has_value();
   fenceNumber = grant.fence.value_or(0);
-  turnsLeft = static_cast<std::uint8_t>(std::max(turns, std::uint32_t{1}) - 1);
+  turnsLeft = static_cast<std::uint8_t>(std::max(grant.localHolders, std::uint32_t{1}) - 1);
   if (turnsLeft > 0) {
     // Without a hint of the store, the key is handed on for a quarter of a round trip: then it is free, for
     // other processes, for most of the time that it would be free otherwise.

@@ -191,8 +191,8 @@ struct Lease final : std::enable_shared_from_this<Lease>, PostListener {
   /// The store has not confirmed it lately.
   bool suspect() const noexcept { return state.load(std::memory_order_acquire) == LockState::suspect; }
 
-  /// The store has granted the claim `now`, for so many `turns`.
-  void granted(const Granted& grant, std::uint32_t turns, Instant now) noexcept;
+  /// The store has granted the claim `now`.
+  void granted(const Granted& grant, Instant now) noexcept;
 
   /// Takes over, `now`, what the store has granted to `former`. False if the lease has ended, or if the two
   /// ask for different ttls.

@@ -61,6 +61,24 @@ TEST(ClockThatGoesBack, IsCaughtUpWithBeforeABucketGainsAnything) {
   EXPECT_EQ(admit(charge, state, 11'000'000), 1);
 }
 
+TEST(LeakyQueue, OnlyItsLastSlotIsGivenBack) {
+  const RatePolicy policy("queue",
+                          {.kind = RateKind::leakyQueue, .rate = {1, std::chrono::seconds{1}}, .burst = 3});
+  RateState state;
+  const RateCharge charge{.key = "k", .law = &policy.law(), .longestWait = std::chrono::seconds{10}};
+  const auto slot = [&] {
+    EXPECT_EQ(admit(charge, state, 10'000'000), 1);
+    return outcomeOf(charge, {.state = state, .now = 10'000'000, .granted = 1}).slot;
+  };
+  const RateTime first = slot();
+  const RateTime second = slot();
+  EXPECT_FALSE(applyRefund({.key = "k", .law = &policy.law(), .slot = first}, state, 10'000'000))
+      << "somebody has come behind it";
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law(), .slot = second}, state, 10'000'000));
+  EXPECT_TRUE(applyRefund({.key = "k", .law = &policy.law(), .slot = first}, state, 10'000'000));
+  EXPECT_EQ(slot(), first);
+}
+
 TEST(SlidingWindow, ARefundOfSomebodyElseLetsNoWindowAdmitMore) {
   const RatePolicy policy = policyOf(RateKind::slidingWindow, "2/10s");
   const RateCharge charge{.key = "k", .law = &policy.law()};

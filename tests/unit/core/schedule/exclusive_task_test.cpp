@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "lock/manager_fixture.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -194,6 +195,7 @@ TEST_F(ExclusiveTaskTest, ALostLockIsNotFreedBeforeAtLeast) {
   const auto a = instance(here, options, [&](const Lock& lock, const std::stop_token&) {
     clock->advance(9s);
     EXPECT_FALSE(lock.valid());
+    EXPECT_TRUE(waitUntil([&] { return lock.lost().stop_requested(); })) << "it is told";
   });
   const auto b = instance(there, options, counting());
   EXPECT_EQ(a->run(), TaskOutcome::lost);

@@ -8,6 +8,7 @@
 #include "../lock/manager_fixture.h"
 
 #include "lockkeeper/driver/batches.h"
+#include "wait_until.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -24,7 +25,13 @@ class BatchNetwork final : public Decorator, public Batchable {
   std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override {
     ++batches;
     auto* const store = capability<Batchable>(*inner_);
-    if (faults.empty()) return store->acquireInOrder(requests);
+    if (faults.empty()) {
+      auto results = store->acquireInOrder(requests);
+      for (std::size_t each = usable; each < results.size(); ++each) {
+        if (auto* const granted = std::get_if<Granted>(&results[each])) granted->leasedFor = 1ms;
+      }
+      return results;
+    }
     const Fault fault = faults.front();
     faults.pop_front();
     if (fault == Fault::unavailable) throw StoreUnavailable("down, says the test");
@@ -37,6 +44,7 @@ class BatchNetwork final : public Decorator, public Batchable {
   }
 
   std::deque<Fault> faults;
+  std::size_t usable = 1000;  // so many grants of a call are long enough to be used
   std::atomic<int> batches{0};
   std::atomic<int> singles{0};
 };
@@ -377,6 +385,17 @@ TEST_F(LockSetTest, ADoubtAboutOneGivesAllBack) {
   batching->faults = {Fault::config};
   EXPECT_THROW((void)batch.lockAll({"a", "b"}), ConfigError);
   EXPECT_TRUE(batch.tryLockAll({"a", "b"}));
+}
+
+TEST_F(LockSetTest, WhatIsGrantedForTooShortATimeIsGivenBack) {
+  batching->usable = 1;
+  try {
+    (void)batch.tryLockAll({"a", "b", "c"});
+  } catch (const Error&) {  // or they are claimed again, one by one
+  }
+  for (const char* const key : {"a", "b", "c"}) {
+    EXPECT_TRUE(waitUntil([&] { return isFree(key); }, 10s)) << key;
+  }
 }
 
 TEST_F(LockSetTest, AWithdrawalThatComesLateEndsNoLaterClaim) {
