@@ -5,6 +5,7 @@
 #include <Poco/Data/Statement.h>
 
 #include <barrier>
+#include <chrono>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -120,6 +121,41 @@ TEST_P(ServerDatabase, ReachesLocalhostByTcp) {
                        Way::conditionalUpdate);
   service.createSchema();
   EXPECT_EQ(service.level("pen"), std::nullopt);
+}
+
+TEST_P(ServerDatabase, NeedsNoMoreThanTheDocumentedRights) {
+  const Shop shop(GetParam());
+  const std::string database = shop.uri().substr(shop.uri().rfind('/') + 1);
+  server.execute("CREATE USER IF NOT EXISTS seller@'127.0.0.1' IDENTIFIED BY 'seller'");
+  for (const char* const right :
+       {"SELECT, INSERT, UPDATE ON {}.lockkeeper_stock", "SELECT, INSERT, UPDATE ON {}.lockkeeper_orders",
+        "SELECT, INSERT, UPDATE ON {}.lockkeeper_changes",
+        "SELECT, INSERT, UPDATE, DELETE ON {}.lockkeeper_buckets",
+        "SELECT, INSERT, UPDATE, DELETE ON {}.lockkeeper_reservations"}) {
+    std::string statement = std::string("GRANT ") + right + " TO seller@'127.0.0.1'";
+    server.execute(statement.replace(statement.find("{}"), 2, database));
+  }
+  StockService service("mysql://seller:seller@127.0.0.1:" + std::to_string(server.port()) + "/" + database,
+                       anyManager(), Way::conditionalUpdate);
+  EXPECT_EQ(service.restock("pen", 10, "delivery"), inventory::Restock::restocked);
+  EXPECT_TRUE(service.split("pen", 2));
+  EXPECT_EQ(service.deduct("pen", 8, "order"), Deduction::deducted) << "from both";
+  EXPECT_EQ(service.takeBack("order", "pen", 8, "return"), inventory::Return::returned);
+  using inventory::ReservationState;
+  constexpr std::chrono::minutes minute{1};
+  EXPECT_EQ(service.reserve({{"pen", 2}}, minute, "cart").state, ReservationState::held);
+  EXPECT_EQ(service.replace({{"pen", 3}}, minute, "cart").state, ReservationState::held);
+  EXPECT_EQ(service.extend("cart", minute), ReservationState::held);
+  EXPECT_EQ(service.confirm("cart"), ReservationState::confirmed);
+  EXPECT_EQ(service.reserve({{"pen", 1}}, minute, "other").state, ReservationState::held);
+  EXPECT_EQ(service.cancel("other"), ReservationState::cancelled);
+  EXPECT_TRUE(service.split("pen", 1));
+  (void)service.sweepExpired();
+  EXPECT_EQ(service.level("pen"), 7);
+  EXPECT_FALSE(service.ledger("pen", 100).empty());
+  EXPECT_TRUE(service.checkLedger().empty());
+  EXPECT_THAT(messageOf<ConfigError>([&] { service.createSchema(); }), HasSubstr("lockkeeper_"))
+      << "that needs more";
 }
 
 TEST_P(ServerDatabase, LogsInWithAPasswordFromAFile) {

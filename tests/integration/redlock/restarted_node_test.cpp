@@ -254,6 +254,26 @@ TEST_F(ObservedNodes, ProcessesThatEndSoonObserveThemTogether) {
   EXPECT_GE(now() - began, guard);
 }
 
+TEST_F(ObservedNodes, AUserNeedsNoMoreThanTheDocumentedRights) {
+  for (const RedisServer* node : {&jumping, &steady[0], &steady[1]}) {
+    std::vector<std::string> user = {"ACL",    "SETUSER",          "keeper", "on",          ">pw",
+                                     "~key-*", "~:lockkeeper:run", "-@all",  "+@connection"};
+    for (const char* const command :
+         {"info", "set", "get", "incr", "del", "pexpire", "pttl", "time", "eval", "evalsha", "scan", "wait"})
+      user.push_back(std::string("+") + command);
+    ASSERT_EQ(node->command(user), "OK");
+  }
+  observeAll();
+  const auto rounds = std::make_shared<Rounds>();
+  LockManager manager(newProcess(rounds, "keeper:pw"));
+  std::optional<Lock> held = manager.tryLock("key-1", {.ttl = 1s});
+  ASSERT_TRUE(held) << "at its first attempt";
+  held->renew();
+  EXPECT_FALSE(LockManager(newProcess(nullptr, "keeper:pw")).tryLock("key-1", {.ttl = 1s}));
+  EXPECT_EQ(held->release(), ReleaseResult::released);
+  EXPECT_EQ(rounds->notes().find("observes this node for itself"), std::string::npos) << rounds->notes();
+}
+
 TEST_F(ObservedNodes, AUserWithoutARightToTheRecordObservesForItself) {
   for (const RedisServer* node : {&jumping, &steady[0], &steady[1]}) {
     node->command({"ACL", "SETUSER", "keeper", "on", ">pw", "~key-*", "+@all"});

@@ -105,6 +105,20 @@ TEST(SentinelSetUp, AMajorityThatIsDownIsUnavailableAndAMinorityIsNothing) {
   EXPECT_TRUE(granted(driver->acquire(Claimant{}.request())));
 }
 
+TEST(SentinelSetUp, AUserOfASentinelNeedsNoMoreThanTheDocumentedRights) {
+  SentinelGroup group({.replicas = 0});
+  for (std::size_t index = 0; index < 3; ++index) {
+    ASSERT_EQ(group.sentinel(index).command({"ACL", "SETUSER", "looker", "on", ">looks", "-@all", "+auth",
+                                             "+client", "+info", "+sentinel|get-master-addr-by-name"}),
+              "OK");
+  }
+  const TempFolder folder;
+  writeFile(folder / "password", "looks\n");
+  const std::string uri =
+      group.uri("sentinelUser=looker&sentinelPasswordFile=" + (folder / "password").string());
+  EXPECT_TRUE(granted(openUri(uri)->acquire(Claimant{}.request())));
+}
+
 TEST(SentinelSetUp, WrongPasswordsServersAndCertificatesAreNamed) {
   SentinelGroup group({.replicas = 0, .sentinelPassword = "open/sesame"});
   const TempFolder folder;
