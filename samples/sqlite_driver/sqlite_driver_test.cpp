@@ -5,10 +5,16 @@
 #include <lockkeeper/store_registry.h>
 #include <lockkeeper/testing/driver_contract.h>
 #include <lockkeeper/testing/fake_clock.h>
+#include <lockkeeper/testing/history/check.h>
+#include <lockkeeper/testing/history/recorder.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
+#include <vector>
 
+namespace history = lockkeeper::testing::history;
+using namespace std::chrono_literals;
 using lockkeeper::testing::DriverContract;
 using lockkeeper::testing::DriverFactory;
 using lockkeeper::testing::FakeClock;
@@ -44,6 +50,21 @@ TEST(SqliteDriver, IsOpenedByItsScheme) {
   });
   lockkeeper::LockManager locks(registry.open("sqlite://" + file()));
   EXPECT_TRUE(locks.tryLock("order 42"));
+}
+
+TEST(SqliteDriver, HasHistoriesThatBreakNoRule) {
+  history::History told({.fences = true});
+  history::Recorder recorder([&](const history::Record& each) { told.add(each); });
+  std::vector<std::jthread> clients;
+  for (const char* const name : {"p1", "p2", "p3", "p4"}) {
+    clients.emplace_back([&recorder, name] {
+      lockkeeper::LockManager locks(sqliteDriver(file(), lockkeeper::systemClock()));
+      for (int i = 0; i < 20; ++i)
+        (void)history::RecordedLock::tryLock(recorder, name, locks, "k", {.ttl = 2s, .waitFor = 1s});
+    });
+  }
+  clients.clear();
+  EXPECT_EQ(history::check(told).text(), "");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-namespace lockkeeper::test {
+namespace lockkeeper::testing {
 
 /// How a connection is ended.
 enum class Ending {
@@ -36,4 +36,4 @@ struct ProxyFault {
   std::size_t requests = 0;
 };
 
-}  // namespace lockkeeper::test
+}  // namespace lockkeeper::testing

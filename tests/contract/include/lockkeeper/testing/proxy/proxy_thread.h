@@ -1,153 +1,12 @@
-#include "fault_proxy.h"
+#pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "lockkeeper/testing/fault_proxy.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <stdexcept>
-#include <system_error>
-#include <utility>
+// What the thread of a FaultProxy does.
 
-#include "proxy_connection.h"
+namespace lockkeeper::testing {
 
-namespace lockkeeper::test {
-namespace {
-
-using Kind = ProxyFault::Kind;
-using SteadyClock = std::chrono::steady_clock;
-
-constexpr std::size_t floodBytes = 65536;
-
-short interest(bool read, bool write) {
-  return static_cast<short>((read ? POLLIN : 0) | (write ? POLLOUT : 0));
-}
-
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
-
-}  // namespace
-
-FaultProxy::FaultProxy(std::uint16_t upstreamPort) : upstreamPort_(upstreamPort) {
-  listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (listener_ < 0 || ::bind(listener_, generic, length) != 0 || ::listen(listener_, 128) != 0 ||
-      ::getsockname(listener_, generic, &length) != 0) {
-    fail("fault proxy");
-  }
-  port_ = ntohs(address.sin_port);
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) fail("eventfd");
-  thread_ = std::thread([this] { run(); });
-}
-
-FaultProxy::~FaultProxy() {
-  {
-    std::lock_guard guard(mutex_);
-    stopping_ = true;
-  }
-  wakeUp();
-  thread_.join();
-  if (heldServer_ >= 0) ::close(heldServer_);
-  ::close(listener_);
-  ::close(wake_);
-}
-
-void FaultProxy::leadTo(std::uint16_t upstreamPort) {
-  const std::lock_guard guard(mutex_);
-  upstreamPort_ = upstreamPort;
-}
-
-void FaultProxy::set(ProxyFault fault) {
-  {
-    std::lock_guard guard(mutex_);
-    fault_ = std::move(fault);
-    requests_ = 0;
-    replyBytes_ = 0;
-    fired_ = 0;
-    held_.clear();
-    for (const auto& connection : open_) {
-      connection->hasSent = false;
-      connection->isStopped = false;
-      connection->notBefore.reset();
-    }
-  }
-  wakeUp();
-}
-
-void FaultProxy::endConnections(Ending ending) {
-  {
-    std::lock_guard guard(mutex_);
-    for (const auto& connection : open_) connection->end(ending);
-  }
-  wakeUp();
-}
-
-void FaultProxy::endHeldConnections(Ending ending) {
-  {
-    std::lock_guard guard(mutex_);
-    for (const auto& connection : open_) {
-      if (connection->isHeld) connection->end(ending);
-    }
-  }
-  wakeUp();
-}
-
-bool FaultProxy::deliverHeld() {
-  constexpr int patience = 10'000;  // ms
-  int server = -1;
-  for (int waited = 0; (server = takeHeldServer()) < 0 && waited < patience; ++waited) ::usleep(1000);
-  if (server < 0) throw std::runtime_error("fault proxy: no client has left of which a request is kept");
-  const std::string request = held();
-  (void)!::send(server, request.data(), request.size(), MSG_NOSIGNAL);
-  pollfd answer{server, POLLIN, 0};
-  char first = 0;
-  const bool answered = ::poll(&answer, 1, patience) > 0 && ::recv(server, &first, 1, 0) == 1;
-  ::close(server);
-  return answered;
-}
-
-int FaultProxy::takeHeldServer() {
-  const std::lock_guard guard(mutex_);
-  for (const auto& connection : open_) {
-    if (const int server = connection->takeHeldServer(); server >= 0) return server;
-  }
-  return std::exchange(heldServer_, -1);
-}
-
-std::size_t FaultProxy::connections() const {
-  std::lock_guard guard(mutex_);
-  return connected_;
-}
-
-std::size_t FaultProxy::requests() const {
-  std::lock_guard guard(mutex_);
-  return requests_;
-}
-
-std::size_t FaultProxy::replyBytes() const {
-  std::lock_guard guard(mutex_);
-  return replyBytes_;
-}
-
-std::size_t FaultProxy::fired() const {
-  std::lock_guard guard(mutex_);
-  return fired_;
-}
-
-std::string FaultProxy::held() const {
-  std::lock_guard guard(mutex_);
-  return held_;
-}
-
-void FaultProxy::run() {
+inline void FaultProxy::run() {
   std::unique_lock guard(mutex_);
   while (!stopping_) {
     std::erase_if(open_, [this](const auto& connection) {
@@ -179,14 +38,14 @@ void FaultProxy::run() {
   open_.clear();
 }
 
-void FaultProxy::accept() {
+inline void FaultProxy::accept() {
   const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
   ++connected_;
-  open_.push_back(std::make_unique<ProxyConnection>(client, upstreamPort_));
+  open_.push_back(std::make_unique<detail::ProxyConnection>(client, upstreamPort_));
 }
 
-void FaultProxy::serve(ProxyConnection& connection, short clientEvents, short serverEvents) {
+inline void FaultProxy::serve(detail::ProxyConnection& connection, short clientEvents, short serverEvents) {
   if (connection.ended()) return;
   if ((serverEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readServer();
   if ((clientEvents & (POLLIN | POLLHUP | POLLERR)) != 0) connection.readClient();
@@ -201,9 +60,9 @@ void FaultProxy::serve(ProxyConnection& connection, short clientEvents, short se
   connection.endIfDrained();
 }
 
-/// Applies the present fault to what has come in.
-void FaultProxy::spoil(ProxyConnection& connection) {
-  const auto now = SteadyClock::now();
+// Applies the present fault to what has come in.
+inline void FaultProxy::spoil(detail::ProxyConnection& connection) {
+  const auto now = std::chrono::steady_clock::now();
   if (connection.isReplaced) {
     connection.replies.clear();
     connection.isReplaced = connection.requests.empty();
@@ -288,7 +147,7 @@ void FaultProxy::spoil(ProxyConnection& connection) {
   }
 }
 
-void FaultProxy::hold(ProxyConnection& connection) {
+inline void FaultProxy::hold(detail::ProxyConnection& connection) {
   if (fired_ == 0 && connection.requests.find(fault_.text) != std::string::npos) {
     if (fault_.requests > 0) {
       --fault_.requests;
@@ -302,7 +161,7 @@ void FaultProxy::hold(ProxyConnection& connection) {
   connection.requests.clear();
 }
 
-int FaultProxy::pollTimeout() const {
+inline int FaultProxy::pollTimeout() const {
   const bool timed = fault_.kind == Kind::delay || fault_.kind == Kind::drip;
   for (const auto& connection : open_) {
     if (timed && !connection->replies.empty()) return 1;
@@ -310,9 +169,9 @@ int FaultProxy::pollTimeout() const {
   return -1;
 }
 
-void FaultProxy::wakeUp() const {
+inline void FaultProxy::wakeUp() const {
   const std::uint64_t one = 1;
   (void)!::write(wake_, &one, sizeof one);
 }
 
-}  // namespace lockkeeper::test
+}  // namespace lockkeeper::testing
