@@ -10,6 +10,7 @@
 
 #include "child_clock.h"
 #include "database_server.h"
+#include "etcd_cluster.h"
 #include "process.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
@@ -44,12 +45,18 @@ std::string databaseUri(const std::string& scheme) {
   return scheme + uri.substr(uri.find("://")) + "?createTable=true";
 }
 
+std::string uriOfEtcd() {
+  static const EtcdCluster cluster({.nodes = 1});
+  return cluster.uri();
+}
+
 const NamedStore stores[] = {
     {"Redis", [] { return "redis://" + addressOfRedis() + "/1"; }},
     {"Legacy", [] { return "redis+legacy://" + addressOfRedis() + "/2"; }},
     {"Redlock", uriOfAQuorum},
     {"GetLock", [] { return databaseUri("mysql+getlock"); }},
     {"Version", [] { return databaseUri("mysql+version"); }},
+    {"Etcd", uriOfEtcd},
 };
 
 class HoldersWallClock : public ::testing::TestWithParam<NamedStore> {

@@ -105,6 +105,27 @@ INSTANTIATE_TEST_SUITE_P(Operations, CutRepliesOfSeveralShares,
                                             ::testing::ValuesIn(CutRepliesOfSeveralShares::possible())),
                          nameOfTest);
 
+/// What comes instead of a reply is not what a server of this protocol sends.
+class GarbledVersionReply : public VersionTest {};
+
+TEST_P(GarbledVersionReply, IsNoGrantAndCostsTheConnection) {
+  const auto driver = store.openProxied("ioTimeout=1s");
+  for (const std::string& garbage :
+       {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"), std::string("\x03\0\0\x01\xfe\xfe\xfe", 7)}) {
+    const Claimant who{};
+    ASSERT_NO_THROW((void)driver->holder("connects again", soon()));
+    store.proxy.set({.kind = ProxyFault::Kind::replace, .text = garbage});
+    EXPECT_THROW((void)driver->acquire(who.request(in(std::chrono::seconds{1}))), OutcomeUnknown)
+        << ::testing::PrintToString(garbage);
+    EXPECT_EQ(store.proxy.fired(), 1U);
+    AcquireRequest again = who.request();
+    again.resend = true;
+    EXPECT_TRUE(granted(driver->acquire(again)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Brands, GarbledVersionReply, ::testing::ValuesIn(allBrands), brandName);
+
 /// The log-in, the checks and the making of the table are cut.
 class CutVersionGreeting : public VersionTest {};
 
