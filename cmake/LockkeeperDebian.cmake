@@ -27,18 +27,21 @@ string(TIMESTAMP LOCKKEEPER_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)
 configure_file(${PROJECT_SOURCE_DIR}/packaging/debian/changelog.in ${PROJECT_BINARY_DIR}/debian/changelog @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/packaging/debian/overrides.in ${PROJECT_BINARY_DIR}/debian/overrides @ONLY)
 
+# Only cpack, which installs each component by itself, takes what is EXCLUDE_FROM_ALL: an ordinary install has no use for it.
 foreach(package IN ITEMS runtime libraries development)
   set(name ${name_of_${package}})
   string(TOUPPER LOCKKEEPER_${package} component)
   set(CPACK_DEBIAN_${component}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${component}_FILE_NAME DEB-DEFAULT)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} RENAME copyright
-          COMPONENT lockkeeper_${package})
+          COMPONENT lockkeeper_${package} EXCLUDE_FROM_ALL)
   install(FILES ${PROJECT_BINARY_DIR}/debian/changelog DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
-          COMPONENT lockkeeper_${package})
+          COMPONENT lockkeeper_${package} EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/debian/overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
-        RENAME ${name_of_libraries} COMPONENT lockkeeper_libraries)
+        RENAME ${name_of_libraries} COMPONENT lockkeeper_libraries EXCLUDE_FROM_ALL)
+# Below /usr a package's unit may only be where systemd looks.
+install(FILES packaging/systemd/lockkeeper@.service DESTINATION lib/systemd/system COMPONENT lockkeeper_runtime EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)

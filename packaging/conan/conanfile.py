@@ -1,11 +1,13 @@
-"""Conan 2 recipe that builds the checkout in which it lies: `conan create packaging/conan`."""
+"""Conan 2 recipe. Builds the checkout in which it lies (`conan create packaging/conan`), or the release that a conandata.yml beside it
+names, which packaging/make_ports writes.
+"""
 import os
 
 from conan import ConanFile
 from conan.errors import ConanInvalidConfiguration
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
-from conan.tools.files import copy
+from conan.tools.files import copy, get
 
 # Each option of the recipe, and the option of CMake that it stands for.
 CMAKE_OPTIONS = {
@@ -34,12 +36,18 @@ class Lockkeeper(ConanFile):
     default_options = {option: option == "redis" for option in CMAKE_OPTIONS}
 
     def export_sources(self):
+        if self.conan_data:
+            return
         checkout = os.path.join(self.recipe_folder, "..", "..")
         for pattern in SOURCES:
             copy(self, pattern, checkout, self.export_sources_folder)
 
     def layout(self):
         cmake_layout(self)
+
+    def source(self):
+        if self.conan_data:
+            get(self, **self.conan_data["sources"][self.version], strip_root=True)
 
     def validate(self):
         check_min_cppstd(self, 20)

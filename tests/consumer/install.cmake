@@ -11,3 +11,8 @@ endif()
 file(REMOVE_RECURSE ${PREFIX})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
 run(${PREFIX}/bin/lockkeeper --version)
+# What only Debian packages want is not there.
+file(GLOB_RECURSE spare ${PREFIX}/share/lintian/* ${PREFIX}/share/doc/*/changelog*)
+if(spare)
+  message(FATAL_ERROR "an ordinary install must not have ${spare}")
+endif()

@@ -222,7 +222,7 @@ foreach(file IN ITEMS ${SOURCE}/vcpkg.json ${port}/vcpkg.json)
   endif()
 endforeach()
 
-foreach(step IN ITEMS vcpkg_cmake_configure vcpkg_cmake_install vcpkg_cmake_config_fixup vcpkg_install_copyright
+foreach(step IN ITEMS vcpkg_cmake_configure vcpkg_cmake_install vcpkg_cmake_config_fixup vcpkg_fixup_pkgconfig vcpkg_install_copyright
         debug/include debug/share /usage)
   if(NOT portfile MATCHES "${step}")
     message(SEND_ERROR "portfile.cmake: ${step} is missing")

@@ -1,4 +1,5 @@
-# The port lies in the repository that it builds; elsewhere LOCKKEEPER_SOURCE in the environment names the sources.
+# Builds the checkout in which it lies; elsewhere LOCKKEEPER_SOURCE in the environment names the sources. packaging/make_ports puts
+# vcpkg_from_github() in the place of these lines.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 if(DEFINED ENV{LOCKKEEPER_SOURCE})
     set(SOURCE_PATH "$ENV{LOCKKEEPER_SOURCE}")
@@ -30,6 +31,7 @@ vcpkg_cmake_configure(
 )
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(CONFIG_PATH lib/cmake/lockkeeper)
+vcpkg_fixup_pkgconfig()
 if("cli" IN_LIST FEATURES)
     vcpkg_copy_tools(TOOL_NAMES lockkeeper AUTO_CLEAN)
 endif()
