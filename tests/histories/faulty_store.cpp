@@ -10,6 +10,7 @@
 #include "etcd_cluster.h"
 #include "fault_proxy.h"
 #include "history_keys.h"
+#include "postgres_server.h"
 #include "redis_cluster.h"
 #include "redis_server.h"
 #include "redlock_uri.h"
@@ -207,6 +208,17 @@ FaultyStore versionRows() {
       true, std::move(faults), parts};
 }
 
+// Nothing is lost when it is killed: the kernel keeps what was written.
+FaultyStore postgres() {
+  const auto parts = std::make_shared<Proxied<PostgresServer>>();
+  parts->server.makeLocks();
+  std::vector<StoreFault> faults = networkFaults(parts->proxy);
+  faults.push_back(pauseOf(parts->server));
+  faults.push_back(restartOf(parts->server));
+  faults.push_back({.name = "sessions ended", .begin = [&server = parts->server] { server.endSessions(); }});
+  return {PostgresServer::uri("postgres+version", parts->proxy.port()), true, std::move(faults), parts};
+}
+
 FaultyStore sqlGroup() {
   const auto group = std::make_shared<ReplicationGroup>();
   const auto dead = std::make_shared<std::size_t>(0);
@@ -269,6 +281,7 @@ constexpr StoreKind kinds[] = {
     {"Cluster", cluster},
     {"GetLock", getLock},
     {"VersionRows", versionRows},
+    {"Postgres", postgres},
     {"SqlGroup", sqlGroup},
     {"Etcd", etcd},
 };

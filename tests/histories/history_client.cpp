@@ -19,6 +19,7 @@
 #include "lockkeeper/lock_manager.h"
 #include "lockkeeper/mysql/use.h"
 #include "lockkeeper/permit/semaphore.h"
+#include "lockkeeper/postgres/use.h"
 #include "lockkeeper/rate_limiter.h"
 #include "lockkeeper/redis/use.h"
 #include "lockkeeper/store_registry.h"
@@ -68,6 +69,7 @@ class Client {
     StoreRegistry made;
     redis::use(made);
     mysql::use(made);
+    postgres::use(made);
     etcd::use(made);
     return made;
   }

@@ -22,17 +22,19 @@
 namespace lockkeeper::poco {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, const char*>, 11> ownSchemes{{{"redis", "redis"},
-                                                                               {"rediss", "redis"},
-                                                                               {"redis+unix", "redis"},
-                                                                               {"redis+sentinel", "redis"},
-                                                                               {"redis+cluster", "redis"},
-                                                                               {"redis+legacy", "redis"},
-                                                                               {"redlock", "redis"},
-                                                                               {"mysql+getlock", "mysql"},
-                                                                               {"mysql+version", "mysql"},
-                                                                               {"etcd", "etcd"},
-                                                                               {"etcds", "etcd"}}};
+constexpr std::array<std::pair<std::string_view, const char*>, 12> ownSchemes{
+    {{"redis", "redis"},
+     {"rediss", "redis"},
+     {"redis+unix", "redis"},
+     {"redis+sentinel", "redis"},
+     {"redis+cluster", "redis"},
+     {"redis+legacy", "redis"},
+     {"redlock", "redis"},
+     {"mysql+getlock", "mysql"},
+     {"mysql+version", "mysql"},
+     {"postgres+version", "postgres"},
+     {"etcd", "etcd"},
+     {"etcds", "etcd"}}};
 
 /// Throws ConfigError unless `stores` can open it.
 void checkStore(const std::string& setting, const std::string& uri, const StoreRegistry& stores) {

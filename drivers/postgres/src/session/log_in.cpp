@@ -35,7 +35,8 @@ std::string systemAuthorities() {
 
 using Parameters = std::vector<std::pair<const char*, std::string>>;
 
-// Everything that the environment or a file of the user could set otherwise, as far as it matters.
+// Everything that the environment or a file of the user could set otherwise, as far as it matters. There is
+// no file of passwords at that path; without one, the library would look for the user's.
 Parameters parametersOf(const ServerOptions& options, const ServerAddress& server,
                         const std::string& address) {
   Parameters parameters{{"host", options.socket.empty() ? server.host : options.socket},
@@ -43,7 +44,7 @@ Parameters parametersOf(const ServerOptions& options, const ServerAddress& serve
                         {"dbname", options.database},
                         {"user", options.user},
                         {"password", options.password},
-                        {"passfile", "/dev/null"},
+                        {"passfile", "/dev/null/none"},
                         {"application_name", "lockkeeper"},
                         {"client_encoding", "UTF8"},
                         {"target_session_attrs", "any"},

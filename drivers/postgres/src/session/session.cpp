@@ -86,25 +86,28 @@ std::vector<Result> Session::run(std::span<const Statement> statements, Form for
   return receive(statements.size(), form, until);
 }
 
-// Nothing is committed before the end of the message has arrived, unless it contains a COMMIT.
+// What has no BEGIN is committed at the end of all, so nothing of it before that has arrived.
 void Session::send(std::span<const Statement> statements, Form form, Instant until) {
   const bool isPrepared = facts_.isDirect;
-  if (isPrepared) {
-    for (const Statement& each : statements) {
-      if (!each.values.empty()) prepare(each.text, until);
-    }
+  preparing_.clear();
+  for (const Statement& each : statements) {
+    if (isPrepared && !each.values.empty() && !prepared_.contains(each.text))
+      preparing_.push_back(prepared_.emplace(each.text, "lockkeeper_" + std::to_string(names_++)).first);
+  }
+  isPipeline_ = form == Form::transaction || !preparing_.empty();
+  if (isPipeline_ && PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
+  if (form == Form::transaction && !inTransaction_) effect_ = Effect::unknown;
+  for (const auto& each : preparing_) {
+    if (PQsendPrepare(connection(), each->second.c_str(), each->first.c_str(), 0, nullptr) == 0)
+      lose(PQerrorMessage(connection()));
   }
   if (form == Form::transaction) {
-    if (PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
-    if (!inTransaction_) effect_ = Effect::unknown;
     sendOne({begins}, false);
     if (!facts_.isDirect) sendOne({localPins()}, false);
   }
   for (const Statement& each : statements) sendOne(each, isPrepared && !each.values.empty());
-  if (form == Form::transaction) {
-    sendOne({commits}, false);
-    if (PQpipelineSync(connection()) == 0) lose(PQerrorMessage(connection()));
-  }
+  if (form == Form::transaction) sendOne({commits}, false);
+  if (isPipeline_ && PQpipelineSync(connection()) == 0) lose(PQerrorMessage(connection()));
   flush(until);
   if (!inTransaction_) effect_ = Effect::unknown;
 }
@@ -127,16 +130,6 @@ void Session::sendOne(const Statement& statement, bool isPrepared) {
   if (sent == 0) lose(PQerrorMessage(connection()));
 }
 
-void Session::prepare(std::string_view text, Instant until) {
-  if (prepared_.contains(text)) return;
-  const std::string name = "lockkeeper_" + std::to_string(prepared_.size());
-  if (PQsendPrepare(connection(), name.c_str(), std::string(text).c_str(), 0, nullptr) == 0)
-    lose(PQerrorMessage(connection()));
-  flush(until);
-  receive(1, Form::alone, until);
-  prepared_.emplace(text, name);
-}
-
 void Session::flush(Instant until) {
   while (true) {
     const int left = PQflush(connection());
@@ -149,16 +142,18 @@ void Session::flush(Instant until) {
 
 std::vector<Result> Session::receive(std::size_t statements, Form form, Instant until) {
   const bool isTransaction = form == Form::transaction;
-  const std::size_t before = isTransaction ? (facts_.isDirect ? 1 : 2) : 0;
+  const std::size_t before = preparing_.size() + (isTransaction ? (facts_.isDirect ? 1 : 2) : 0);
   const std::size_t all = statements + before + (isTransaction ? 1 : 0);
   std::vector<Result> results;
   std::unique_ptr<Result> failed;  // Owns `fault`.
   const PGresult* fault = nullptr;
   for (std::size_t i = 0; i < all; ++i) {
+    bool isDone = false;
     while (PGresult* const each = next(until)) {
       Result result(each);
       const auto status = PQresultStatus(each);
       if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        isDone = true;
         if (i >= before && i < before + statements) results.push_back(std::move(result));
       } else if (fault == nullptr && status != PGRES_PIPELINE_ABORTED) {
         fault = each;
@@ -166,6 +161,7 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
       }
       if (PQstatus(connection()) != CONNECTION_OK) break;
     }
+    if (!isDone && i < preparing_.size()) prepared_.erase(preparing_[i]);
     if (PQstatus(connection()) != CONNECTION_OK) break;
   }
   if (fault != nullptr && (endsSession(fault) || PQstatus(connection()) != CONNECTION_OK)) {
@@ -173,7 +169,7 @@ std::vector<Result> Session::receive(std::size_t statements, Form form, Instant 
     throwFault(fault, effect_, display_, schemaFile_);
   }
   if (PQstatus(connection()) != CONNECTION_OK) lose(PQerrorMessage(connection()));
-  if (isTransaction) {
+  if (isPipeline_) {
     const Result end(next(until));
     if (PQexitPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
   }

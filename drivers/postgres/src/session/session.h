@@ -77,7 +77,6 @@ class Session {
   std::vector<Result> run(std::span<const Statement> statements, Form form, Instant until);
   void send(std::span<const Statement> statements, Form form, Instant until);
   void sendOne(const Statement& statement, bool isPrepared);
-  void prepare(std::string_view text, Instant until);
   void flush(Instant until);
   std::vector<Result> receive(std::size_t statements, Form form, Instant until);
   /// The next result; null at the end of those of a statement.
@@ -92,7 +91,11 @@ class Session {
   const std::string display_;
   const std::string schemaFile_;
   const std::shared_ptr<Clock> clock_;
-  std::map<std::string, std::string, std::less<>> prepared_;  // Names by texts.
+  using Names = std::map<std::string, std::string, std::less<>>;
+  Names prepared_;                          // The names of statements by their texts.
+  std::vector<Names::iterator> preparing_;  // In the round trip that is under way.
+  std::size_t names_ = 0;
+  bool isPipeline_ = false;  // It is.
   Effect effect_ = Effect::none;
   bool inTransaction_ = false;
   bool isLost_ = false;
