@@ -181,7 +181,6 @@ std::unique_ptr<Session> RedisNode::accept(Connection& connection) {
 
 std::string RedisNode::info() const {
   return "# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrun_id:" + runId_ +
-         "\r\nserver_time_usec:" + std::to_string(micros()) +
          "\r\nuptime_in_seconds:1000\r\n# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"
          "# Persistence\r\nloading:0\r\naof_enabled:1\r\n# "
          "Replication\r\nrole:" +

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,41 +61,6 @@ TEST(RedisStore, AScanBeginsAnewAtAnotherServerThanTheOneThatHasNamedThePlace) {
   EXPECT_TRUE(other.scanPage("", "", place, deadline).next.ends_with(" 17"));
   const std::lock_guard guard(mutex);
   EXPECT_EQ(cursors, (std::vector<std::string>{"0", "17", "17", "0"}));
-}
-
-std::string infoAt(std::int64_t micros) { return "\nserver_time_usec:" + std::to_string(micros) + goodInfo; }
-
-TEST(RedisStore, KnowsThePresentSecondOfTheServersClock) {
-  constexpr std::int64_t second = 1'000'000, time = 1'764'000'000 * second;
-  const ScriptedServer server([](ScriptedServer::Peer& peer, int) {
-    peer.logIn(infoAt(time + 300'000));
-    peer.command();
-    peer.say("$-1\r\n");
-    peer.command();  // INFO, of a clock that has been set back meanwhile
-    peer.command();
-    peer.say(bulk(infoAt(time - 60 * second)) + "$-1\r\n");
-  });
-  RedisOptions options;
-  options.port = server.port();
-  Environment environment;
-  const auto clock = std::make_shared<testing::FakeClock>();
-  environment.clock = clock;
-  RedisStore store(options, environment);
-  EXPECT_GT(store.serverSecond(), 1000 * time) << "later than any time until the server has told";
-  const auto ask = [&] {
-    Request request;
-    request.add({"GET", "k"});
-    store.execute(request, clock->now() + 1min);
-  };
-  ask();
-  EXPECT_EQ(store.serverSecond(), time);
-  clock->advance(699ms);
-  EXPECT_EQ(store.serverSecond(), time);
-  clock->advance(1ms);
-  EXPECT_EQ(store.serverSecond(), time + second);
-  clock->advance(5s);
-  ask();
-  EXPECT_EQ(store.serverSecond(), time - 60 * second);
 }
 
 }  // namespace

@@ -2,30 +2,23 @@
 -- twice, or from the queue (scripts/queue/queue.lua). Returns the fence of a new grant, which nobody mistakes for another
 -- number; {1, fence} for any other, with 0 where grants carry none; or {0, remaining ms of the present holder}.
 --
--- KEYS[2], the fence counter (fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms. ARGV[4] is the server's
--- present second in µs since 1970, as far as the caller knows it: only a counter that is behind that is compared with the clock.
+-- KEYS[2], the fence counter (fence.lua), is given when grants carry a fence. It is kept for ARGV[3] ms.
 --
--- ARGV[5] turns, each with a fence, are asked for when the process would hand the lock on to so many callers of its own.
+-- ARGV[4] turns, each with a fence, are asked for when the process would hand the lock on to so many callers of its own.
 -- It gets one if somebody waits in the queue, which is KEYS[3] and KEYS[4], or if the fences would run ahead of the
--- clock; {1, fence, turns} says how many. Who begins to wait later is reported to the channel ARGV[6], unless that is ''.
+-- clock; {1, fence, turns} says how many. Who begins to wait later is reported to the channel ARGV[5], unless that is ''.
 
+-- First, so that a user without this right is refused before anything is done.
+local time = KEYS[2] and redis.call('TIME')
 local isTaken = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
 local drawn = isTaken and KEYS[2] and redis.pcall('INCR', KEYS[2])
 -- What most claims find.
-if not ARGV[5] and type(drawn) == 'number' and drawn >= tonumber(ARGV[4]) then
+if not ARGV[4] and type(drawn) == 'number' and drawn >= time[1] * 1000000 then
   return drawn
 end
 
 -- @framed
-local wanted = tonumber(ARGV[5] or 1)
-local time = KEYS[2] and redis.pcall('TIME')
-if time and time.err then
-  -- A user who has lost this right since it was tried. What is refused has done nothing.
-  if isTaken then
-    redis.call('DEL', KEYS[1])
-  end
-  return time
-end
+local wanted = tonumber(ARGV[4] or 1)
 
 -- @include fence.lua
 
@@ -55,7 +48,7 @@ end
 -- By pcall: keys of another type are no queue, so that there is one turn. A word that no waiter has, and a time that no process
 -- takes.
 local mayBeHandedOn = fence + wanted - 1 <= time[1] * 1000000 + time[2] and redis.pcall('EXISTS', KEYS[3]) == 0 and
-  (ARGV[6] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[6])) == 'number' and
+  (ARGV[5] == '' or type(redis.pcall('HSET', KEYS[4], 'stay', ARGV[5])) == 'number' and
   redis.pcall('PEXPIRE', KEYS[4], 100) == 1)
 if not mayBeHandedOn then
   return {1, fence, 1}

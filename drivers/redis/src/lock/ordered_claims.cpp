@@ -9,16 +9,14 @@
 
 namespace lockkeeper::redis {
 
-void addOrderedClaims(Request& request, Script::By by, const RedisStore& store,
+void addOrderedClaims(Request& request, Script::By by, const RedisOptions& options,
                       std::span<const AcquireRequest> claims) {
-  const RedisOptions& options = store.options();
   const std::string ttl = std::to_string(claims.front().ttl.count());
   const std::string kept = std::to_string(options.fenceKept.count());
-  const std::string second = std::to_string(store.serverSecond());
   std::vector<ComposedText> texts;  // to which the others point
   texts.reserve(2 * claims.size());
   std::vector<std::string_view> keys;
-  std::vector<std::string_view> arguments{ttl, kept, second};
+  std::vector<std::string_view> arguments{ttl, kept};
   for (const AcquireRequest& each : claims) {
     keys.push_back(each.claim.key);
     if (options.fence) keys.push_back(texts.emplace_back(companionKey(each.claim.key, "fence")));

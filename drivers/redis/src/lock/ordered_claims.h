@@ -11,7 +11,7 @@ namespace lockkeeper::redis {
 /// Several keys that are claimed by one script, in their order until one is busy.
 
 /// Adds the script's call, with one lease for all.
-void addOrderedClaims(Request& request, Script::By by, const RedisStore& store,
+void addOrderedClaims(Request& request, Script::By by, const RedisOptions& options,
                       std::span<const AcquireRequest> claims);
 
 /// What `reply`, one of those to `request`, says of them, as Batchable::acquireInOrder() returns it. Throws

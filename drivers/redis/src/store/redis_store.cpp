@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "lockkeeper/base/key.h"
-#include "lockkeeper/internal/whole_number.h"
 #include "wire/dial/server_checks.h"
 #include "wire/protocol/redirect.h"
 #include "wire/protocol/server_error.h"
@@ -21,10 +20,6 @@ constexpr std::string_view keysPerScan = "500";
 
 // How often a server says what it is, while calls are made.
 constexpr std::chrono::seconds pauseBetweenChecks{5};
-
-std::int64_t micros(Instant time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
-}
 
 // `prefix` as a glob pattern that matches exactly what starts with it.
 std::string globOf(std::string_view prefix) {
@@ -71,7 +66,6 @@ RedisStore::RedisStore(const RedisOptions& options, const Environment& environme
           {options}, environment,
           [this](std::size_t, const ServerFacts& facts, Instant now) {
             noteRun(facts.runId, now);
-            noteTime(facts);
             return std::string();
           },
           dialRules_) {}
@@ -82,16 +76,6 @@ void RedisStore::noteRun(const std::string& run, Instant now) {
   const bool another = !run_.empty() && run_ != run;
   run_ = run;
   if (another && onNewServer_) onNewServer_();
-}
-
-void RedisStore::noteTime(const ServerFacts& facts) {
-  const auto time = wholeNumber<std::int64_t>(facts.time);
-  ahead_ = time ? *time - micros(clock().now()) : farAhead;
-}
-
-std::int64_t RedisStore::serverSecond() const {
-  const std::int64_t now = micros(clock().now()) + ahead_.load(std::memory_order_relaxed);
-  return now - now % 1'000'000;
 }
 
 void RedisStore::execute(Request& request, Instant deadline) {
@@ -125,7 +109,6 @@ void RedisStore::postCheck() noexcept {
 
 // Returns why the server must be left, if it must.
 std::string RedisStore::judge(const ServerFacts& facts, std::uint64_t connection, Instant asked) {
-  noteTime(facts);
   std::string fault = evictionFault(name(), facts, options());
   if (!fault.empty()) environment().tell({.kind = EventKind::noted, .store = name(), .text = fault});
   if (fault.empty() && facts.role == "slave") fault = "the server is not the master any more";

@@ -41,9 +41,6 @@ class RedisStore {
   /// For messages.
   const std::string& name() const { return server_.store(); }
   std::string durability() const { return server_.dialer().durability(); }
-  /// The present second of the server's clock in µs since 1970, as its last INFO and our clock tell; it comes
-  /// late by what that INFO took to arrive. Later than any time while the server has not told.
-  std::int64_t serverSecond() const;
   /// As Multiplexer::serverRun().
   std::string serverRun(std::uint64_t connection) { return server_.serverRun(connection); }
 
@@ -146,16 +143,12 @@ class RedisStore {
  private:
   class Check;
 
-  /// So that its sum with our clock is later than any time, and no overflow.
-  static constexpr std::int64_t farAhead = std::int64_t{1} << 61;
-
   static bool lacksScript(const Request& request);
   void lookAround(Instant deadline) noexcept;
   void follow(Instant deadline) noexcept;
   void postCheck() noexcept;
   std::string judge(const ServerFacts& facts, std::uint64_t connection, Instant asked);
   void noteRun(const std::string& run, Instant now);
-  void noteTime(const ServerFacts& facts);
   bool isImporting() const { return options().cluster == ClusterUse::importingNode; }
 
   const std::function<void()> onNewServer_;
@@ -164,7 +157,6 @@ class RedisStore {
   std::atomic<Instant> nextLook_ = Instant::min();
   std::atomic<Instant> nextCheck_ = Instant::max();  // none before a connection has been made
   std::atomic<Instant> masterAt_ = Instant::min();   // when it was asked, and was the master
-  std::atomic<std::int64_t> ahead_ = farAhead;       // the server's clock of ours, in µs
   std::string run_;                                  // guarded by the multiplexer's mutex
   Multiplexer server_;
 };

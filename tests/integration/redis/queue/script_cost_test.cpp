@@ -39,12 +39,14 @@ class ScriptCost : public RedisQueueTest {
   void countAnew() const { server.command({"CONFIG", "RESETSTAT"}); }
 };
 
-TEST_F(ScriptCost, ALockForWhichNobodyWaitsTakesFiveCommandsAndDoesNotAskForTheTime) {
+TEST_F(ScriptCost, ALockForWhichNobodyWaitsTakesTwoScriptsOfSixCommands) {
   LockManager manager(direct);
   manager.lock("k").release();
   countAnew();
   manager.lock("k").release();
-  EXPECT_EQ(calls(), (Calls{{"scripts", 2}, {"set", 1}, {"incr", 1}, {"get", 1}, {"exists", 1}, {"del", 1}}));
+  EXPECT_EQ(
+      calls(),
+      (Calls{{"scripts", 2}, {"time", 1}, {"set", 1}, {"incr", 1}, {"get", 1}, {"exists", 1}, {"del", 1}}));
 }
 
 TEST_F(ScriptCost, ATurnOfAKeyForWhichSeveralWaitTakesTwoScriptsOfSeventeenCommands) {

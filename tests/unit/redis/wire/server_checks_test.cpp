@@ -14,11 +14,10 @@ using test::refusalOf;
 
 TEST(ServerChecks, TakesTheFactsFromInfo) {
   const ServerFacts facts = parseInfo(
-      "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nserver_time_usec:12\r\nmaxmemory_policy:noeviction\r\n"
+      "# Server\r\nredis_version:7.0.15\r\nrun_id:abc\r\nmaxmemory_policy:noeviction\r\n"
       "aof_enabled:1\r\n# Replication\r\nrole:master\r\nslave_role:x\r\n");
   EXPECT_EQ(facts.version, "7.0.15");
   EXPECT_EQ(facts.runId, "abc");
-  EXPECT_EQ(facts.time, "12");
   EXPECT_EQ(facts.evictionPolicy, "noeviction");
   EXPECT_EQ(facts.aofEnabled, "1");
   EXPECT_EQ(facts.role, "master");

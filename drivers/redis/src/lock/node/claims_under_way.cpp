@@ -50,7 +50,7 @@ std::vector<ClaimsUnderWay::Outcome> ClaimsUnderWay::await() {
 
 std::function<void(Request& call, Script::By by)> ClaimsUnderWay::fill() const {
   return [this](Request& call, Script::By by) {
-    for (const auto& group : groups_) addOrderedClaims(call, by, node_, group);
+    for (const auto& group : groups_) addOrderedClaims(call, by, node_.options(), group);
   };
 }
 

@@ -44,7 +44,7 @@ std::vector<AcquireResult> LockNode::acquireInOrder(std::span<const AcquireReque
   rights_.check(requested.front().claim.key, requested.front().deadline);
   const RequestPool::Loan wire = requests.take();
   executeScripts(*wire, requested.front().deadline,
-                 [&](Request& call, Script::By by) { addOrderedClaims(call, by, *this, requested); });
+                 [&](Request& call, Script::By by) { addOrderedClaims(call, by, options(), requested); });
   std::vector<AcquireResult> results = orderedResults(*this, *wire, wire->reply(0), requested);
   checkReplicas(grantedOf(requested, results), *wire);
   return results;
@@ -156,16 +156,15 @@ AcquireResult LockNode::attempt(const AcquireRequest& request, Request& wire) {
   }
   const ComposedText counter = companionKey(key, "fence");
   const std::string kept = decimal(options().fenceKept);
-  const std::string second = std::to_string(serverSecond());
   const bool several = options().fence && request.localHolders > 1;
   const WaitQueue::Watch watch = several ? queue.watch(key) : WaitQueue::Watch{};
   const std::string turns = several ? std::to_string(request.localHolders) : std::string();
   const std::array<std::string_view, 4> keys = {key, counter, watch.order, watch.waiters};
-  const std::array<std::string_view, 6> arguments = {value, ttl, kept, second, turns, watch.channel};
+  const std::array<std::string_view, 5> arguments = {value, ttl, kept, turns, watch.channel};
   const std::size_t keyCount = several ? 4 : options().fence ? 2 : 1;
   executeScripts(wire, request.deadline, [&](Request& call, Script::By by) {
     Script::acquire().addTo(call, by, std::span(keys).first(keyCount),
-                            std::span(arguments).first(several ? 6 : 4));
+                            std::span(arguments).first(several ? 5 : 3));
   });
   return acquireResult(*this, wire, wire.reply(0), request.ttl, several ? request.localHolders : 1,
                        watch.channel.empty() ? milliseconds{0} : longestStay);

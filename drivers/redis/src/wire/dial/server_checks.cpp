@@ -78,7 +78,6 @@ ServerFacts parseInfo(std::string_view info) {
           .evictionPolicy = field(info, "maxmemory_policy"),
           .maxMemory = field(info, "maxmemory"),
           .replicas = field(info, "connected_slaves"),
-          .time = field(info, "server_time_usec"),
           .aofEnabled = field(info, "aof_enabled")};
 }
 

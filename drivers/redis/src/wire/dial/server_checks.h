@@ -18,7 +18,6 @@ struct ServerFacts {
   std::string evictionPolicy{};
   std::string maxMemory{};    ///< In bytes; "0" for no limit.
   std::string replicas{};     ///< How many are connected.
-  std::string time{};         ///< Its clock, in µs since 1970; Redis 6.0 does not tell it.
   std::string aofEnabled{};   ///< "0" or "1".
   std::string appendFsync{};  ///< "always", "everysec" or "no"; empty where CONFIG is not permitted.
 };
