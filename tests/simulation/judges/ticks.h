@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 #include "simulation/machine/scheduler.h"
 
 namespace lockkeeper::simulation {

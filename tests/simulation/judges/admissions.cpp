@@ -1,4 +1,4 @@
-#include "simulation/histories/admissions.h"
+#include "simulation/judges/admissions.h"
 
 #include <algorithm>
 #include <limits>

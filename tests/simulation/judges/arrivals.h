@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 #include "simulation/machine/scheduler.h"
 
 namespace lockkeeper::simulation {

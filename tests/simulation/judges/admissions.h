@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lockkeeper/limit/rate_law.h"
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 
 namespace lockkeeper::simulation {
 

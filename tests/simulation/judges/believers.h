@@ -13,7 +13,7 @@
 #include "lockkeeper/lock.h"
 #include "lockkeeper/permit/share.h"
 #include "lockkeeper/permit/upgradeable_lock.h"
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 #include "simulation/machine/scheduler.h"
 
 namespace lockkeeper::simulation {

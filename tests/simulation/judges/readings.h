@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 #include "simulation/machine/scheduler.h"
 
 namespace lockkeeper::simulation {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lockkeeper/driver/driver.h"
-#include "simulation/histories/judge.h"
+#include "simulation/judges/judge.h"
 #include "simulation/machine/scheduler.h"
 
 namespace lockkeeper::simulation {
