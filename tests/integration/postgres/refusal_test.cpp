@@ -76,6 +76,39 @@ TEST_F(PostgresRefusal, SessionsThatAnOperatorEndsCostNoLock) {
   EXPECT_EQ(driver->release(who.claim(), soon()), ReleaseOutcome::released);
 }
 
+TEST_F(PostgresRefusal, ARoleThatTheAccountSwitchesToIsNotUsed) {
+  store.server.execute(
+      "DROP ROLE IF EXISTS other_role; CREATE ROLE other_role; GRANT other_role TO keeper; "
+      "ALTER ROLE keeper SET role = 'other_role'");
+  EXPECT_EQ(refusal<ConfigError>(*store.open()), "granted");
+  store.server.execute("ALTER ROLE keeper RESET role; DROP ROLE other_role");
+}
+
+TEST_F(PostgresRefusal, ARenewalThatALaterOneHasOvertakenIsNotALoss) {
+  const auto driver = store.open();
+  const Claimant who;
+  ASSERT_TRUE(granted(driver->acquire(who.request())));
+  store.server.execute("UPDATE lockkeeper_locks SET asked = 9223372036854775806 WHERE expires_at > now()");
+  std::vector<Renewal> renewals{{.claim = who.claim(), .ttl = 1ms}};
+  driver->renew(renewals, soon());
+  EXPECT_EQ(renewals.front().outcome, RenewOutcome::unknown);
+  EXPECT_FALSE(store.isFree(who.key));
+}
+
+// Its first local holders may have been told their fences.
+TEST_F(PostgresRefusal, AClaimThatComesAgainAfterItsEndKeepsItsFence) {
+  const auto driver = store.open();
+  const Claimant who;
+  AcquireRequest request = who.request();
+  request.localHolders = 3;
+  const AcquireResult first = driver->acquire(request);
+  ASSERT_TRUE(granted(first));
+  store.server.execute("UPDATE lockkeeper_locks SET expires_at = now() WHERE expires_at > now()");
+  const AcquireResult again = driver->acquire(request);
+  ASSERT_TRUE(granted(again));
+  EXPECT_EQ(std::get<Granted>(again).fence.value(), std::get<Granted>(first).fence.value() + 2);
+}
+
 TEST_F(PostgresRefusal, TablesAreMadeWhereThatIsWantedAlsoByManyAtOnce) {
   store.server.execute("DROP SCHEMA IF EXISTS made CASCADE; CREATE SCHEMA made AUTHORIZATION keeper");
   std::vector<std::jthread> threads;
@@ -97,7 +130,7 @@ TEST_F(PostgresRefusal, DefaultsOfTheAccountChangeNothing) {
         "search_path = ''", "statement_timeout = 100", "lock_timeout = 1",
         "standard_conforming_strings = off", "bytea_output = 'escape'", "synchronous_commit = off",
         "DateStyle = 'German'", "TimeZone = 'Asia/Tokyo'", "client_encoding = 'LATIN1'",
-        "IntervalStyle = 'iso_8601'"}) {
+        "IntervalStyle = 'iso_8601'", "client_min_messages = 'error'"}) {
     SCOPED_TRACE(setting);
     store.server.execute(std::string("ALTER ROLE keeper SET ") + setting);
     const std::string key = Claimant{}.key;

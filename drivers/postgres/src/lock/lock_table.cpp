@@ -45,11 +45,17 @@ AcquireResult LockTable::claim(const AcquireRequest& request, const Place& place
   if (request.claim.share) return claimShare(request, place);
   const Claim& claim = request.claim;
   const Instant leasedFrom = sessions_.clock().now();
-  const Result result = sessions_.ask(
-      {texts_.claim,
-       {key(claim.key), tokenOf(claim), std::string(claim.owner), std::int64_t{request.ttl.count()},
-        std::int64_t{request.localHolders}, numberOf(leasedFrom), orNull(place)}},
-      request.deadline);
+  const Statement claiming{
+      texts_.claim,
+      {key(claim.key), tokenOf(claim), std::string(claim.owner), std::int64_t{request.ttl.count()},
+       std::int64_t{request.localHolders}, numberOf(leasedFrom), orNull(place)}};
+  // One who has waited may lower the mark of the row, so the row is locked first.
+  const Result result =
+      place ? std::move(sessions_
+                            .transact(std::vector<Statement>{{texts_.lockRow, {key(claim.key)}}, claiming},
+                                      request.deadline)
+                            .back())
+            : sessions_.ask(claiming, request.deadline);
   // Without a row, the key's one is new: nobody has seen yet who has it.
   if (result.rows() == 0) return Busy{};
   if (result.isNull(0, 0)) return busyFor(result, 0, 2);
@@ -116,9 +122,11 @@ void LockTable::renew(std::span<Renewal* const> renewals, bool isShares, Instant
       keys, arrayOf(renewals, claimOf(addToken)),
       arrayOf(renewals, [](Array& array, auto* each) { array.add(each->ttl.count()); }),
       numberOf(leasedFrom)};
-  std::set<std::string, std::less<>> renewed;
+  std::map<std::string, RenewOutcome, std::less<>> outcomes;
   const auto note = [&](const Result& result) {
-    for (std::size_t row = 0; row < result.rows(); ++row) renewed.emplace(result.text(row, 0));
+    for (std::size_t row = 0; row < result.rows(); ++row)
+      outcomes.emplace(result.text(row, 0),
+                       result.isTrue(row, 1) ? RenewOutcome::renewed : RenewOutcome::unknown);
   };
   if (isShares) {
     const std::vector<Statement> statements{
@@ -128,8 +136,8 @@ void LockTable::renew(std::span<Renewal* const> renewals, bool isShares, Instant
     note(sessions_.ask({texts_.renew, values}, deadline));
   }
   for (Renewal* each : renewals) {
-    const bool isRenewed = renewed.contains(each->claim.token.hex());
-    each->outcome = isRenewed ? RenewOutcome::renewed : RenewOutcome::notOwner;
+    const auto found = outcomes.find(each->claim.token.hex());
+    each->outcome = found == outcomes.end() ? RenewOutcome::notOwner : found->second;
     each->leasedFrom = leasedFrom;
     each->leasedFor = each->ttl;
   }
@@ -164,15 +172,16 @@ std::int64_t LockTable::enterQueue(const Claim& claim, bool isAhead, millisecond
   const std::int64_t length = stays.count();
   const std::vector<Statement> statements{
       {texts_.makeRow, {key(claim.key)}},
+      {texts_.markRow, {key(claim.key), length}},  // All lock the row before its waiters.
       {texts_.enterQueue,
        {key(claim.key), tokenOf(claim), std::string(claim.owner), weight(&Share::weight),
-        weight(&Share::limit), isAhead ? "true" : "false", length}},
-      {texts_.markRow, {key(claim.key), length}}};
-  return sessions_.transact(statements, deadline)[1].number(0, 0);
+        weight(&Share::limit), isAhead ? "true" : "false", length}}};
+  return sessions_.transact(statements, deadline).back().number(0, 0);
 }
 
 void LockTable::leaveQueue(const Claim& claim, Instant deadline) {
-  const std::vector<Statement> statements{{texts_.leaveQueue, {key(claim.key), tokenOf(claim)}},
+  const std::vector<Statement> statements{{texts_.lockRow, {key(claim.key)}},
+                                          {texts_.leaveQueue, {key(claim.key), tokenOf(claim)}},
                                           {texts_.clearMark, {key(claim.key), tokenOf(claim)}}};
   sessions_.transact(statements, deadline);
 }

@@ -36,13 +36,17 @@ constexpr const char* now = "clock_timestamp()";
 // A row that comes back, after it was deleted as unused, begins above all fences that it had.
 constexpr const char* firstFence = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 constexpr const char* remaining = "ceil(extract(epoch FROM l.expires_at - clock_timestamp()) * 1000)::bigint";
+// Nobody else has had the key since, even if the lease is over. The clock goes on within a statement, so only
+// its WHERE asks whether the lease is over.
+constexpr const char* isSame = "l.token = EXCLUDED.token";
 constexpr const char* isMine = "(l.token = EXCLUDED.token AND l.expires_at > {now})";
 
 // A newcomer waits behind all who wait, one of these behind those before it.
 constexpr const char* isClosed = R"((l.waited_until > {now} AND ({place}::bigint IS NULL OR EXISTS (
   SELECT FROM {waiters} AS w WHERE w.lock_key = l.lock_key AND w.place < {place}::bigint AND w.expires_at > {now}))))";
 
-// How long somebody waits besides the claim itself.
+// How long somebody waits besides the claim itself. An earlier statement of the transaction has to lock the
+// row: a snapshot from before the lock lacks those who marked the row in the meantime.
 constexpr const char* othersWait = R"(coalesce((SELECT max(w.expires_at) FROM {waiters} AS w
   WHERE w.lock_key = l.lock_key AND w.token <> {token}::bytea), '-infinity'))";
 
@@ -51,11 +55,11 @@ constexpr const char* tellNext = R"((SELECT pg_notify('{channel}', w.place::text
   WHERE w.lock_key = l.lock_key AND w.expires_at > {now} ORDER BY w.place LIMIT 1)::text)";
 
 constexpr const char* granting = R"( ON CONFLICT (lock_key) DO UPDATE SET
-    fences = CASE WHEN {mine} THEN 0 ELSE EXCLUDED.fences END,
-    fence = l.fence + CASE WHEN {mine} THEN 0 ELSE EXCLUDED.fences END,
+    fences = CASE WHEN {same} THEN 0 ELSE EXCLUDED.fences END,
+    fence = l.fence + CASE WHEN {same} THEN 0 ELSE EXCLUDED.fences END,
     token = EXCLUDED.token, owner = EXCLUDED.owner, permits = NULL,
-    expires_at = CASE WHEN {mine} THEN greatest(l.expires_at, EXCLUDED.expires_at) ELSE EXCLUDED.expires_at END,
-    asked = CASE WHEN {mine} THEN greatest(l.asked, EXCLUDED.asked) ELSE EXCLUDED.asked END)";
+    expires_at = CASE WHEN {same} THEN greatest(l.expires_at, EXCLUDED.expires_at) ELSE EXCLUDED.expires_at END,
+    asked = CASE WHEN {same} THEN greatest(l.asked, EXCLUDED.asked) ELSE EXCLUDED.asked END)";
 
 constexpr const char* claimText = R"(WITH claim AS (
   INSERT INTO {locks} AS l (lock_key, fence, fences, token, owner, expires_at, asked)
@@ -86,14 +90,16 @@ UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now} FROM asked AS
 WHERE l.lock_key = a.lock_key AND l.token = a.token AND a.number > (SELECT min(b.number) FROM asked AS b
   WHERE NOT EXISTS (SELECT FROM {locks} AS m WHERE m.lock_key = b.lock_key AND m.token = b.token)))";
 
-// All who lock several rows lock them in the order of their keys.
+// All who lock several rows lock them in the order of their keys. A renewal that a later one has overtaken
+// changes nothing, and is told so: the key is still held.
 constexpr const char* renewText = R"(WITH asked AS (
   SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (lock_key, token, ttl)),
 locked AS (SELECT l.lock_key FROM {locks} AS l JOIN asked USING (lock_key) ORDER BY l.lock_key FOR UPDATE OF l)
-UPDATE {locks} AS l SET expires_at = {now} + a.ttl * interval '1 millisecond', asked = $4::bigint
+UPDATE {locks} AS l SET asked = greatest(l.asked, $4::bigint),
+  expires_at = CASE WHEN l.asked <= $4::bigint THEN {now} + a.ttl * interval '1 millisecond' ELSE l.expires_at END
 FROM asked AS a JOIN locked USING (lock_key)
-WHERE l.lock_key = a.lock_key AND l.token = a.token AND l.expires_at > {now} AND l.asked <= $4::bigint
-RETURNING encode(l.token, 'hex'))";
+WHERE l.lock_key = a.lock_key AND l.token = a.token AND l.expires_at > {now}
+RETURNING encode(l.token, 'hex'), l.asked = $4::bigint)";
 
 constexpr const char* releaseText = R"(UPDATE {locks} AS l SET token = '', owner = '', expires_at = {now}
 WHERE l.lock_key = $1::bytea AND l.token = $2::bytea AND l.expires_at > {now}
@@ -141,11 +147,12 @@ SELECT f.fits, coalesce(f.found, f.fence), f.named,
 FROM fitting AS f, {locks} AS l WHERE l.lock_key = $1::bytea)";
 
 constexpr const char* renewSharesText = R"(UPDATE {shares} AS s
-SET expires_at = {now} + a.ttl * interval '1 millisecond', asked = $4::bigint
+SET asked = greatest(s.asked, $4::bigint),
+  expires_at = CASE WHEN s.asked <= $4::bigint THEN {now} + a.ttl * interval '1 millisecond' ELSE s.expires_at END
 FROM unnest($1::bytea[], $2::bytea[], $3::bigint[]) AS a (lock_key, token, ttl), {locks} AS l
-WHERE s.lock_key = a.lock_key AND s.token = a.token AND s.expires_at > {now} AND s.asked <= $4::bigint
+WHERE s.lock_key = a.lock_key AND s.token = a.token AND s.expires_at > {now}
   AND l.lock_key = a.lock_key AND l.token = '' AND l.permits IS NOT NULL AND l.expires_at > {now}
-RETURNING encode(s.token, 'hex'))";
+RETURNING encode(s.token, 'hex'), s.asked = $4::bigint)";
 
 constexpr const char* extendRowsText = R"(UPDATE {locks} AS l SET expires_at =
   coalesce((SELECT max(s.expires_at) FROM {shares} AS s WHERE s.lock_key = l.lock_key), l.expires_at)
@@ -221,6 +228,7 @@ LockTexts::LockTexts(const std::string& schema, const std::string& table)
       channel(channelOf(locks)) {
   const auto text = [this](const std::string& pattern, const std::string& place = "$7") {
     return filled(pattern, {{"granting", granting},
+                            {"same", isSame},
                             {"mine", isMine},
                             {"closed", isClosed},
                             {"othersWait", othersWait},

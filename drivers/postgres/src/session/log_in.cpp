@@ -19,6 +19,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// The first whose pg_terminate_backend() waits for the end.
+constexpr int oldestVersion = 140000;
+
 void ignoreNotice(void* /*unused*/, const PGresult* /*notice*/) {}
 
 // The library learned to ask for these by "system" in version 16.
@@ -100,11 +103,12 @@ std::string pins(bool isLocal) {
   const auto setIfKnown = [&](const std::string& name, const std::string& value) {
     return "CASE WHEN current_setting('" + name + "', true) IS NOT NULL THEN " + set(name, value) + " END";
   };
-  return set("default_transaction_isolation", "read committed") + ", " + set("search_path", "pg_catalog") +
+  return set("role", "none") + ", " + set("client_min_messages", "warning") + ", " +
+         set("default_transaction_isolation", "read committed") + ", " + set("search_path", "pg_catalog") +
          ", " + set("lock_timeout", "1s") + ", " + set("statement_timeout", "30s") + ", " +
          set("idle_in_transaction_session_timeout", "5s") + ", " + set("TimeZone", "UTC") + ", " +
          set("standard_conforming_strings", "on") + ", " + setIfKnown("idle_session_timeout", "0") + ", " +
-         setIfKnown("transaction_timeout", "0") +
+         setIfKnown("transaction_timeout", "30s") +
          ", CASE current_setting('synchronous_commit') WHEN 'off' THEN " +
          set("synchronous_commit", "local") + " END";
 }
@@ -202,6 +206,8 @@ void LogIn::proceed() {
 }
 
 void LogIn::connected() {
+  if (const int version = PQserverVersion(handle_.get()); version < oldestVersion)
+    return refuse("PostgreSQL " + std::to_string(version / 10000) + " is too old: 14 or later is needed");
   state_ = State::asking;
   events_ = POLLIN;
   PQsetErrorVerbosity(handle_.get(), PQERRORS_DEFAULT);
@@ -239,6 +245,8 @@ void LogIn::judge() {
   const Result& result = *answer_;
   facts_.isDirect = result.isTrue(0, 0);
   if (facts_.isDirect) facts_.backend = result.text(0, 7);
+  if (facts_.isDirect && facts_.backend.empty())
+    return refuse("the role does not see its own session in pg_stat_activity");
   facts_.takesWrites = result.isTrue(0, 1);
   facts_.survivesCrash = result.isTrue(0, 2);
   const bool hasStandbys = options_.hosts.size() > 1 || result.number(0, 4) > 0;
@@ -247,6 +255,13 @@ void LogIn::judge() {
   std::from_chars(timeline.data(), timeline.data() + timeline.size(), facts_.timeline, 16);
   state_ = State::done;
   failure_ = nullptr;
+}
+
+// Another address would be no better.
+void LogIn::refuse(const std::string& words) {
+  failure_ = std::make_exception_ptr(ConfigError(display() + ": " + words));
+  state_ = State::failed;
+  handle_.reset();
 }
 
 void LogIn::fail(const std::string& words) {

@@ -79,6 +79,8 @@ class LogIn {
   void judge();
   /// Notes the failure, and goes on with the next address.
   void fail(const std::string& words);
+  /// Ends the log-in with a ConfigError.
+  void refuse(const std::string& words);
   const std::string& display() const { return options_.hosts[host_].display; }
 
   const ServerOptions& options_;

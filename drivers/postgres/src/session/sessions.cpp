@@ -77,7 +77,7 @@ void Sessions::endGivenUp(Session& session, Instant deadline) {
     // Materialized: the planner may otherwise call the function for sessions of others, too.
     const Result result = session.command(
         "WITH given_up AS MATERIALIZED (SELECT a.pid FROM pg_stat_activity AS a WHERE a.usename = "
-        "current_user AND (" +
+        "session_user AND (" +
             which + ")) SELECT count(*) FROM given_up WHERE NOT pg_terminate_backend(pid, " +
             std::to_string(std::max<std::int64_t>(left / 2, 1)) + ")",
         deadline);

@@ -22,7 +22,7 @@
 namespace lockkeeper::postgres {
 
 /// `postgres+version://user:password@host[:5432][,host2[:5432],…]/database`: locks as rows of a table on
-/// PostgreSQL 11 or later. Of several hosts, the one that takes the writes is used, and looked for again when
+/// PostgreSQL 14 or later. Of several hosts, the one that takes the writes is used, and looked for again when
 /// it has changed; of two that do, the one that was promoted last. A claim is one statement that takes a row
 /// which is free or expired and counts its fence up. Claims of several keys, their renewals and their
 /// releases are one round trip, too. Leases end on the server's clock. Rows stay for a day, so that fences go
