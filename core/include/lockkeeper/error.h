@@ -43,45 +43,68 @@ class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// One class for each code, to be caught by type.
-/// @{
+/// The store could not be reached. The operation was certainly not applied.
 class LOCKKEEPER_CORE_EXPORT StoreUnavailable : public Error {
  public:
+  /// As Error().
   explicit StoreUnavailable(const std::string& message) : Error(ErrorCode::storeUnavailable, message) {}
 };
+
+/// The request was sent, its outcome was not seen. It may have been applied.
 class LOCKKEEPER_CORE_EXPORT OutcomeUnknown : public Error {
  public:
+  /// As Error().
   explicit OutcomeUnknown(const std::string& message) : Error(ErrorCode::outcomeUnknown, message) {}
 };
+
+/// The lock stayed busy for the whole `waitFor`.
 class LOCKKEEPER_CORE_EXPORT LockTimeout : public Error {
  public:
+  /// As Error().
   explicit LockTimeout(const std::string& message) : Error(ErrorCode::lockTimeout, message) {}
 };
+
+/// The lease ended, or another holder has the key.
 class LOCKKEEPER_CORE_EXPORT LockLost : public Error {
  public:
+  /// As Error().
   explicit LockLost(const std::string& message) : Error(ErrorCode::lockLost, message) {}
 };
+
+/// The caller's stop_token was triggered while it waited.
 class LOCKKEEPER_CORE_EXPORT Cancelled : public Error {
  public:
+  /// As Error().
   explicit Cancelled(const std::string& message) : Error(ErrorCode::cancelled, message) {}
 };
+
+/// The store found a cycle of waiting holders and refused this one.
 class LOCKKEEPER_CORE_EXPORT Deadlock : public Error {
  public:
+  /// As Error().
   explicit Deadlock(const std::string& message) : Error(ErrorCode::deadlock, message) {}
 };
+
+/// A setting, a credential or the store's own set-up is not usable.
 class LOCKKEEPER_CORE_EXPORT ConfigError : public Error {
  public:
+  /// As Error().
   explicit ConfigError(const std::string& message) : Error(ErrorCode::config, message) {}
 };
+
+/// The peer does not speak the store's protocol. It may have applied the request.
 class LOCKKEEPER_CORE_EXPORT ProtocolError : public Error {
  public:
+  /// As Error().
   explicit ProtocolError(const std::string& message) : Error(ErrorCode::protocol, message) {}
 };
+
+/// The object was made before fork(); the child must make its own.
 class LOCKKEEPER_CORE_EXPORT ForkedError : public Error {
  public:
+  /// As Error().
   explicit ForkedError(const std::string& message) : Error(ErrorCode::forked, message) {}
 };
-/// @}
 
 /// The first `most` bytes of `text` in one line of ASCII, for messages and logs: other bytes are shown as a
 /// backslash, x and two hexadecimal digits, a backslash as two, and what was left out as "...".

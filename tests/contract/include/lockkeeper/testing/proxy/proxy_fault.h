@@ -14,8 +14,9 @@ enum class Ending {
 
 /// What a FaultProxy does to the bytes that pass it.
 struct ProxyFault {
+  /// Which fault.
   enum class Kind {
-    none,
+    none,   ///< Passes everything on.
     cut,    ///< Once: passes `bytes` bytes of replies, then ends that connection instead of passing the next.
     delay,  ///< Holds each batch of replies back for `pause`.
     drip,   ///< Passes one byte of a reply each `pause`.
