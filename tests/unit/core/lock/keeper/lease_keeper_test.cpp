@@ -499,6 +499,16 @@ TEST_F(LeaseKeeperTest, NoLengthIsTooLong) {
   EXPECT_FALSE(store->holder("freed", {}));
 }
 
+TEST_F(LeaseKeeperTest, ALostLockIsNotKeptForLonger) {
+  Lock held = manager.lock("order", {.ttl = 10s, .renew = Renew::manual});
+  clock->advance(9500ms);
+  EXPECT_FALSE(held.valid());
+  while (!held.lost().stop_requested()) std::this_thread::yield();
+  EXPECT_EQ(held.releaseHeldFor(1min), ReleaseResult::notOwner);
+  clock->advance(500ms);
+  EXPECT_TRUE(other.tryLock("order")) << "its lease ended by itself";
+}
+
 /// Leases of such a length, and a holder who has one.
 class AnyLength final : public PlainDecorator {
  public:
