@@ -714,63 +714,6 @@ TEST_F(LockManagerTest, AForkedChildOwnsNothing) {
   EXPECT_EQ(held.release(), ReleaseResult::released);
 }
 
-/// Whoever waits on it keeps the mutex that it waits with, while the clock is held.
-class StuckClock final : public Clock {
- public:
-  Instant now() const noexcept override { return systemClock()->now(); }
-  void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) override {
-    {
-      std::unique_lock guard(mutex_);
-      if (isHeld_) isReached_ = true;
-      changed_.notify_all();
-      changed_.wait(guard, [&] { return !isHeld_; });
-    }
-    systemClock()->wait(held, wakeUp, until);
-  }
-  void hold() {
-    const std::lock_guard guard(mutex_);
-    isHeld_ = true;
-  }
-  void awaitSomebody() {
-    std::unique_lock guard(mutex_);
-    changed_.wait(guard, [&] { return isReached_; });
-  }
-  void letGo() {
-    const std::lock_guard guard(mutex_);
-    isHeld_ = false;
-    changed_.notify_all();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool isHeld_ = false;
-  bool isReached_ = false;
-};
-
-TEST(Fork, AChildEndsAManagerWhoseMutexIsHeldByAThreadThatItLacks) {
-  const auto clock = std::make_shared<StuckClock>();
-  LockManager manager(std::make_shared<MemoryDriver>(), {.environment = {.clock = clock}});
-  Lock held = manager.lock("k");
-  clock->hold();
-  Lock sooner = manager.lock("l", {.ttl = 1s});  // whose renewal wakes a thread up
-  clock->awaitSomebody();
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(10);
-    {
-      const Lock first = std::move(held);
-      const Lock second = std::move(sooner);
-      const LockManager gone = std::move(manager);
-    }
-    _exit(0);
-  }
-  clock->letGo();
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-}
-
 TEST(SystemRandom, AForkedChildDoesNotRepeatItsParentsBytes) {
   const auto random = systemRandom();
   (void)Token::generate(*random);  // fills this thread's block
