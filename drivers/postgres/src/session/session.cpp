@@ -41,30 +41,11 @@ Session::Session(Handle handle, const ServerFacts& facts, std::string display, s
 }
 
 Result Session::ask(const Statement& statement, Instant deadline) {
-  const bool needsPins = !facts_.isDirect && !inTransaction_;
-  return std::move(run({&statement, 1}, needsPins ? Form::transaction : Form::alone, deadline).front());
+  return std::move(run({&statement, 1}, facts_.isDirect ? Form::alone : Form::transaction, deadline).front());
 }
 
 std::vector<Result> Session::transact(std::span<const Statement> statements, Instant deadline) {
   return run(statements, Form::transaction, deadline);
-}
-
-void Session::begin(Instant deadline) {
-  effect_ = Effect::none;
-  inTransaction_ = true;
-  run(std::vector<Statement>{{begins}}, Form::alone, deadline);
-  if (!facts_.isDirect) run(std::vector<Statement>{{localPins()}}, Form::alone, deadline);
-}
-
-void Session::commit(Instant deadline) {
-  inTransaction_ = false;
-  run(std::vector<Statement>{{commits}}, Form::alone, deadline);
-}
-
-void Session::rollBack(Instant deadline) {
-  inTransaction_ = true;
-  run(std::vector<Statement>{{rollsBack}}, Form::alone, deadline);
-  inTransaction_ = false;
 }
 
 Result Session::command(std::string_view text, Instant deadline) {
@@ -72,7 +53,7 @@ Result Session::command(std::string_view text, Instant deadline) {
 }
 
 bool Session::usable() const {
-  if (isLost_ || inTransaction_ || PQstatus(connection()) != CONNECTION_OK) return false;
+  if (isLost_ || PQstatus(connection()) != CONNECTION_OK) return false;
   // No answer is due: what can be read is the session's end, or a notice of it.
   pollfd socket{.fd = PQsocket(connection()), .events = POLLIN, .revents = 0};
   return ::poll(&socket, 1, 0) == 0;
@@ -96,7 +77,7 @@ void Session::send(std::span<const Statement> statements, Form form, Instant unt
   }
   isPipeline_ = form == Form::transaction || !preparing_.empty();
   if (isPipeline_ && PQenterPipelineMode(connection()) == 0) lose(PQerrorMessage(connection()));
-  if (form == Form::transaction && !inTransaction_) effect_ = Effect::unknown;
+  if (form == Form::transaction) effect_ = Effect::unknown;
   for (const auto& each : preparing_) {
     if (PQsendPrepare(connection(), each->second.c_str(), each->first.c_str(), 0, nullptr) == 0)
       lose(PQerrorMessage(connection()));
@@ -109,7 +90,7 @@ void Session::send(std::span<const Statement> statements, Form form, Instant unt
   if (form == Form::transaction) sendOne({commits}, false);
   if (isPipeline_ && PQpipelineSync(connection()) == 0) lose(PQerrorMessage(connection()));
   flush(until);
-  if (!inTransaction_) effect_ = Effect::unknown;
+  effect_ = Effect::unknown;
 }
 
 void Session::sendOne(const Statement& statement, bool isPrepared) {

@@ -33,21 +33,12 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session() = default;
 
-  /// One statement, which is a transaction of its own unless one was begun. Throws OutcomeUnknown when it was
-  /// sent and has no answer by `deadline`; within a transaction that was begun StoreUnavailable.
+  /// One statement, which is a transaction of its own. Throws OutcomeUnknown when it was sent and has no
+  /// answer by `deadline`.
   Result ask(const Statement& statement, Instant deadline);
 
   /// The statements as one transaction, in one round trip: all or none of them. OutcomeUnknown as above.
   std::vector<Result> transact(std::span<const Statement> statements, Instant deadline);
-
-  /// A transaction of several round trips, at READ COMMITTED. If this process stands still within it, the
-  /// server ends it after five seconds. commit() throws OutcomeUnknown when it has no answer. After an error,
-  /// and instead of commit(), call rollBack(), or close the session.
-  /// @{
-  void begin(Instant deadline);
-  void commit(Instant deadline);
-  void rollBack(Instant deadline);
-  /// @}
 
   /// A statement that is no transaction and needs no pins, such as LISTEN.
   Result command(std::string_view text, Instant deadline);
@@ -97,7 +88,6 @@ class Session {
   std::size_t names_ = 0;
   bool isPipeline_ = false;  // It is.
   Effect effect_ = Effect::none;
-  bool inTransaction_ = false;
   bool isLost_ = false;
   bool warned_ = false;
   std::uint64_t term_ = 0;

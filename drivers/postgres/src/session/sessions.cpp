@@ -145,8 +145,7 @@ void Sessions::forgetPrimary() {
 }
 
 std::unique_ptr<Session> Sessions::open(Instant deadline) {
-  std::vector<std::size_t> hosts(options_.hosts.size());
-  std::iota(hosts.begin(), hosts.end(), std::size_t{0});
+  const std::vector<std::size_t> hosts = allHosts();
   std::optional<std::size_t> primary;
   {
     const std::lock_guard held(mutex_);
@@ -168,9 +167,13 @@ std::unique_ptr<Session> Sessions::open(Instant deadline) {
 
 void Sessions::lookForPrimary(Instant deadline) {
   if (options_.hosts.size() == 1) return;
+  static_cast<void>(connect(allHosts(), deadline));
+}
+
+std::vector<std::size_t> Sessions::allHosts() const {
   std::vector<std::size_t> hosts(options_.hosts.size());
   std::iota(hosts.begin(), hosts.end(), std::size_t{0});
-  static_cast<void>(connect(hosts, deadline));
+  return hosts;
 }
 
 std::unique_ptr<Session> Sessions::connect(std::span<const std::size_t> hosts, Instant deadline) {
@@ -240,15 +243,14 @@ std::unique_ptr<Session> Sessions::accept(LogIn& logIn) {
 // Two clients that make the same table at once would disturb each other in the catalogue.
 void Sessions::makeTables(Session& session, Instant deadline) {
   if (!options_.createTable || hasTables_) return;
+  std::vector<Statement> statements{{"SELECT pg_advisory_xact_lock(7598259032842891)"}};
+  for (std::size_t at = 0; at < tables_.script.size();) {
+    const std::size_t end = tables_.script.find(";\n", at);
+    statements.push_back({std::string_view(tables_.script).substr(at, end - at)});
+    at = end == std::string::npos ? end : end + 2;
+  }
   try {
-    session.begin(deadline);
-    session.command("SELECT pg_advisory_xact_lock(7598259032842891)", deadline);
-    for (std::size_t at = 0; at < tables_.script.size();) {
-      const std::size_t end = tables_.script.find(";\n", at);
-      session.command(std::string_view(tables_.script).substr(at, end - at), deadline);
-      at = end == std::string::npos ? end : end + 2;
-    }
-    session.commit(deadline);
+    session.transact(statements, deadline);
   } catch (const OutcomeUnknown& error) {
     throw StoreUnavailable(error.what());  // Nothing is claimed yet.
   }

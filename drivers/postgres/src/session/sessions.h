@@ -81,6 +81,7 @@ class Sessions {
 
   void putBack(std::unique_ptr<Session> session) noexcept;
   std::unique_ptr<Session> takeIdle();
+  std::vector<std::size_t> allHosts() const;
   std::unique_ptr<Session> connect(std::span<const std::size_t> hosts, Instant deadline);
   /// Throws unless the server is the one with the highest timeline so far.
   std::unique_ptr<Session> accept(LogIn& logIn);

@@ -32,7 +32,7 @@ namespace lockkeeper::postgres {
 ///
 /// URI parameters:
 ///
-///     table          lockkeeper_locks  at most 54 characters
+///     table          lockkeeper_locks  at most 55 characters
 ///     schema         public            in which the tables are
 ///     createTable    off   makes the tables when they are missing
 ///     connections    4     the most at once, 1 to 256; one more while somebody waits
