@@ -51,6 +51,11 @@ struct ProxiedMariadb {
   FaultProxy proxy{server.port()};
 };
 
+struct ProxiedPostgres {
+  PostgresServer server;
+  FaultProxy proxy{server.port()};
+};
+
 StoreFault onTheWay(FaultProxy& proxy, std::string name, ProxyFault fault, std::chrono::milliseconds length) {
   return {.name = std::move(name),
           .begin = [&proxy, fault = std::move(fault)] { proxy.set(fault); },
@@ -210,13 +215,13 @@ FaultyStore versionRows() {
 
 // Nothing is lost when it is killed: the kernel keeps what was written.
 FaultyStore postgres() {
-  const auto parts = std::make_shared<Proxied<PostgresServer>>();
+  const auto parts = std::make_shared<ProxiedPostgres>();
   parts->server.makeLocks();
   std::vector<StoreFault> faults = networkFaults(parts->proxy);
   faults.push_back(pauseOf(parts->server));
   faults.push_back(restartOf(parts->server));
   faults.push_back({.name = "sessions ended", .begin = [&server = parts->server] { server.endSessions(); }});
-  return {PostgresServer::uri("postgres+version", parts->proxy.port()), true, std::move(faults), parts};
+  return {always(PostgresServer::uri("postgres+version", parts->proxy.port())), true, std::move(faults), parts};
 }
 
 FaultyStore sqlGroup() {
