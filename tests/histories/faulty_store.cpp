@@ -221,7 +221,8 @@ FaultyStore postgres() {
   faults.push_back(pauseOf(parts->server));
   faults.push_back(restartOf(parts->server));
   faults.push_back({.name = "sessions ended", .begin = [&server = parts->server] { server.endSessions(); }});
-  return {always(PostgresServer::uri("postgres+version", parts->proxy.port())), true, std::move(faults), parts};
+  return {always(PostgresServer::uri("postgres+version", parts->proxy.port())), true, std::move(faults),
+          parts};
 }
 
 FaultyStore sqlGroup() {
