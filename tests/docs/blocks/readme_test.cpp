@@ -6,6 +6,7 @@
 #include <string>
 
 #include "database_server.h"
+#include "postgres_server.h"
 #include "process.h"
 #include "redis_server.h"
 
@@ -72,6 +73,12 @@ TEST(ReadmeProgram, RunsOnMariadb) {
   for (const std::string scheme : {"mysql+getlock", "mysql+version"}) {
     expectFences(scheme + uri.substr(uri.find("://")) + "?createTable=true");
   }
+}
+
+TEST(ReadmeProgram, RunsOnPostgres) {
+  PostgresServer server;
+  server.makeLocks();
+  expectFences(server.uri("postgres+version"));
 }
 
 }  // namespace
