@@ -60,8 +60,8 @@ set(CPACK_COMPONENT_LOCKKEEPER_RUNTIME_DESCRIPTION "command that runs programs u
  store to another.")
 set(CPACK_COMPONENT_LOCKKEEPER_LIBRARIES_DESCRIPTION "distributed locks and rate limits, shared libraries
  lockkeeper gives C++ services locks and rate limits that programs on many
- machines share, kept in Redis, etcd, MariaDB, MySQL or PostgreSQL. This package
- has its shared libraries.")
+ machines share, kept in Redis, etcd, MariaDB, MySQL or PostgreSQL. This
+ package has its shared libraries.")
 set(CPACK_COMPONENT_LOCKKEEPER_DEVELOPMENT_DESCRIPTION "distributed locks and rate limits, development files
  lockkeeper gives C++ services locks and rate limits that programs on many
  machines share. This package has the headers and what CMake and pkg-config
