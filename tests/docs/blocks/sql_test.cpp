@@ -6,6 +6,7 @@
 
 #include "blocks.h"
 #include "database_server.h"
+#include "postgres_server.h"
 
 namespace lockkeeper::test {
 namespace {
@@ -20,11 +21,14 @@ Poco::StringTokenizer statementsOf(std::string text) {
   return {text, ";", Poco::StringTokenizer::TOK_TRIM | Poco::StringTokenizer::TOK_IGNORE_EMPTY};
 }
 
+bool isForPostgres(const Block& block) { return block.page == "docs/drivers/postgres.md"; }
+
 TEST(Documentation, ShowsStatementsThatRun) {
   DatabaseServer server(Brand::mariadb);
   Poco::Data::Session session("MySQL", server.connectionString(server.newDatabase()));
   session << "CREATE TABLE stock (sku INT PRIMARY KEY, level INT NOT NULL, claim INT NOT NULL)", now;
   for (const Block& block : blocksOf("sql")) {
+    if (isForPostgres(block)) continue;
     session << "REPLACE INTO stock VALUES (1, 500, 0)", now;
     for (const std::string& statement : statementsOf(block.text)) {
       try {
@@ -37,6 +41,18 @@ TEST(Documentation, ShowsStatementsThatRun) {
     session << "SELECT level FROM stock", into(level), now;
     EXPECT_EQ(level, 1) << block.page << ":" << block.line << ": the guarded write was not accepted";
   }
+}
+
+TEST(Documentation, ShowsStatementsThatRunOnPostgres) {
+  PostgresServer server;
+  server.makeLocks();
+  int run = 0;
+  for (const Block& block : blocksOf("sql")) {
+    if (!isForPostgres(block)) continue;
+    EXPECT_NO_THROW(server.execute(block.text)) << block.page << ":" << block.line;
+    ++run;
+  }
+  EXPECT_GT(run, 0);
 }
 
 }  // namespace
