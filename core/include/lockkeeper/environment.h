@@ -9,8 +9,8 @@
 
 namespace lockkeeper {
 
-/// What managers and drivers take from outside. Share one among all objects that work together, so that a
-/// test or a simulation replaces them in one place. The clock and the random must not be null.
+/// What managers and drivers take from outside. Give the same one to all objects that work together, so that
+/// a test or a simulation can replace it in one place. The clock and the random source must not be null.
 struct LOCKKEEPER_CORE_EXPORT Environment {
   std::shared_ptr<Clock> clock = systemClock();
   std::shared_ptr<Random> random = systemRandom();

@@ -29,9 +29,9 @@ LOCKKEEPER_CORE_EXPORT const char* toString(ErrorCode code) noexcept;
 /// line and never hold a password, a token or a full URI.
 ///
 /// Mistakes of the calling code are other exceptions. A bad key, or an option or argument out of range, is a
-/// std::invalid_argument, even if only the store at hand cannot take it, such as a ttl; nothing has changed
-/// then. Using an object that was moved from is a std::logic_error. ConfigError is for what people write into
-/// configurations and URIs, and for how a store is set up.
+/// std::invalid_argument, even if only this one store refuses the value (of a ttl, for example); nothing has
+/// changed then. Using an object that was moved from is a std::logic_error. ConfigError is for what people
+/// write into configurations and URIs, and for how a store is set up.
 class LOCKKEEPER_CORE_EXPORT Error : public std::runtime_error {
  public:
   /// `message` must be one line without a secret.
@@ -50,7 +50,7 @@ class LOCKKEEPER_CORE_EXPORT StoreUnavailable : public Error {
   explicit StoreUnavailable(const std::string& message) : Error(ErrorCode::storeUnavailable, message) {}
 };
 
-/// The request was sent, its outcome was not seen. It may have been applied.
+/// The request was sent, but its outcome was not seen. It may have been applied.
 class LOCKKEEPER_CORE_EXPORT OutcomeUnknown : public Error {
  public:
   /// As Error().
@@ -106,8 +106,9 @@ class LOCKKEEPER_CORE_EXPORT ForkedError : public Error {
   explicit ForkedError(const std::string& message) : Error(ErrorCode::forked, message) {}
 };
 
-/// The first `most` bytes of `text` in one line of ASCII, for messages and logs: other bytes are shown as a
-/// backslash, x and two hexadecimal digits, a backslash as two, and what was left out as "...".
+/// The first `most` bytes of `text` as one line of printable ASCII, for messages and logs. Other bytes are
+/// shown as a backslash, x and two hexadecimal digits, and a backslash as two. "..." stands for what was left
+/// out.
 LOCKKEEPER_CORE_EXPORT std::string printable(std::string_view text, std::size_t most);
 
 /// printable() between quotes, at most 64 bytes of `text`: how messages show a key or a setting's value.

@@ -17,7 +17,7 @@ namespace lockkeeper {
 /// Why a lock was lost.
 enum class LossReason {
   leaseEnded,          ///< No renewal succeeded in time.
-  notOwner,            ///< The store says that somebody else has the key, or nobody.
+  notOwner,            ///< The store says that somebody else has the key, or that nobody has it.
   ownershipUncertain,  ///< The store cannot tell whose the key is: a legacy client has overwritten or deleted
                        ///< it.
   maxHold,             ///< LockOptions::maxHold has passed.
@@ -26,10 +26,10 @@ enum class LossReason {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(LossReason reason) noexcept;
 
-/// What became of one request to one node of a store with several nodes.
+/// The outcome of one request to one node of a store with several nodes.
 enum class NodeOutcome {
   agreed,      ///< It did what it was asked.
-  refused,     ///< It answered that somebody else has the key, or nobody.
+  refused,     ///< It answered that somebody else has the key, or that nobody has it.
   failed,      ///< It could not be asked, or its answer was an error or none at all.
   unanswered,  ///< It had not answered when the others had decided, or its time was up.
   leftOut,     ///< It was not asked: down, or restarted too recently to count.
@@ -38,12 +38,12 @@ enum class NodeOutcome {
 /// In words, for logs and metrics.
 LOCKKEEPER_CORE_EXPORT const char* toString(NodeOutcome outcome) noexcept;
 
-/// What became of one run of an ExclusiveTask.
+/// The outcome of one run of an ExclusiveTask.
 enum class TaskOutcome {
   done,         ///< It ran to its end under the lock.
   lost,         ///< It ran, but the lock was lost before its end: `atMost` has passed, or the store was away.
-  threw,        ///< It ran and threw, and run() throws that on.
-  skipped,      ///< Not run: another instance runs it, or has within `atLeast`.
+  threw,        ///< It ran and threw; run() passes the exception on.
+  skipped,      ///< Not run: another instance is running it, or ran it within `atLeast`.
   stopped,      ///< Not run: the caller's stop_token or LockManager::stop() was triggered before.
   storeFailed,  ///< Not run: the store did not answer, or refused.
   missed,       ///< Not run: a tick of a ScheduledTask came when this process could not run it; `text` says
@@ -109,9 +109,9 @@ enum class EventKind {
 /// The name of the kind, for logs and traces.
 LOCKKEEPER_CORE_EXPORT const char* toString(EventKind kind) noexcept;
 
-/// Something that has happened. Fields that a kind does not name are empty. The views and pointers live only
-/// during the call of the listener. `began`, `ended`, `store`, `key`, `kind`, `error` and `attempts` are what
-/// a tracing span needs.
+/// Something that has happened. Fields that a kind does not name are empty. Views and pointers are valid only
+/// during the call of the listener. A tracing span needs `began`, `ended`, `store`, `key`, `kind`, `error`
+/// and `attempts`.
 struct Event {
   EventKind kind;
   std::string_view key{};    ///< With the namespace; of a limit, with the limit's name.
@@ -121,7 +121,7 @@ struct Event {
   int attempts = 0;          ///< At the store, of a call for a lock, a renewal and a release.
   std::optional<ErrorCode> error{};
   std::string_view text{};  ///< The error's message, or what was noted. No secret is in it.
-  std::size_t leftOut = 0;  ///< Of `attemptFailed` only: so many before it were not told.
+  std::size_t leftOut = 0;  ///< Of `attemptFailed` only: how many before it were not told.
   std::optional<Fence> fence{};
   std::optional<Share> share{};          ///< Of a call for a lock, and of a lock: empty for all of the key.
   std::chrono::nanoseconds remaining{};  ///< Until the lease ends, or until the tick.
@@ -145,14 +145,14 @@ class LOCKKEEPER_CORE_EXPORT Listener {
  public:
   virtual ~Listener() = default;
 
-  /// Called from the threads that use locks and from those that renew them, from several at the same time,
-  /// outside all internal mutexes. Must be quick, since renewals wait for it. What it throws is dropped. No
-  /// call begins once a manager and all its Locks are gone.
+  /// Called by the threads that use locks and by those that renew them, by several at the same time, outside
+  /// all internal mutexes. It must be quick, because renewals wait for it. What it throws is ignored. No call
+  /// begins after a manager and all its Locks are gone.
   virtual void on(const Event& event) = 0;
 };
 
-/// Several listeners in the place of one: each receives every event, in the order given, even when one before
-/// it throws. Thread-safe as far as they are.
+/// Several listeners as one: each receives every event, in the given order, even if one before it throws.
+/// Thread-safe if all of them are.
 class LOCKKEEPER_CORE_EXPORT ListenerGroup final : public Listener {
  public:
   /// Throws std::invalid_argument for a null listener.

@@ -26,7 +26,8 @@ namespace lockkeeper {
 /// How a manager works, for all of its locks. Values outside their range are refused with
 /// std::invalid_argument.
 struct ManagerOptions {
-  /// Put before each key with a ':', so that applications share a store. [A-Za-z0-9_.-]{0,64}; "" for none.
+  /// A prefix of each key, separated by a ':', so that applications can share a store. [A-Za-z0-9_.-]{0,64};
+  /// "" for none.
   std::string keyNamespace{};
 
   /// The label under which others see who holds a lock; "" for "host:pid". At most 64 printable characters
@@ -38,12 +39,12 @@ struct ManagerOptions {
 
   /// How long a call that has no bound on its wait, such as lock() without a waitFor, waits for a store that
   /// cannot be reached: 1 ms to 24 h, or `forever`. The call then throws StoreUnavailable, or OutcomeUnknown
-  /// if a claim may have been granted. A key that is busy is waited for in any case. Counted anew when the
-  /// store has answered.
+  /// if a claim may have been granted. The time starts again whenever the store answers. It does not limit
+  /// the wait for a busy key.
   std::chrono::milliseconds longestOutage{std::chrono::minutes{1}};
 
-  /// Waits between attempts at a busy key: the n-th one is random in [d/2, d], d = initial * 2^n, at most
-  /// cap.
+  /// The waits between attempts at a busy key. The n-th one is random in [d/2, d], where d = initial * 2^n,
+  /// but at most cap.
   std::chrono::milliseconds backoffInitial{5};
   std::chrono::milliseconds backoffCap{250};
 
@@ -53,7 +54,7 @@ struct ManagerOptions {
   Environment environment{};
 };
 
-/// What LockManager::withLock() throws when the lock was lost and the function has returned a value.
+/// Thrown by LockManager::withLock() when the lock was lost although the function returned a value.
 template <class Result>
 class LOCKKEEPER_CORE_EXPORT LockLostWith : public LockLost {
  public:
@@ -61,20 +62,20 @@ class LOCKKEEPER_CORE_EXPORT LockLostWith : public LockLost {
   LockLostWith(const std::string& message, Result result)
       : LockLost(message), result_(std::make_shared<Result>(std::move(result))) {}
 
-  /// What the function has returned. Copies of the exception have the same one.
+  /// What the function returned. Copies of the exception share it.
   Result& result() const noexcept { return *result_; }
 
  private:
   std::shared_ptr<Result> result_;
 };
 
-/// Throws std::invalid_argument that names the first option out of range, and what is allowed, as the
-/// constructor of LockManager does: for callers that want to check before.
+/// Checks the options as the constructor of LockManager does: throws std::invalid_argument that names the
+/// first option out of range and what is allowed.
 LOCKKEEPER_CORE_EXPORT void checkOptions(const ManagerOptions& options);
 
-/// Takes locks from one store. Thread-safe; make one for each store and share it. It has up to four
-/// threads that renew the leases of all its locks and up to four that tell losses; usually two of each, from
-/// the first lock on.
+/// Takes locks from one store. Thread-safe; make one for each store and share it. From the first lock on, it
+/// has threads that renew the leases of all its locks and threads that report losses: usually two of each, at
+/// most four of each.
 ///
 /// Callers of lock() and tryLock() queue for a key in FIFO order inside the process, and only the first of
 /// them goes to the store. Locks are not re-entrant: a second lock() of a key that the caller holds waits
@@ -94,53 +95,53 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   LockManager(LockManager&&) noexcept;
   LockManager& operator=(LockManager&&) noexcept;
 
-  /// Another handle of this manager, which goes on when this object is moved or destroyed: both have the same
-  /// store, threads and line of callers, and stop() of either stops both. The manager ends with its last
-  /// handle. Mutex, SharedMutex, Semaphore, ReentrantLock and UpgradeableLock keep one.
+  /// Another handle of the same manager. It stays usable when this object is moved or destroyed. Both handles
+  /// use the same store, threads and queue of callers, and stop() of either stops both. The manager ends with
+  /// its last handle. Mutex, SharedMutex, Semaphore, ReentrantLock and UpgradeableLock keep a handle.
   [[nodiscard]] LockManager share() const;
 
   /// Blocks for one operation at most. Locks that are held stay held.
   ~LockManager();
 
-  /// The lock, or nothing when the key stayed busy for waitFor (here 0 unless the call or the manager's
-  /// defaults name it), or when options.stop or stop() was triggered. Throws std::invalid_argument for a bad
-  /// key or options, LockDriver's errors when the store failed until the end of the wait, and
-  /// std::system_error when no thread can be started to renew the lock, which is then given back. Blocks for
+  /// Returns the lock, or nothing when the key stayed busy for waitFor or when options.stop or stop() was
+  /// triggered. waitFor is 0 unless the call or the manager's defaults set it. Throws std::invalid_argument
+  /// for a bad key or options, LockDriver's errors when the store still failed at the end of the wait, and
+  /// std::system_error when no thread can be started to renew the lock, which is then released. Blocks for
   /// waitFor plus one operationTimeout plus one I/O timeout at most.
   ///
-  /// Busy is what the store says, or that this manager holds the key. So a call whose time is up behind
-  /// another one's unanswered attempt waits for that attempt as for one of its own, and throws
+  /// A key is busy when the store says so, or when this manager holds it. If a call's time is up while it is
+  /// queued behind another call's unanswered attempt, it waits for that attempt as for its own, and throws
   /// StoreUnavailable when no answer comes.
   [[nodiscard]] std::optional<Lock> tryLock(std::string_view key, const LockOptions& options = {});
 
-  /// Like tryLock, but waits until it has the lock, unless a waitFor is named; throws LockTimeout (busy) or
-  /// Cancelled (stopped) instead of returning nothing. A store that is down is waited for, too: for waitFor,
-  /// or without one for ManagerOptions::longestOutage plus one operationTimeout plus one I/O timeout at most.
+  /// Like tryLock(), but waits for ever unless a waitFor is set, and throws LockTimeout (busy) or Cancelled
+  /// (stopped) instead of returning nothing. It also waits for a store that is down: for waitFor, or without
+  /// one for ManagerOptions::longestOutage plus one operationTimeout plus one I/O timeout at most.
   [[nodiscard]] Lock lock(std::string_view key, const LockOptions& options = {});
 
-  /// A share of the key, for readers: any number of readers have the key at the same time, but none while
-  /// somebody holds the whole key by lock(). First come, first served, in the store's queue where it has one.
-  /// A reader's fence is that of the last writer, or a later one that is below the next writer's. Otherwise
-  /// as tryLock(); throws ConfigError where the store cannot do it.
+  /// Takes a share of the key, for readers: any number of readers can have the key at the same time, but none
+  /// while somebody holds the whole key by lock(). Where the store has a queue, readers and writers are
+  /// served in the order in which they came. A reader's fence is that of the last writer, or a later one that
+  /// is below the next writer's. Otherwise as tryLock(); throws ConfigError where the store cannot do it.
   [[nodiscard]] std::optional<Lock> tryLockShared(std::string_view key, const LockOptions& options = {});
   /// Likewise, as lock().
   [[nodiscard]] Lock lockShared(std::string_view key, const LockOptions& options = {});
 
-  /// Throws ConfigError, with the reason, unless the store can do lockShared(), SharedMutex and Semaphore. No
-  /// I/O.
+  /// Throws ConfigError, with the reason, if the store does not support lockShared(), SharedMutex and
+  /// Semaphore. No I/O.
   void requireShares() const;
-  /// Who has shares of the key; nobody while it is held as a whole. One attempt. Throws as requireShares().
+  /// The holders of shares of the key; none while it is held as a whole. One attempt. Throws as
+  /// requireShares().
   [[nodiscard]] std::vector<Holder> shareHolders(std::string_view key);
   /// Permits::resize() for the key. One attempt. Throws as requireShares().
   bool resizeShares(std::string_view key, std::uint32_t limit);
 
-  /// Locks all of `keys`, 1 to 1,000, or none: a key that is named twice is locked once. Takes them in one
-  /// order, whatever the order here, so that users of lockAll() never wait for each other in a circle: a
-  /// caller that waits for a key holds the keys before it and none after it. The order is that of the keys'
-  /// bytes. A program that holds other locks at the same time must keep an order of its own. The options are
-  /// those of each lock, waitFor is for all of them together, and maxHold counts from when the last one was
-  /// taken. While it waits, the manager renews what it has, also with Renew::manual. When it gives up, it
-  /// gives back what it has.
+  /// Locks all of `keys` (1 to 1,000) or none. A key that is named twice is locked once. The keys are taken
+  /// in the order of their bytes, whatever their order here, so callers of lockAll() never deadlock with each
+  /// other: a caller that waits for a key holds none of the keys after it. A program that holds other locks
+  /// at the same time must keep an order of its own. The options apply to each lock, but waitFor is for all
+  /// of them together, and maxHold counts from when the last one was taken. While the call waits, the manager
+  /// renews the locks that it has already, also with Renew::manual. When the call gives up, it releases them.
   ///
   /// Otherwise as tryLock(): nothing when a key stayed busy or the call was stopped. Blocks for waitFor plus
   /// two operationTimeouts, or one operationTimeout for each key where the driver is not Batchable, plus as
@@ -153,17 +154,17 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
     return tryLockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
   }
 
-  /// The same as lock() is to tryLock(): waits until it has all, unless a waitFor is named; throws
-  /// LockTimeout or Cancelled instead of returning nothing.
+  /// Like tryLockAll(), but waits for ever unless a waitFor is set, and throws LockTimeout or Cancelled
+  /// instead of returning nothing.
   [[nodiscard]] LockSet lockAll(std::vector<std::string_view> keys, const LockOptions& options = {});
   /// The same for keys that are strings.
   [[nodiscard]] LockSet lockAll(std::span<const std::string> keys, const LockOptions& options = {}) {
     return lockAll(std::vector<std::string_view>(keys.begin(), keys.end()), options);
   }
 
-  /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. Throws LockLost,
-  /// after fn has returned, when the lock was lost meanwhile: what fn did was then not protected to its end.
-  /// When fn has returned a value, this is a LockLostWith, which has it.
+  /// Takes the lock as lock() does, runs `fn(Lock&)` or `fn()` under it, and releases it. If the lock was
+  /// lost meanwhile, throws LockLost after fn has returned: the lock did not protect fn to its end. If fn
+  /// returned a value, the exception is a LockLostWith, which contains it.
   template <class Fn>
   auto withLock(std::string_view key, const LockOptions& options, Fn&& fn) {
     Lock held = lock(key, options);
@@ -194,16 +195,16 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
     return withLock(key, LockOptions{}, std::forward<Fn>(fn));
   }
 
-  /// Asks the store now, for a program that wants to know at its start what StoreRegistry::open() cannot
-  /// tell: that the store is reached, the login and its rights are right, the tables are there and the store
-  /// takes writes. Locks the key "lockkeeper.ping", in the namespace, and releases it. Waits for a store that
-  /// cannot be reached for `within`, 0 (one attempt) to 24 h. Blocks and throws as lock() with that waitFor,
-  /// except that a busy key is an answer, too: another process asks the same.
+  /// Asks the store at once, which StoreRegistry::open() does not do: is it reachable, are the login and its
+  /// rights correct, do the tables exist, and does the store accept writes? Call it when a program starts. It
+  /// locks the key "lockkeeper.ping", in the namespace, and releases it. `within`, 0 (one attempt) to 24 h,
+  /// is how long it waits for a store that cannot be reached. Blocks and throws as lock() with that waitFor,
+  /// but a busy key is no error: another process is asking the same.
   void ping(std::chrono::milliseconds within);
 
-  /// Ends the waits of all present and later calls: they do not ask the store any more; tryLock() returns
-  /// nothing, lock() throws Cancelled. Locks that are held stay held, and are renewed until they are
-  /// released. Does not block for the calls that it ends. Cannot be undone.
+  /// Ends the waits of all present and later calls, which do not ask the store any more: tryLock() returns
+  /// nothing, and lock() throws Cancelled. Locks that are held stay held, and are renewed until they are
+  /// released. Does not wait for the calls that it ends. Cannot be undone.
   void stop() noexcept;
   /// Whether stop() was called.
   [[nodiscard]] bool stopped() const noexcept;
@@ -214,21 +215,21 @@ class LOCKKEEPER_CORE_EXPORT LockManager {
   /// ManagerOptions::environment.
   [[nodiscard]] const Environment& environment() const;
 
-  /// Who holds the key now; empty when it is free. One attempt.
+  /// The present holder of the key; empty when it is free. One attempt that only reads.
   [[nodiscard]] std::optional<Holder> holder(std::string_view key);
 
-  /// Whether anybody holds the key now, whoever it is. One attempt that only reads. The answer may be
-  /// outdated when it arrives: do not use it in place of a lock.
+  /// Whether anybody holds the key now. One attempt that only reads. The answer may be outdated when it
+  /// arrives: do not use it in place of a lock.
   [[nodiscard]] bool isLocked(std::string_view key) { return holder(key).has_value(); }
 
-  /// `held` for other processes that work for the same owner: withOwner() lets them in. Its `ended` never
-  /// fires: whoever passes it on makes one that does. Empty when `held` is not a lock of this manager or is
-  /// lost, and when the store does not tell its grant from those of others, such as two shares of holders
-  /// with the same ManagerOptions::owner. One attempt that only reads; throws as holder().
+  /// A token for `held` that other processes of the same owner pass to withOwner(), which lets them in. Its
+  /// `ended` never fires; whoever passes the token on sets one that does. Empty when `held` is not a lock of
+  /// this manager or is lost, and when the store cannot tell its grant from others, such as two shares of
+  /// holders with the same ManagerOptions::owner. One attempt that only reads; throws as holder().
   [[nodiscard]] std::optional<OwnerToken> ownerToken(const Lock& held);
 
-  /// How many locks of this manager are LockState::suspect now: their last renewal failed, or the store may
-  /// have forgotten them. Looks at all of them and does not ask the store.
+  /// The number of locks of this manager that are LockState::suspect now: their last renewal failed, or the
+  /// store may have forgotten them. Does not ask the store.
   [[nodiscard]] std::size_t suspectLocks() const;
 
   /// LockDriver::promises().

@@ -17,29 +17,29 @@
 namespace lockkeeper {
 
 /// A key as a standard mutex: meets TimedLockable, so that std::unique_lock and std::scoped_lock work. Share
-/// one among threads like a std::mutex. Unlike that, it belongs to no thread, as a Lock does: any thread may
-/// unlock what another one has locked. And ownership can be lost: look at lost() in long sections.
+/// one among threads like a std::mutex. Unlike a std::mutex, it belongs to no thread: any thread may unlock
+/// what another one has locked. And ownership can be lost: check lost() in long sections.
 ///
 /// After a loss, the former holder and the next one may both be between lock() and unlock(). Each call of
-/// unlock() ends one lock: the one that the calling thread took last, or else, of all that are not unlocked
-/// yet, the one that was taken first.
+/// unlock() ends one lock: the one that the calling thread took last or, if it has none, the oldest one that
+/// is not unlocked yet.
 ///
-/// Its options' waitFor and stop are not used: lock() waits as LockManager::lock() without a waitFor, the
-/// others as long as they say. lock() throws what LockManager::lock throws (Cancelled when the manager was
-/// stopped), the try functions what tryLock throws. After fork() the child holds nothing.
+/// The options' waitFor and stop are not used: lock() waits like LockManager::lock() without a waitFor, and
+/// the other functions as long as they say. lock() throws as LockManager::lock() does (Cancelled when the
+/// manager was stopped), and the try functions throw as tryLock() does. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT Mutex {
  public:
-  /// Goes on when `manager` is moved or destroyed. Sends nothing.
+  /// `manager` may be moved or destroyed afterwards. Sends nothing.
   Mutex(LockManager& manager, std::string key, LockOptions options = {});
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
   /// Blocks until the lock is held.
   void lock();
-  /// One attempt; false when it is busy.
+  /// One attempt; false when the key is busy.
   [[nodiscard]] bool try_lock();
 
-  /// Blocks for `length`, at most 24 h, plus one attempt; false when it stayed busy.
+  /// Blocks for `length`, at most 24 h, plus one attempt; false when the key stayed busy.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& length) {
     const Seconds seconds = length;
@@ -55,8 +55,8 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
     return try_lock_for(Seconds(until.time_since_epoch()) - now);
   }
 
-  /// Releases the lock as ~Lock does: without waiting for the outcome where the store can do that. Does
-  /// nothing when all are unlocked. Never throws, not even when the lock was lost meanwhile.
+  /// Releases the lock as ~Lock does: without waiting for the outcome if the store can do that. Does nothing
+  /// when all are unlocked. Never throws, not even when the lock was lost meanwhile.
   void unlock() noexcept { unlock(Whose::anybodys); }
 
   /// The loss signal of the lock that unlock() would end; a token that never fires when all are unlocked.
@@ -92,35 +92,36 @@ class LOCKKEEPER_CORE_EXPORT Mutex {
 };
 
 /// A lock that its owner may lock again. The owner is this object, not a thread: all code that has a
-/// reference to it works for the same owner, on any thread, and gets in at once while the lock is held. Make
-/// one for each job. The levels are counted here; in the store there is one lease, taken with the first level
-/// and released with the last one. It is lost on all levels together.
+/// reference to it, on any thread, works for the same owner, so it is let in at once while the lock is held.
+/// Make one for each job. This object counts the levels; in the store there is one lease, taken with the
+/// first level and released with the last one. A loss ends all levels.
 ///
 /// Meets Lockable, so that std::unique_lock and std::lock_guard work. Thread-safe. In a forked child it holds
 /// nothing.
 class LOCKKEEPER_CORE_EXPORT ReentrantLock {
  public:
-  /// Throws std::invalid_argument for a key that no driver takes, and for options out of range. Goes on when
-  /// `manager` is moved or destroyed.
+  /// Throws std::invalid_argument for a key that no driver takes, and for options out of range. `manager` may
+  /// be moved or destroyed afterwards.
   ReentrantLock(LockManager& manager, std::string key, LockOptions options = {});
   ReentrantLock(const ReentrantLock&) = delete;
   ReentrantLock& operator=(const ReentrantLock&) = delete;
   ~ReentrantLock();
 
-  /// Adds a level. The first one takes the lock and blocks and throws as LockManager::lock(); callers that
-  /// come meanwhile wait for it within their own waitFor, and one of them tries when it fails. When the store
-  /// could not be reached for ManagerOptions::longestOutage, all of them fail. Throws LockLost while a lost
-  /// lock has levels that are not unlocked yet.
+  /// Adds a level. The first one takes the lock, and blocks and throws as LockManager::lock(). Callers that
+  /// come meanwhile wait for that within their own waitFor; if it fails, one of them tries next. When the
+  /// store could not be reached for ManagerOptions::longestOutage, all of them fail. Throws LockLost while a
+  /// lost lock has levels that are not unlocked yet.
   void lock();
 
-  /// The same as LockManager::tryLock() is to lock(): false where that returns nothing.
+  /// Like lock(), but waits and throws as LockManager::tryLock(), and returns false where that returns
+  /// nothing.
   [[nodiscard]] bool try_lock();
 
-  /// Takes a level away, whichever thread has added it. With the last one the lock ends as a Lock does.
-  /// Throws std::logic_error when there is no level.
+  /// Removes a level, whichever thread added it. With the last one the lock ends as a Lock does. Throws
+  /// std::logic_error when there is no level.
   void unlock();
 
-  /// How many levels there are. 0: it is not held.
+  /// The number of levels; 0 when the lock is not held.
   [[nodiscard]] std::size_t levels() const;
 
   /// As Lock::valid(), for all levels; false without a level.

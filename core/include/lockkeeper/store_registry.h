@@ -16,12 +16,12 @@
 
 namespace lockkeeper {
 
-/// Opens stores by URI. An application registers the drivers that it links, one line each
-/// (`redis::use(registry)`); `memory:` is there from the start. Not thread-safe: fill it before threads share
-/// it; open() is const.
+/// Opens stores by URI. An application registers the drivers that it links, each in one line
+/// (`redis::use(registry)`); `memory:` needs no registration. Register all drivers before threads share the
+/// registry: only the const functions are thread-safe.
 class LOCKKEEPER_CORE_EXPORT StoreRegistry {
  public:
-  /// Makes the driver of a URI. Throws ConfigError for a wrong one.
+  /// Makes the driver for a URI. Throws ConfigError for a wrong URI.
   using Factory =
       std::function<std::shared_ptr<LockDriver>(const StoreUri& uri, const Environment& environment)>;
 
@@ -29,11 +29,11 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
   using Composition = std::function<std::shared_ptr<LockDriver>(
       const StoreUri& uri, const Environment& environment, const StoreRegistry& registry)>;
 
-  /// Makes the source of fences of a URI. Throws ConfigError for a wrong one.
+  /// Makes the source of fences for a URI. Throws ConfigError for a wrong URI.
   using FenceFactory =
       std::function<std::shared_ptr<FenceSource>(const StoreUri& uri, const Environment& environment)>;
 
-  /// Makes the store of values of a URI. Throws ConfigError for a wrong one.
+  /// Makes the store of values for a URI. Throws ConfigError for a wrong URI.
   using ValueFactory =
       std::function<std::shared_ptr<ValueStore>(const StoreUri& uri, const Environment& environment)>;
 
@@ -44,20 +44,20 @@ class LOCKKEEPER_CORE_EXPORT StoreRegistry {
   /// As add().
   void addComposition(std::string scheme, Composition composition);
 
-  /// Registers a place for durable fences, which other stores name in a parameter (`fenceStore=`). Its
-  /// schemes are apart from those of lock stores. Throws std::invalid_argument when the scheme is taken.
+  /// Registers a store of durable fences, which other stores name in a parameter (`fenceStore=`). Its schemes
+  /// are independent of those of lock stores. Throws std::invalid_argument when the scheme is taken.
   void addFences(std::string scheme, FenceFactory factory);
 
-  /// Registers a store of values. Its schemes are apart from those of lock stores. Throws
+  /// Registers a store of values. Its schemes are independent of those of lock stores. Throws
   /// std::invalid_argument when the scheme is taken.
   void addValues(std::string scheme, ValueFactory factory);
 
   /// Whether open() has a driver for URIs of this scheme.
   bool knows(std::string_view scheme) const { return stores_.contains(scheme); }
 
-  /// Makes the driver that the URI's scheme names. Connects nowhere yet: the first operation does. Throws
-  /// ConfigError for a malformed URI, an unknown parameter, or a scheme that nobody registered (naming those
-  /// that are).
+  /// Makes the driver for the URI's scheme. It connects to nothing yet: the first operation does, or
+  /// LockManager::ping(). Throws ConfigError for a malformed URI, an unknown parameter or an unregistered
+  /// scheme.
   std::shared_ptr<LockDriver> open(std::string_view uri, const Environment& environment = {}) const;
 
   /// As open(), for the FenceSource that the URI names.

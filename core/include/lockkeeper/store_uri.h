@@ -14,7 +14,7 @@
 
 namespace lockkeeper {
 
-/// One server in a store's URI. IPv6 addresses stand in brackets in the URI, and without them here.
+/// One server in a store's URI. An IPv6 address has brackets in the URI, and none here.
 struct Endpoint {
   std::string user;
   std::string password;  ///< Secret: never put it, or the whole URI, in a message.
@@ -29,7 +29,7 @@ struct CertificateFiles {
   std::string keyFile;   ///< Of its key.
 };
 
-/// A store's name, taken apart: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…].
+/// The parts of a store's URI: scheme://[user[:password]@]host[:port][,…][/path][?name=value&…].
 /// Percent-encoded bytes are decoded in user, password, path and values. A password may be ${NAME}, the
 /// environment variable NAME.
 class LOCKKEEPER_CORE_EXPORT StoreUri {
@@ -60,7 +60,7 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// The parameter, or `otherwise` when it is not given. Throws ConfigError unless it is true, false, on or
   /// off.
   bool flag(std::string_view name, bool otherwise) const;
-  /// What flag() makes of a text: for a parameter that has several values.
+  /// Reads a text as flag() does, for a parameter that also has other values.
   static bool flagIn(std::string_view name, std::string_view text);
   /// The parameter, or `otherwise`. Throws ConfigError unless it is a whole number from `least` to `most`.
   std::uint64_t number(std::string_view name, std::uint64_t otherwise, std::uint64_t least,
@@ -69,12 +69,13 @@ class LOCKKEEPER_CORE_EXPORT StoreUri {
   /// `least` to `most`.
   std::chrono::milliseconds duration(std::string_view name, std::chrono::milliseconds otherwise,
                                      std::chrono::milliseconds least, std::chrono::milliseconds most) const;
-  /// The path that the parameter is; empty when it is not given. Throws ConfigError unless that can be read.
+  /// The parameter, which is a path; empty when it is not given. Throws ConfigError if the file cannot be
+  /// read.
   std::string file(std::string_view name) const;
   /// The first line of the file(), such as a password. Throws ConfigError also when it cannot be read.
   std::string firstLineOf(std::string_view name) const;
   /// The parameters caFile, certFile and keyFile. Throws ConfigError as file() does, for a certificate
-  /// without its key, for a key without its certificate, and unless `tls` for each of the three.
+  /// without its key, for a key without its certificate and, without `tls`, for each of the three.
   CertificateFiles certificateFiles(bool tls) const;
 
   /// The text for messages: scheme, hosts and path; no user, password or parameters.

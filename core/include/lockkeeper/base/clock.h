@@ -9,8 +9,8 @@
 
 namespace lockkeeper {
 
-/// The time scale of all leases and deadlines: nanoseconds since boot, going on while the machine sleeps,
-/// untouched by anyone who sets the wall clock. It has no now(): only a `Clock` can tell the time.
+/// The time scale of all leases and deadlines: nanoseconds since boot. It continues while the machine sleeps,
+/// and does not change when somebody sets the wall clock. It has no now(): only a `Clock` can tell the time.
 struct BootTime {
   /// As the standard asks of a clock.
   /// @{
@@ -25,33 +25,33 @@ struct BootTime {
 /// A point on the boot-time scale.
 using Instant = BootTime::time_point;
 
-/// A point on the scale of calendars: UTC as this machine believes it to be. It jumps when somebody sets it,
-/// and differs from that of other machines. Schedules alone go by it; no lease and no deadline does.
-/// A limit of the embedded store reads it once, when it is made, so that its windows are the calendar's.
+/// A calendar time: UTC according to this machine. It jumps when somebody sets the clock, and differs between
+/// machines. Only schedules use it; leases and deadlines do not. A limit of the embedded store reads it once,
+/// when it is made, to align its windows with the calendar.
 using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 
-/// Tells boot time and waits on it. Everything in lockkeeper that measures or waits takes a Clock, so that
-/// tests and simulations replace time by one object. Implementations are thread-safe.
+/// Tells boot time and waits on it. Everything in lockkeeper that measures time or waits uses a Clock, so
+/// that tests and simulations can replace time by one object. Implementations are thread-safe.
 class LOCKKEEPER_CORE_EXPORT Clock {
  public:
   virtual ~Clock() = default;
 
-  /// Now, on the boot-time scale. Never goes back.
+  /// The present time on the boot-time scale. Never goes back.
   virtual Instant now() const noexcept = 0;
 
-  /// Now, in UTC. May go back. Unless overridden, what the machine says (CLOCK_REALTIME).
+  /// The present time in UTC. May go back. By default the machine's (CLOCK_REALTIME).
   virtual WallTime wallNow() const noexcept;
 
-  /// Blocks until `wakeUp` is notified, or `until` has come, or earlier for no reason: call it in a loop that
-  /// checks its condition. `held` must own the mutex that guards the condition.
+  /// Blocks until `wakeUp` is notified or `until` has come. It may return earlier: call it in a loop that
+  /// checks the condition. `held` must own the mutex that guards the condition.
   virtual void wait(std::unique_lock<std::mutex>& held, std::condition_variable& wakeUp, Instant until) = 0;
 };
 
 /// The machine's own clock (CLOCK_BOOTTIME). One object for the process.
 LOCKKEEPER_CORE_EXPORT std::shared_ptr<Clock> systemClock();
 
-/// `length` in nanoseconds, without overflow: those of the scale end after 292 years, and a store or a caller
-/// may name longer times in coarser units.
+/// `length` in nanoseconds, without overflow: they end after 292 years, and a store or a caller may name
+/// longer times in coarser units.
 template <class Rep, class Period>
 constexpr std::chrono::nanoseconds saturated(std::chrono::duration<Rep, Period> length) noexcept {
   using std::chrono::nanoseconds;

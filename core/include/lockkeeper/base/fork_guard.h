@@ -6,8 +6,8 @@
 
 namespace lockkeeper {
 
-/// Knows whether it was made before a fork(), in the parent. Then what it guards belongs to the
-/// parent: no socket of it may be used, and none closed properly. Thread-safe; costs one atomic load.
+/// Tells whether it was made by a parent process, before a fork(). If so, what it guards belongs to the
+/// parent: neither use its sockets nor end its sessions. Thread-safe; costs one atomic load.
 class LOCKKEEPER_CORE_EXPORT ForkGuard {
  public:
   ForkGuard() noexcept;

@@ -16,7 +16,7 @@ class LOCKKEEPER_CORE_EXPORT Random {
   /// Overwrites all of `out`. Throws std::system_error when there are no random bytes.
   virtual void fill(std::span<std::byte> out) = 0;
 
-  /// A number in [0, bound]. The bias of the modulo is far below what jitter could show.
+  /// A number in [0, bound], for jitter: its modulo bias does not matter there.
   std::uint64_t upTo(std::uint64_t bound);
 };
 

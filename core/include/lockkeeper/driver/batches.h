@@ -12,10 +12,10 @@ class LOCKKEEPER_CORE_EXPORT Batchable {
   virtual ~Batchable() = default;
 
   /// Claims the keys one after the other as LockDriver::acquire() does, and ends with the first one that is
-  /// busy (but see AcquireRequest::waits) or whose part of the store is unavailable. `requests`, up to 1,000,
-  /// have one deadline, and keys that differ, in the order of their bytes. Returns the results of those that
-  /// were claimed: all Granted, but perhaps the last one. Throws as acquire(), for all of them: after any
-  /// error but StoreUnavailable, each may have been granted.
+  /// busy (but see AcquireRequest::waits) or whose part of the store is unavailable. There are up to 1,000
+  /// `requests`, all with the same deadline; their keys differ and are in the order of their bytes. Returns
+  /// the results of the keys that were tried: all are Granted except perhaps the last one. Throws as
+  /// acquire(), for all of them: after any error other than StoreUnavailable, each may have been granted.
   [[nodiscard]] virtual std::vector<AcquireResult> acquireInOrder(
       std::span<const AcquireRequest> requests) = 0;
 };
@@ -25,20 +25,20 @@ class LOCKKEEPER_CORE_EXPORT BatchReleasing {
  public:
   virtual ~BatchReleasing() = default;
 
-  /// As LockDriver::release() for each of the claims: up to 1,000, without shares, of keys that differ.
-  /// Throws for all of them: after any error but StoreUnavailable, each may have been released.
+  /// As LockDriver::release() for each of the claims: up to 1,000, without shares, of different keys. Throws
+  /// for all of them: after any error other than StoreUnavailable, each may have been released.
   [[nodiscard]] virtual std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims,
                                                                Instant deadline) = 0;
 };
 
-/// Hears of the outcome of a posted release, by one call. Does not block, and calls no driver.
+/// Gets the outcome of a posted release, in one call. Must not block, and must not call a driver.
 class LOCKKEEPER_CORE_EXPORT PostListener {
  public:
   virtual ~PostListener() = default;
 
   /// The store's answer.
   virtual void answered(ReleaseOutcome outcome) noexcept = 0;
-  /// There is none, for a reason as release() would throw it.
+  /// There is no answer; the reason is as release() would throw it.
   virtual void failed(ErrorCode code, std::string_view text) noexcept = 0;
 };
 
@@ -48,16 +48,16 @@ class LOCKKEEPER_CORE_EXPORT Postable {
   virtual ~Postable() = default;
 
   /// Sends the release so that the store gets it before any later request of this driver for the key, and
-  /// does not wait. False: not sent, because there is no connection, it is not known whether this store keeps
-  /// that order, or 1,024 are under way; core then calls release().
+  /// does not wait. Returns false if it was not sent, because there is no connection, it is not known whether
+  /// this store keeps that order, or 1,024 releases are under way; core then calls release().
   ///
   /// `listener`, unless null, is called outside the driver's mutexes, on a thread that waits for another
-  /// reply or is in awaitPosted(), perhaps before this call returns; not at all when the driver ends first. A
-  /// store that is silent for the I/O timeout is an outcome, too.
+  /// reply or is in awaitPosted(), perhaps before this call returns. It is not called if the driver is
+  /// destroyed first. If the store is silent for the I/O timeout, that is an outcome as well.
   [[nodiscard]] virtual bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) = 0;
 
-  /// Returns when the outcomes of all that was posted before have been read, or at `deadline`. Core calls it
-  /// soon after a post, unless other calls have read the reply by then.
+  /// Returns when the outcomes of all releases that were posted before have been read, or at `deadline`. Core
+  /// calls it soon after a post, unless other calls have read the reply by then.
   virtual void awaitPosted(Instant deadline) noexcept = 0;
 };
 

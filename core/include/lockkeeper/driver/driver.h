@@ -32,35 +32,35 @@ struct Claim {
   std::optional<Share> share{};  ///< Empty: all of the key. Only a driver with Permits gets one.
 };
 
-/// One attempt at a key.
+/// One attempt to take a key.
 struct AcquireRequest {
   Claim claim;
   std::chrono::milliseconds ttl;
   Instant deadline;     ///< The attempt ends by then, give or take one I/O timeout.
   bool resend = false;  ///< The same claim was sent before and its outcome was not seen.
-  /// So many callers of this process could hold the key one after the other. A driver may reserve as many
-  /// fences in a row, or fewer, so that they need not ask the store.
+  /// How many callers of this process could hold the key one after the other. A driver may reserve up to this
+  /// many fences in a row, so that these callers need not ask the store.
   std::uint32_t localHolders = 1;
-  /// For Permits: do not wait behind those who wait, because they wait for the caller's other share.
+  /// For Permits: do not queue behind other waiters, because they wait for the caller's other share.
   bool ahead = false;
-  /// For Batchable: the caller asks again while a key is busy. So the driver may claim keys behind the busy
-  /// one, too, if it has released them when it returns.
+  /// For Batchable: the caller asks again while a key is busy. So the driver may also claim keys behind the
+  /// busy one, if it has released them when it returns.
   bool waits = false;
 };
 
 /// The store granted the claim.
 struct Granted {
-  /// Read from the clock before the first byte was sent, so that our lease ends no later than the store's.
+  /// The time of the clock before the first byte was sent, so that our lease ends no later than the store's.
   Instant leasedFrom;
   std::chrono::milliseconds leasedFor;  ///< As long as the store made the lease, whatever was asked for.
-  /// Empty when the driver promises none. A share has a new one only if it takes the last permit; otherwise
-  /// it has the key's last one, so that data with a higher fence is known to be newer.
+  /// Empty when the driver promises none. A share gets a new fence only if it takes the last permit;
+  /// otherwise it has the key's last one, so that data with a higher fence is known to be newer.
   std::optional<Fence> fence;
-  /// So many callers may hold it one after the other, with `fence`, `fence` + 1 and so on, all of them new.
-  /// 1 when the claim was found to hold the key already.
+  /// How many callers may hold the key one after the other, with `fence`, `fence` + 1 and so on, all of them
+  /// new. 1 when the claim held the key already.
   std::uint32_t localHolders = 1;
   /// How long the key may be handed on to them. 0: for a quarter of the time that the request took, so that
-  /// processes that poll find the key free nearly as often as without handing on.
+  /// processes that poll find the key free nearly as often as if it were not handed on.
   std::chrono::nanoseconds handOverFor{0};
 };
 
@@ -69,10 +69,10 @@ struct Busy {
   std::optional<std::chrono::milliseconds> retryAfter;  ///< When its lease ends, where the store tells.
 };
 
-/// What came of one attempt.
+/// The result of one attempt.
 using AcquireResult = std::variant<Granted, Busy>;
 
-/// What came of one renewal.
+/// The outcome of one renewal.
 enum class RenewOutcome {
   renewed,       ///< The lease runs for `leasedFor` again, from `leasedFrom`.
   notOwner,      ///< The key is free or somebody else's: the lock is lost.
@@ -81,7 +81,7 @@ enum class RenewOutcome {
   unknown,       ///< Perhaps renewed; the old lease runs on at least.
 };
 
-/// One lease to renew, and what came of it.
+/// One lease to renew, and the outcome.
 struct Renewal {
   Claim claim;
   std::chrono::milliseconds ttl;  ///< From now on; shorter than what is left makes the lease end sooner.
@@ -95,7 +95,7 @@ struct Renewal {
   std::function<void(const Renewal&)> told{};
 };
 
-/// What came of one release.
+/// The outcome of one release.
 enum class ReleaseOutcome {
   released,      ///< The claim held the key, and the key is free now.
   notOwner,      ///< The claim does not hold the key. Nothing was changed.
@@ -125,9 +125,9 @@ struct Promises {
   std::string durability;  ///< One line for people: what a crash of the store does to its locks.
 };
 
-/// Thrown by a driver that has tried to take the claim back itself and has not seen the outcome. That may
-/// arrive late and end a later claim with the same token, so core does not use the token again. After any
-/// other OutcomeUnknown it sends the claim again with `resend`.
+/// Thrown by a driver that has tried to withdraw the claim itself and has not seen the outcome. The
+/// withdrawal may arrive late and end a later claim with the same token, so core does not use the token
+/// again. After any other OutcomeUnknown, core sends the claim again with `resend`.
 class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
  public:
   using OutcomeUnknown::OutcomeUnknown;
@@ -138,13 +138,13 @@ class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
 /// again has the effect of being sent once.
 ///
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
-/// Deadlock, ConfigError; std::invalid_argument for what this store cannot give, such as a ttl: then nothing
-/// has changed. A reply that was lost, cut or late is never taken for an answer.
+/// Deadlock, ConfigError; std::invalid_argument for a value that this store does not support, such as a ttl:
+/// then nothing has changed. A reply that was lost, cut or late never counts as an answer.
 class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;
 
-  /// Claims the key for `ttl` if it is free. When the same claim holds it already, grants it again with the
+  /// Claims the key for `ttl` if it is free. If the same claim holds it already, it is granted again with the
   /// same fence and a full ttl.
   [[nodiscard]] virtual AcquireResult acquire(const AcquireRequest& request) = 0;
 
@@ -155,7 +155,7 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// Frees the key if, and only if, the claim holds it.
   virtual ReleaseOutcome release(const Claim& claim, Instant deadline) = 0;
 
-  /// Who holds the key now; empty when it is free.
+  /// The present holder of the key; empty when it is free.
   virtual std::optional<Holder> holder(std::string_view key, Instant deadline) = 0;
 
   /// What the store promises, as far as it is known by now. No I/O.
@@ -164,16 +164,18 @@ class LOCKKEEPER_CORE_EXPORT LockDriver {
   /// The store in events, such as "redis://host:6379/0", without secrets. No I/O.
   virtual std::string name() const { return {}; }
 
-  /// For capability(): the driver's object of exactly this type, or null. No I/O. A driver answers with
-  /// capabilityOf(); a decorator passes the question on, and so capabilities that it does not know.
+  /// For capability(): the driver's object of exactly this type, or null. No I/O. A driver returns
+  /// capabilityOf(). A decorator asks the driver that it wraps, so it also has capabilities that it does not
+  /// know.
   virtual void* findCapability(const std::type_info& /*type*/) noexcept { return nullptr; }
 
-  /// Why there is none, for messages: a clause such as "a quorum cannot count permits", or nothing. No I/O. A
-  /// decorator passes the question on.
+  /// Why the driver lacks this capability, for messages: a clause such as "a quorum cannot count permits", or
+  /// nothing. No I/O. A decorator asks the driver that it wraps.
   virtual std::string_view whyNot(const std::type_info& /*type*/) const noexcept { return {}; }
 };
 
-/// The driver as a `Capability`, or null when its store cannot do that. Lives as long as the driver. No I/O.
+/// The driver as a `Capability`, or null when its store does not support it. Lives as long as the driver. No
+/// I/O.
 template <class Capability>
 Capability* capability(LockDriver& driver) noexcept {
   return static_cast<Capability*>(driver.findCapability(typeid(Capability)));

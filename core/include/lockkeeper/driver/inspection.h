@@ -11,15 +11,16 @@ class LOCKKEEPER_CORE_EXPORT Browsable {
  public:
   virtual ~Browsable() = default;
 
-  /// Gets a key and its holder; returns false to end the listing.
+  /// Receives a key and its holder; returns false to end the listing.
   using Visit = std::function<bool(std::string_view key, const Holder& holder)>;
 
-  /// Visits once each key with this prefix that is held all the while, in any order; others may be missing.
+  /// Visits each key with this prefix that is held during the whole call, once, in any order. Keys that are
+  /// taken or freed meanwhile may be missing.
   virtual void list(std::string_view prefix, const Visit& visit, Instant deadline) = 0;
 
-  /// Lists a part of the `wanted` keys from `place` on: empty, or what the call before has returned, which is
-  /// empty after the last part. A place that is none any more begins anew. Also visits keys that acquire()
-  /// would find busy although no client of this scheme holds them. Their owner is empty.
+  /// Lists a part of the `wanted` keys, beginning at `place`: empty, or the result of the previous call,
+  /// which is empty after the last part. A place that is not valid any more starts again. It also visits keys
+  /// that acquire() would find busy although no client of this scheme holds them; their owner is empty.
   virtual std::string listBusy(std::string_view /*place*/,
                                const std::function<bool(std::string_view key)>& wanted, const Visit& visit,
                                Instant deadline) {
@@ -41,19 +42,21 @@ class LOCKKEEPER_CORE_EXPORT WaiterBrowsable {
  public:
   virtual ~WaiterBrowsable() = default;
 
-  /// Of each of `keys`, in their order, those who wait in its queue, the next one first; callers of one
-  /// process are one. Changes nothing. Throws as holder(), and ConfigError if the account may see no queues.
+  /// For each of `keys`, in their order, those who wait in its queue, the next one first. The callers of one
+  /// process count as one waiter. Changes nothing. Throws as holder(), and ConfigError if the account may not
+  /// see queues.
   virtual std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) = 0;
   static constexpr std::size_t mostListed = 1000;  ///< Of one key.
 };
 
-/// The store lets an operator take a lock from its holder.
+/// The store allows an operator to take a lock from its holder.
 class LOCKKEEPER_CORE_EXPORT Breakable {
  public:
   virtual ~Breakable() = default;
 
-  /// Frees the key; false when it was free. With `shown`, which holder() has returned, only while that same
-  /// grant holds it. The old holder finds out at its next renewal, or at once with LossReporting.
+  /// Frees the key; returns false when it was free. With `shown`, a result of holder(), it does so only while
+  /// that same grant holds the key. The old holder finds out at its next renewal, or at once with
+  /// LossReporting.
   virtual bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) = 0;
 };
 

@@ -4,8 +4,8 @@
 
 namespace lockkeeper {
 
-/// Hears from a driver that claims no longer hold their keys, or perhaps not. Thread-safe. Does not block and
-/// calls no driver, so that a driver may call it under its own mutexes.
+/// Is told by a driver that claims do not hold their keys any more, or perhaps do not. Thread-safe. It must
+/// not block and must not call a driver, so that a driver may call it under its own mutexes.
 class LOCKKEEPER_CORE_EXPORT LossListener {
  public:
   virtual ~LossListener() = default;
@@ -18,18 +18,18 @@ class LOCKKEEPER_CORE_EXPORT LossListener {
 };
 
 /// The driver learns of claims that are gone (a session ended, an operator took the key away), so that the
-/// holder hears of it before the next renewal.
+/// holder is told before the next renewal.
 class LOCKKEEPER_CORE_EXPORT LossReporting {
  public:
   virtual ~LossReporting() = default;
 
-  /// From now on, as long as it lives, `listener` hears of every loss that the driver learns of. There may be
-  /// several (see LossListeners). Thread-safe.
+  /// From now on, as long as it lives, `listener` is told of every loss that the driver learns of. There may
+  /// be several listeners (see LossListeners). Thread-safe.
   virtual void addLossListener(std::weak_ptr<LossListener> listener) = 0;
 };
 
-/// The driver notices when another server, which may lack some claims, takes the place of the store's, or
-/// when that has restarted without them. Core then renews all leases at once.
+/// The driver notices when the store's server is replaced by another one, which may lack some claims, or has
+/// restarted without them. Core then renews all leases at once.
 class LOCKKEEPER_CORE_EXPORT DoubtReporting {
  public:
   virtual ~DoubtReporting() = default;
@@ -40,8 +40,8 @@ class LOCKKEEPER_CORE_EXPORT DoubtReporting {
   /// How often core calls checkServer() while it keeps leases; empty: calls notice it soon enough. No I/O.
   virtual std::optional<std::chrono::milliseconds> checkEvery() const = 0;
 
-  /// One bounded attempt to find out whether another server has taken over. When it fails, the next one is
-  /// soon enough. Thread-safe.
+  /// One bounded attempt to find out whether another server has taken over. It need not be repeated when it
+  /// fails: core calls again. Thread-safe.
   virtual void checkServer(Instant deadline) noexcept = 0;
 };
 

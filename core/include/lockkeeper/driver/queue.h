@@ -11,10 +11,10 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
  public:
   virtual ~Waitable() = default;
 
-  /// Like LockDriver::acquire(), but waits in the store's queue until the claim is granted, for `waitFor`, or
-  /// until `stop`; then Busy. Busy at once when there is no place in the queue: then core polls. The lease is
-  /// no older than a quarter of its ttl when the call returns. `request.deadline` bounds what comes before
-  /// the wait, one I/O timeout what comes after it.
+  /// Like LockDriver::acquire(), but waits in the store's queue until the claim is granted; returns Busy
+  /// after `waitFor`, or when `stop` fires. Returns Busy at once when there is no place in the queue: then
+  /// core polls. When the call returns, at most a quarter of the lease's ttl has passed. `request.deadline`
+  /// bounds what comes before the wait, and one I/O timeout what comes after it.
   ///
   /// After OutcomeUnknown the claim may still be in the queue: core calls again with the same token, which
   /// finds its place, or releases it. After WithdrawalUnknown it only releases it.
@@ -22,9 +22,9 @@ class LOCKKEEPER_CORE_EXPORT Waitable {
                                                      std::chrono::nanoseconds waitFor,
                                                      std::stop_token stop) = 0;
 
-  /// For drivers that reserve fences for several local holders: whether the store has told since then that
-  /// somebody began to wait. Core then hands no key on inside the process, lest that one starve. A hint,
-  /// which may be late or get lost. Does not block. Thread-safe.
+  /// For drivers that reserve fences for several local holders: whether the store has reported since then
+  /// that somebody began to wait. Core then stops handing keys on inside the process, so that this waiter
+  /// does not starve. A hint, which may be late or get lost. Does not block. Thread-safe.
   virtual bool waitersReportedSince(Instant /*since*/) noexcept { return false; }
 };
 

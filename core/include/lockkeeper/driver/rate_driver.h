@@ -23,13 +23,13 @@ struct RateOutcome {
   RateTime slot{};             ///< Buckets: the store's time from which the first granted cost counts.
 };
 
-/// One key to be charged under one law, and what came of it.
+/// One key to be charged under one law, and the outcome.
 struct RateCharge {
   std::string_view key;  ///< With namespace and policy; any bytes, 1 to 642 of them.
   const RateLaw* law;
   std::int64_t cost = 1;   ///< 0 to law->limit; 0 always fits and changes nothing.
   std::int64_t times = 1;  ///< Callers who want `cost` each, 1 to 1000: as many are granted as fit.
-  /// leakyQueue: the longest that the first one may have to wait for its slot; a later slot is refused.
+  /// leakyQueue: how long the first caller may have to wait for its slot at most; a later slot is refused.
   std::chrono::microseconds longestWait{0};
   RateOutcome outcome{};
 };
@@ -42,9 +42,9 @@ struct RateRefund {
   std::optional<RateTime> slot{};  ///< leakyQueue, and needed there: the slot that was given.
 };
 
-/// The rate limits of one store: a capability of a LockDriver, or by itself. Each call is one bounded
-/// attempt. Thread-safe; blocks until `deadline` plus one I/O timeout at most. Throws what LockDriver throws,
-/// and LockTimeout when others keep a key until then: the store is well, and nothing was charged.
+/// The rate limits of one store: a capability of a LockDriver, or an object by itself. Each call is one
+/// bounded attempt. Thread-safe; blocks until `deadline` plus one I/O timeout at most. Throws what LockDriver
+/// throws, and LockTimeout when others keep a key until then: the store works, and nothing was charged.
 ///
 /// The store decides in one atomic step, on its own clock and in whole numbers, as limit/rate_rules.h says,
 /// and drops a state that means nothing any more (a full bucket, an empty window). The state of a key belongs
@@ -60,7 +60,8 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
   /// The outcomes that take() would have, without charging.
   virtual void peek(std::span<RateCharge> charges, Instant deadline) = 0;
 
-  /// Gives `cost` back. False when nothing could be: nothing is used, or others have come after the slot.
+  /// Gives `cost` back. Returns false if that is not possible: nothing is used, or others have queued after
+  /// the slot.
   virtual bool refund(const RateRefund& refund, Instant deadline) = 0;
 
   /// Forgets the key.
@@ -72,8 +73,8 @@ class LOCKKEEPER_CORE_EXPORT RateDriver {
   /// Whether deciding costs no round trip, so that core need not save calls.
   virtual bool isLocal() const noexcept { return false; }
 
-  /// A store whose parts fail one by one says in which part a key is, below mostParts: while one does not
-  /// answer, the keys of the others are asked for all the same.
+  /// The part of the store that has the key, below mostParts, for a store whose parts fail one by one: while
+  /// one part does not answer, keys of other parts are still asked for.
   virtual std::size_t partOf(std::string_view /*key*/) const noexcept { return 0; }
   static constexpr std::size_t mostParts = 16;
 };

@@ -15,52 +15,53 @@
 
 namespace lockkeeper {
 
-/// How latches and barriers are kept. Values outside their range are refused with std::invalid_argument.
+/// How latches and barriers work. Values out of range are refused with std::invalid_argument.
 struct LatchOptions {
-  /// Put before each name with a ':', as that of a manager. [A-Za-z0-9_.-]{0,64}.
+  /// A prefix of each name, separated by a ':', as that of a manager. [A-Za-z0-9_.-]{0,64}.
   std::string keyNamespace{};
 
-  /// How long the store remembers that a participant has counted down: 1 s to 366 days. Longer than the job,
-  /// and than anybody may come late to wait(). Then the latch is as new.
+  /// How long the store remembers that a participant has counted down: 1 s to 366 days. Choose it longer than
+  /// the job and the latest call of wait(). After that, the latch is as new.
   std::chrono::milliseconds keep{std::chrono::hours{24}};
 
   /// How long one request may take: 1 ms to 1 h.
   std::chrono::milliseconds operationTimeout{std::chrono::seconds{2}};
 
-  /// How long a wait `forever` goes on while the store cannot be reached: 1 ms to 24 h, or `forever`. Then it
-  /// throws the store's error. Counted anew when the store has answered.
+  /// How long a wait `forever` goes on while the store cannot be reached: 1 ms to 24 h, or `forever`. After
+  /// that it throws the store's error. The time starts again whenever the store answers.
   std::chrono::milliseconds longestOutage{std::chrono::minutes{1}};
 
-  /// The longest pause between two looks at a store that cannot tell of new values: 1 ms to 1 h.
+  /// The longest pause between two requests to a store that cannot notify waiters of new values: 1 ms to 1 h.
   std::chrono::milliseconds longestPause{250};
 
   Environment environment{};
 };
 
-/// Opens when each of its participants has counted down, in whatever processes they are. All have to name the
-/// same participants. What is in the store is one small value for each that has counted down, which expires.
-/// It cannot be closed again: take another name, or a Barrier. Thread-safe. After fork() it is as its store.
+/// Opens when each of its participants, in any processes, has counted down. All must name the same
+/// participants. The store keeps one small value, which expires, for each participant that has counted down.
+/// A latch cannot be closed again: use another name, or a Barrier. Thread-safe. After fork() it behaves as
+/// its store does.
 class LOCKKEEPER_CORE_EXPORT CountDownLatch {
  public:
-  /// Name and participants have 1 to 64 characters of [A-Za-z0-9_.-]; 1 to 1,000 participants, one named
-  /// twice is one. Throws std::invalid_argument. Sends nothing.
+  /// Names have 1 to 64 characters of [A-Za-z0-9_.-]. There are 1 to 1,000 participants; one that is named
+  /// twice counts once. Throws std::invalid_argument. Sends nothing.
   CountDownLatch(std::shared_ptr<ValueStore> store, std::string name, std::vector<std::string> participants,
                  LatchOptions options = {});
 
-  /// Counts this participant. Twice is once: repeat it after StoreUnavailable or OutcomeUnknown, and after a
-  /// restart. One attempt. Throws std::invalid_argument for one that is not a participant, and what
-  /// ValueStore throws.
+  /// Counts this participant, once however often it is called: repeat it after StoreUnavailable or
+  /// OutcomeUnknown, and after a restart. One attempt. Throws std::invalid_argument for a name that is not a
+  /// participant's, and what ValueStore throws.
   void countDown(std::string_view participant);
 
   /// Blocks until all have counted down, for `waitFor` (0 ms to 24 h, or `forever`) plus operationTimeout
-  /// plus one I/O timeout at most. False when some have not, when the store took too long to tell it of all
-  /// of them, or when `stop` was triggered. A store that is down is waited for, with `forever` for
-  /// LatchOptions::longestOutage; throws its error when it still fails at the end. The store tells when one
-  /// counts down (ValueStore::await); a look every five seconds finds what it has not told.
+  /// plus one I/O timeout at most. Returns false when some have not, when the store took too long to report
+  /// all of them, or when `stop` was triggered. It also waits for a store that is down, with `forever` for
+  /// LatchOptions::longestOutage, and throws the store's error if it still fails at the end. The store
+  /// notifies waiters (ValueStore::await); in addition, they ask it every five seconds.
   [[nodiscard]] bool wait(std::chrono::milliseconds waitFor = forever, const std::stop_token& stop = {});
 
-  /// Who has not counted down yet: one request for each participant, one after the other, and
-  /// operationTimeout for each. Throws as countDown().
+  /// The participants that have not counted down yet. One request for each participant, one after the other,
+  /// each with operationTimeout. Throws as countDown().
   [[nodiscard]] std::vector<std::string> missing();
 
  private:
@@ -74,17 +75,17 @@ class LOCKKEEPER_CORE_EXPORT CountDownLatch {
   std::string_view kind_ = "latch";
 };
 
-/// Lets its participants go on together, round after round. All have to name the same participants and count
-/// the rounds alike, so that one that was restarted comes back to its round. Thread-safe.
+/// Lets its participants continue together, round after round. All must name the same participants and number
+/// the rounds in the same way, so that one that was restarted returns to its round. Thread-safe.
 class LOCKKEEPER_CORE_EXPORT Barrier {
  public:
-  /// As CountDownLatch(). LatchOptions::keep is for each round.
+  /// As CountDownLatch(). LatchOptions::keep applies to each round.
   Barrier(std::shared_ptr<ValueStore> store, std::string name, std::vector<std::string> participants,
           LatchOptions options = {});
 
-  /// Counts this participant for `round`, and blocks until all have come to it, as CountDownLatch::wait()
-  /// does. When that is false, the participant still counts; call again to go on waiting. An attempt to count
-  /// that fails is repeated while it waits.
+  /// Counts this participant for `round`, and blocks until all participants have arrived, as
+  /// CountDownLatch::wait() does. If it returns false, the participant still counts; call it again to
+  /// continue waiting. While it waits, it repeats an attempt to count that failed.
   [[nodiscard]] bool arriveAndWait(std::string_view participant, std::uint64_t round,
                                    std::chrono::milliseconds waitFor = forever,
                                    const std::stop_token& stop = {});

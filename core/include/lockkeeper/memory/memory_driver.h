@@ -16,8 +16,8 @@ namespace lockkeeper {
 class StoreRegistry;
 
 /// `memory:`, the embedded store: locks and rate limits of this process, in its memory, on the given clock.
-/// Waiters are served first come, first served, fences increase while the object lives. Thread-safe. After
-/// fork() the child's copy throws ForkedError.
+/// Waiters are served in the order in which they came. Fences increase while the object lives. Thread-safe.
+/// After fork() the child's copy throws ForkedError.
 class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Waitable,
                                                   public Batchable,
@@ -28,7 +28,7 @@ class LOCKKEEPER_CORE_EXPORT MemoryDriver final : public LockDriver,
                                                   public Permits,
                                                   public RateDriver {
  public:
-  /// Leases end, and waits are counted, on `clock`.
+  /// `clock` decides when leases and waits end.
   explicit MemoryDriver(std::shared_ptr<Clock> clock = systemClock());
   ~MemoryDriver() override;
 

@@ -7,9 +7,9 @@
 
 namespace lockkeeper {
 
-/// How much of a key a claim takes: `weight` of its `limit` permits. A semaphore's holder has w of n, a
-/// reader 1 of many. All who share a key must name the same limit. A claim without a share, a mutex's, takes
-/// all of the key, whatever the limit.
+/// How much of a key a claim takes: `weight` of its `limit` permits. The holder of a semaphore has w of n
+/// permits, a reader 1 of many. All who share a key must name the same limit. A claim without a share, such
+/// as that of a mutex, takes the whole key, whatever the limit is.
 struct Share {
   /// The largest limit.
   static constexpr std::uint32_t most = 1'000'000;
@@ -22,7 +22,7 @@ struct Share {
 
 /// The share of LockManager::lockShared().
 inline constexpr Share readerShare{};
-/// The share of an UpgradeableLock: more than half, so that a key has one such holder at a time.
+/// The share of an UpgradeableLock: more than half, so that a key has at most one such holder.
 inline constexpr Share upgradeableShare{.weight = Share::most / 2 + 1};
 /// What an UpgradeableLock takes in addition, to be alone.
 inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShare.weight};
@@ -30,8 +30,8 @@ inline constexpr Share restOfUpgradeable{.weight = Share::most - upgradeableShar
 /// Throws std::invalid_argument that names the first value out of range.
 LOCKKEEPER_CORE_EXPORT void checkShare(const Share& share);
 
-/// For drivers with Permits: throws the ConfigError of a claim that `asked` for a share of another limit than
-/// `limit`, that of the holders of `key`.
+/// For drivers with Permits: throws the ConfigError for a claim that `asked` for a share of another limit
+/// than the `limit` of the holders of `key`.
 [[noreturn]] LOCKKEEPER_CORE_EXPORT void throwLimitsDisagree(std::string_view key, const Share& asked,
                                                              std::uint32_t limit);
 

@@ -10,21 +10,22 @@
 
 namespace lockkeeper {
 
-/// A key as std::shared_timed_mutex: many readers, or one writer. std::shared_lock and std::unique_lock work.
-/// First come, first served, in the store's queue where it has one, so that neither starves. Each reader has
-/// a lease of its own: one that dies counts until its ttl has passed, and no longer. A reader that wants to
-/// write unlocks first, since two that upgrade would wait for each other, or has an UpgradeableLock. Share
-/// one among threads; ownership can be lost, as with Mutex.
+/// A key as a std::shared_timed_mutex: many readers, or one writer. std::shared_lock and std::unique_lock
+/// work. Where the store has a queue, all are served in the order in which they came, so neither readers nor
+/// writers starve. Each reader has a lease of its own, so a reader that dies counts until its ttl has passed.
+/// A reader that wants to write must unlock first, because two readers that upgrade would wait for each
+/// other; or use an UpgradeableLock. Share one SharedMutex among threads. Ownership can be lost, as with
+/// Mutex.
 ///
-/// Its options' waitFor, stop and share are not used. Functions throw what those of Mutex throw. After fork()
+/// The options' waitFor, stop and share are not used. The functions throw as those of Mutex do. After fork()
 /// the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT SharedMutex {
  public:
-  /// Goes on when `manager` is moved or destroyed. Sends nothing. Throws ConfigError, with the reason, when
-  /// the store cannot do it.
+  /// `manager` may be moved or destroyed afterwards. Sends nothing. Throws ConfigError, with the reason, if
+  /// the store does not support it.
   SharedMutex(LockManager& manager, std::string key, LockOptions options = {});
 
-  /// The writer's, as in Mutex. Also excludes, and is excluded by, LockManager::lock() of the key.
+  /// For writers, as in Mutex. Excludes LockManager::lock() of the key as well.
   /// @{
   void lock() { whole_.lock(); }
   [[nodiscard]] bool try_lock() { return whole_.try_lock(); }
@@ -39,8 +40,8 @@ class LOCKKEEPER_CORE_EXPORT SharedMutex {
   void unlock() noexcept { whole_.unlock(); }
   /// @}
 
-  /// The readers': as LockManager::lockShared(). Each thread ends its own share: unlock_shared() does nothing
-  /// on one that has none.
+  /// For readers, as LockManager::lockShared(). Each thread ends its own share: unlock_shared() does nothing
+  /// on a thread that has none.
   /// @{
   void lock_shared() { shared_.lock(); }
   [[nodiscard]] bool try_lock_shared() { return shared_.try_lock(); }

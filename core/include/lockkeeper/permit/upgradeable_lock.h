@@ -12,16 +12,16 @@
 namespace lockkeeper {
 
 /// A share of a key whose holder reads beside other readers (LockManager::lockShared()) and may become the
-/// writer. Only one holder at a time has such a share, so no two wait for each other to become the writer.
-/// While it is upgraded, nobody else has the key. Each of the two shares that it has then is a lease that is
-/// renewed; when one is lost, the lock is lost.
+/// writer. Only one holder at a time has such a share, so no two holders wait for each other to become the
+/// writer. While the lock is upgraded, nobody else has the key. It then has two shares, each with a lease
+/// that is renewed; when one of them is lost, the lock is lost.
 ///
-/// Movable; one thread at a time, except valid(), isUpgraded() and lost() beside each other. Lets go of all
-/// when it is destroyed, as ~Lock does. After fork() the child holds nothing.
+/// Movable. Use it on one thread at a time; only valid(), isUpgraded() and lost() may run at the same time.
+/// The destructor releases everything, as ~Lock does. After fork() the child holds nothing.
 class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
  public:
-  /// Waits as LockManager::lock() does. Goes on when `manager` is moved or destroyed. Throws ConfigError,
-  /// with the reason, when the store cannot do it. The options' share is not used.
+  /// Waits as LockManager::lock() does. `manager` may be moved or destroyed afterwards. Throws ConfigError,
+  /// with the reason, if the store does not support it. The options' share is not used.
   [[nodiscard]] static UpgradeableLock lock(LockManager& manager, std::string_view key,
                                             const LockOptions& options = {});
   /// Likewise, as LockManager::tryLock().
@@ -32,29 +32,29 @@ class LOCKKEEPER_CORE_EXPORT UpgradeableLock {
   UpgradeableLock& operator=(UpgradeableLock&&) noexcept;
   ~UpgradeableLock();
 
-  /// True while work under the lock may go on: reading, or, while it is upgraded, writing. Local, no I/O.
+  /// True while work under the lock may go on: reading and, while it is upgraded, writing. Local, no I/O.
   /// Once false it stays false.
   [[nodiscard]] bool valid() const noexcept;
   /// Whether it is the writer. Local, no I/O.
   [[nodiscard]] bool isUpgraded() const noexcept;
   /// Fires when it is lost, as Lock::lost().
   [[nodiscard]] std::stop_token lost() const noexcept;
-  /// As a reader, the last writer's, as in LockManager::lockShared(); as the writer, a new one.
+  /// A reader has the last writer's fence, as in LockManager::lockShared(); the writer has a new one.
   [[nodiscard]] std::optional<Fence> fence() const noexcept;
 
-  /// Becomes the writer when the other readers have gone, ahead of all waiters for the key. No new reader is
-  /// let in meanwhile. Waits for them until then, unless the options' stop fires or the manager is stopped
-  /// (throws Cancelled). Throws LockLost when the lock is lost meanwhile, and as LockManager::lock() and
-  /// Lock::renew(), by which it finds out whether it still was a reader; then it is one still, unless it is
-  /// lost.
+  /// Waits until the other readers have gone, and becomes the writer, ahead of all waiters for the key. No
+  /// new reader is let in meanwhile. Throws Cancelled when the options' stop fires or the manager is stopped,
+  /// and LockLost when the lock is lost meanwhile. It also renews the reader's lease, to see that it is still
+  /// held, so it throws as LockManager::lock() and Lock::renew() do. After an exception, the lock is still a
+  /// reader's unless it is lost.
   void upgrade();
-  /// Likewise. False when there were other readers for `waitFor`.
+  /// The same, but returns false when there were other readers for the whole `waitFor`.
   [[nodiscard]] bool tryUpgrade(std::chrono::milliseconds waitFor = std::chrono::milliseconds{0});
 
-  /// Is a reader again, and nobody has written meanwhile. Blocks and answers like Lock::release().
+  /// Becomes a reader again, with no other writer in between. Blocks and returns as Lock::release() does.
   ReleaseResult downgrade() noexcept;
 
-  /// Lets go of all. Blocks and answers like Lock::release().
+  /// Releases everything. Blocks and returns as Lock::release() does.
   ReleaseResult release() noexcept;
 
  private:

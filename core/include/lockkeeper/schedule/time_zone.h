@@ -13,14 +13,15 @@ namespace detail {
 struct ZoneData;
 }
 
-/// The offsets of a time zone from UTC, for all times. A value: cheap to copy, never changes, thread-safe.
+/// The offsets of a time zone from UTC, for all times. A value that never changes: cheap to copy,
+/// thread-safe.
 class LOCKKEEPER_CORE_EXPORT TimeZone {
  public:
   /// UTC, which needs no file.
   TimeZone();
 
-  /// `UTC`, or a zone of the tz database such as `Europe/Berlin`, read from /usr/share/zoneinfo (Debian's
-  /// package tzdata) here and now. Changes of that file are seen by the next call only. Throws
+  /// `UTC`, or a zone of the tz database such as `Europe/Berlin`, read at once from /usr/share/zoneinfo
+  /// (Debian's package tzdata). Later changes of that file are seen only by the next call. Throws
   /// std::invalid_argument that names the zone when there is none of that name or its file cannot be used.
   static TimeZone named(std::string_view name);
 
@@ -38,7 +39,8 @@ class LOCKKEEPER_CORE_EXPORT TimeZone {
     std::chrono::seconds offset;   ///< Local time less UTC: positive in the east.
   };
 
-  /// The span that `when` is in. Before the first and after the last change it reaches to a time far away.
+  /// The span that contains `when`. Before the first and after the last change, it extends to a time far
+  /// away.
   Span spanAt(std::chrono::sys_seconds when) const;
 
  private:

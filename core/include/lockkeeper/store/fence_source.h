@@ -8,16 +8,16 @@
 
 namespace lockkeeper {
 
-/// Where a lock store that promises no fence of its own gets one: a counter for each key, kept somewhere more
+/// Gives fences to a lock store that has none of its own: a counter for each key, in a place that is more
 /// durable than the locks. Thread-safe. Each call is one attempt that ends by `deadline` plus one I/O timeout
 /// and throws StoreUnavailable, OutcomeUnknown, ProtocolError or ConfigError, as a LockDriver does.
 class LOCKKEEPER_CORE_EXPORT FenceSource {
  public:
   virtual ~FenceSource() = default;
 
-  /// A fence for a claim that has just been granted: higher than all that were given for its key before, to
-  /// whomever. With `resend` the claim may have been granted before: when the key's last fence was given to
-  /// this very claim, it is given again.
+  /// A fence for a claim that has just been granted: higher than all fences that were given for its key
+  /// before. With `resend`, the claim may have been granted before: if the key's last fence was given to this
+  /// claim, it is given again.
   virtual Fence next(const Claim& claim, bool resend, Instant deadline) = 0;
 
   /// The last fence that was given for `key`; empty when none was. For display.

@@ -18,8 +18,8 @@ struct SharedRecord {
   std::string name;
   std::string text;
   std::chrono::milliseconds age{};  ///< Since it was written, on the store's clock.
-  /// Another one after each write of the record. Only to be compared for equality: a reader sees by it that
-  /// the record was written again.
+  /// Changes with each write of the record, so that a reader sees that it was written again. Compare it for
+  /// equality only.
   std::uint64_t stamp = 0;
 };
 
@@ -36,27 +36,28 @@ struct KnownRecord {
   std::uint64_t stamp = 0;  ///< As it was seen, if the record must not be written again; 0: it may be.
 };
 
-/// A capability: the store keeps small texts beside its locks, by which processes agree on something. They
-/// lie in tables; the first record makes its table. Tables and names are 1 to 128 printable characters, texts
-/// have up to 64 KiB. Each call is one step in the store; errors and deadlines are as for LockDriver.
-/// What write() costs does not depend on how many records the table has. Thread-safe.
+/// A capability: the store keeps small texts beside its locks, through which processes agree on something.
+/// Records are in tables; the first record creates its table. Names of tables and records have 1 to 128
+/// printable characters, texts up to 64 KiB. Each call is one atomic step in the store; errors and deadlines
+/// are as for LockDriver. The cost of write() does not depend on the number of records in the table.
+/// Thread-safe.
 class LOCKKEEPER_CORE_EXPORT SharedRecords {
  public:
   virtual ~SharedRecords() = default;
 
-  /// Writes `text` under `name`, in place of what is there, and returns those of the `wanted` records that
-  /// exist. It disappears after `keep`; empty: never.
+  /// Writes `text` under `name`, in place of the present text, and returns those of the `wanted` records that
+  /// exist. The record disappears after `keep`; if that is empty, never.
   virtual std::vector<SharedRecord> write(std::string_view table, std::string_view name,
                                           std::string_view text,
                                           std::optional<std::chrono::milliseconds> keep,
                                           std::span<const WantedRecord> wanted, Instant deadline) = 0;
 
-  /// All records of the table, in no order. Also removes those whose time is over.
+  /// All records of the table, in any order. Also removes expired ones.
   virtual std::vector<SharedRecord> read(std::string_view table, Instant deadline) = 0;
 
-  /// Writes `text` for ever if what is there now is `expected` (empty: nothing is), and if the table has no
-  /// other records than this one and those that are `known`; empty: whatever it has. False when it does not
-  /// write.
+  /// Writes `text`, without an expiry, if the present text is `expected` (empty: there is no record) and the
+  /// table has no other records than this one and the `known` ones. If `known` is empty, other records do not
+  /// matter. Returns false when it does not write.
   [[nodiscard]] virtual bool replace(std::string_view table, std::string_view name,
                                      const std::optional<std::string>& expected, std::string_view text,
                                      std::span<const KnownRecord> known, Instant deadline) = 0;

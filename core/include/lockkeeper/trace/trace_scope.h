@@ -6,17 +6,17 @@
 
 namespace lockkeeper {
 
-/// Names the trace that this thread works for while the scope lives: Event::trace of what happens meanwhile.
-/// The locks that are acquired in it keep the trace, so that their renewals, releases and losses have it on
-/// any thread. The filters of lockkeeper::poco open one for each request; other servers do it themselves:
+/// Names the trace that this thread works for while the scope lives: events have it as Event::trace. Locks
+/// that are acquired in the scope keep the trace, so that their renewals, releases and losses have it on any
+/// thread. The filters of lockkeeper::poco open a scope for each request; other servers do it themselves:
 ///
 ///     const TraceScope scope(traceIdOf(request));
 ///
-/// Scopes may be nested: the inner one counts. To be destroyed by the thread that made it.
+/// Scopes may be nested: the inner one counts. Must be destroyed by the thread that made it.
 class LOCKKEEPER_CORE_EXPORT TraceScope {
  public:
-  /// A trace-id of W3C Trace Context, which is 32 hexadecimal digits, or what else names a trace; the text
-  /// must outlive the scope. Empty: the outer scope's, if there is one, goes on.
+  /// `trace` is a trace-id of W3C Trace Context, which is 32 hexadecimal digits, or another name of a trace.
+  /// The text must outlive the scope. If it is empty, the outer scope's trace, if there is one, continues.
   explicit TraceScope(std::string_view trace) noexcept;
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
