@@ -12,7 +12,7 @@
 /// Moves a live fleet from one lock store to another.
 namespace lockkeeper::migration {
 
-/// The stores of a migration, by URI. They may hold passwords: not for messages.
+/// The stores of a migration, by URI. They may contain passwords: do not put them into messages.
 struct MigrationStores {
   std::string from;        ///< The old store.
   std::string to;          ///< The new store.

@@ -34,8 +34,8 @@ struct LOCKKEEPER_MIGRATION_EXPORT Rule {
   std::string text() const;
 };
 
-/// Says for each key in which phase its lock is taken: the first rule that matches it decides, `legacy` where
-/// none does. Patterns see the key as the store does, with the namespace. A value.
+/// Says for each key in which phase its lock is taken. The first rule that matches the key decides; if none
+/// does, the phase is `legacy`. Patterns see the key as the store does, with the namespace. A value.
 class LOCKKEEPER_MIGRATION_EXPORT Rules {
  public:
   /// The one phase for all keys.
@@ -56,15 +56,17 @@ class LOCKKEEPER_MIGRATION_EXPORT Rules {
   /// Whether some rule, or the lack of one, puts keys into `phase`.
   bool mentions(Phase phase) const;
 
-  /// These rules with those of `changes` before them: a rule for the same pattern gives way, one for single
-  /// patterns stands before one for all keys, one for all keys without a percentage stands alone.
+  /// These rules with those of `changes` before them. A new rule replaces one for the same pattern, and a
+  /// rule for all keys without a percentage replaces all others. Rules for single patterns are before rules
+  /// for all keys.
   Rules changedBy(const Rules& changes) const;
 
-  /// The rules that can match nothing: 0 %, or another one before them takes all of their keys.
+  /// The rules that can match nothing: those with 0 %, and those whose keys are all matched by a rule before
+  /// them.
   std::vector<std::string> idle() const;
 
-  /// A key that would go from legacy to modern or back without being in both, when there is one. Tries keys
-  /// made from the patterns: it is for the operator, the protocol does not depend on it.
+  /// A key, if there is one, that would go from legacy to modern or back without being in both. It tries keys
+  /// made from the patterns: it is for the operator, and the protocol does not depend on it.
   static std::optional<std::string> jump(const Rules& from, const Rules& to);
 
   friend bool operator==(const Rules& a, const Rules& b) { return a.text() == b.text(); }
@@ -73,8 +75,8 @@ class LOCKKEEPER_MIGRATION_EXPORT Rules {
   std::vector<Rule> rules_;
 };
 
-/// Where a key falls among a hundred, by its bytes alone: the same in every process, for ever. FNV-1a, then
-/// the finalizer of MurmurHash3, since the low bits of FNV alone are not even.
+/// The number from 0 to 99 of a key, computed from its bytes alone: the same in every process, for ever.
+/// FNV-1a, then the finalizer of MurmurHash3, since the low bits of FNV alone are not even.
 LOCKKEEPER_MIGRATION_EXPORT unsigned percentileOf(std::string_view key) noexcept;
 
 }  // namespace lockkeeper::migration

@@ -18,7 +18,7 @@ struct LOCKKEEPER_REDIS_EXPORT ClusterOptions {
     std::uint16_t port = 6379;
   };
 
-  std::vector<Seed> seeds;  ///< Asked for the others; 1 to 64. More than one, lest it be down.
+  std::vector<Seed> seeds;  ///< Nodes that are asked for the others: 1 to 64. Name several: one may be down.
 
   /// For all nodes. Host, port and socket are not used; the database must be 0. TLS is the URI's `tls=on`.
   RedisOptions node;

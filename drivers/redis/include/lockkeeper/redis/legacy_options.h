@@ -14,15 +14,15 @@ namespace lockkeeper::redis {
 struct LOCKKEEPER_REDIS_EXPORT LegacyOptions {
   RedisOptions redis;  ///< The server. Its `fence` and `minReplicas` are not used.
 
-  /// What the legacy clients put before each key, byte by byte: at most 256 bytes.
+  /// The prefix that the legacy clients put before each key, exactly: at most 256 bytes.
   std::string keyPrefix;
 
-  /// How much longer than its value says a legacy client's lock is left alone, because its clock may be
-  /// behind the server's: 0 to 1 h. The lock of a client that has died stays busy for us that much longer.
+  /// How much longer than its value says a legacy client's lock is respected, because the client's clock may
+  /// be behind the server's: 0 to 1 h. The lock of a client that has died stays busy for this much longer.
   std::chrono::milliseconds skewAllowance{1000};
 
-  /// Write digits only, for fleets with clients that refuse anything else. The token goes to a companion key;
-  /// see docs/drivers/legacy.md for what that loses.
+  /// Writes digits only, for fleets with clients that refuse anything else. The token is then in a companion
+  /// key; docs/drivers/legacy.md says what is lost by that.
   bool pure = false;
 
   /// Reads redis+legacy:// URIs. Throws ConfigError that names the wrong part and what is allowed. Reads

@@ -22,22 +22,21 @@
 
 namespace lockkeeper::redis {
 
-/// Locks and rate limits on one Redis server (6 or later) or Valkey, which sentinels may name, or on a Redis
-/// Cluster. A lock is the plain string `key`, set by `SET key value NX PX ttl`, so that any other client that
-/// does the same excludes and is excluded by us; the value is the token in hexadecimal, then '@' and the
-/// owner's label. The fence counter and the queue of those who wait are companion keys in the same hash slot.
-/// A lock that is shared is a sorted set `key`, which the same clients find taken.
+/// Locks and rate limits on one Redis server (6 or later) or Valkey, on the master that sentinels name, or on
+/// a Redis Cluster. A lock is the plain string `key`, set by `SET key value NX PX ttl`, so this driver and
+/// other clients that do the same exclude each other. The value is the token in hexadecimal, then '@' and the
+/// owner's label. The fence counter and the queue of waiters are companion keys in the same hash slot. A lock
+/// that is shared is a sorted set `key`; to such clients the key looks taken.
 ///
-/// All threads share one connection to a server, made by the first call and made again when it is lost, and
-/// those who wait another one, on which they are woken up, and those who hand a lock on hear that others want
-/// it; there is no background thread. A connection is used only for a master that evicts nothing (see
+/// All threads share one connection to a server. The first call makes it, and later calls make it again when
+/// it is lost. A second connection wakes up those who wait, and tells those who hand a lock on that others
+/// want it. There is no background thread. A server is used only if it is a master and evicts nothing (see
 /// RedisOptions::allowEviction). Thread-safe.
 ///
-/// On a cluster each key is on the master of its slot. The masters are learnt when the first call comes, and
-/// again when they change; a call that a master refuses because another one has the slot is sent on to that
-/// one. While a slot is on its way to another node, its locks are renewed, released and looked at; taking one
-/// of them, and what needs several keys, may be StoreUnavailable until it has arrived, which callers that
-/// wait sit out.
+/// On a cluster, each key is on the master of its slot. The driver looks up the masters at the first call,
+/// and again when they change. A call that a master refuses because another one has the slot is sent to that
+/// one. While a slot moves to another node, its locks are renewed, released and shown. Taking one of them,
+/// and calls with several keys, may be StoreUnavailable until it has arrived; callers that wait try again.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
@@ -62,31 +61,32 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   AcquireResult acquire(const AcquireRequest& request) override;
 
-  /// Waits in a queue beside the lock, first come first served among all clients that do the same.
+  /// Waits in a queue beside the lock. All clients that do the same are served in the order in which they
+  /// came.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
 
-  /// With one script, and with RedisOptions::minReplicas one look at the replicas: where too few of them have
-  /// the grants, all are given back. On a cluster, for a caller that waits, all masters are asked before the
-  /// first one is waited for, and keys behind a busy one are given back. For others, the keys of one slot (a
-  /// hash tag) that follow one another are claimed by one request, which waits for the one before it: so of
-  /// two such callers, one gets its keys.
+  /// Takes one script and, with RedisOptions::minReplicas, one check of the replicas: if too few of them have
+  /// the grants, all are released. On a cluster, for a caller that waits, all masters are asked at the same
+  /// time, and keys behind a busy one are released. For other callers, keys of one slot (a hash tag) that
+  /// follow one another are claimed by one request, which waits for the one before it: so of two such
+  /// callers, one gets its keys.
   std::vector<AcquireResult> acquireInOrder(std::span<const AcquireRequest> requests) override;
 
   bool waitersReportedSince(Instant since) noexcept override;
 
-  /// On a cluster, asks all masters that are concerned at the same time, each on a thread of the moment, so
-  /// that none makes the renewals of another one late.
+  /// On a cluster, asks all masters concerned at the same time, each on a temporary thread, so that a slow
+  /// master does not delay the renewals of another one.
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
 
-  /// The reply is read by the next caller that waits for one of its own.
+  /// The next caller that waits for a reply of its own reads this one as well.
   bool postRelease(const Claim& claim, std::shared_ptr<PostListener> listener) override;
   void awaitPosted(Instant deadline) noexcept override;
 
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
-  /// The durability is that of the server which was last connected, on a cluster of one of the masters.
+  /// The durability is that of the server that was connected last, on a cluster that of one of the masters.
   Promises promises() const override;
   std::string name() const override;
 
@@ -101,13 +101,13 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
 
   bool breakLock(std::string_view key, Instant deadline, const Holder* shown = nullptr) override;
 
-  /// A doubt arises with each server that is connected in the place of another one, or after it has
-  /// restarted; on a cluster also when a node that was no master has slots, which may be a replica that has
-  /// taken over. A slot that moves from one master to another one leaves no doubt.
+  /// A doubt arises when a server is connected that replaces another one or has restarted. On a cluster it
+  /// also arises when a node that was no master has slots, because it may be a replica that has taken over. A
+  /// slot that moves from one master to another one causes no doubt.
   void addDoubtListener(std::weak_ptr<LossListener> listener) override;
-  /// With sentinels and on a cluster a second, otherwise empty.
+  /// One second with sentinels and on a cluster, otherwise empty.
   std::optional<std::chrono::milliseconds> checkEvery() const override;
-  /// Asks the sentinels for the master, and the masters that have been used whether they are there.
+  /// Asks the sentinels for the master, and checks that the masters in use still answer.
   void checkServer(Instant deadline) noexcept override;
 
   std::vector<std::vector<Waiter>> waiters(std::span<const std::string> keys, Instant deadline) override;
@@ -115,8 +115,8 @@ class LOCKKEEPER_REDIS_EXPORT RedisDriver final : public LockDriver,
   std::vector<Holder> shareHolders(std::string_view key, Instant deadline) override;
   bool resize(std::string_view key, std::uint32_t limit, Instant deadline) override;
 
-  /// Limits are decided by one script in one round trip. On a cluster the keys of one call need one hash tag:
-  /// ConfigError otherwise, with nothing sent. They do not wait for replicas.
+  /// One script decides limits in one round trip, without waiting for replicas. On a cluster, the keys of one
+  /// call need the same hash tag; otherwise a ConfigError is thrown and nothing is sent.
   void take(std::span<RateCharge> charges, Instant deadline) override;
   void peek(std::span<RateCharge> charges, Instant deadline) override;
   bool refund(const RateRefund& refund, Instant deadline) override;
