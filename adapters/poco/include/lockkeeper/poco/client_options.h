@@ -9,9 +9,9 @@ class HTTPServerRequest;
 
 namespace lockkeeper::poco {
 
-/// Who sends a request: any bytes that tell users apart, or an empty text for nobody known. Called from the
-/// threads that serve requests, several at a time. What it throws is answered by the server, as if the
-/// handler had thrown it.
+/// Returns who sends a request: any bytes that tell users apart, or an empty text for an unknown user. Called
+/// on the threads that serve requests, several at a time. If it throws, the server answers as if the handler
+/// had thrown.
 using UserOf = std::function<std::string(const Poco::Net::HTTPServerRequest& request)>;
 
 /// How the clients of an HTTP server are told apart.

@@ -13,7 +13,7 @@ namespace lockkeeper::poco {
 class LockServices;
 
 /// What RateLimitFilter, RequestLocks and Idempotency have in common: they stand between a Poco HTTP server
-/// and its handlers, by options that can be replaced. Thread-safe.
+/// and its handlers, and their options can be replaced. Thread-safe.
 template <class Options>
 class HttpFilter {
  public:
@@ -32,20 +32,20 @@ class HttpFilter {
 
   /// A filter that was moved from can only be assigned to or destroyed.
   HttpFilter(HttpFilter&&) noexcept = default;
-  /// The filter that was there before goes on in what wrap() has made of it.
+  /// The factories that wrap() has made of the former filter continue to work.
   HttpFilter& operator=(HttpFilter&&) noexcept = default;
 
-  /// Works by other options from now on. Requests that are on their way keep the old ones. What is used of a
-  /// limit stays used, and answers that were kept stay for their time, under the namespace with which the
-  /// filter was made. Hooks that are empty in `options` (`clients.user`, `report`, those of Idempotency) stay
-  /// as they are. Throws like the constructor, and then the old options stay.
+  /// Replaces the options. Requests that are being served keep the old ones. What is used of a limit stays
+  /// used, and kept answers stay for their time, under the namespace with which the filter was made. Hooks
+  /// that are empty in `options` (`clients.user`, `report`, those of Idempotency) stay as they are. Throws
+  /// like the constructor, and then keeps the old options.
   void reload(Options options) { state_->prepare(std::move(options))(); }
 
   /// A factory for Poco::Net::HTTPServer, whose handlers do the filter's work and then call those of
-  /// `handlers`. Requests without a route are passed on at once. 400 is the answer to a path that a handler
-  /// could read in another way (`..`, `%2F`, an empty segment…), and to a request of which it is unclear
-  /// where it ends: docs/poco.md. Of a body in chunks, handlers get a request that is not Poco's own. The
-  /// filter need not outlive the factory.
+  /// `handlers`. Requests without a route are passed on at once. The answer is 400 if a handler could read
+  /// the path in another way (`..`, `%2F`, an empty segment…), or if it is unclear where the request ends:
+  /// docs/poco.md. If the body comes in chunks, handlers get a request that is not Poco's own. The filter
+  /// need not outlive the factory.
   [[nodiscard]] Handlers wrap(Handlers handlers) { return state_->wrap(std::move(handlers)); }
 
  protected:

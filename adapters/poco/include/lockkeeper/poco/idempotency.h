@@ -27,10 +27,10 @@ struct IdempotentRoute {
   std::string name{};   ///< [A-Za-z0-9_.-]{1,64}. Keys of different routes are different keys.
   std::string match{};  ///< As of RateLimitFilter's routes, such as "POST /orders". Not GET or HEAD.
 
-  /// What tells clients apart, so that none is given another's answer: "user", "address", "header NAME",
-  /// "cookie NAME", "query NAME", "json NAME" or "path NAME". A request whose value is missing or empty comes
-  /// from nobody known: it is refused with 400, or passes if the key is not `required`. "all": all clients
-  /// are one, and are given each other's answers.
+  /// What tells clients apart, so that none gets another's answer: "user", "address", "header NAME", "cookie
+  /// NAME", "query NAME", "json NAME" or "path NAME". A request whose value is missing or empty has no known
+  /// client: it is refused with 400, or passes if the key is not `required`. "all": all clients count as one
+  /// and get each other's answers.
   std::string client = "user";
 
   /// A request without a key, or without what tells clients apart, is refused with 400; if false, it passes
@@ -44,12 +44,12 @@ struct IdempotentRoute {
   std::chrono::milliseconds ttl{std::chrono::seconds{30}};
 };
 
-/// What happened to a request in place of being carried out, or after it.
+/// What happened to a request instead of being carried out, or after it.
 enum class IdempotencyEvent {
   replayed,   ///< The kept answer was sent again.
   inFlight,   ///< 409: the same key is being served.
   reused,     ///< 422: the key belongs to another request.
-  storeDown,  ///< 503: nobody knows whether the request was carried out before.
+  storeDown,  ///< 503: it is unknown whether the request was carried out before.
   notKept,    ///< Carried out and answered, but the store could not keep the answer: a repetition runs again.
 };
 
@@ -61,22 +61,23 @@ struct IdempotencyReport {
   std::string_view trace{};    ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
 };
 
-/// How Idempotency works. Values outside their range are refused by its constructor.
+/// How Idempotency works. Its constructor refuses values out of range.
 struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
   /// Only POST, PATCH, PUT and DELETE are kept; requests by other methods pass, whatever the routes say.
   std::vector<IdempotentRoute> routes{};
 
   std::size_t maxBody = std::size_t{1} << 20;  ///< Longest request body, in bytes: 1 to 16 MiB. Longer: 413.
 
-  /// How long a body may take to come, which keeps a thread of the server: 10 ms to 1 h. Longer: 408.
+  /// How long a body may take to arrive, during which it occupies a thread of the server: 10 ms to 1 h.
+  /// Longer: 408.
   std::chrono::milliseconds bodyTimeout{std::chrono::seconds{30}};
 
-  /// Longest answer that is kept whole, with its fields, in bytes: 1024 to maxValueBytes. Of a longer one
-  /// only the fact is kept: a repetition is not carried out, but answered with 409.
+  /// Longest answer that is kept whole, with its fields, in bytes: 1024 to maxValueBytes. Of a longer one,
+  /// only the fact is kept: a repeated request is not carried out, but answered with 409.
   std::size_t maxAnswer = maxValueBytes;
 
-  /// How many bytes of whole answers this process may have in the store at a time. Of those that come beyond
-  /// it only the fact is kept. After a restart the count begins anew.
+  /// How many bytes of whole answers this process may have in the store at a time. Of answers beyond that,
+  /// only the fact is kept. After a restart, the count begins at 0.
   std::size_t maxStored = std::size_t{16} << 20;
 
   /// The same for each client, so that one of them does not use up all of it; facts count here, as 300 bytes
@@ -99,8 +100,8 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
 
   ClientOptions clients{};
 
-  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
-  /// Default: writes to Poco::Logger "lockkeeper.http".
+  /// For logs and metrics. Called on the threads that serve requests; must be quick; what it throws is
+  /// ignored. Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const IdempotencyReport& report)> report{};
 
   /// Reads `lockkeeper.http` and `lockkeeper.namespace`; docs/configuration.md lists the settings. Throws
@@ -114,19 +115,20 @@ struct LOCKKEEPER_POCO_EXPORT IdempotencyOptions {
 /// Carries requests of a Poco HTTP server out once for each Idempotency-Key
 /// (draft-ietf-httpapi-idempotency-key-header-07), over all servers that share the stores. Thread-safe.
 ///
-/// A request is served under a lock; its answer is collected in memory, kept, and then sent. The same request
-/// again (method, target and SHA-256 of the body) gets the kept answer, with `Idempotent-Replayed: true`;
-/// another one with the same key 422; one that comes while the first is served 409. An answer that was kept
-/// is never replaced.
+/// A request is served under a lock; its answer is collected in memory, kept, and then sent. If the same
+/// request comes again (method, target and SHA-256 of the body), it gets the kept answer, with
+/// `Idempotent-Replayed: true`. Another request with the same key gets 422, and one that comes while the
+/// first is served gets 409. A kept answer is never replaced.
 ///
-/// A handler that throws is answered as by RequestLocks, and nothing is kept, whatever it has sent before.
+/// If a handler throws, the answer is that of RequestLocks, and nothing is kept, whatever the handler has
+/// sent before.
 ///
-/// A server that dies, or loses its lock or its store, before it has kept the answer leaves no trace: the
-/// request is carried out again when it is repeated. At least once, then; exactly once takes a handler that
-/// writes the key, or currentLock()->fence(), in its own transaction.
+/// If a server dies, or loses its lock or its store, before it has kept the answer, a repeated request is
+/// carried out again. So requests are carried out at least once; for exactly once, the handler must write the
+/// key, or currentLock()->fence(), in its own transaction.
 ///
-/// Handlers of its routes get a request and a response in memory: the same to use, but not Poco's own
-/// HTTPServerRequestImpl. Wrap it around RequestLocks and inside RateLimitFilter.
+/// Handlers of its routes get a request and a response in memory, which behave the same but are not Poco's
+/// own HTTPServerRequestImpl. Wrap it around RequestLocks and inside RateLimitFilter.
 class LOCKKEEPER_POCO_EXPORT Idempotency final : public HttpFilter<IdempotencyOptions> {
  public:
   /// `answers` may be on another store than the locks, see LockServices::sharedAnswers(). Throws

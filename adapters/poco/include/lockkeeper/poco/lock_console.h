@@ -23,11 +23,11 @@ struct ConsoleOptions {
   std::string keyNamespace{};                ///< Shows only the keys of this namespace, and without it.
   std::string prefix{};                      ///< Shows only keys that start with it.
   std::chrono::milliseconds interval{1000};  ///< How often a page, and the store, is asked: 100 ms to 1 h.
-  /// The names by which it is reached, without a port. Requests that name another Host are refused. Empty:
-  /// any on a public address; on a loopback address these and loopback's own names are the only ones.
+  /// The host names of the page, without a port. Requests for another Host are refused. On a loopback
+  /// address, loopback's own names are allowed as well; on another address, empty allows any name.
   std::vector<std::string> hosts{};
-  /// Whoever it names may take locks from their holders, and is named in the log; it returns an empty text
-  /// for all others. Without it, nobody may.
+  /// Returns the name of the operator who sends a request, for the log; operators may take locks from their
+  /// holders. Returns an empty text for all others. If it is not set, nobody may.
   UserOf operatorOf{};
   /// What this process did, beside what the store says: see RecentActivity. Null: not shown.
   std::shared_ptr<const RecentActivity> activity{};
@@ -35,8 +35,9 @@ struct ConsoleOptions {
   HealthParts health{};
 };
 
-/// A page for Poco's HTTP server that shows live who holds which lock. It needs nothing from the internet.
-/// The store is asked once for all viewers, and not at all while nobody looks. Lock tokens are never sent.
+/// A page for Poco's HTTP server that shows live who holds which lock, who waits for it and what was lost. It
+/// needs nothing from the internet. It asks the store once for all viewers, and not at all while nobody
+/// looks. It never sends lock tokens.
 ///
 ///     LockConsole console(stores.open(uri), {.path = "/locks"});
 ///     HTTPServer server(console.wrap(std::move(application)).release(), socket, parameters);
@@ -45,15 +46,15 @@ struct ConsoleOptions {
 /// lock go to Poco::Logger "lockkeeper.console". docs/console.md says more. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT LockConsole {
  public:
-  /// Asks the store nothing yet. Throws ConfigError when the store cannot list its locks, or cannot break any
+  /// Does not ask the store yet. Throws ConfigError if the store cannot list its locks, or cannot break them
   /// although `operatorOf` is set, and std::invalid_argument for options out of range.
   LockConsole(const std::shared_ptr<LockDriver>& store, ConsoleOptions options);
   LockConsole(const LockConsole&) = delete;
   LockConsole& operator=(const LockConsole&) = delete;
   ~LockConsole();
 
-  /// A factory that serves the console at its path, and leaves other requests to `others`; without them, they
-  /// get 404. It may outlive this object.
+  /// A factory that serves the console at its path. Other requests go to `others`, or get 404 if it is null.
+  /// It may outlive this object.
   std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> wrap(
       std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr);
 

@@ -12,16 +12,17 @@
 
 namespace lockkeeper::poco {
 
-/// Locks and limits of a Poco application, as lockkeeper.* of its configuration says. Add it in the
-/// application's constructor, with the drivers that the program links, one line each:
+/// Locks and limits of a Poco application, from lockkeeper.* in its configuration. Add it in the
+/// application's constructor, with the drivers that the program links, each in one line:
 ///
 ///     StoreRegistry stores;
 ///     redis::use(stores);
 ///     addSubsystem(new poco::LockSubsystem(stores));
 ///
-/// It owns them from Application::initialize(), which therefore comes after loadConfiguration() and throws
-/// ConfigError, to Application::uninitialize(), which blocks as the destructor of LockServices does. In
-/// between it is thread-safe. A daemon forks before, so the subsystem works in it.
+/// They exist from Application::initialize() to Application::uninitialize(). So call loadConfiguration()
+/// before initialize(), which throws ConfigError; uninitialize() blocks as the destructor of LockServices
+/// does. In between, the subsystem is thread-safe. It also works in a daemon, which forks before
+/// initialize().
 ///
 /// Adds the option --help-lockkeeper, which prints all settings with their defaults and ends the program.
 class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
@@ -33,8 +34,8 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   /// For Poco: "lockkeeper".
   const char* name() const override { return "lockkeeper"; }
 
-  /// As in LockServices. What they return is gone with uninitialize() and reinitialize(). These and all below
-  /// throw std::logic_error while the subsystem is not initialized.
+  /// As in LockServices. What they return is destroyed by uninitialize() and reinitialize(). These functions
+  /// and all below throw std::logic_error while the subsystem is not initialized.
   LockManager& locks() const { return services().locks(); }
   /// LockServices::sharedLocks().
   const std::shared_ptr<LockManager>& sharedLocks() const { return services().sharedLocks(); }
@@ -69,7 +70,7 @@ class LOCKKEEPER_POCO_EXPORT LockSubsystem : public Poco::Util::Subsystem {
   void initialize(Poco::Util::Application& application) override;
   /// Called by Poco: ends the services.
   void uninitialize() override;
-  /// When the new configuration is wrong, throws, and the old one stays.
+  /// If the new configuration is wrong, throws and keeps the old one.
   void reinitialize(Poco::Util::Application& application) override;
   /// Called by Poco: adds --help-lockkeeper.
   void defineOptions(Poco::Util::OptionSet& options) override;

@@ -11,14 +11,14 @@ class Logger;
 
 namespace lockkeeper::poco {
 
-/// Writes what locks and limits do to a Poco logger. docs/logs.md says which event has which level. A key
-/// is shown as `quoted()` does; texts are one line of bounded length; there is no token and no password in
-/// any of them. What may come with each call while a store is down is logged ten times in ten seconds at
-/// most, for each kind of event, error and store; the next line says how many were left out. An event whose
-/// level is off costs one comparison. What the logger throws is dropped.
+/// Writes what locks and limits do to a Poco logger. docs/logs.md says which event has which level. Keys are
+/// shown as quoted() does. Texts are one line of bounded length, without tokens and passwords. Events that
+/// may come with each call while a store is down are logged at most ten times in ten seconds for each kind of
+/// event, error and store; the next line says how many were left out. An event whose level is off costs one
+/// comparison. What the logger throws is ignored.
 ///
-/// Threads that hold or renew locks write to the channel behind the logger: take an AsyncChannel when it may
-/// be slow. Thread-safe.
+/// Threads that hold or renew locks write to the channel behind the logger: use an AsyncChannel if it may be
+/// slow. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT LoggingListener final : public Listener {
  public:
   /// The logger need not outlive this object.

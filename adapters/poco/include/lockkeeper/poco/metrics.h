@@ -15,8 +15,8 @@ namespace lockkeeper::poco {
 ///     auto metrics = std::make_shared<Metrics>();
 ///     options.environment.listener = metrics->listener("redis");
 ///
-/// Keys are no labels, since their number has no bound. To log as well, put the listener in a ListenerGroup.
-/// MetricsHandler serves the text over HTTP. Thread-safe.
+/// Keys are not labels, because their number has no bound. To log as well, put the listener in a
+/// ListenerGroup. MetricsHandler serves the text over HTTP. Thread-safe.
 class LOCKKEEPER_POCO_EXPORT Metrics {
  public:
   Metrics();
@@ -28,7 +28,7 @@ class LOCKKEEPER_POCO_EXPORT Metrics {
   /// std::invalid_argument. The same one each time; it may outlive this object.
   std::shared_ptr<Listener> listener(const std::string& driver);
 
-  /// All metrics as they are now, in a fixed order; those without a series yet are there, empty.
+  /// The present values of all metrics, in a fixed order. A metric without a series yet is included, empty.
   std::vector<MetricFamily> collect() const;
 
   /// The same in Prometheus's text format 0.0.4.

@@ -25,8 +25,8 @@ class LOCKKEEPER_POCO_EXPORT MetricsHandler final : public Poco::Net::HTTPReques
   const std::shared_ptr<const Metrics> metrics_;
 };
 
-/// A factory that serves the metrics at `path`, and leaves other requests to `others`; without them, they get
-/// 404. Anybody may read them: do not open the port to the outside.
+/// A factory that serves the metrics at `path`. Other requests go to `others`, or get 404 if it is null.
+/// Anybody may read them: do not open the port to the outside.
 LOCKKEEPER_POCO_EXPORT std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> serveMetrics(
     std::shared_ptr<const Metrics> metrics,
     std::unique_ptr<Poco::Net::HTTPRequestHandlerFactory> others = nullptr, std::string path = "/metrics");

@@ -56,7 +56,7 @@ struct RateLimitReport {
   std::string_view key{};
 };
 
-/// How a RateLimitFilter works. Values that are not allowed are refused by its constructor.
+/// How a RateLimitFilter works. Its constructor refuses values that are not allowed.
 struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   std::map<std::string, RatePolicy, std::less<>> policies{};  ///< By their names.
   std::vector<LimitedRoute> routes{};
@@ -65,13 +65,14 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
   /// Longest body, in bytes, on routes with a limit by "json": 1 to 16 MiB. Longer: 413.
   std::size_t maxBody = 16384;
 
-  /// How long such a body may take to come, which keeps a thread of the server: 10 ms to 1 h. Longer: 408.
+  /// How long such a body may take to arrive, during which it occupies a thread of the server: 10 ms to 1 h.
+  /// Longer: 408.
   std::chrono::milliseconds bodyTimeout{std::chrono::seconds{10}};
 
   ClientOptions clients{};
 
-  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
-  /// Default: writes to Poco::Logger "lockkeeper.http".
+  /// For logs and metrics. Called on the threads that serve requests; must be quick; what it throws is
+  /// ignored. Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const RateLimitReport& report)> report{};
 
   /// Reads `lockkeeper.http` and `lockkeeper.limits`; docs/configuration.md lists the settings. Throws
@@ -88,12 +89,12 @@ struct LOCKKEEPER_POCO_EXPORT RateLimitOptions {
 ///     lockkeeper.http.routes.sms.match           = POST /sms
 ///     lockkeeper.http.routes.sms.limits.perPhone = json phone
 ///
-/// A request must keep all limits of its route; one that is refused charges none. It is answered with 429, or
-/// 503 where a limit is closed because its store is down. Requests without a route pass. Never waits, so no
-/// limit of a route may be a leaky-queue. Thread-safe.
+/// A request must keep all limits of its route; a request that is refused charges none of them. The answer is
+/// 429, or 503 if a limit is closed because its store is down. Requests without a route pass. The filter
+/// never waits, so no limit of a route may be a leaky-queue. Thread-safe.
 ///
-/// A route with a limit by "json" gives its handlers a request whose body has been read into memory: the same
-/// to read, but not Poco's own HTTPServerRequestImpl.
+/// On a route with a limit by "json", the body is read into memory. The handler's request then reads the
+/// same, but is not Poco's own HTTPServerRequestImpl.
 class LOCKKEEPER_POCO_EXPORT RateLimitFilter final : public HttpFilter<RateLimitOptions> {
  public:
   /// Throws std::invalid_argument, naming the setting, for a route that no request can match and for

@@ -35,13 +35,13 @@ struct LockedRoute {
   /// a credential, VALUE is a hash unless `by` says "plain": docs/http-locks.md.
   std::string scope{};
 
-  /// Options that it does not name are the manager's; a request does not wait if neither names a waitFor. The
-  /// lease is renewed unless `renew` says otherwise. `stop` is not used: the client that hangs up ends the
-  /// wait.
+  /// Options that are not set here are the manager's; a request does not wait if neither sets a waitFor. The
+  /// lease is renewed unless `renew` says otherwise. `stop` is not used: the wait ends when the client hangs
+  /// up.
   LockOptions lock{};
 };
 
-/// How a request under a lock did not go well.
+/// What can go wrong with a request under a lock.
 enum class RequestLockFault {
   busy,       ///< Answered with 423.
   storeDown,  ///< Answered with 503.
@@ -58,19 +58,19 @@ struct RequestLockReport {
   std::string_view trace{};    ///< The trace-id of its `traceparent` (W3C Trace Context), if that is valid.
 };
 
-/// How RequestLocks work. Values that are not allowed are refused by the constructor.
+/// How RequestLocks work. The constructor refuses values that are not allowed.
 struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   std::vector<LockedRoute> routes{};
 
-  /// How many requests may wait for a busy lock at a time: 0 to 10,000. Each of them keeps a thread of the
-  /// server. Default: half of HTTPServerParams::getMaxThreads(), and never all of them, whatever is set here.
-  /// Requests beyond it do not wait: they are answered at once.
+  /// How many requests may wait for a busy lock at a time: 0 to 10,000. Each of them occupies a thread of the
+  /// server. Default: half of HTTPServerParams::getMaxThreads(); it is never all of these threads, whatever
+  /// is set here. Further requests do not wait, but are answered at once.
   std::optional<std::size_t> maxWaiting{};
 
   ClientOptions clients{};
 
-  /// For logs and metrics, from the threads that serve requests. Must be quick; what it throws is dropped.
-  /// Default: writes to Poco::Logger "lockkeeper.http".
+  /// For logs and metrics. Called on the threads that serve requests; must be quick; what it throws is
+  /// ignored. Default: writes to Poco::Logger "lockkeeper.http".
   std::function<void(const RequestLockReport& report)> report{};
 
   /// Reads `lockkeeper.http`; docs/configuration.md lists the settings. Throws ConfigError that names the
@@ -81,15 +81,15 @@ struct LOCKKEEPER_POCO_EXPORT RequestLockOptions {
   static RequestLockOptions fromSettings(const Settings& settings);
 };
 
-/// Serves requests of a Poco HTTP server under locks: one at a time for each key, over all servers that share
-/// the store. The lock ends when the handler has returned or thrown; the client may have read the answer just
-/// before that. Thread-safe.
+/// Serves requests of a Poco HTTP server under locks: one at a time for each key, among all servers that
+/// share the store. The lock ends when the handler has returned or thrown, which may be just after the client
+/// has read the answer. Thread-safe.
 ///
-/// A busy lock is answered, after the route's waitFor, with 423; Retry-After is how long requests of the
-/// route have held their locks lately, 1 to 60 s. A store that is down is answered with 503. A handler that
-/// throws is answered with 500 (LockLost: 503), unless its answer was sent already; the exception then goes
-/// on to the server's error handler. A lock that is lost while the handler runs changes nothing about its
-/// answer: see currentLock().
+/// If the lock stays busy for the route's waitFor, the answer is 423; Retry-After is how long requests of the
+/// route have lately held their locks, 1 to 60 s. If the store is down, the answer is 503. If the handler
+/// throws, it is 500 (LockLost: 503) unless an answer was sent already; the exception then reaches the
+/// server's error handler. If the lock is lost while the handler runs, that alone does not change the answer:
+/// see currentLock().
 class LOCKKEEPER_POCO_EXPORT RequestLocks final : public HttpFilter<RequestLockOptions> {
  public:
   /// Throws std::invalid_argument, naming the setting, for a route that no request can match and for
@@ -101,14 +101,14 @@ class LOCKKEEPER_POCO_EXPORT RequestLocks final : public HttpFilter<RequestLockO
   class Handler;
 };
 
-/// The lock under which the calling thread serves a request: the innermost one. Null outside of
-/// RequestLocks and Idempotency. A handler asks it before each step that must not be done by two
-/// (`currentLock()->valid()`), and gives its `fence()` to what it writes to. The Lock ends with the request:
-/// other threads that the handler starts must have ended by then.
+/// The lock under which the calling thread serves a request; if there are several, the innermost one. Null
+/// outside of RequestLocks and Idempotency. A handler checks `currentLock()->valid()` before each step that
+/// must not be done twice, and sends `fence()` to what it writes to. The Lock ends with the request: other
+/// threads that the handler starts must have ended by then.
 LOCKKEEPER_POCO_EXPORT Lock* currentLock() noexcept;
 
-/// The same, for a handler whose request must have a lock. Throws LockLost, which is answered with 503, when
-/// no route has matched, and when the lock is lost.
+/// The same, for a handler whose request must have a lock. Throws LockLost, whose answer is 503, when no
+/// route matched the request, and when the lock is lost.
 LOCKKEEPER_POCO_EXPORT Lock& requireCurrentLock();
 
 }  // namespace lockkeeper::poco

@@ -25,7 +25,8 @@ namespace lockkeeper::poco {
 /// A migration to Settings::store.
 struct MigrationSettings {
   std::string from{};  ///< Empty: there is none. May hold a password: not for messages.
-  /// Where the migration's state is kept; empty: in the new store. May hold a password: not for messages.
+  /// Where the migration's state is kept; empty: in the new store. May contain a password: do not put it into
+  /// messages.
   std::string stateStore{};
   migration::MigrationOptions options{};
 };
@@ -38,8 +39,8 @@ struct TaskSchedule {
   ScheduleOptions options{};
 };
 
-/// What stands in `lockkeeper.http`. A filter's own `fromConfiguration()` adds what it takes from elsewhere:
-/// `clients`, the namespace, the limits.
+/// The settings in `lockkeeper.http`. A filter's own `fromConfiguration()` adds what it takes from other
+/// settings: `clients`, the namespace, the limits.
 struct HttpSettings {
   RateLimitOptions limits{};
   RequestLockOptions locks{};
@@ -48,7 +49,7 @@ struct HttpSettings {
   std::string answersStore{};  ///< Empty: none. May hold a password: not for messages.
 };
 
-/// What a configuration says in `lockkeeper.*`; docs/configuration.md lists all of it. A value.
+/// The settings `lockkeeper.*` of a configuration; docs/configuration.md lists them all. A value.
 struct LOCKKEEPER_POCO_EXPORT Settings {
   std::string store{};  ///< Empty: not set. May hold a password: not for messages.
   ManagerOptions manager{};
@@ -67,11 +68,10 @@ struct LOCKKEEPER_POCO_EXPORT Settings {
   std::map<std::string, RatePolicy, std::less<>> policies() const;
 };
 
-/// Reads all of lockkeeper.* and opens nothing. References like ${name} to other settings are followed; an
-/// empty value counts as not set. Throws ConfigError that names the first setting that is unknown, and the
-/// known one that is nearest, or the first value that cannot be read or is out of its range in
-/// lockkeeper.lock or lockkeeper.migration. Other ranges, and what must fit together, are checked by whoever
-/// uses the settings.
+/// Reads all of lockkeeper.* and opens nothing. It follows references like ${name} to other settings; an
+/// empty value counts as not set. Throws ConfigError that names the first unknown setting and the most
+/// similar known one, or the first value that cannot be read or is out of range in lockkeeper.lock or
+/// lockkeeper.migration. The objects that use the settings check other ranges and combinations.
 LOCKKEEPER_POCO_EXPORT Settings readSettings(const Poco::Util::AbstractConfiguration& configuration);
 
 }  // namespace lockkeeper::poco

@@ -16,11 +16,11 @@ class TimerTask;
 namespace lockkeeper::poco {
 
 /// For Poco::Util::Timer::schedule() and scheduleAtFixedRate(), which own the result: runs `task` at each
-/// tick, on the timer's thread, which is never held up by TaskOptions::atLeast. These tick from when they
-/// were started, so each instance at other times: for one run in each period, TaskOptions::atLeast must then
-/// be only a little shorter than the period. A lockkeeper::ScheduledTask needs no such care: it has a thread
-/// of its own and runs each tick once. What the work throws goes to Poco::ErrorHandler, as with any
-/// TimerTask, and the next tick comes. Trigger `stop` before the Timer is destroyed: the Timer waits for work
+/// tick on the timer's thread, which TaskOptions::atLeast never blocks. Such timers tick from when they were
+/// started, so each instance ticks at other times: for one run in each period, TaskOptions::atLeast must be
+/// only a little shorter than the period. A lockkeeper::ScheduledTask needs no such care: it has a thread of
+/// its own and runs each tick once. What the work throws goes to Poco::ErrorHandler, as with any TimerTask,
+/// and the next tick comes. Trigger `stop` before the Timer is destroyed, because the Timer waits for work
 /// that runs.
 LOCKKEEPER_POCO_EXPORT Poco::Util::TimerTask* makeTimerTask(std::shared_ptr<const ExclusiveTask> task,
                                                             std::stop_token stop = {});

@@ -10,9 +10,9 @@
 
 namespace lockkeeper::poco {
 
-/// The holder's end of a pipe that gives an OwnerToken to processes that are started, as `lockkeeper run`
-/// does: they read it by InheritedOwner. Its closing, also by the end of this process, tells them that the
-/// owner has let go of the lock; a forked child that does not call exec() has to close() its copy, too. Not
+/// The holder's end of a pipe that passes an OwnerToken to child processes, as `lockkeeper run` does. They
+/// read it by InheritedOwner. When the pipe is closed, also because this process ends, they know that the
+/// owner has released the lock. A forked child that does not call exec() must close() its copy as well. Not
 /// thread-safe.
 class LOCKKEEPER_POCO_EXPORT OwnerPipe {
  public:
@@ -20,7 +20,7 @@ class LOCKKEEPER_POCO_EXPORT OwnerPipe {
   /// process has inherited itself.
   static constexpr const char* variable = "LOCKKEEPER_OWNER_FD";
 
-  /// Throws std::system_error where there is no descriptor for it.
+  /// Throws std::system_error if there is no descriptor left.
   explicit OwnerPipe(const OwnerToken& token);
   OwnerPipe(const OwnerPipe&) = delete;
   OwnerPipe& operator=(const OwnerPipe&) = delete;
@@ -32,7 +32,7 @@ class LOCKKEEPER_POCO_EXPORT OwnerPipe {
   /// The value of `variable` for them.
   [[nodiscard]] std::string value() const;
 
-  /// Tells the processes that the lock is not the owner's any more.
+  /// Tells the child processes that the owner does not hold the lock any more.
   void close() noexcept;
 
  private:
@@ -40,16 +40,15 @@ class LOCKKEEPER_POCO_EXPORT OwnerPipe {
   int write_ = -1;
 };
 
-/// The locks that a process has held for this one since it started it: `lockkeeper run`, or another one with
-/// an OwnerPipe. A thread watches their pipes; keep the object as long as locks are taken by its tokens.
-/// Processes that this one starts inherit the pipes, too, and work for the same owner, unless it closes the
-/// descriptors.
+/// The locks that a parent process holds for this one: `lockkeeper run`, or another program with an
+/// OwnerPipe. A thread watches their pipes; keep the object as long as its tokens are used. Child processes
+/// of this one inherit the pipes as well and work for the same owner, unless it closes the descriptors.
 ///
 /// Thread-safe. A forked child may only destroy its copy.
 class LOCKKEEPER_POCO_EXPORT InheritedOwner {
  public:
-  /// What OwnerPipe::variable names. A descriptor that is closed, or is not such a pipe, is left out: then
-  /// the process works for nobody. Throws std::system_error where there is no thread or descriptor for it.
+  /// Reads what OwnerPipe::variable names. A descriptor that is closed, or is not such a pipe, is ignored.
+  /// Throws std::system_error if there is no thread or descriptor left.
   InheritedOwner();
   InheritedOwner(const InheritedOwner&) = delete;
   InheritedOwner& operator=(const InheritedOwner&) = delete;
@@ -58,7 +57,7 @@ class LOCKKEEPER_POCO_EXPORT InheritedOwner {
   /// For withOwner().
   [[nodiscard]] std::vector<OwnerToken> tokens() const;
 
-  /// Tells at once of what has ended by now, which the thread may not have seen yet. Does not block.
+  /// Reports at once which locks have ended, even if the thread has not seen it yet. Does not block.
   void look() noexcept;
 
  private:
