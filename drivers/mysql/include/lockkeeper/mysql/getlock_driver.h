@@ -16,10 +16,11 @@
 
 namespace lockkeeper::mysql {
 
-/// Locks on one MySQL (8 or later) or MariaDB (10.6 or later) server: GET_LOCK, made a lease. A lock lives on
-/// a session whose wait_timeout is its ttl, in whole seconds: the server ends the session, and with it the
-/// lock, of a holder that has gone silent. A renewal is a statement on that session. Many locks share few
-/// sessions, opened when needed; a waiting claim has one of its own, in the server's FIFO queue.
+/// Locks on one MySQL (8 or later) or MariaDB (10.6 or later) server: GET_LOCK, turned into a lease. A lock
+/// lives on a session whose wait_timeout is its ttl, in whole seconds: if the holder goes silent, the server
+/// ends the session and with it the lock. A renewal is a statement on that session. Many locks share a few
+/// sessions, which are opened when needed; a waiting claim has a session of its own, in the server's FIFO
+/// queue.
 ///
 /// ttl must be at least 1 s. Names are server-wide, whatever the database. Fences come from the table
 /// lockkeeper_fences in the database.
@@ -40,8 +41,8 @@ namespace lockkeeper::mysql {
 ///     ioTimeout      3s    what a call may take beyond its deadline
 ///     passwordFile   -     file whose first line is the password, instead of one in the URI
 ///
-/// There is no background thread but one that cuts off overdue reads and, with several hosts, one for each
-/// log-in under way; the destructor waits for those, for connectTimeout at most. Thread-safe.
+/// One background thread cuts off overdue reads; with several hosts, there is one more for each login under
+/// way. The destructor waits for these, for connectTimeout at most. Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
 class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Waitable, public LossReporting {
@@ -55,19 +56,19 @@ class LOCKKEEPER_MYSQL_EXPORT GetLockDriver final : public LockDriver, public Wa
   /// Throws std::invalid_argument for a ttl below 1 s.
   AcquireResult acquire(const AcquireRequest& request) override;
 
-  /// Busy before `waitFor` is over when no session is left to wait on.
+  /// Returns Busy before `waitFor` has passed if no session is left to wait on.
   AcquireResult acquireWaiting(const AcquireRequest& request, std::chrono::nanoseconds waitFor,
                                std::stop_token stop) override;
   void renew(std::span<Renewal> renewals, Instant deadline) override;
   ReleaseOutcome release(const Claim& claim, Instant deadline) override;
 
-  /// `remaining` is known for locks of this driver object only, the owner's label with fences only.
+  /// `remaining` is known only for locks of this driver object, and the owner's label only with fences.
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
   Promises promises() const override;
   std::string name() const override;
 
-  /// Reports the locks of a session that is found to have ended, when one of them is asked for; and those of
-  /// all sessions with a server that is found to have become read-only, or replaced by another one.
+  /// Reports the locks of a session that has ended, when a call for one of them finds that out; and those of
+  /// all sessions with a server that has become read-only or was replaced by another one.
   void addLossListener(std::weak_ptr<LossListener> listener) override;
   /// RateDriver is a RateTable of the same URI.
   void* findCapability(const std::type_info& type) noexcept override;

@@ -32,7 +32,8 @@
 
 namespace lockkeeper::mysql {
 
-/// Named after the version, so that two programs' parts with different ones do not share these functions.
+/// Contains the version in its name, so that parts of a program that use different versions do not share
+/// these functions.
 inline namespace LOCKKEEPER_POCO_NAMESPACE {
 
 /// What Poco has read from a column.
@@ -65,15 +66,15 @@ inline Poco::Data::Statement bound(Poco::Data::Session& session, const std::stri
   return statement;
 }
 
-/// Whether Poco has read the column into something that may have no room for it: it makes doubles of
-/// decimals, and drops the fraction of a second.
+/// Whether Poco has read the column into a type that may be too small for it: it turns decimals into doubles,
+/// and drops fractions of a second.
 inline bool needsText(const Poco::Data::RecordSet& rows, std::size_t column) {
   const auto type = rows.columnType(column);
   return type == Poco::Data::MetaColumn::FDT_DOUBLE || type == Poco::Data::MetaColumn::FDT_TIMESTAMP ||
          type == Poco::Data::MetaColumn::FDT_TIME;
 }
 
-/// A number that a double holds with all its digits is one; anything else stays text.
+/// A text as a number if a double can hold all its digits; otherwise the text.
 inline SqlValue toNumber(std::string text) {
   if (text.empty() || text.find_first_not_of("+-.0123456789eE") != std::string::npos) return text;
   double number = 0;
@@ -91,7 +92,7 @@ inline SqlValue toNumber(std::string text) {
   return text;
 }
 
-/// A statement for the same rows with such columns as text; empty when there are none.
+/// A statement for the same rows that reads such columns as text; empty if there are none.
 inline std::string selectText(const Poco::Data::RecordSet& rows, const std::string& text) {
   std::string columns;
   bool any = false;
@@ -104,8 +105,8 @@ inline std::string selectText(const Poco::Data::RecordSet& rows, const std::stri
   return any ? "SELECT " + columns + " FROM (" + text + ") AS exactly" : "";
 }
 
-/// RowTransaction's select() for any session. Columns that Poco cannot hold are asked for again, as text,
-/// which takes a statement for one row. Throws Poco's exceptions.
+/// RowTransaction's select() for any session. Columns that Poco cannot hold are read again as text, by a
+/// second statement for the row. Throws Poco's exceptions.
 inline std::optional<SqlRow> selectRow(Poco::Data::Session& session, const std::string& text,
                                        const SqlRow& values) {
   Poco::Data::Statement statement = bound(session, text, values);
@@ -155,12 +156,12 @@ inline std::size_t executeOn(Poco::Data::Session& session, const std::string& te
   return bound(session, text, values).execute();
 }
 
-/// A transaction on the application's own session, which must have none open. Afterwards the session is in
-/// autocommit mode. Of Poco's own transactions only the rollback is used: its begin() leaves autocommit
-/// switched off, and after a COMMIT that has failed it refuses to begin another one, for ever.
+/// A transaction on the application's own session, which must not have one open. Afterwards the session is in
+/// autocommit mode. It uses only the rollback of Poco's own transactions: Poco's begin() leaves autocommit
+/// off, and after a failed COMMIT it never begins another one.
 class PocoRowTransaction {
  public:
-  /// Begins it. Throws Poco's exceptions.
+  /// Begins the transaction. Throws Poco's exceptions.
   explicit PocoRowTransaction(Poco::Data::Session session) : session_(std::move(session)) {
     if (session_.isTransaction()) throw Poco::InvalidAccessException("the session has an open transaction");
     session_ << "SET autocommit = 0", Poco::Data::Keywords::now;
@@ -184,12 +185,12 @@ class PocoRowTransaction {
   std::size_t execute(const std::string& statement, const SqlRow& values) {
     return executeOn(session_, statement, values);
   }
-  /// When it throws, nobody knows whether the database has committed.
+  /// If it throws, it is unknown whether the database has committed.
   void commit() {
     session_ << "COMMIT", Poco::Data::Keywords::now;
     open_ = false;
   }
-  /// For statements of the application's own.
+  /// The session, for the application's own statements.
   Poco::Data::Session& session() { return session_; }
 
  private:
@@ -197,7 +198,7 @@ class PocoRowTransaction {
   bool open_ = true;
 };
 
-/// VersionedRow's database on one MySQL or MariaDB session. One thread at a time.
+/// VersionedRow's database on one MySQL or MariaDB session. Use it on one thread at a time.
 class PocoRows {
  public:
   /// Sends nothing.

@@ -16,8 +16,8 @@
 
 namespace lockkeeper::mysql {
 
-/// What a column holds: NULL, a number, or bytes. Columns of other types come and go as text; through Poco a
-/// decimal does so when a double could not hold all of its digits.
+/// The value of a column: NULL, a number, or bytes. Columns of other types are read and written as text;
+/// through Poco, this includes decimals whose digits a double cannot hold.
 using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string>;
 /// Columns, in the order of the statement.
 using SqlRow = std::vector<SqlValue>;
@@ -28,8 +28,8 @@ struct SqlStatement {
   SqlRow values;
 };
 
-/// An open transaction; its destructor rolls back unless commit() was called. In statements a '?' stands for
-/// each value, to be bound and never pasted into the text.
+/// An open transaction; its destructor rolls back unless commit() was called. In a statement, a '?' stands
+/// for each value. Values are bound and never pasted into the text.
 template <class T>
 concept RowTransaction = requires(T& transaction, const std::string& statement, const SqlRow& values) {
   /// The first row of the result; empty when there is none.
@@ -42,8 +42,8 @@ concept RowTransaction = requires(T& transaction, const std::string& statement, 
 template <class T>
 concept RowDatabase = requires(T& database, const std::exception& failure) {
   { database.begin() } -> RowTransaction;
-  /// Whether a new transaction may succeed where this one failed: a deadlock, a wait for a row that took too
-  /// long.
+  /// Whether a new transaction may succeed where this one failed, as after a deadlock or too long a wait for
+  /// a row.
   { database.isContention(failure) } -> std::convertible_to<bool>;
 };
 

@@ -21,22 +21,22 @@
 namespace lockkeeper::mysql {
 
 /// `mysql+version://user:password@host[:3306][,host2[:3306],…]/database`: locks as rows of an InnoDB table on
-/// MariaDB or MySQL. Of several hosts, the one that takes the writes is used, and looked for again when it
-/// has changed. A claim is one statement that takes a row which is free or expired and counts its version up;
-/// the version is the fence. Claims of several keys, and their releases, are one transaction. Leases end on
-/// the server's clock, in microseconds. Rows stay for a day, so that versions go on; calls then delete them,
-/// a few at a time. Several shares of one key are rows of a second table, whose name has "_shares" behind.
-/// Those who wait for a key wait in the server's queue for a name (GET_LOCK), and the first of them looks
-/// after the row.
+/// MariaDB or MySQL. Of several hosts, the driver uses the one that accepts writes, and looks it up again
+/// when it has changed. A claim is one statement that takes a row that is free or expired and increments its
+/// version; the version is the fence. Claims of several keys, and their releases, are one transaction. Leases
+/// end on the server's clock, in microseconds. Rows stay for a day, so that versions continue; later calls
+/// delete them, a few at a time. Several shares of one key are rows of a second table, whose name ends with
+/// "_shares". Waiters wait in the server's queue for a name (GET_LOCK), and only the first of them polls the
+/// row.
 ///
-/// URI parameters: `table` (lockkeeper_locks), `createTable` (off: makes them where they do not exist, that
-/// of shares with the first share), `connections` (8: the most open at once, 1 to 256; as many more for
+/// URI parameters: `table` (lockkeeper_locks), `createTable` (off; on creates missing tables, that of shares
+/// with the first share), `connections` (8: how many may be open at once, 1 to 256; in addition, as many for
 /// claims that wait, and one that ends what waits for too long), and those of mysql+getlock for the
 /// connection.
 ///
-/// Connections are made when calls need them, and used only with a server that takes writes and belongs to no
-/// cluster in which all nodes do. There is one thread that cuts off calls whose deadline has passed; with
-/// several hosts, one for each log-in under way. The destructor waits for those, for connectTimeout at most.
+/// Connections are made when calls need them, and only with a server that accepts writes and is not part of a
+/// cluster in which all nodes do. One thread cuts off calls whose deadline has passed; with several hosts,
+/// there is one more for each login under way. The destructor waits for these, for connectTimeout at most.
 /// Thread-safe.
 ///
 /// After fork() the child's copy throws ForkedError and touches no socket; destroying it leaks it on purpose.
@@ -63,7 +63,7 @@ class LOCKKEEPER_MYSQL_EXPORT VersionDriver final : public LockDriver,
   std::vector<ReleaseOutcome> releaseAll(std::span<const Claim> claims, Instant deadline) override;
   std::optional<Holder> holder(std::string_view key, Instant deadline) override;
 
-  /// The durability is that of the server which was last connected.
+  /// The durability is that of the server that was connected last.
   Promises promises() const override;
   std::string name() const override;
   /// RateDriver is a RateTable of the same URI.

@@ -13,23 +13,23 @@
 
 namespace lockkeeper::mysql {
 
-/// A table of the application whose rows carry a version. All names have 1 to 64 of [A-Za-z0-9_].
+/// A table of the application whose rows have a version. All names have 1 to 64 characters of [A-Za-z0-9_].
 struct VersionedTable {
   std::string name;
-  std::string key;                   ///< The column that tells one row from all others.
+  std::string key;                   ///< The column that identifies a row.
   std::vector<std::string> columns;  ///< What is read, and written back.
-  std::string version = "version";   ///< An integer column that every writer of the row counts up.
+  std::string version = "version";   ///< An integer column that every writer of the row increments.
 };
 
-/// What became of one write inside a transaction.
+/// The outcome of one write inside a transaction.
 enum class RowWrite {
   written,   ///< It counts once the transaction is committed.
   stale,     ///< Somebody else has written the row since it was read. Only a new transaction can see what.
   missing,   ///< There is no such row.
-  declined,  ///< The computation wants nothing written.
+  declined,  ///< The computation decided not to write.
 };
 
-/// What became of an update. Except for `committed`, nothing has changed.
+/// The outcome of an update. Except for `committed`, nothing has changed.
 enum class RowOutcome { committed, conflict /* each attempt came too late */, notFound, declined };
 
 /// How often an update is tried, and with which pauses.
@@ -41,9 +41,9 @@ struct RetryOptions {
   Environment environment{};
 };
 
-/// Optimistic locking of business rows: read a row and its version, compute, and write only if the version is
-/// still the one that was read. Whoever comes too late tries again in a *new* transaction, because the old
-/// one may see the old row for ever (docs/drivers/mysql.md). Thread-safe; no I/O of its own.
+/// Optimistic locking of business rows: reads a row and its version, computes, and writes only if the row
+/// still has that version. If not, it tries again in a *new* transaction, because the old one may see the old
+/// row for ever (docs/drivers/mysql.md). Thread-safe; no I/O of its own.
 class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
  public:
   /// Throws std::invalid_argument for a name that is not allowed, and for options out of range.
@@ -51,9 +51,9 @@ class LOCKKEEPER_MYSQL_EXPORT VersionedRow {
 
   /// Reads the row of `key`, calls `compute(row, transaction)`, and writes the columns that it returns: an
   /// std::optional<SqlRow> in the order of VersionedTable::columns, as `row` is; empty declines. compute()
-  /// runs once an attempt, and may read and write other rows in the same transaction. Blocks for the attempts
-  /// and the pauses between them. Passes on what the database throws, contention excepted; what commit()
-  /// throws is not tried again.
+  /// runs once in each attempt, and may read and write other rows in the same transaction. Blocks for the
+  /// attempts and the pauses between them. Passes on what the database throws, except for contention; it does
+  /// not try again after commit() has thrown.
   template <RowDatabase Database, class Compute>
   [[nodiscard]] RowOutcome update(Database& database, const SqlValue& key, Compute&& compute) const {
     for (int attempt = 1;; ++attempt) {
