@@ -7,7 +7,8 @@
 namespace lockkeeper {
 
 /// Tells whether it was made by a parent process, before a fork(). If so, what it guards belongs to the
-/// parent: neither use its sockets nor end its sessions. Thread-safe; costs one atomic load.
+/// parent: close its sockets with close(), but send nothing on them, not even a farewell. Thread-safe; costs
+/// one atomic load.
 class LOCKKEEPER_CORE_EXPORT ForkGuard {
  public:
   ForkGuard() noexcept;

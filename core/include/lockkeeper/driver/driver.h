@@ -35,9 +35,9 @@ struct Claim {
 /// One attempt to take a key.
 struct AcquireRequest {
   Claim claim;
-  std::chrono::milliseconds ttl;
-  Instant deadline;     ///< The attempt ends by then, give or take one I/O timeout.
-  bool resend = false;  ///< The same claim was sent before and its outcome was not seen.
+  std::chrono::milliseconds ttl;  ///< 10 ms to 24 h.
+  Instant deadline;               ///< The attempt ends by then, give or take one I/O timeout.
+  bool resend = false;            ///< The same claim was sent before and its outcome was not seen.
   /// How many callers of this process could hold the key one after the other. A driver may reserve up to this
   /// many fences in a row, so that these callers need not ask the store.
   std::uint32_t localHolders = 1;
@@ -140,6 +140,10 @@ class LOCKKEEPER_CORE_EXPORT WithdrawalUnknown : public OutcomeUnknown {
 /// Errors: StoreUnavailable (certainly not applied), OutcomeUnknown and ProtocolError (perhaps applied),
 /// Deadlock, ConfigError; std::invalid_argument for a value that this store does not support, such as a ttl:
 /// then nothing has changed. A reply that was lost, cut or late never counts as an answer.
+///
+/// An error is about this call only. After StoreUnavailable for a claim with `resend`, core still takes the
+/// earlier request for one that may have been granted. A release that failed is sent again until the lease
+/// has ended; it may then find notOwner because the first one has freed the key.
 class LOCKKEEPER_CORE_EXPORT LockDriver {
  public:
   virtual ~LockDriver() = default;

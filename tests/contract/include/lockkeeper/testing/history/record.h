@@ -62,7 +62,7 @@ struct Record {
   std::int64_t units = 1;                ///< Of take: what it charges.
   std::optional<std::int64_t> within{};  ///< ns after which an answer must be there; empty: any time.
 
-  // Of an ok; `value` also of the invoke of a write:
+  // Of an ok; but the `value` of a write stands in its invoke:
   std::optional<Fence> fence{};  ///< Of lock, where the store has fences.
   std::optional<std::int64_t>
       until{};  ///< Of lock and renew: when the process stops to believe in its grant.
